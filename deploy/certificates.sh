@@ -3,20 +3,22 @@
 #
 #   deploy/certificates.sh | kubectl apply -f -
 #
-# The authority's key is not kept: the next run makes another authority, and both Secrets with it. Connections that begin before
-# both have come to all pods, in a minute or two, fail then; those that stand go on. Takes the namespace (nodewise-system), what
-# names begin with (nodewise) and how many days they are good for (365). Needs openssl 3.0 or newer.
+# Arguments, all optional: the namespace (nodewise-system), the prefix of all names (nodewise), the validity in days (365).
+# Needs openssl 3.0 or newer.
+#
+# The authority's key is not kept, so each run makes a new authority and both Secrets. Until both Secrets have reached all
+# pods (a minute or two), new connections fail; existing connections continue.
 set -eu
 namespace=${1:-nodewise-system} name=${2:-nodewise} days=${3:-365}
 umask 077
-# One by one: in `cd "$(mktemp -d)"` nobody would notice that there is no folder, and keys would land in this one.
+# Two commands: if mktemp failed, `cd "$(mktemp -d)"` would stay in the current folder, and the keys would be written there.
 dir=$(mktemp -d)
 cd "$dir"
 dir=$PWD
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# openssl tells its progress on standard error, and what is wrong.
+# openssl writes its progress and its errors to standard error: show them only if it fails.
 quietly() {
     "$@" 2>log || { cat log >&2; exit 1; }
 }
@@ -27,7 +29,7 @@ new_key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
 quietly openssl req -x509 $new_key -keyout ca.key -out ca.crt -subj "/CN=$name-ca" -days "$days" \
     -addext 'basicConstraints=critical,CA:TRUE' -addext 'keyUsage=critical,keyCertSign,cRLSign'
 
-# PART NAMES USAGE: the Secret of a part.
+# Prints a Secret. Arguments: COMPONENT SUBJECT_ALTERNATIVE_NAMES EXTENDED_KEY_USAGE.
 secret() {
     # shellcheck disable=SC2086
     quietly openssl req $new_key -keyout tls.key -out request -subj "/CN=$name-$1"

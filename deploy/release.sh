@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes all files of a release in target/release-files, for a tag such as v0.1.0: images as OCI archives, the command line program,
-# what they are made of, the chart, the manifests of each overlay, checksums, and notes from CHANGELOG.md.
+# Makes all files of a release in target/release-files, for a tag such as v0.1.0: the images as OCI archives with their
+# CycloneDX lists, the command line program, the chart, the manifests of each overlay, checksums, and notes from CHANGELOG.md.
 set -eu
 cd "$(dirname "$0")/.."
 tag=${1:?the tag, such as v0.1.0}

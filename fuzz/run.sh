@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes each of FUZZ_TARGETS for FUZZ_SECONDS, one after the other, and sums up what it cost. See fuzz/README.md.
+# Fuzzes each of FUZZ_TARGETS for FUZZ_SECONDS, one after the other, and prints the most time and memory of an input. See fuzz/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,8 +9,8 @@ cargo=${CARGO:-cargo}
 target_dir=${CARGO_TARGET_DIR:-target}
 host=$(rustc -vV | sed -n 's/^host: //p')
 
-# What cargo-fuzz passes too, as far as the stable compiler takes it: count edges, and show comparisons to the fuzzer. Only
-# code for the target is built with it, since build scripts have no fuzzer to count for.
+# The flags of cargo-fuzz that the stable compiler supports: count edges, and show comparisons to the fuzzer. `--target` keeps them
+# from build scripts, which have no fuzzer.
 coverage='--cfg fuzzing -Cpasses=sancov-module
   -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares'
@@ -18,7 +18,7 @@ programs=()
 for target in $targets; do programs+=(--bin "fuzz-$target"); done
 RUSTFLAGS=$(echo $coverage) $cargo build --locked -p nodewise-fuzz --features libfuzzer --profile fuzz --target "$host" "${programs[@]}"
 
-# Fuzzes for so many seconds, with a folder for what is new and folders to begin with.
+# fuzz SECONDS NEW SEEDS...: fuzzes for SECONDS, writes new inputs to the folder NEW, and starts with the inputs in the folders SEEDS.
 fuzz() {
   mkdir -p "$2"
   if ! "$target_dir/$host/fuzz/fuzz-$target" -max_total_time="$1" -timeout=60 -rss_limit_mb=4096 -max_len=1200000 \
@@ -36,9 +36,9 @@ for target in $targets; do
   if [ -d "fuzz/regressions/$target" ]; then seeds+=("fuzz/regressions/$target"); fi
   printf '\n==> fuzzing %s for %s s (log: %s)\n' "$target" "$seconds" "$work/log"
   : > "$work/log"
-  # A tenth of the time on megabytes, each of which takes as long as a hundred small inputs.
+  # A tenth of the time is for inputs of a megabyte, each of which takes as long as a hundred small ones.
   fuzz "$((seconds / 10 + 1))" "$work/megabytes" "$work/large"
   fuzz "$((seconds - seconds / 10))" "$work/corpus" "${seeds[@]}"
-  # The costliest inputs are told anew in each part.
+  # Each part prints its costliest inputs. Show the last line of each.
   awk '/^COSTS/ { costs = $0 } /DONE/ { print costs; print }' "$work/log"
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Looks for known vulnerabilities in all that users get: crates (RustSec), Go modules (vuln.go.dev, and only where the code is really
-# called) and Python packages (PyPI). All are looked at, also when one has some.
+# Checks everything that users get for known vulnerabilities: crates (RustSec), Go modules (vuln.go.dev, only code that is
+# called) and Python packages (PyPI). Checks all of them, even if one has vulnerabilities.
 set -u
 cd "$(dirname "$0")/.."
 root=$PWD

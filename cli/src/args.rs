@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, not how it is answered.
+//! The flags of the command line.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
-/// Plans what a DaemonSet controller would do next, and tells why.
+/// Shows what a DaemonSet controller would do next, and why.
 #[derive(Debug, Parser)]
 #[command(
     name = "nodewise",
@@ -29,7 +29,7 @@ pub(crate) enum Command {
     /// Show what would happen next for each DaemonSet, and why. Changes nothing.
     #[command(mut_arg("files", |files| files.num_args(1..)))]
     Plan(PlanArgs),
-    /// Tell for each node whether a DaemonSet runs there, and the rule that decides it.
+    /// Show for each node whether a DaemonSet runs there, and the rule that decides it.
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
     Demo(DemoArgs),
@@ -110,43 +110,43 @@ pub(crate) struct DemoArgs {
     pub(crate) output: Output,
 }
 
-/// Where the picture of the cluster comes from.
+/// The source of the cluster's objects.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
     /// What `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` (or yaml) prints; `-` reads standard
-    /// input; may be given several times. Without it a cluster is asked
+    /// input; may be given several times. Without it the objects are read from a cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) files: Vec<PathBuf>,
-    /// The cluster to ask; else KUBECONFIG, ~/.kube/config, or the pod's service account
+    /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig; else its current one
+    /// The context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 }
 
-/// Who answers, and how.
+/// The planner, and its options.
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Ask this planning service, for example http://127.0.0.1:7443 or dns:///planner.example:7443, instead of the planner in
-    /// this binary; of several, repeated or separated by commas, one that can be reached
+    /// Use this planning service, for example http://127.0.0.1:7443 or dns:///planner.example:7443, instead of the planner in
+    /// this binary. May be repeated or separated by commas; one that can be reached answers
     #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',', value_name = "URL")]
     pub(crate) server: Vec<String>,
-    /// TLS to it
+    /// TLS flags for the service
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// Longest wait for each answer, over all servers that are asked for it
+    /// The longest time of one call, over all servers that are asked
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,
-    /// The clock to plan by, as in 2026-01-31T12:00:00Z; else the present
+    /// The time to plan for, such as 2026-01-31T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) now: Option<Timestamp>,
-    /// Which deviations from the built-in controller are on
+    /// The deviations from the built-in controller that are enabled
     #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
     pub(crate) profile: Profile,
 }
 
-/// What an answer is printed as.
+/// The output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// For people
@@ -159,7 +159,7 @@ pub(crate) enum Output {
 /// A set of deviations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Profile {
-    /// The built-in controller's behaviour with its known defects mended
+    /// The built-in controller's behaviour, with its known defects fixed
     #[default]
     Default,
     /// Exactly the built-in controller's behaviour
@@ -175,7 +175,7 @@ impl From<Profile> for v1::Profile {
     }
 }
 
-/// Up to a day: whoever asks waits for the answer.
+/// Parses a timeout of 1 ms to 24 h.
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     let duration: SignedDuration = text
         .parse()
@@ -186,9 +186,9 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     Ok(duration.unsigned_abs())
 }
 
-/// 0001-01-01T00:00:00Z, the first moment of Protobuf's timestamps.
+/// 0001-01-01T00:00:00Z, the first time of a Protobuf timestamp.
 const FIRST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
-/// 9999-12-30T00:00:00Z, the last moment that a planning service takes.
+/// 9999-12-30T00:00:00Z, the last time that the service accepts.
 const LAST: Timestamp = Timestamp::constant(253_402_128_000, 0);
 
 fn parse_time(text: &str) -> Result<Timestamp, String> {

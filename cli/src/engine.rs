@@ -1,28 +1,29 @@
-//! Who answers: the planner in this binary, or a planning service.
+//! Sends requests to the planner in this process, or to a planning service with `nodewise-client`.
 
 use std::{sync::Arc, time::Duration};
 
 use anyhow::anyhow;
-use nodewise_client::{ClientConfig, Digest, PlanClient, PlanService as _, ServiceError, target::Target};
+use nodewise_client::{
+    ClientConfig, Digest, FieldViolation, PlanClient, PlanService as _, ServiceError, target::Target,
+};
 use nodewise_proto::v1;
 use nodewise_server::{ByteSize, Limits, Refusal, never};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
-use tonic_types::{FieldViolation, StatusExt as _};
 
-use crate::{args::EngineArgs, question::Question};
+use crate::{args::EngineArgs, request::WorkloadRequest};
 
-/// Whoever owns the machine may plan for whatever fits into its memory.
+/// In this process only memory limits the size of a cluster.
 const UNLIMITED: Limits = Limits {
     nodes: u32::MAX,
     pods: u32::MAX,
     buckets: u32::MAX,
     revisions: u32::MAX,
 };
-/// Buckets are given inline and asked about once.
+/// Every request has all buckets inline, so the planner needs no cache.
 const NO_CACHE: ByteSize = ByteSize::mib(0);
 
-/// Answers questions.
+/// A planner.
 pub(crate) enum Engine {
     InProcess(nodewise_server::Engine),
     Remote(Remote),
@@ -31,7 +32,7 @@ pub(crate) enum Engine {
 /// A planning service.
 pub(crate) struct Remote {
     client: Arc<PlanClient>,
-    /// Longest wait for one answer, over all servers that are asked for it.
+    /// The longest time of one call, over all servers.
     timeout: Duration,
     _tending: AbortOnDropHandle<()>,
 }
@@ -44,64 +45,63 @@ impl Engine {
         Ok(Self::Remote(Remote::new(args)?))
     }
 
-    pub(crate) async fn plan(&self, question: &Question<'_>) -> anyhow::Result<v1::Plan> {
+    pub(crate) async fn plan(&self, workload: &WorkloadRequest<'_>) -> anyhow::Result<v1::Plan> {
         let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::PlanRequest {
-            snapshot: Some(question.snapshot(knows)),
-            options: Some(question.options.clone()),
+            snapshot: Some(workload.snapshot(knows)),
+            options: Some(workload.options.clone()),
             undelivered_reports: Vec::new(),
         };
         match self {
             Self::InProcess(engine) => {
                 let answer = engine.plan(request(&|_| false), &never);
-                let answer = answer.map_err(|refusal| refused(question, refusal))?;
-                let nothing = || anyhow!("an answer without a plan for {}", question.title());
+                let answer = answer.map_err(|refusal| refused(workload, refusal))?;
+                let nothing = || anyhow!("an answer without a plan for {}", workload.title());
                 answer.plan.ok_or_else(nothing)
             }
             Self::Remote(remote) => {
-                let answer = remote.client.plan(question.uid(), &mut request).await;
-                Ok(answer.map_err(|error| remote.failed(question, &error))?.plan)
+                let answer = remote.client.plan(workload.uid(), &mut request).await;
+                Ok(answer.map_err(|error| remote.failed(workload, &error))?.plan)
             }
         }
     }
 
-    /// `node` restricts the answer to one node.
+    /// Explains one node, or all nodes if `node` is `None`.
     pub(crate) async fn explain(
         &self,
-        question: &Question<'_>,
+        workload: &WorkloadRequest<'_>,
         node: Option<&str>,
     ) -> anyhow::Result<Vec<v1::NodeExplanation>> {
         let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::ExplainRequest {
-            snapshot: Some(question.snapshot(knows)),
-            options: Some(question.options.clone()),
+            snapshot: Some(workload.snapshot(knows)),
+            options: Some(workload.options.clone()),
             node_name: node.unwrap_or_default().to_owned(),
         };
         let answer = match self {
             Self::InProcess(engine) => engine
                 .explain(request(&|_| false), &never)
-                .map_err(|refusal| refused(question, refusal))?,
+                .map_err(|refusal| refused(workload, refusal))?,
             Self::Remote(remote) => {
-                let answer = remote.client.explain(question.uid(), &mut request).await;
-                answer.map_err(|error| remote.failed(question, &error))?
+                let answer = remote.client.explain(workload.uid(), &mut request).await;
+                answer.map_err(|error| remote.failed(workload, &error))?
             }
         };
         Ok(answer.nodes)
     }
 }
 
-/// What the planner in this binary finds wrong, in one line.
-fn refused(question: &Question<'_>, refusal: Refusal) -> anyhow::Error {
+/// The error of the planner in this process, in one line.
+fn refused(workload: &WorkloadRequest<'_>, refusal: Refusal) -> anyhow::Error {
     let status = Status::from(refusal);
-    let details = status.get_error_details();
-    let violations = details.bad_request().map(|request| &*request.field_violations);
-    complaint(question, violations.unwrap_or_default())
-        .unwrap_or_else(|| anyhow!("{}: {}", question.title(), status.message()))
+    let refusal = nodewise_client::Refusal::new(status.message().to_owned(), &status);
+    first_violation(workload, &refusal.violations)
+        .unwrap_or_else(|| anyhow!("{}: {}", workload.title(), refusal.reason))
 }
 
-/// The place in the input of what is wrong with a request, if it is known.
-fn complaint(question: &Question<'_>, violations: &[FieldViolation]) -> Option<anyhow::Error> {
+/// The first violation as an error about the input, if there is one.
+fn first_violation(workload: &WorkloadRequest<'_>, violations: &[FieldViolation]) -> Option<anyhow::Error> {
     let violation = violations.first()?;
-    let complaint = question.complaint(&violation.field, &violation.description);
-    Some(anyhow!("{complaint} ({})", question.title()))
+    let error = workload.input_error(&violation.field, &violation.description);
+    Some(anyhow!("{error} ({})", workload.title()))
 }
 
 impl Remote {
@@ -114,7 +114,7 @@ impl Remote {
         let config = ClientConfig {
             timeout: args.timeout,
             max_message_bytes: usize::MAX,
-            // A saturated service is asked once more.
+            // Retry once if the service is saturated.
             min_attempts: 2,
             tls: args.tls.client(&targets)?,
             plaintext: args.tls.plaintext,
@@ -130,12 +130,12 @@ impl Remote {
         })
     }
 
-    /// One line: the place in the input and what is wrong there, or who said what.
-    fn failed(&self, question: &Question<'_>, error: &ServiceError) -> anyhow::Error {
-        let title = question.title();
+    /// The error of a call, in one line: the position in the input and the problem, or the server and its message.
+    fn failed(&self, workload: &WorkloadRequest<'_>, error: &ServiceError) -> anyhow::Error {
+        let title = workload.title();
         match error {
             ServiceError::Refused(refusal) => {
-                complaint(question, &refusal.violations).unwrap_or_else(|| anyhow!("{title}: {error}"))
+                first_violation(workload, &refusal.violations).unwrap_or_else(|| anyhow!("{title}: {error}"))
             }
             ServiceError::Unreachable(_) => anyhow!(
                 "{title}: {error} (--server says where to ask, and --timeout for how long: {:?})",

@@ -11,7 +11,7 @@ use crate::{
     engine::Engine,
     input::{Cluster, Served},
     print,
-    question::Questioner,
+    request::RequestFactory,
     text::{self, Page},
 };
 
@@ -21,29 +21,29 @@ struct Explanation<'a> {
     namespace: &'a str,
     name: &'a str,
     nodes: &'a [v1::NodeExplanation],
-    /// What the plan for the DaemonSet says about odd objects.
+    /// The warnings of the DaemonSet's plan.
     #[serde(flatten)]
-    odd: &'a Odd,
+    warnings: &'a Warnings,
 }
 
-/// Odd objects that were planned around. Other than those of a whole DaemonSet, the explanation of one node has only its own.
+/// The warnings of a plan. The explanation of one node has only those about the node and its pods.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Odd {
+struct Warnings {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<v1::Warning>,
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     more_warnings: u32,
 }
 
-/// As the protocol's JSON leaves out what is nothing.
+/// The protocol's JSON leaves out zeros.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-const fn is_none(count: &u32) -> bool {
+const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-impl Odd {
-    /// Those of a plan.
+impl Warnings {
+    /// The warnings of a plan.
     fn of(plan: v1::Plan) -> Self {
         Self {
             warnings: plan.warnings,
@@ -51,7 +51,7 @@ impl Odd {
         }
     }
 
-    /// Those that are about a node and its pods.
+    /// The warnings about a node and its pods.
     fn about(self, node: &v1::NodeExplanation) -> Self {
         let is_about = |warning: &v1::Warning| match warning.kind.as_str() {
             "Node" => warning.name == node.node_name,
@@ -81,12 +81,12 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let cluster = Cluster::read(&args.source, args.namespace.as_deref()).await?;
     let daemon_set = find(&cluster, name, args.namespace.as_deref())?;
     let engine = Engine::new(&args.engine)?;
-    let question = Questioner::new(&cluster, &args.engine).ask(daemon_set);
-    let nodes = engine.explain(&question, args.node.as_deref()).await?;
-    let odd = Odd::of(engine.plan(&question).await?);
-    let odd = match (nodes.as_slice(), &args.node) {
-        ([node], Some(_)) => odd.about(node),
-        _ => odd,
+    let workload = RequestFactory::new(&cluster, &args.engine).request_for(daemon_set);
+    let nodes = engine.explain(&workload, args.node.as_deref()).await?;
+    let warnings = Warnings::of(engine.plan(&workload).await?);
+    let warnings = match (nodes.as_slice(), &args.node) {
+        ([node], Some(_)) => warnings.about(node),
+        _ => warnings,
     };
     if let Some(node) = &args.node {
         let known = nodes
@@ -96,7 +96,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             known,
             "{}: no Node {node}, and no pod of {} for it",
             cluster.source(),
-            question.title()
+            workload.title()
         );
     }
     match args.output {
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
                 namespace: &daemon_set.namespace,
                 name: &daemon_set.name,
                 nodes: &nodes,
-                odd: &odd,
+                warnings: &warnings,
             };
             print::json(&explanation)?;
         }
@@ -113,18 +113,18 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             let mut page = Page::new(text::terminal_width());
             match nodes.as_slice() {
                 [node] if args.node.is_some() => {
-                    text::explain::render_node(&mut page, &question.title(), node);
+                    text::explain::render_node(&mut page, &workload.title(), node);
                 }
-                nodes => text::explain::render_all(&mut page, &question.title(), nodes),
+                nodes => text::explain::render_all(&mut page, &workload.title(), nodes),
             }
-            odd.render(&mut page);
+            warnings.render(&mut page);
             print::text(&page.into_text())?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// `daemonset NAME` or `daemonset/NAME`, with kubectl's other names for the kind.
+/// Parses `daemonset NAME` or `daemonset/NAME`. The kind may be any of kubectl's names for it.
 fn daemon_set_name(target: &[String]) -> anyhow::Result<&str> {
     let (kind, name) = match target {
         [kind, name] => (kind.as_str(), name.as_str()),
@@ -178,7 +178,7 @@ fn find<'a>(cluster: &'a Cluster, name: &str, namespace: Option<&str>) -> anyhow
     }
 }
 
-/// What could have been meant, when that is a short list.
+/// A hint with the DaemonSets that exist, if they are few.
 fn others(cluster: &Cluster) -> String {
     let names: Vec<String> = cluster
         .daemon_sets
@@ -197,13 +197,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_told_what_is_odd_about_it_and_its_pods() {
+    fn a_node_has_the_warnings_about_itself_and_its_pods() {
         let warning = |kind: &str, name: &str| v1::Warning {
             kind: kind.to_owned(),
             name: name.to_owned(),
             message: "labels: there are 2000".to_owned(),
         };
-        let odd = Odd::of(v1::Plan {
+        let warnings = Warnings::of(v1::Plan {
             warnings: vec![
                 warning("ControllerRevision", "node-1"),
                 warning("Node", "node-1"),
@@ -222,7 +222,7 @@ mod tests {
             }],
             ..v1::NodeExplanation::default()
         };
-        let about = odd.about(&node);
+        let about = warnings.about(&node);
         assert_eq!(
             about.warnings,
             [warning("Node", "node-1"), warning("Pod", "web-1")]

@@ -1,8 +1,8 @@
-//! The `nodewise` command as a library, so that the binary stays three lines.
+//! The `nodewise` command as a library. The binary only calls [`main`].
 //!
-//! `plan` and `explain` read a picture of a cluster (`input`), turn it into the protocol's requests (`question`), have
-//! them answered by the planner in this process or by a service (`engine`), and print the answer (`text`). They decide
-//! nothing themselves. `demo` runs the service and the executor on a simulated cluster (`demo`).
+//! `plan` and `explain` read the objects of a cluster (`input`), build the protocol's requests (`request`), send them to the
+//! planner in this process or to a service (`engine`), and print the response (`text`). They make no decisions. `demo` runs the
+//! service and the executor on a simulated cluster (`demo`).
 
 mod args;
 mod demo;
@@ -11,7 +11,7 @@ mod explain;
 mod input;
 mod plan;
 mod print;
-mod question;
+mod request;
 mod text;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
@@ -23,13 +23,14 @@ use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util:
 
 use crate::args::{Cli, Command};
 
-/// Runs a command line and tells how the process is to end: 0 when the answer was given, 1 on any error.
+/// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
+/// change.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parse(args.into_iter().collect()) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            // 2, clap's own choice, means "something would change" here.
+            // clap's default is 2, which means "something would change" here.
             return if error.use_stderr() {
                 ExitCode::FAILURE
             } else {
@@ -43,15 +44,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// Reads a text as `plan` and `explain` read a file, under the name `input`, and tells how many objects it found. For
-/// programs that try the reader with whatever may come.
+/// Reads a text as `plan` and `explain` read a file, and returns the number of objects. Used for fuzzing.
 pub fn read_text(text: Vec<u8>) -> Result<usize, impl std::error::Error> {
     input::Cluster::read_text("input", text).map(|cluster| cluster.objects())
 }
 
-/// The logs of the service and the executor inside `demo`, and of the Kubernetes client, for whoever asks for them: with
-/// `NODEWISE_LOG=debug` or a filter such as `nodewise_executor=debug`. `spans` get what is traced.
-fn observe(spans: Option<SpanLayer>) -> anyhow::Result<()> {
+/// Starts logging to standard error if `NODEWISE_LOG` is set, for example to `debug` or `nodewise_executor=debug`. `spans` is the
+/// layer that exports traces.
+fn init_logging(spans: Option<SpanLayer>) -> anyhow::Result<()> {
     let log = std::env::var_os("NODEWISE_LOG").map(|filter| {
         let filter = EnvFilter::builder()
             .parse(filter.to_string_lossy())
@@ -66,7 +66,7 @@ fn observe(spans: Option<SpanLayer>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Under the name kubectl-nodewise it is called as `kubectl nodewise`, and says so in its usage.
+/// Parses the command line. If the binary is called kubectl-nodewise, the usage text shows `kubectl nodewise`.
 fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let called = args.first().and_then(|path| Path::new(path).file_stem());
     let mut command = Cli::command();
@@ -81,11 +81,11 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     runtime.block_on(async {
         match cli.command {
             Command::Plan(args) => {
-                observe(None)?;
+                init_logging(None)?;
                 plan::run(&args).await
             }
             Command::Explain(args) => {
-                observe(None)?;
+                init_logging(None)?;
                 explain::run(&args).await
             }
             Command::Demo(args) => demo::run(&args).await,

@@ -11,11 +11,11 @@ use crate::{
     engine::Engine,
     input::{Cluster, Served},
     print,
-    question::Questioner,
+    request::RequestFactory,
     text::{self, Page},
 };
 
-/// With `--detailed-exitcode`: something would change.
+/// The exit code of `--detailed-exitcode` if something would change.
 const CHANGES: u8 = 2;
 
 /// One element of the JSON output.
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let namespace = args.namespace.as_deref();
     let cluster = Cluster::read(&args.source, namespace).await?;
     let engine = Engine::new(&args.engine)?;
-    let questioner = Questioner::new(&cluster, &args.engine);
+    let requests = RequestFactory::new(&cluster, &args.engine);
     let daemon_sets: Vec<&Served> = cluster
         .daemon_sets
         .iter()
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         .collect();
     let mut plans = Vec::with_capacity(daemon_sets.len());
     for daemon_set in &daemon_sets {
-        plans.push(engine.plan(&questioner.ask(daemon_set)).await?);
+        plans.push(engine.plan(&requests.request_for(daemon_set)).await?);
     }
     for note in notes(&cluster, namespace, daemon_sets.len()) {
         print::note(&note);
@@ -87,7 +87,7 @@ fn render(daemon_sets: &[&Served], plans: &[v1::Plan], width: Option<usize>) -> 
     page.into_text()
 }
 
-/// What is likely missing from the input, for people who forgot to ask for it.
+/// Hints about kinds that are probably missing in the input.
 fn notes(cluster: &Cluster, namespace: Option<&str>, daemon_sets: usize) -> Vec<String> {
     let source = cluster.source();
     if daemon_sets == 0 {
@@ -114,7 +114,8 @@ const EDITED_BY_HAND: &str = "the template is new, yet its pods count as current
                               was edited by hand, raise metadata.generation and the annotation \
                               deprecated.daemonset.template.generation as the apiserver would";
 
-/// A new template that replaces no pod: either the apiserver was upgraded, or somebody wants to see what an edit would do.
+/// Whether the plan creates a revision although pods count as updated. Then the apiserver was upgraded, or the template in the
+/// input was edited by hand.
 fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
     let creates_revision = plan
         .actions()
@@ -126,7 +127,7 @@ fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
     creates_revision && updated > 0
 }
 
-/// The status that a DaemonSet has now, as far as the protocol knows it. What is absent or no number counts as 0.
+/// The present status of a DaemonSet, with the fields that the protocol has. A field that is absent or not a number is 0.
 fn present_status(daemon_set: &Served) -> v1::DaemonSetStatus {
     #[derive(Default, Deserialize)]
     #[serde(default)]
@@ -136,7 +137,7 @@ fn present_status(daemon_set: &Served) -> v1::DaemonSetStatus {
     let mut status = serde_json::from_str::<Object>(daemon_set.json.get())
         .unwrap_or_default()
         .status;
-    // The message refuses as a whole where one field is unknown to it, such as `conditions`, or no number.
+    // Drop unknown fields, such as `conditions`, and fields that are not numbers: the message would fail to parse.
     status.retain(|name, value| v1::DaemonSetStatus::deserialize(json!({name: value})).is_ok());
     v1::DaemonSetStatus::deserialize(Value::Object(status)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Standard output and standard error. A reader that went away, such as `head`, is no error.
+//! Writes to standard output and standard error. A closed pipe, for example to `head`, is not an error.
 
 use std::io::{self, Write};
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::text::ERROR;
 
-/// Prints a page. Colours go to terminals only.
+/// Prints a page. Colours are removed unless standard output is a terminal.
 pub(crate) fn text(page: &str) -> anyhow::Result<()> {
     finish(anstream::stdout().lock().write_all(page.as_bytes()))
 }
 
-/// Prints a value as JSON over several lines.
+/// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write the answer as JSON")?;
     text.push('\n');
@@ -26,13 +26,13 @@ fn finish(written: io::Result<()>) -> anyhow::Result<()> {
     }
 }
 
-/// A hint beside the answer.
+/// Prints a hint to standard error.
 pub(crate) fn note(note: &str) {
-    // Nobody can be told that telling failed.
+    // An error on standard error cannot be reported.
     let _ = writeln!(anstream::stderr(), "note: {note}");
 }
 
-/// One line about what went wrong.
+/// Prints an error in one line to standard error.
 pub(crate) fn error(error: &anyhow::Error) {
     let text = format!("{error:#}").replace('\n', " ");
     let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");

@@ -1,4 +1,4 @@
-//! Bad input ends in one line that names the file and the field, with status 1.
+//! Tests bad input: one line that names the file and the field, and exit code 1.
 
 mod common;
 
@@ -16,7 +16,7 @@ const EXPECTED: &str =
     "expected a List as `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` prints it";
 
 #[test]
-fn texts_that_are_no_list() {
+fn texts_that_are_not_a_list() {
     for (text, problem) in [
         ("", format!("is empty; {EXPECTED}")),
         (" \n", format!("is empty; {EXPECTED}")),
@@ -55,7 +55,7 @@ fn texts_that_are_no_list() {
     ] {
         let ran = nodewise_with_input(&["plan", "-f", "-"], text);
         if problem.ends_with(": ") {
-            // What follows are the parser's own words.
+            // The rest is the parser's message.
             assert_eq!(ran.code, Some(1), "{ran:?}");
             assert!(
                 ran.stderr
@@ -73,7 +73,7 @@ fn new() -> Value {
     serde_json::from_str(&std::fs::read_to_string(data("new.json")).unwrap()).unwrap()
 }
 
-/// One thing wrong with an otherwise good input.
+/// One wrong field in otherwise valid input.
 #[test]
 fn objects_with_a_wrong_field() {
     let table: [(&str, Value, &str); 9] = [
@@ -131,7 +131,7 @@ fn objects_with_a_wrong_field() {
     }
 }
 
-/// A revision is read by the service, whose complaint is told with its place.
+/// The planner parses revisions. Its error is shown with the position in the input.
 #[test]
 fn revisions_with_a_wrong_field() {
     for (field, value, expected) in [
@@ -189,7 +189,7 @@ fn files_that_cannot_be_read() {
     }
 }
 
-/// An object may be in one file only, and documents of one file have numbers.
+/// An object may occur once in all files. Errors number the documents of a file.
 #[test]
 fn duplicates_across_files_and_documents() {
     let new = data("new.json");
@@ -210,7 +210,7 @@ fn duplicates_across_files_and_documents() {
 }
 
 #[test]
-fn explain_names_what_there_is() {
+fn explain_lists_the_existing_daemon_sets() {
     let new = data("new.json");
     for (args, expected) in [
         (
@@ -239,7 +239,7 @@ fn explain_names_what_there_is() {
     }
 }
 
-/// Status 2 is taken by `--detailed-exitcode`.
+/// Exit code 2 is reserved for `--detailed-exitcode`.
 #[test]
 fn a_wrong_command_line_ends_with_1() {
     for args in [
@@ -256,7 +256,7 @@ fn a_wrong_command_line_ends_with_1() {
     assert_eq!(nodewise(&["plan", "--version"]).code, Some(0));
 }
 
-/// The years of Protobuf's timestamps, less the last day, as the service takes them. No file is to blame.
+/// The service accepts the years of Protobuf's timestamps without the last day. The error names the flag, not a file.
 #[test]
 fn a_clock_out_of_range() {
     let new = data("new.json");
@@ -294,9 +294,9 @@ fn a_wrong_log_filter() {
 }
 
 #[test]
-fn a_service_or_cluster_that_is_not_there() {
+fn a_service_or_cluster_that_cannot_be_reached() {
     let new = data("new.json");
-    // Bound and not listening: nobody else gets the port meanwhile.
+    // Bound but not listening, so that no other process gets the port.
     let silent = tokio::net::TcpSocket::new_v4().unwrap();
     silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = silent.local_addr().unwrap().port();

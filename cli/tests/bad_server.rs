@@ -1,4 +1,4 @@
-//! `--server`: services that are saturated, silent, away or something else altogether.
+//! Tests `--server` with services that are saturated, hang, are down, or are other servers.
 
 mod common;
 
@@ -14,7 +14,7 @@ use nodewise_proto::v1::{
     reconcile_service_server::{ReconcileService, ReconcileServiceServer},
 };
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
 };
 use tonic::{
@@ -24,11 +24,11 @@ use tonic::{
 };
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-/// Answers with what was prepared, and once that is used up as the real service does.
+/// A service that returns prepared errors first, and then real responses.
 #[derive(Clone)]
 struct Scripted {
     refusals: Arc<Mutex<VecDeque<Status>>>,
-    /// How many buckets came inline with each request.
+    /// The number of inline buckets in each request.
     inline: Arc<Mutex<Vec<usize>>>,
     engine: Arc<nodewise_server::Engine>,
 }
@@ -112,7 +112,7 @@ async fn serve_scripted(service: &Scripted) -> String {
     serve(Routes::new(ReconcileServiceServer::new(service.clone()))).await
 }
 
-/// `command` about new.json, while the runtime goes on serving.
+/// Runs a command with new.json while the runtime keeps serving.
 async fn run(command_line: &[&str], env: &[(&str, &str)]) -> Ran {
     let new = data("new.json");
     let args = [command_line, &["-f", &new]].concat();
@@ -130,7 +130,7 @@ fn refused(ran: &Ran, expected: &str) {
     assert_eq!(ran.stderr, format!("error: {expected}\n"));
 }
 
-/// The service at this address has said this last, in the time that there is.
+/// Asserts the error of a service that did not answer within the timeout: its URL and its last message.
 #[track_caller]
 fn unanswered(ran: &Ran, url: &str, said: &str, timeout: &str) {
     assert_eq!((ran.code, &*ran.stdout), (Some(1), ""), "{ran:?}");
@@ -151,7 +151,7 @@ const SOON: Duration = Duration::from_millis(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listener_that_never_answers() {
-    // Connections wait in its backlog: made, but never served.
+    // The kernel accepts connections into the backlog, but they are never served.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     for command in [&["plan"][..], &["explain", "daemonset", "agent"]] {
@@ -165,7 +165,7 @@ async fn a_listener_that_never_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_saturated_service_is_asked_once_more_after_the_delay_it_names() {
+async fn a_saturated_service_is_asked_again_after_its_retry_delay() {
     let local = run(&["plan", "--now", NOW], &[]).await.ok();
     let delay = Duration::from_millis(200);
     let service = Scripted::new([saturated(delay)]);
@@ -181,9 +181,9 @@ async fn a_saturated_service_is_asked_once_more_after_the_delay_it_names() {
     assert_eq!(service.left(), 0);
 }
 
-/// Neither for ever, nor where waiting does not help, nor longer than there is time.
+/// There is one retry, only for saturation, and only if the timeout allows it.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_refusal_is_retried_twice_or_in_vain() {
+async fn refusals_are_retried_at_most_once() {
     let too_large = "the request is too large";
     let service = Scripted::new(vec![Status::resource_exhausted(too_large); 2]);
     let url = serve_scripted(&service).await;
@@ -204,9 +204,9 @@ async fn no_refusal_is_retried_twice_or_in_vain() {
     }
 }
 
-/// Nor is what a service has sent twice: nodes and pods that do not change between two questions go by their digests.
+/// Buckets that do not change between two requests are sent by digest the second time.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_is_sent_once_what_two_questions_are_about() {
+async fn buckets_are_sent_once_for_two_requests() {
     let service = Scripted::new([]);
     let url = serve_scripted(&service).await;
     let local = run(&["explain", "daemonset", "agent", "--now", NOW], &[])
@@ -218,23 +218,42 @@ async fn a_service_is_sent_once_what_two_questions_are_about() {
     assert!(matches!(inline[..], [first, 0] if first > 0), "{inline:?}");
 }
 
-/// As many a web server does, it takes the beginning of HTTP/2 for a wrong request and says so.
+/// An HTTP/1 server that answers the preface of HTTP/2 with an error, as many web servers do.
 async fn http1_that_answers_anything() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((mut connection, _)) = listener.accept().await {
+            // An earlier answer could end the connection before the client has sent its request, which then fails for that.
+            let _ = read_request_headers(&mut connection).await;
             let answer = b"HTTP/1.1 505 HTTP Version Not Supported\r\n\r\n";
             let _ = connection.write_all(answer).await;
-            // Kept open until the other side has seen it and leaves.
+            // Keep the connection open until the client has read the response and closes it.
             let _ = connection.read_to_end(&mut Vec::new()).await;
         }
     });
     url
 }
 
+/// Reads the preface of an HTTP/2 connection, and frames until the first HEADERS frame.
+async fn read_request_headers(connection: &mut (impl AsyncRead + Unpin)) -> std::io::Result<()> {
+    const HEADERS: u8 = 1;
+    let mut preface = [0; 24];
+    connection.read_exact(&mut preface).await?;
+    loop {
+        let mut header = [0; 9];
+        connection.read_exact(&mut header).await?;
+        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+        let mut payload = vec![0; length as usize];
+        connection.read_exact(&mut payload).await?;
+        if header[3] == HEADERS {
+            return Ok(());
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_else_listens_there_is_no_nodewise_server() {
+async fn other_servers_are_recognised() {
     let http2 = |status| {
         let answer = move || async move { (status, "<html>Not for you</html>") };
         serve(Routes::from(axum::Router::new().fallback(answer)))
@@ -253,8 +272,8 @@ async fn whatever_else_listens_there_is_no_nodewise_server() {
     }
 }
 
-/// It closes the connection with bytes of the question unread, so that its answer may be lost: what listens there cannot always be
-/// told.
+/// The server closes the connection before it has read the request. Its response may be lost, so the error need not say that it is
+/// another server.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_http1_that_closes_the_connection_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -264,12 +283,12 @@ async fn a_server_of_http1_that_closes_the_connection_is_named() {
     unanswered(&ran, &url, "", "60s");
 }
 
-/// The variable is the executor's, which may name several replicas: one that can be reached is asked.
+/// The variable is the same as the executor's, and may name several replicas. One that can be reached answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_names_the_service_and_the_profile() {
     let local = run(&["plan", "--now", NOW], &[]).await.ok();
     let url = serve_scripted(&Scripted::new([])).await;
-    // Bound and not listening: nobody else gets the port meanwhile.
+    // Bound but not listening, so that no other process gets the port.
     let away = tokio::net::TcpSocket::new_v4().unwrap();
     away.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let away_url = format!("http://{}", away.local_addr().unwrap());
@@ -290,7 +309,7 @@ async fn the_environment_names_the_service_and_the_profile() {
     assert_ne!(run(&json, &[]).await.ok(), by_flag);
 }
 
-/// The time is the command line's; no file is to blame.
+/// The error names the flag, not a file.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_the_service_refuses() {
     let details = ErrorDetails::with_bad_request_violation("snapshot.now.seconds", "is in the past");

@@ -1,4 +1,4 @@
-//! A cluster instead of files: an HTTP server that serves the lists as an apiserver does.
+//! Tests a cluster as the source: an HTTP server returns lists as an apiserver does.
 
 mod common;
 
@@ -13,7 +13,7 @@ use axum::{
 use common::{NOW, Ran, command, data, nodewise};
 use serde_json::{Value, json};
 
-/// Objects by plural, as lists serve them: without their own kind.
+/// Objects by the plural name of their kind. Items of a list have no kind.
 type Objects = Arc<HashMap<&'static str, Vec<Value>>>;
 
 fn objects(file: &str) -> Objects {
@@ -35,7 +35,7 @@ fn objects(file: &str) -> Objects {
     Arc::new(objects)
 }
 
-/// Two objects a page, whatever the client would take.
+/// Returns pages of two objects, whatever limit the client asks for.
 async fn list(
     State(objects): State<Objects>,
     UrlPath(path): UrlPath<String>,
@@ -105,7 +105,7 @@ async fn with_cluster(file: &str, use_it: impl FnOnce(&Path) + Send + 'static) {
 }
 
 #[tokio::test]
-async fn a_cluster_is_planned_for_as_its_dump_is() {
+async fn the_plan_for_a_cluster_is_that_for_its_dump() {
     with_cluster("rollout.json", |kubeconfig| {
         let path = kubeconfig.display().to_string();
         let file = data("rollout.json");
@@ -121,7 +121,7 @@ async fn a_cluster_is_planned_for_as_its_dump_is() {
                 expected,
                 "{args:?}"
             );
-            // Without a flag, as `kubectl nodewise` is usually called.
+            // Without flags, as `kubectl nodewise` is usually called.
             let ran: Ran = command(&args).env("KUBECONFIG", &path).output().unwrap().into();
             assert_eq!(ran.ok(), expected, "{args:?}");
             let one = [
@@ -136,7 +136,7 @@ async fn a_cluster_is_planned_for_as_its_dump_is() {
 }
 
 #[tokio::test]
-async fn what_the_apiserver_refuses_is_told_in_its_words() {
+async fn errors_of_the_apiserver_are_shown() {
     with_cluster("new.json", |kubeconfig| {
         let path = kubeconfig.display().to_string();
         let ran = nodewise(&["plan", "--kubeconfig", &path, "-n", "forbidden"]);
@@ -159,7 +159,7 @@ async fn what_the_apiserver_refuses_is_told_in_its_words() {
 }
 
 #[test]
-fn a_kubeconfig_that_is_not_there_is_named() {
+fn a_missing_kubeconfig_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("absent");
     let ran: Ran = command(&["plan"])

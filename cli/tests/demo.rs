@@ -1,11 +1,11 @@
-//! `nodewise demo`: service, executor and simulated cluster in one process.
+//! Tests `nodewise demo`: service, executor and simulated cluster in one process.
 
 mod common;
 
 use common::nodewise;
 use serde_json::Value;
 
-/// Nodes; the tenth that the rollouts may take is 2, rounded up.
+/// The number of nodes. The limit of the rollouts is 10 %, which is rounded up to 2.
 const NODES: u64 = 12;
 const SHARE: u64 = 2;
 
@@ -17,8 +17,7 @@ fn the_demo_converges_within_its_budgets() {
     assert_eq!(report["duplicates"], 0);
     assert_eq!(report["converged"], true);
     assert_eq!(report["budgets_held"], true);
-    // Name, pods created and deleted, and how many nodes may be without a ready pod. A budget that was never used
-    // would mean that nothing was measured.
+    // Name, pods created and deleted, and the limit of nodes without a ready pod. The limit must be used, or nothing was measured.
     let expected = [
         ("create", NODES, 0, NODES),
         ("rolling-update", NODES, NODES, SHARE),
@@ -51,7 +50,7 @@ fn the_demo_converges_within_its_budgets() {
 }
 
 #[test]
-fn people_get_a_line_for_each_phase_and_a_verdict() {
+fn the_text_has_a_line_for_each_phase_and_a_result() {
     let ran = nodewise(&["demo", "--nodes", "1"]);
     assert_eq!(ran.stderr, "", "no progress where there is no terminal");
     let text = ran.ok();
@@ -72,7 +71,7 @@ fn the_slowest_reconcile_is_a_waterfall() {
     let (_, waterfall) = text
         .split_once("The slowest reconcile took ")
         .expect("it comes last");
-    // What every reconcile with something to do has, from the executor through the service and back.
+    // The spans of every reconcile with a change, in the executor and in the service.
     let mut rest = waterfall;
     for part in [
         "trace ",

@@ -1,4 +1,4 @@
-//! `nodewise explain`, as a person or a script meets it.
+//! Tests `nodewise explain` with its text and JSON output.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn every_node_of_a_rollout() {
 }
 
 #[test]
-fn every_node_of_a_mixed_picture() {
+fn every_node_of_a_mixed_cluster() {
     insta::assert_snapshot!(explain("mixed.json", &[]));
 }
 
@@ -100,9 +100,9 @@ fn kubectls_names_for_the_kind_are_known() {
     }
 }
 
-/// With a revision whose data cannot be read.
+/// The input has a revision whose data cannot be parsed.
 #[test]
-fn odd_objects_are_told() {
+fn warnings_are_shown() {
     let text = std::fs::read_to_string(data("steady.json")).expect("a file");
     let mut list: Value = serde_json::from_str(&text).expect("JSON");
     let items = list["items"].as_array_mut().expect("a list");

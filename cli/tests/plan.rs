@@ -1,4 +1,4 @@
-//! `nodewise plan`, as a person or a script meets it.
+//! Tests `nodewise plan` with its text and JSON output.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn a_failed_pod_an_orphan_and_nodes_that_do_not_match() {
 }
 
 #[test]
-fn hundreds_alike() {
+fn hundreds_of_equal_actions() {
     let ran = nodewise_with_input(&["plan", "-f", "-", "--now", NOW], &new_on(300).to_string());
     insta::assert_snapshot!(ran.ok());
 }
@@ -52,7 +52,7 @@ fn json_is_one_element_per_daemon_set_in_the_protocols_form() {
     assert_eq!(element["namespace"], "monitoring");
     assert_eq!(element["name"], "agent");
     assert_eq!(element["plan"]["verdict"], "VERDICT_APPLY");
-    // It reads back as the protocol's message.
+    // The JSON can be parsed as the protocol's message.
     let plan: nodewise_proto::v1::Plan = serde_json::from_value(element["plan"].clone()).expect("a plan");
     assert_eq!(plan.workload.as_ref().expect("a workload").name, "agent");
     let creates = plan
@@ -81,14 +81,14 @@ fn exit_codes() {
     }
 }
 
-/// JSON and YAML, one file or several, a list or documents: the same picture.
+/// JSON and YAML, one file or several, a list or documents: the same objects.
 #[test]
 fn every_form_of_input_gives_the_same_plan() {
     let expected = plan("rollout.json");
     let list: Value = serde_json::from_str(&std::fs::read_to_string(data("rollout.json")).unwrap()).unwrap();
     let items = list["items"].as_array().unwrap();
 
-    // JSON is YAML; a leading comment makes it no JSON.
+    // JSON is YAML as well. With a leading comment it is not JSON.
     let yaml = format!("# from a backup\n{list}");
     let items_as_text: Vec<String> = items.iter().map(Value::to_string).collect();
     let documents = format!("---\n{}\n", items_as_text.join("\n---\n"));
@@ -107,7 +107,7 @@ fn every_form_of_input_gives_the_same_plan() {
     ];
     for (number, part) in items.chunks(4).enumerate() {
         let path = folder.path().join(format!("{number}.json"));
-        // The items of a typed list need not tell their kind.
+        // The items of a typed list need no kind.
         std::fs::write(&path, json!({"kind": "List", "items": part}).to_string()).unwrap();
         args.push(path.display().to_string());
     }
@@ -157,7 +157,7 @@ fn a_namespace_can_be_chosen() {
 }
 
 #[test]
-fn people_are_told_what_they_may_have_forgotten() {
+fn hints_name_kinds_that_may_be_missing() {
     let list: Value = serde_json::from_str(&std::fs::read_to_string(data("steady.json")).unwrap()).unwrap();
     let items = list["items"].as_array().unwrap();
     for (kind, expected) in [
@@ -172,7 +172,7 @@ fn people_are_told_what_they_may_have_forgotten() {
     }
 }
 
-/// A template changed in a file leaves the generation as it was, by which the old pods still count as current (D-65).
+/// If a template is edited in a file, the generation does not change. Old pods count as current by their generation (D-65).
 #[test]
 fn an_edited_template_without_its_generation_gets_a_hint() {
     let text = std::fs::read_to_string(data("steady.json")).unwrap();
@@ -201,7 +201,7 @@ fn the_strict_profile_has_no_deviation() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child = command(&["plan", "-f", &data("new.json"), "--now", NOW])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -214,7 +214,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_pipe_gets_no_colours_unless_it_wants_them() {
+fn a_pipe_gets_no_colours_unless_forced() {
     assert!(!plan("new.json").contains('\u{1b}'));
     let coloured = command(&["plan", "-f", &data("new.json"), "--now", NOW])
         .env("CLICOLOR_FORCE", "1")
@@ -226,9 +226,9 @@ fn a_pipe_gets_no_colours_unless_it_wants_them() {
     );
 }
 
-/// As a kubectl plugin, which is found by its name.
+/// kubectl finds plugins by their file name.
 #[test]
-fn it_answers_to_kubectl_nodewise() {
+fn it_runs_as_a_kubectl_plugin() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("kubectl-nodewise");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_nodewise"), &plugin).unwrap();
@@ -241,7 +241,7 @@ fn it_answers_to_kubectl_nodewise() {
     assert!(help.contains("Usage: kubectl nodewise plan [OPTIONS]"), "{help}");
 }
 
-/// Counts that are null or absent are 0 and take nothing from the others, nor does what the protocol does not know.
+/// Counts that are null or absent are 0. Unknown fields are ignored.
 #[test]
 fn a_status_with_gaps() {
     let text = std::fs::read_to_string(data("mixed.json")).unwrap();
@@ -256,7 +256,7 @@ fn a_status_with_gaps() {
     assert!(printed.contains(expected), "{printed}");
 }
 
-/// What an apiserver keeps as the data of a revision is another template where it cannot be read, as it is for the executor.
+/// The data of a revision that cannot be parsed counts as another template, as in the executor.
 #[test]
 fn data_of_a_revision_that_cannot_be_read_is_another_template() {
     let folder = tempfile::tempdir().unwrap();
@@ -281,7 +281,7 @@ fn data_of_a_revision_that_cannot_be_read_is_another_template() {
         [&["plan"][..], &["explain", "daemonset", "agent"]].map(|command| {
             let source = ["-f", &file, "--now", NOW];
             let text = nodewise(&[command, &source].concat()).ok();
-            // Both may warn of it.
+            // Both forms may have a warning.
             let warning = "! warning: ControllerRevision by-hand: data: it cannot be read";
             let lines = text.lines().filter(|line| !line.contains(warning));
             let rest: String = lines.flat_map(|line| [line, "\n"]).collect();

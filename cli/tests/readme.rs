@@ -1,4 +1,4 @@
-//! The output that the README shows is what its commands print.
+//! Tests that the commands in the README print the output that it shows.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use common::{Ran, command};
 
-/// The README's console blocks that begin with `$ nodewise`: the command line and what is shown below it.
+/// The README's console blocks that begin with `$ nodewise`: the command line and its output.
 fn shown(readme: &str) -> Vec<(&str, &str)> {
     let blocks = readme.split("```console\n$ nodewise ").skip(1);
     blocks
@@ -18,11 +18,11 @@ fn shown(readme: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn the_readme_shows_true_output() {
+fn the_output_in_the_readme_is_correct() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let readme = fs::read_to_string(root.join("README.md")).expect("the README is there");
     let shown = shown(&readme);
-    assert!(shown.len() >= 2, "it shows plan and explain");
+    assert!(!shown.is_empty(), "it shows explain");
     for (line, output) in shown {
         let args: Vec<&str> = line.split(' ').collect();
         let ran = command(&args)
@@ -32,4 +32,32 @@ fn the_readme_shows_true_output() {
             .expect("nodewise runs");
         assert_eq!(ran.ok().trim_end(), output.trim_end(), "of: nodewise {line}");
     }
+}
+
+/// The picture of the terminal in the README.
+const PICTURE: &str = "docs/images/plan.svg";
+
+/// `NODEWISE_REGENERATE=1 cargo test -p nodewise --test readme` draws it again.
+#[test]
+fn the_picture_in_the_readme_is_what_plan_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let readme = fs::read_to_string(root.join("README.md")).expect("the README is there");
+    assert!(readme.contains(PICTURE), "the README shows {PICTURE}");
+    let line = "plan -f cli/tests/data/mixed.json --now 2026-01-01T02:00:00Z";
+    let args: Vec<&str> = line.split(' ').collect();
+    let ran = command(&args)
+        .env("CLICOLOR_FORCE", "1")
+        .current_dir(&root)
+        .output()
+        .map(Ran::from)
+        .expect("nodewise runs");
+    let drawn = anstyle_svg::Term::new()
+        .palette(anstyle_svg::WIN10_CONSOLE)
+        .render_svg(&format!("$ nodewise {line}\n{}", ran.ok()));
+    let path = root.join(PICTURE);
+    if std::env::var_os("NODEWISE_REGENERATE").is_some() {
+        fs::write(&path, &drawn).expect("the picture is written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(committed, drawn, "NODEWISE_REGENERATE=1 draws {PICTURE} again");
 }

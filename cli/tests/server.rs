@@ -1,4 +1,4 @@
-//! `--server`: the same answers from a service.
+//! Tests that `--server` gives the same output as the planner in the binary.
 
 mod common;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_answers_as_the_binary_itself_does() {
+async fn a_service_gives_the_same_output() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let stop = CancellationToken::new();
@@ -39,7 +39,7 @@ async fn a_service_answers_as_the_binary_itself_does() {
                 assert_eq!(nodewise(&remote).ok(), nodewise(&local).ok(), "{local:?}");
             }
         }
-        // A refusal reads the same, too.
+        // Errors are the same as well.
         let text = std::fs::read_to_string(data("new.json")).unwrap();
         let bad = text.replacen(
             "\"uid\": \"7d1f0a52-0000-4000-8000-000000000001\"",

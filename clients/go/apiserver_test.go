@@ -13,13 +13,14 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 )
 
-// apiserver is one with one DaemonSet, its revision and some nodes, and whose watches show nothing. Pods are created as it is told.
+// apiserver is an apiserver with one DaemonSet, its revision and some nodes. Its watches show nothing. The test decides what happens to
+// creates.
 type apiserver struct {
 	// creates answers each request to create a pod.
 	creates http.HandlerFunc
 	// nodes are the names of its nodes.
 	nodes []string
-	// refuses, if it is set, tells which requests are not allowed.
+	// refuses reports which requests are refused; nil for none.
 	refuses func(*http.Request) bool
 }
 
@@ -35,7 +36,7 @@ func (a *apiserver) start(t *testing.T) *rest.Config {
 
 func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	// Only who has read everything hears when the other side goes away.
+	// Read the whole request: only then the server notices that the client closes the connection.
 	_, _ = io.Copy(io.Discard, r.Body)
 	resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	query := r.URL.Query()

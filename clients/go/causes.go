@@ -8,20 +8,20 @@ import (
 	"nodewise.dev/clients/go/internal/cluster"
 )
 
-// maxTriggers is how many events a reconcile tells of, the first ones, and how many of the traces that they come from.
+// maxTriggers is how many events the span of a reconcile has, the first ones, and to how many traces of such events it is linked.
 const maxTriggers = 8
 
-// trigger is an event that woke a workload.
+// trigger is a watch event that enqueued a workload.
 type trigger struct {
 	resource cluster.Resource
 	object   types.NamespacedName
-	// seen is when it was seen.
+	// seen is when the watch showed the event.
 	seen time.Time
 	// traceparent is the trace context that the object carries; empty for none.
 	traceparent string
 }
 
-// name is that of the object, with its namespace if it has one.
+// name is the name of the object, with its namespace if it has one.
 func (t *trigger) name() string {
 	if t.object.Namespace == "" {
 		return t.object.Name
@@ -29,27 +29,27 @@ func (t *trigger) name() string {
 	return t.object.String()
 }
 
-// triggerOf is what a transition has to tell, with the traces of pods: that of the DaemonSet itself is told of every reconcile.
+// triggerOf describes a transition. The trace context is that of a pod only: every reconcile is linked to that of its DaemonSet anyway.
 func triggerOf(transition *cluster.Transition, seen time.Time) trigger {
-	told := trigger{seen: seen}
+	made := trigger{seen: seen}
 	switch {
 	case transition.DaemonSet != nil:
-		told.resource, told.object = cluster.DaemonSets, latest(transition.DaemonSet).Key
+		made.resource, made.object = cluster.DaemonSets, latest(transition.DaemonSet).Key
 	case transition.Pod != nil:
 		pod := latest(transition.Pod)
-		told.resource, told.traceparent = cluster.Pods, pod.Traceparent
-		told.object = types.NamespacedName{Namespace: pod.Namespace, Name: pod.GetName()}
+		made.resource, made.traceparent = cluster.Pods, pod.Traceparent
+		made.object = types.NamespacedName{Namespace: pod.Namespace, Name: pod.GetName()}
 	case transition.Node != nil:
-		told.resource, told.object = cluster.Nodes, types.NamespacedName{Name: latest(transition.Node).GetName()}
+		made.resource, made.object = cluster.Nodes, types.NamespacedName{Name: latest(transition.Node).GetName()}
 	case transition.Revision != nil:
 		revision := latest(transition.Revision)
-		told.resource = cluster.Revisions
-		told.object = types.NamespacedName{Namespace: revision.Namespace, Name: revision.Name}
+		made.resource = cluster.Revisions
+		made.object = types.NamespacedName{Namespace: revision.Namespace, Name: revision.Name}
 	}
-	return told
+	return made
 }
 
-// latest is the last that is known of an object.
+// latest is the last known state of an object.
 func latest[T any](change *cluster.Change[T]) *T {
 	if change.New != nil {
 		return change.New
@@ -61,18 +61,19 @@ func latest[T any](change *cluster.Change[T]) *T {
 type causes struct {
 	// triggers are at most maxTriggers.
 	triggers []trigger
-	// ready is since when it waits to be taken, and delayed when it is to be put in; zero for none. Of several delays a queue keeps the
-	// one that is over first.
-	ready, delayed time.Time
+	// ready is since when the workload can be taken from the queue; zero if it cannot.
+	ready time.Time
+	// delayed is when the workload will be ready; zero if it was added without a delay. Of several delays the queue keeps the shortest.
+	delayed time.Time
 }
 
-func (c *causes) note(trigger trigger) {
+func (c *causes) add(trigger trigger) {
 	if len(c.triggers) < maxTriggers {
 		c.triggers = append(c.triggers, trigger)
 	}
 }
 
-// due notes that it is added to the queue after a delay.
+// due records that the workload is added to the queue with a delay.
 func (c *causes) due(now time.Time, delay time.Duration) {
 	c.arrive(now)
 	at := now.Add(delay)
@@ -83,7 +84,7 @@ func (c *causes) due(now time.Time, delay time.Duration) {
 	}
 }
 
-// arrive lets it wait to be taken if the delay is over.
+// arrive makes the workload ready if the delay is over.
 func (c *causes) arrive(now time.Time) {
 	if !c.delayed.IsZero() && !c.delayed.After(now) {
 		c.ready, c.delayed = earlier(c.ready, c.delayed), time.Time{}
@@ -97,48 +98,48 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// woken is what woke a workload that is taken out of the queue.
-type woken struct {
+// reasons are why a workload was taken from the queue.
+type reasons struct {
 	triggers []trigger
-	// waited is how long it could have been taken; nil if it was put into the queue by somebody else.
+	// waited is how long the workload was ready; nil if the program put it into the queue by itself.
 	waited *time.Duration
 }
 
-// note notes an event that is about to wake a workload.
-func (w *waker) note(key types.NamespacedName, trigger trigger) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.causesOf(key).note(trigger)
+// addTrigger records an event that is about to enqueue a workload.
+func (e *enqueuer) addTrigger(key types.NamespacedName, trigger trigger) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.causesOf(key).add(trigger)
 }
 
-// take is what has woken a workload since it was taken last.
-func (w *waker) take(key types.NamespacedName) woken {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	causes := w.causes[key]
+// takeReasons returns why a workload was enqueued since the last call.
+func (e *enqueuer) takeReasons(key types.NamespacedName) reasons {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	causes := e.causes[key]
 	if causes == nil {
-		return woken{}
+		return reasons{}
 	}
-	now := w.clock.Now()
+	now := e.clock.Now()
 	causes.arrive(now)
-	taken := woken{triggers: causes.triggers}
+	taken := reasons{triggers: causes.triggers}
 	if !causes.ready.IsZero() {
 		waited := now.Sub(causes.ready)
 		taken.waited = &waited
 	}
 	causes.triggers, causes.ready = nil, time.Time{}
 	if causes.delayed.IsZero() {
-		delete(w.causes, key)
+		delete(e.causes, key)
 	}
 	return taken
 }
 
 // causesOf is called with the lock held.
-func (w *waker) causesOf(key types.NamespacedName) *causes {
-	known := w.causes[key]
+func (e *enqueuer) causesOf(key types.NamespacedName) *causes {
+	known := e.causes[key]
 	if known == nil {
 		known = &causes{}
-		w.causes[key] = known
+		e.causes[key] = known
 	}
 	return known
 }

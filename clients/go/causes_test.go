@@ -20,15 +20,15 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// How long a workload waited is from when it could have been taken; of several delays the one counts that is over first.
+// The waiting time of a workload begins when it can be taken from the queue. Of several delays the shortest counts.
 func TestWaitsAreMeasured(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(100, 0))
-	w := newWaker(0, clock)
+	w := newEnqueuer(0, clock)
 	w.start(&recorded{})
 	step := func(by time.Duration) { clock.SetTime(clock.Now().Add(by)) }
 	expect := func(when string, want time.Duration) {
 		t.Helper()
-		switch got := w.take(key).waited; {
+		switch got := w.takeReasons(key).waited; {
 		case want < 0 && got != nil:
 			t.Errorf("%s: waited %s", when, *got)
 		case want >= 0 && (got == nil || *got != want):
@@ -36,22 +36,22 @@ func TestWaitsAreMeasured(t *testing.T) {
 		}
 	}
 	expect("put in by somebody else", -1)
-	w.wake(key)
+	w.enqueue(key)
 	step(time.Second)
-	w.wake(key)
+	w.enqueue(key)
 	step(time.Second)
 	expect("woken twice", 2*time.Second)
 	expect("taken already", -1)
-	w.wakeAfter(key, time.Minute)
-	w.wakeAfter(key, 5*time.Second)
+	w.enqueueAfter(key, time.Minute)
+	w.enqueueAfter(key, 5*time.Second)
 	step(time.Second)
 	expect("before it is due", -1)
 	step(6 * time.Second)
 	expect("delayed", 2*time.Second)
-	w.wakeAfter(key, 5*time.Second)
+	w.enqueueAfter(key, 5*time.Second)
 	step(6 * time.Second)
-	w.wakeAfter(key, time.Hour)
-	w.wake(key)
+	w.enqueueAfter(key, time.Hour)
+	w.enqueue(key)
 	step(time.Second)
 	expect("due and woken", 2*time.Second)
 	step(time.Hour + 3*time.Second)
@@ -61,7 +61,7 @@ func TestWaitsAreMeasured(t *testing.T) {
 	}
 }
 
-// links are the contexts that a span is linked to, for this reason.
+// links are the span contexts that a span is linked to for this reason.
 func links(span sdktrace.ReadOnlySpan, why string) []trace.SpanID {
 	var linked []trace.SpanID
 	for _, link := range span.Links() {
@@ -72,7 +72,7 @@ func links(span sdktrace.ReadOnlySpan, why string) []trace.SpanID {
 	return linked
 }
 
-// A reconcile is linked to the one before it, as long as the workload is the same in the same generation.
+// A reconcile is linked to the previous one of the same workload and generation.
 func TestReconcilesAreLinkedToThoseBefore(t *testing.T) {
 	spans := collect(t)
 	r := newRig(t, &scripted{plan: noop}, WithTracerProvider(spans))
@@ -118,12 +118,13 @@ func annotated(i int) map[string]string {
 
 func spanID(i byte) trace.SpanID { return trace.SpanID{7: i} }
 
-// What woke a workload is told, with the time at which it was seen, and linked to where it came from: eight of each.
+// The events that enqueued a workload are in the span, with the time at which the watch showed them, and linked to their traces. There are at
+// most eight of each.
 func TestTriggersAreToldAndLinked(t *testing.T) {
 	spans := collect(t)
-	r := newRig(t, &scripted{plan: noop}, WithTracerProvider(spans), WithRest(0))
+	r := newRig(t, &scripted{plan: noop}, WithTracerProvider(spans), WithCooldown(0))
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	r.waker.clock = clock
+	r.enqueuer.clock = clock
 	r.apply("agent:1")
 	look := func() sdktrace.ReadOnlySpan {
 		t.Helper()
@@ -182,7 +183,7 @@ func TestTriggersAreToldAndLinked(t *testing.T) {
 	if got := told(span.Attributes())["nodewise.queue.duration"]; got != 3.0 {
 		t.Errorf("it waited for %v seconds", got)
 	}
-	// Nothing is told twice, and what is too much is left out. The DaemonSet's own trace is linked to whatever woke it.
+	// Each trace is linked once, and no more than eight are. The trace of the DaemonSet itself is always linked.
 	object := r.cluster.objects[write.Key{Resource: cluster.DaemonSets, Namespace: key.Namespace, Name: key.Name}]
 	object["metadata"].(map[string]any)["annotations"] = map[string]any{
 		convert.TraceparentAnnotation: annotated(99)[convert.TraceparentAnnotation],
@@ -206,7 +207,8 @@ func TestTriggersAreToldAndLinked(t *testing.T) {
 	}
 }
 
-// By option pods carry the context of the batch that created them, and what they wake is linked to it. Their other annotations stay.
+// With the option created pods carry the trace context of their batch, and reconciles that their events cause are linked to it. Other
+// annotations stay.
 func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 	for _, isOn := range []bool{false, true} {
 		spans, planner := collect(t), &scripted{}
@@ -230,7 +232,7 @@ func TestPodsCarryTheTraceThatCreatedThem(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Sampled, though its calls have no spans.
+		// The batch is sampled, although its calls have no spans.
 		batch := spans.one("batch").SpanContext()
 		want := map[string]string{"x": "y"}
 		if isOn {

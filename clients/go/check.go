@@ -15,25 +15,26 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// ErrPlanRefused is in the error of a reconcile whose plan was not applied, since it breaks a rule of docs/writing-an-executor.md: the
-// service is wrong. That is logged, and told on the workload with the Warning Event PlanRefused.
+// ErrPlanRefused is in the error of a reconcile whose plan was not applied because it breaks a rule of docs/writing-an-executor.md. The
+// service is wrong then. The Reconciler logs the violation and emits the Warning Event PlanRefused for the workload.
 var ErrPlanRefused = errors.New("the service sent a plan that must not be applied")
 
-// shown are the caches of nodes, and of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
-type shown struct {
+// cacheView is the view of package plancheck on the caches of nodes and of one workload's namespace. Each method takes the lock by itself, so
+// that no watch waits while a manifest is parsed.
+type cacheView struct {
 	state    *state
 	workload *cluster.DaemonSet
-	// own are the cached revisions of the snapshot that the workload controls: by now the caches may keep other ones whole.
+	// own are the workload's revisions in the snapshot. The caches may have dropped the data of some of them since.
 	own []*cluster.Revision
 }
 
-func (c shown) Object(resource cluster.Resource, name string) *cluster.Identity {
+func (c cacheView) Object(resource cluster.Resource, name string) *cluster.Identity {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	return c.state.store.Identity(resource, c.workload.Key.Namespace, name)
 }
 
-func (c shown) OwnRevisions() [][]byte {
+func (c cacheView) OwnRevisions() [][]byte {
 	revisions := make([][]byte, len(c.own))
 	for i, revision := range c.own {
 		revisions[i] = revision.JSON
@@ -41,39 +42,39 @@ func (c shown) OwnRevisions() [][]byte {
 	return revisions
 }
 
-func (c shown) HasHash(hash string) bool {
+func (c cacheView) HasHash(hash string) bool {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	revisions := c.state.store.Revisions(c.workload)
 	return slices.ContainsFunc(revisions, func(revision *cluster.Revision) bool { return revision.Hash() == hash })
 }
 
-func (c shown) RevisionsChanged() uint64 {
+func (c cacheView) RevisionsChanged() uint64 {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	return c.state.store.RevisionsChanged(c.workload.Key.Namespace)
 }
 
-func (c shown) HasNode(name string) bool {
+func (c cacheView) HasNode(name string) bool {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	return c.state.store.HasNode(name)
 }
 
-func (c shown) Changed(resource cluster.Resource, name string) uint64 {
+func (c cacheView) Changed(resource cluster.Resource, name string) uint64 {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	return c.state.store.Changed(resource, c.workload.Key.Namespace, name)
 }
 
-func (c shown) LivePods(nodes []string) map[string]cluster.LivePods {
+func (c cacheView) LivePods(nodes []string) map[string]cluster.LivePods {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	return c.state.store.LivePods(c.workload, nodes)
 }
 
-// check checks a plan before anything of it is held or written (rule W15). It answers with why actions are not to be carried out, by their
-// ids. Live are the revisions of the snapshot that were read live.
+// check checks a plan before its state is held and before the first write (rule W15). It returns the actions to leave out, by their ids, and
+// why. The argument live are the live revisions of the snapshot.
 func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluster.Revision) (leftOut map[uint32]string, err error) {
 	options := r.config.options
 	burst := plancheck.DefaultBurst
@@ -86,7 +87,7 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 		Burst:           burst,
 		DecidesAfterCut: isEnabled(options, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT),
 	}
-	checked, err := plancheck.Check(planned.plan, asked, shown{r.state, planned.workload, planned.own})
+	checked, err := plancheck.Check(planned.plan, asked, cacheView{r.state, planned.workload, planned.own})
 	if err != nil {
 		return nil, r.refuse(ctx, planned.workload, err)
 	}
@@ -114,7 +115,7 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 	return leftOut, nil
 }
 
-// refuse is the error of a reconcile whose plan must not be applied. It is told in the log and with an Event.
+// refuse returns the error of a reconcile whose plan must not be applied. It logs the violation and emits an Event.
 func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, refused error) error {
 	klog.FromContext(ctx).Error(refused, "The service sent a plan that must not be applied")
 	r.writer.Emit(ctx, write.Event{
@@ -127,7 +128,7 @@ func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, re
 	return &failure{reason: refusedPlan{refused}}
 }
 
-// refusedPlan is a violation.
+// refusedPlan is a violation that errors.Is finds as [ErrPlanRefused].
 type refusedPlan struct{ error }
 
 func (refusedPlan) Is(target error) bool { return target == ErrPlanRefused }

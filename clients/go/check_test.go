@@ -26,19 +26,19 @@ func removing(name, uid string) *nodewisev1.Plan {
 	}})
 }
 
-// saying answers with these plans, one after the other.
+// saying is a planner that answers with these plans, one after the other.
 func saying(plans ...*nodewisev1.Plan) *scripted {
 	planner := &scripted{}
 	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return plans[len(planner.asked)-1], nil }
 	return planner
 }
 
-// W15: an action about what has changed since the snapshot is left out, and the rest of the plan is applied. Nothing is told, and another plan
-// follows at once. A plan that is wrong about anything else is refused and told the first time.
+// W15: an action about an object that has changed since the snapshot is left out, and the rest of the plan is applied. No Event is emitted,
+// and another plan follows at once. Any other wrong plan is refused the first time.
 func TestWhatHasChangedSinceTheSnapshotIsLeftOut(t *testing.T) {
 	for name, test := range map[string]struct {
 		plan *nodewisev1.Plan
-		// was is how the caches are when the snapshot is taken, and changes what happens after it.
+		// was is the state of the caches at the snapshot, and changes is what happens after it.
 		was, changes func(r *rig) error
 		// left is why the action is left out.
 		left string
@@ -156,7 +156,7 @@ func TestAPlanCreatesNoMoreThanTheBurst(t *testing.T) {
 	}
 }
 
-// Only the options may ask for deletes that take any pod of the name.
+// Only by the options may a plan delete any pod of a name.
 func TestDeletesByNameAlone(t *testing.T) {
 	const withUID, strict = nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID, nodewisev1.Profile_PROFILE_UPSTREAM_STRICT
 	only := []nodewisev1.Deviation{withUID}
@@ -196,7 +196,7 @@ func TestDeletesByNameAlone(t *testing.T) {
 	}
 }
 
-// W15: a plan keeps the executor writing no longer than right plans do.
+// W15: a plan cannot keep the executor writing longer than a right plan does.
 func TestAPlanDoesNoMoreThanRightPlansDo(t *testing.T) {
 	many := func(count int, action func(i int) *nodewisev1.Action) *nodewisev1.Plan {
 		var actions []*nodewisev1.Action
@@ -249,7 +249,7 @@ func TestAPlanDoesNoMoreThanRightPlansDo(t *testing.T) {
 	}
 }
 
-// Whatever a service says in words goes into errors and Events on one line, and cut.
+// Messages of the service are on one line and shortened in errors and Events.
 func TestWhatTheServiceSaysIsCut(t *testing.T) {
 	long := "one\nlevel=ERROR two\x1b[2J" + strings.Repeat("x", 1<<20)
 	const begin = `one\nlevel=ERROR two\u{1b}[2Jxxx`

@@ -1,5 +1,5 @@
-// Package nodewise is an executor for the planning service: it watches a cluster, asks the service what must happen next for each
-// DaemonSet, applies the plan and reports back.
+// Package nodewise is an executor for the planning service. It watches a cluster, asks the service what must happen next for each
+// DaemonSet, applies the plan and reports the outcomes.
 //
 // # A controller
 //
@@ -10,28 +10,28 @@
 //	...
 //	err = reconciler.Run(ctx)
 //
-// [Reconciler.Run] has watches, a work queue and workers of its own. A controller that has these already feeds the Reconciler
-// with [Reconciler.Start], which puts workloads into its queue, waits for [Reconciler.WaitForSync], and calls [Reconciler.Reconcile] for
-// what it takes out; package ctrl does that for controller-runtime. [Reconciler.Ready] says why nothing can be done, if so.
+// [Reconciler.Run] has a work queue and workers of its own. A controller that has these already calls [Reconciler.Start] with its queue, waits
+// for [Reconciler.WaitForSync], and calls [Reconciler.Reconcile] for each key from the queue. Package ctrl does that for
+// controller-runtime. [Reconciler.Ready] is a readiness check.
 //
 // # What is owned
 //
-// All DaemonSets of the cluster, unless [WithNamespace], [WithSelector] or [WithPredicate] say otherwise. These are asked about the very
-// object that the service plans for. A filter in front of [Reconciler.Reconcile] only saves work: what it sees may be older or newer,
-// so it does not limit what is owned.
+// All DaemonSets of the cluster, unless [WithNamespace], [WithSelector] or [WithPredicate] are given. The selector and the predicate are
+// evaluated with the same object that the service plans for. A filter in front of [Reconciler.Reconcile] sees an older or newer object: it
+// saves work, but does not limit what is owned.
 //
 // # Logs and errors
 //
-// It logs to the logger of the context. A plan with actions is one line, with how many there are of each kind; at verbosity 1 each action has
-// a line with its reason and result. What Reconcile returns wraps what it was made from: an error of the apiserver or of gRPC, or the end of
-// the context.
+// The Reconciler logs to the logger of the context. For each plan with actions it logs one line, with the number of actions of each kind. At
+// verbosity 1 it logs one line for each action, with its reason and result. Errors of Reconcile wrap their cause: an error of the apiserver
+// or of gRPC, or the error of the context.
 //
 // # Traces
 //
-// Each reconcile is one trace, made with the API of OpenTelemetry: the global tracer provider, or that of [WithTracerProvider]. Without
-// an SDK that is set up nothing is recorded.
+// Each reconcile is one trace. Spans are made with the API of OpenTelemetry, by the global tracer provider or the one of
+// [WithTracerProvider]. Without an SDK nothing is recorded.
 //
-//	reconcile                                        how it ended, what woke it and how long it waited
+//	reconcile                                        its outcome, the events that caused it, and the time in the queue
 //	├─ snapshot                                      the request is built
 //	├─ nodewise.v1.ReconcileService/Plan             with the service's own spans below
 //	├─ apply                                         if there is something to do
@@ -39,16 +39,15 @@
 //	│     └─ POST /api/v1/namespaces/{namespace}/pods   one per call, with kube-apiserver's own spans below
 //	└─ nodewise.v1.ReconcileService/Report
 //
-// A reconcile is linked to the one before it of the same workload and generation, and to the traces that what woke it came from: those
-// that pods and the DaemonSet name in their annotation nodewise.dev/traceparent. Created pods have it with
-// [WithTraceparentAnnotation]. The calls of a large batch have no spans of their own, see [WithMaxTracedCalls]. What a reconcile logs
-// has the values trace_id and span_id.
+// The span of a reconcile is linked to the previous reconcile of the same workload and generation. It is also linked to the trace contexts in
+// the annotation nodewise.dev/traceparent of the DaemonSet and of the pods whose events caused the reconcile. Created pods have the
+// annotation with [WithTraceparentAnnotation]. The calls of a large batch have no spans of their own, see [WithMaxTracedCalls]. Log lines of a
+// reconcile have the values trace_id and span_id.
 //
-// The service is told of the trace by the global propagator, and the apiserver by W3C trace context, which is what it reads.
+// The trace context goes to the service with the global propagator, and to the apiserver as W3C trace context, the only format that it reads.
 //
-// # What is where
+// # Files
 //
-// The loop is in reconcile.go: gate, snapshot, plan, hold, apply, report. What is remembered between reconciles is in state.go,
-// all of it behind one lock and in memory only: whoever starts, or becomes the leader, starts with an empty one. The packages
-// convert, served and planclient are of use without the Reconciler.
+// The reconcile loop is in reconcile.go. What is kept between reconciles is in state.go, in memory only: after a start, and for a new leader,
+// it is empty. The packages convert, served and planclient can be used without the Reconciler.
 package nodewise

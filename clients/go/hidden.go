@@ -19,22 +19,22 @@ import (
 )
 
 const (
-	// hiddenSample is how many pods are read live to find one that an informer hides.
+	// hiddenSample is how many pods are read from the apiserver to find one that an informer hides.
 	hiddenSample = 50
-	// hiddenDelay is when a workload is looked at again whose new pods an informer has not shown. By then a bookmark, of which there is
-	// one a minute, tells that the informer has reached the version at which they were created.
+	// hiddenDelay is when a workload is reconciled again whose new pods an informer has not shown. By then a bookmark has advanced the
+	// informer to the version at which the pods were created: the apiserver sends one each minute.
 	hiddenDelay = 75 * time.Second
 )
 
-// requireShown fails where the informer of [WithPodInformer] does not show a pod of the workload that exists: it is filtered. The plan would
-// create a pod for that node once more. It is looked for before pods are created, and while pods that were created are not seen.
+// requireShown returns an error if the informer of [WithPodInformer] hides an existing pod of the workload, because the informer is filtered.
+// The plan would create a second pod on the node. It looks for such pods only if the plan creates pods, or expects created pods.
 func (r *Reconciler) requireShown(ctx context.Context, planned *planned) error {
 	if r.config.pods == nil || !awaitsPods(planned.plan) {
 		return nil
 	}
 	hidden, err := r.findHidden(ctx, planned.workload)
 	if err != nil {
-		// Then it is not known, as without this look.
+		// This check is only a safeguard, so the plan is applied without it.
 		klog.FromContext(ctx).V(1).Info("Could not look for pods that the informer does not show", "reason", brief.Text(err.Error()))
 		return nil
 	}
@@ -45,7 +45,7 @@ func (r *Reconciler) requireShown(ctx context.Context, planned *planned) error {
 		"give one without a label or field selector, or leave the option out", hidden.Namespace, hidden.Name)}
 }
 
-// awaitsPods tells whether a plan creates pods, or expects some that were created before.
+// awaitsPods reports whether a plan creates pods, or expects pods that were created before.
 func awaitsPods(plan *nodewisev1.Plan) bool {
 	if len(plan.GetState().GetExpectations().GetCreates()) > 0 {
 		return true
@@ -53,7 +53,7 @@ func awaitsPods(plan *nodewisev1.Plan) bool {
 	return slices.ContainsFunc(plancheck.ActionsOf(plan), func(action *nodewisev1.Action) bool { return action.GetCreatePod() != nil })
 }
 
-// findHidden is a pod of a workload that exists and that the informer of pods does not show; nil if there is none among those read.
+// findHidden returns an existing pod of a workload that the informer does not show; nil if there is none among the first [hiddenSample].
 func (r *Reconciler) findHidden(ctx context.Context, workload *cluster.DaemonSet) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.callTimeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func (r *Reconciler) findHidden(ctx context.Context, workload *cluster.DaemonSet
 		if controller == nil || controller.UID != workload.UID {
 			continue
 		}
-		// First the version, then what the store has: that is at least as new.
+		// The version is read before the object, so the store is at least as new as the version.
 		order, ok := gate.Compare(pod.ResourceVersion, store.LastStoreSyncResourceVersion())
 		if !ok || order > 0 {
 			continue
@@ -79,7 +79,7 @@ func (r *Reconciler) findHidden(ctx context.Context, workload *cluster.DaemonSet
 		if _, shown, err := store.GetByKey(cache.NewObjectName(pod.Namespace, pod.Name).String()); shown || err != nil {
 			continue
 		}
-		// It may have gone since the list. If it is the same still, it was there all the time.
+		// The pod may have been deleted since the list. If it is still the same, it existed all the time.
 		now, err := live.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err == nil && now.UID == pod.UID && now.ResourceVersion == pod.ResourceVersion {
 			return pod, nil

@@ -13,8 +13,8 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 )
 
-// An informer that hides pods of a DaemonSet is found out before more are created, whether they were there before or are new. One that
-// shows them all is not suspected.
+// An informer that hides pods of a DaemonSet is detected before more pods are created, for old and for new pods. An informer that shows all
+// pods is accepted.
 func TestAnInformerThatHidesPodsIsFoundOut(t *testing.T) {
 	const before = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":"agent-n9","uid":"p9","labels":{"app":"agent"},
 		"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]}}`

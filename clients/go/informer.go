@@ -17,30 +17,30 @@ import (
 	"nodewise.dev/clients/go/internal/gate"
 )
 
-// catchUpPeriod is how often it is looked whether an informer has reached a version that somebody waits for.
+// catchUpPeriod is how often the Reconciler checks whether an informer has reached a version that a workload waits for.
 const catchUpPeriod = 100 * time.Millisecond
 
-// informed takes the objects of a resource from an informer that somebody else runs.
+// followInformer takes the objects of a resource from an informer of the program.
 //
-// Its handlers are told of objects one by one, after a list in any order, and not of the version that the watch has reached. So a
-// version is taken for reached when everything has arrived here that the informer's own store had when it was at that version,
-// be it newer by now. That is looked after while somebody waits. However much happens meanwhile, what the store had at one time
-// arrives, since handlers are told of everything in its order.
-func (r *Reconciler) informed(
-	kept kept, informer cache.SharedIndexInformer, unread func(cluster.Resource, error),
+// An informer notifies its handlers of one object at a time, after a list in any order, and not of the version that its watch has reached. So
+// followInformer takes a sample of the informer's store and the store's version. The version counts as reached when every object of the
+// sample has arrived here, in the sampled state or a newer one. Handlers are notified of all changes in order, so that always happens.
+// Samples are taken only while a workload waits.
+func (r *Reconciler) followInformer(
+	of resourceCache, informer cache.SharedIndexInformer, onUnreadable func(cluster.Resource, error),
 ) func(context.Context) {
-	feed := &feed{kept: kept, state: r.state, unread: unread}
+	feed := &feed{resourceCache: of, state: r.state, onUnreadable: onUnreadable}
 	return func(ctx context.Context) {
 		handler := cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { feed.hear(object, feed.putReadable) },
-			UpdateFunc: func(_, object any) { feed.hear(object, feed.putReadable) },
-			DeleteFunc: func(object any) { feed.hear(object, feed.remove) },
+			AddFunc:    func(object any) { feed.handle(object, feed.putReadable) },
+			UpdateFunc: func(_, object any) { feed.handle(object, feed.putReadable) },
+			DeleteFunc: func(object any) { feed.handle(object, feed.remove) },
 		}
-		var told sync.Once
+		var logged sync.Once
 		note := func(err error) {
-			r.watches.note(kept.resource, err)
+			r.watches.setError(of.resource, err)
 			if err != nil {
-				told.Do(func() { klog.FromContext(ctx).Error(err, "An informer cannot be used", "resource", kept.resource) })
+				logged.Do(func() { klog.FromContext(ctx).Error(err, "An informer cannot be used", "resource", of.resource) })
 			}
 		}
 		registration, err := informer.AddEventHandler(handler)
@@ -66,22 +66,22 @@ func (r *Reconciler) informed(
 	}
 }
 
-// sample is what an informer's own store had at one time, as far as it has not arrived here.
+// sample is the content of an informer's store at one time. Objects that have arrived here are removed from it.
 type sample struct {
 	store   cache.Store
 	version string
-	// beginsAnew says that it is older than what was reached before: versions can no longer be put in order (D-112).
+	// beginsAnew is true if the version is older than the one that was reached before: then versions cannot be compared (D-112).
 	beginsAnew bool
-	// missing are the versions that objects had; empty for those that were gone.
+	// missing are the versions of the objects that have not arrived; empty for objects that were deleted.
 	missing map[types.NamespacedName]string
 }
 
-// errNoVersion: were no version taken for one that is reached, the gate would hold nobody back.
+// errNoVersion says that the informer's store has no version. Without one the own-write gate would never hold a workload back.
 var errNoVersion = errors.New("the informer does not tell which version its store has reached: is client-go's feature AtomicFIFO off?")
 
-// hear takes in an object of an informer. A pod that is gone while nobody watched is given in a state that may be long past: the
-// caches know a better one.
-func (f *feed) hear(object any, into func(*cluster.Store, any) *cluster.Transition) {
+// handle applies an object of an informer to the caches. For an object that was deleted while the informer did not watch, the informer has only
+// an old state. The caches have a newer one, so only the key is used.
+func (f *feed) handle(object any, into func(*cluster.Store, any) *cluster.Transition) {
 	if tombstone, isTombstone := object.(cache.DeletedFinalStateUnknown); isTombstone {
 		into = func(store *cluster.Store, object any) *cluster.Transition {
 			key, err := keyOf(object)
@@ -92,8 +92,8 @@ func (f *feed) hear(object any, into func(*cluster.Store, any) *cluster.Transiti
 		}
 		object = tombstone.Obj
 	}
-	f.state.change(func(store *cluster.Store, tell func(*cluster.Transition)) {
-		tell(into(store, object))
+	f.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
+		changed(into(store, object))
 	})
 }
 
@@ -105,13 +105,13 @@ func (f *feed) isWaitedFor() bool {
 
 // sample takes a sample of a store.
 func (f *feed) sample(store cache.Store) (*sample, error) {
-	// First the version, then what it has: that is at least as new.
+	// The version is read before the objects, so these are at least as new as the version.
 	taken := &sample{store: store, version: store.LastStoreSyncResourceVersion(), missing: map[types.NamespacedName]string{}}
 	if taken.version == "" {
 		return nil, errNoVersion
 	}
 	had := map[types.NamespacedName]string{}
-	// All that is done under the lock holds up everybody else, and most pods of a cluster may be foreign.
+	// Foreign pods are found without the lock: they may be most pods of a cluster, and everything under the lock delays the reconciles.
 	foreign := map[types.NamespacedName]bool{}
 	for _, object := range store.List() {
 		if key, version, err := identify(object); err == nil {
@@ -136,7 +136,7 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 	return taken, nil
 }
 
-// hasArrived tells whether everything of a sample has arrived, and if so notes that its version is reached.
+// hasArrived reports whether all objects of a sample have arrived. If so, it records that the sample's version is reached.
 func (f *feed) hasArrived(sample *sample) bool {
 	f.state.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
 		maps.DeleteFunc(sample.missing, func(key types.NamespacedName, version string) bool {
@@ -149,7 +149,7 @@ func (f *feed) hasArrived(sample *sample) bool {
 	return len(sample.missing) == 0
 }
 
-// isHere tells whether an object is known here as it was then, or later: in particular as it is now.
+// isHere reports whether the caches have an object in the sampled state or a newer one.
 func (f *feed) isHere(store *cluster.Store, sample *sample, key types.NamespacedName, then string) bool {
 	known, isKept := store.Version(f.resource, key)
 	if order, isOrdered := gate.Compare(known, then); isKept && isOrdered && (order == 0 || order > 0 && !sample.beginsAnew) {
@@ -159,9 +159,9 @@ func (f *feed) isHere(store *cluster.Store, sample *sample, key types.Namespaced
 	if err != nil || !exists {
 		return !isKept
 	}
-	concerns, err := f.concerns(object)
-	if err != nil || !concerns {
-		// What cannot be read stays what it was.
+	isCached, err := f.isCached(object)
+	if err != nil || !isCached {
+		// An object that cannot be read is not waited for.
 		return err != nil || !isKept
 	}
 	_, now, err := identify(object)

@@ -21,7 +21,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// watched is a shared informer of pods over a watch that the test drives.
+// watched is a shared informer of pods on a watch that the test controls.
 type watched struct {
 	cache.SharedIndexInformer
 	events *watch.FakeWatcher
@@ -71,12 +71,12 @@ func (r *rig) reached() string {
 	return r.state.store.Reached(cluster.Pods)
 }
 
-// Pods of an informer that somebody else runs wake workloads and meet expectations like those of a watch of our own.
+// Pods of an informer of the program enqueue workloads and meet expectations like those of the Reconciler's own watch.
 func TestPodsMayComeFromAnInformer(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
 	r.apply("agent:1")
 	informer := watchPods(t, podAt("first", "7", "DaemonSet"), podAt("foreign", "8", "ReplicaSet"))
-	go r.informed(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
+	go r.followInformer(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
 	known := func(name string) func() bool {
 		return func() bool {
 			r.state.mu.Lock()
@@ -87,7 +87,7 @@ func TestPodsMayComeFromAnInformer(t *testing.T) {
 	testkit.Eventually(t, "the first list", known("first"))
 	testkit.Eventually(t, "its version", func() bool { return r.reached() == "10" })
 	r.state.mu.Lock()
-	r.state.holdings.Replace(key, "d1", creating("second").GetState(), &nodewisev1.ReconcileState{}, r.state.sighted("ns", "d1"))
+	r.state.holdings.Replace(key, "d1", creating("second").GetState(), &nodewisev1.ReconcileState{}, r.state.podView("ns", "d1"))
 	r.state.mu.Unlock()
 	r.queue.take()
 	second := podAt("second", "11", "DaemonSet")
@@ -100,14 +100,14 @@ func TestPodsMayComeFromAnInformer(t *testing.T) {
 	testkit.Eventually(t, "it is gone", func() bool { return !known("second")() })
 }
 
-// Whoever waits for a version that no event tells is woken when the informer's own store has it, and all of it is here.
+// A workload that waits for a version without an event is enqueued when the informer's store has the version and everything has arrived.
 func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
 	r.apply("agent:1")
 	informer := watchPods(t, podAt("first", "7", "DaemonSet"))
-	go r.informed(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
+	go r.followInformer(pods, informer, func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
 	testkit.Eventually(t, "the first list", func() bool { return r.reached() == "10" })
-	// It is older than what the rig has shown before.
+	// This version is older than what the rig has shown before.
 	r.relistTheOthers(t)
 	r.state.mu.Lock()
 	r.state.gate.Record(key, "d1", cluster.Pods, "20")
@@ -124,7 +124,7 @@ func TestAnInformersVersionOpensTheGate(t *testing.T) {
 	}
 }
 
-// What has not arrived here yet is not taken for reached; what has come since does not count, however much that is.
+// A version is not reached before everything has arrived. Later changes do not delay that, however many they are.
 func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
 	feed, store := r.feed(pods), cache.NewStore(cache.MetaNamespaceKeyFunc)
@@ -134,7 +134,7 @@ func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hear := func(pod corev1.Pod) { feed.hear(&pod, feed.putReadable) }
+	hear := func(pod corev1.Pod) { feed.handle(&pod, feed.putReadable) }
 	var awaited *sample
 	expect := func(what string, want bool) {
 		t.Helper()
@@ -184,7 +184,7 @@ func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
 	}
 	expect("one that is gone", false)
 	gone.ResourceVersion = "1"
-	feed.hear(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: &gone}, feed.remove)
+	feed.handle(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: &gone}, feed.remove)
 	expect("it is known to be gone", true)
 	put(podAt("c", "19", "DaemonSet"))
 	expect("one that comes and goes", false)
@@ -195,13 +195,13 @@ func TestAnInformerThatIsAheadIsWaitedFor(t *testing.T) {
 	expect("it has gone", true)
 }
 
-// An informer that does not tell its version is not taken for one that has reached any: the gate stays closed, and readiness says why.
+// An informer without a version never reaches one: the gate stays closed, and Ready says why.
 func TestAnInformerWithoutAVersionKeepsTheGateClosed(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.AtomicFIFO, false)
 	r := newRig(t, &scripted{plan: noop})
 	r.apply("agent:1")
 	r.started.Store(true)
-	go r.informed(pods, watchPods(t), func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
+	go r.followInformer(pods, watchPods(t), func(_ cluster.Resource, err error) { t.Error(err) })(t.Context())
 	testkit.Eventually(t, "readiness says why", func() bool {
 		err := r.Ready(nil)
 		return errors.Is(err, errNoVersion) && strings.Contains(err.Error(), "watching pods")

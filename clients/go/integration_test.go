@@ -32,7 +32,7 @@ import (
 
 var listening = regexp.MustCompile(`listening.*?(127\.0\.0\.1:[0-9]+)`)
 
-// startServer starts the planning service on a free port, and answers with its address.
+// startServer starts the planning service on a free port, and returns its address.
 func startServer(t *testing.T) string {
 	t.Helper()
 	command := exec.Command(testkit.Server(t), "--listen", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func startServer(t *testing.T) string {
 	}
 }
 
-// The whole of it, over gRPC: from a DaemonSet to all its pods, a rollout within its budget, and nothing to do afterwards.
+// The whole executor with the real service: from a DaemonSet to all its pods, a rollout within its budget, and nothing to do afterwards.
 func TestRollsOutWithTheService(t *testing.T) {
 	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
 	if err != nil {
@@ -101,7 +101,7 @@ func TestRollsOutWithTheService(t *testing.T) {
 	if created, deleted := r.cluster.count("create pods"), r.cluster.count("delete pods"); created != 2*count || deleted != count {
 		t.Errorf("%d pods were created and %d deleted", created, deleted)
 	}
-	// An orphan is adopted and not made anew, a new node gets its pod, and then there is nothing to do.
+	// An orphan is adopted and not created again, a new node gets its pod, and then there is nothing to do.
 	r.addOrphan("orphan", "node-007", "node-orphan")
 	r.addNodes("node-orphan", "node-new")
 	r.settle()
@@ -122,7 +122,39 @@ func TestRollsOutWithTheService(t *testing.T) {
 	}
 }
 
-// A server answers each request with exactly this response, and nothing of it is lost on the way.
+// The service explains one node, and all nodes, of a cluster.
+func TestExplainsWithTheService(t *testing.T) {
+	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = planner.Close() })
+	cluster := testkit.NewCluster(t)
+	cluster.Put(t, "nodes", `{"metadata":{"name":"n1","uid":"n1"}}`)
+	cluster.Put(t, "nodes", `{"metadata":{"name":"n2","uid":"n2"},"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"}]}}`)
+	cluster.Put(t, "daemonsets", `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{
+		"selector":{"matchLabels":{"app":"agent"}},"template":{"metadata":{"labels":{"app":"agent"}},"spec":{"containers":[{"name":"a"}]}}}}`)
+	n1 := "n1 NODE_STATE_MISSING RULE_ELIGIBLE"
+	n2 := "n2 NODE_STATE_MUST_NOT_RUN RULE_TAINT_NO_SCHEDULE"
+	for node, want := range map[string][]string{"": {n1, n2}, "n2": {n2}} {
+		explained, err := ExplainOnce(t.Context(), cluster.Config(), planner, "ns", "agent", node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, on := range explained.GetNodes() {
+			got = append(got, fmt.Sprint(on.GetNodeName(), " ", on.GetState(), " ", on.GetRule()))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("node %q: got %q", node, got)
+		}
+	}
+	if _, err := ExplainOnce(t.Context(), cluster.Config(), planner, "ns", "another", ""); err == nil || !strings.Contains(err.Error(), "DaemonSet ns/another") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The server answers each request with exactly the response of the vector.
 func TestServiceVectors(t *testing.T) {
 	conn, err := grpc.NewClient("passthrough:///"+startServer(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// newLimiter slows failed workloads down as upstream does, but for the longest delay: each has a back-off of its own, and all together are tried
-// 10 times a second, after a burst of 100.
+// newLimiter makes the rate limiter of failed workloads. It is upstream's with another longest delay: each workload has an exponential
+// back-off, and all together are retried 10 times a second, after a burst of 100.
 func newLimiter(maxDelay time.Duration) workqueue.TypedRateLimiter[types.NamespacedName] {
 	return workqueue.NewTypedMaxOfRateLimiter(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](5*time.Millisecond, maxDelay),
@@ -18,8 +18,8 @@ func newLimiter(maxDelay time.Duration) workqueue.TypedRateLimiter[types.Namespa
 	)
 }
 
-// sharedLimiter gives all workloads tokens of one bucket. Unlike that of client-go it never gives out more in advance than the longest delay
-// needs: who fails again and again must not make all others wait for ever longer.
+// sharedLimiter is a token bucket for all workloads. Unlike client-go's BucketRateLimiter it never reserves tokens further ahead than the
+// longest delay: a workload that fails again and again must not make all others wait longer and longer.
 type sharedLimiter struct {
 	mu       sync.Mutex
 	tokens   *rate.Limiter
@@ -28,7 +28,7 @@ type sharedLimiter struct {
 
 // When implements [workqueue.TypedRateLimiter].
 func (l *sharedLimiter) When(types.NamespacedName) time.Duration {
-	// Nobody may take a token between the two calls: then none would be given back.
+	// The lock spans both calls: a reservation can be cancelled only if no later one was made.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	token := l.tokens.Reserve()

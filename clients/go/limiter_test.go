@@ -10,8 +10,8 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// One workload that is woken and fails all the time takes the tokens that all share. Others wait no longer for it than for themselves, and a
-// minute after its end for nothing.
+// A workload that fails all the time takes the tokens that all workloads share. Others wait no longer than the longest back-off, and not at
+// all after that time.
 func TestWhoFailsOftenHoldsUpOthersForABoundedTime(t *testing.T) {
 	for profile, most := range map[nodewisev1.Profile]time.Duration{
 		nodewisev1.Profile_PROFILE_UNSPECIFIED:     time.Minute,
@@ -33,6 +33,7 @@ func TestWhoFailsOftenHoldsUpOthersForABoundedTime(t *testing.T) {
 				if during := when("other"); during > most || during < most-time.Second {
 					t.Errorf("meanwhile another waits for %s", during)
 				}
+				// In the synctest bubble this advances the fake clock.
 				time.Sleep(most)
 				if after := when("third"); after > 200*time.Millisecond {
 					t.Errorf("after that another waits for %s", after)

@@ -19,7 +19,7 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// clusterInMemory keeps objects as an apiserver does, and plays the kubelets: pods run as soon as they are made, and go as soon as
+// clusterInMemory keeps objects as an apiserver does, and acts as the kubelets: pods run as soon as they are created, and are gone as soon as
 // they are deleted.
 type clusterInMemory struct {
 	t       *testing.T
@@ -30,9 +30,9 @@ type clusterInMemory struct {
 	writes  []string
 	reads   int
 	events  []write.Event
-	// refuse is what a write is answered with; nil lets it pass.
+	// refuse returns the error of a write; nil lets the write succeed.
 	refuse func(verb string, key write.Key) error
-	// unseen holds the watches back.
+	// unseen holds the events of the watches back.
 	unseen bool
 	fewest int
 }
@@ -44,7 +44,7 @@ func (c *clusterInMemory) next() string {
 	return strconv.Itoa(c.version)
 }
 
-// pods are all of them, in the order in which they were written.
+// pods returns all pods, in the order in which they were written.
 func (c *clusterInMemory) pods() []*corev1.Pod {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *clusterInMemory) show(at write.Key, object map[string]any, how func(*fe
 		c.t.Error(err)
 	}
 	var seen any
-	var of kept
+	var of resourceCache
 	switch at.Resource {
 	case cluster.Pods:
 		pod := new(corev1.Pod)

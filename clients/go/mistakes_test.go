@@ -14,7 +14,7 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// What is done in the wrong order, or with nothing in the place of something, is refused with what to do instead.
+// Calls in the wrong order and nil arguments return an error that says what to do.
 func TestMistakesAreSaidInFull(t *testing.T) {
 	config, ctx := testkit.NewCluster(t).Config(), t.Context()
 	var unchecked *planclient.Client
@@ -36,6 +36,8 @@ func TestMistakesAreSaidInFull(t *testing.T) {
 		"WithTracerProvider was given nil":                 second(nodewise.New(config, &service{}, nodewise.WithTracerProvider(nil))),
 		"give a *rest.Config to nodewise.PlanOnce":         second(nodewise.PlanOnce(ctx, nil, &service{}, "ns", "agent")),
 		"there is no Planner":                              second(nodewise.PlanOnce(ctx, config, nil, "ns", "agent")),
+		"give a *rest.Config to nodewise.ExplainOnce":      second(nodewise.ExplainOnce(ctx, nil, unchecked, "ns", "agent", "")),
+		"there is no Explainer":                            second(nodewise.ExplainOnce(ctx, config, unchecked, "ns", "agent", "")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -45,7 +47,7 @@ func TestMistakesAreSaidInFull(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Before its caches are filled a Reconciler does nothing, and says what to wait for.
+// Before its caches are filled a Reconciler returns an error that says what to wait for.
 func TestNothingIsReconciledBeforeTheCachesAreFilled(t *testing.T) {
 	cluster := testkit.NewCluster(t)
 	cluster.Put(t, "daemonsets", daemonSet(""))
@@ -67,7 +69,7 @@ func TestNothingIsReconciledBeforeTheCachesAreFilled(t *testing.T) {
 	}
 }
 
-// With a planner that tells nothing of its health, the last call tells whether the service can be reached.
+// If the Planner is no HealthChecker, the last call decides whether the service can be reached.
 func TestReadinessOfAPlannerWithoutHealth(t *testing.T) {
 	cluster, planner := testkit.NewCluster(t), &service{}
 	cluster.Put(t, "daemonsets", daemonSet(ours))
@@ -93,7 +95,7 @@ func TestReadinessOfAPlannerWithoutHealth(t *testing.T) {
 			t.Errorf("got %v after %v", err, away)
 		}
 	}
-	// Nobody asks any more for what is not owned.
+	// A DaemonSet that is not owned does not count.
 	queue.take(agent)
 	cluster.Put(t, "daemonsets", daemonSet(""))
 	testkit.Eventually(t, "it is woken", func() bool { return queue.take(agent) })

@@ -34,7 +34,7 @@ func deleting(pod *corev1.Pod) {
 }
 func orphaned(pod *corev1.Pod) { pod.OwnerReferences = nil }
 
-// The names of pods that watches show to be gone go out as used.
+// The names of pods that are gone are sent as used names.
 func TestUsedPodNames(t *testing.T) {
 	type watched func(*feed) error
 	add := func(pod *corev1.Pod) watched { return func(f *feed) error { return f.Add(pod) } }
@@ -100,7 +100,8 @@ func usedIn(state *nodewisev1.ReconcileState) []string {
 	return names
 }
 
-// A plan drops the names that it leaves out, also one that does nothing; the answer to a report drops none; with the workload all go.
+// A plan drops the names that it leaves out, also a plan without actions. The response to a report drops none. All names are dropped with the
+// workload.
 func TestUsedPodNamesAreDropped(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {

@@ -21,8 +21,18 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// PlanOnce asks what would happen next for one DaemonSet, as the cluster is now, and changes nothing. Of the options those count that say
-// how to plan, [WithPlanOptions], and at which time, [WithClock]: it is asked about this DaemonSet whether it is selected or not.
+// Explainer explains why a workload runs, or does not run, on nodes. [*planclient.Client] is one.
+type Explainer interface {
+	// Explain asks whether the workload of this uid runs on each node, or on one, and which rule decides that.
+	Explain(ctx context.Context, uid string, build planclient.BuildExplainRequest) (*nodewisev1.ExplainResponse, error)
+}
+
+var _ Explainer = (*planclient.Client)(nil)
+
+var errNoExplainer = errors.New("there is no Explainer: give the client that planclient.New makes, and look at its error first")
+
+// PlanOnce asks what would happen next for one DaemonSet, as the cluster is now. It changes nothing. It uses only the options
+// [WithPlanOptions] and [WithClock], so it also plans for a DaemonSet that a [Reconciler] with the same options would not select.
 func PlanOnce(
 	ctx context.Context, cluster *rest.Config, planner Planner, namespace, name string, options ...Option,
 ) (*nodewisev1.Plan, error) {
@@ -37,11 +47,10 @@ func PlanOnce(
 		return nil, err
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	snapshot, uid, err := snapshotOnce(ctx, cluster, key, config.callTimeout)
+	snapshot, uid, err := snapshotOnce(ctx, cluster, key, &config)
 	if err != nil {
-		return nil, fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
+		return nil, err
 	}
-	snapshot.Now = timestamppb.New(config.clock())
 	answer, err := planner.Plan(ctx, string(uid), func(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
 		return &nodewisev1.PlanRequest{Snapshot: snapshot, Options: config.options}, nil
 	})
@@ -51,8 +60,49 @@ func PlanOnce(
 	return answer.Plan, nil
 }
 
-// snapshotOnce reads everything once: all in one bucket, inline, as the simplest client does.
+// ExplainOnce asks, for one node, whether one DaemonSet runs there as the cluster is now, and which rule decides that. With an empty
+// node name it asks for every node. It changes nothing, and uses the same options as [PlanOnce].
+func ExplainOnce(
+	ctx context.Context, cluster *rest.Config, explainer Explainer, namespace, name, node string, options ...Option,
+) (*nodewisev1.ExplainResponse, error) {
+	switch {
+	case cluster == nil:
+		return nil, errors.New("there is no configuration of the cluster: give a *rest.Config to nodewise.ExplainOnce")
+	case isNil(explainer):
+		return nil, errNoExplainer
+	}
+	config, err := configured(options)
+	if err != nil {
+		return nil, err
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	snapshot, uid, err := snapshotOnce(ctx, cluster, key, &config)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := explainer.Explain(ctx, string(uid), func(func(planclient.Digest) bool) (*nodewisev1.ExplainRequest, error) {
+		return &nodewisev1.ExplainRequest{Snapshot: snapshot, Options: config.options, NodeName: node}, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("explaining DaemonSet %s: %w", key, err)
+	}
+	return answer, nil
+}
+
+// snapshotOnce takes a snapshot from the apiserver, not from caches.
 func snapshotOnce(
+	ctx context.Context, cluster *rest.Config, key types.NamespacedName, config *config,
+) (*nodewisev1.Snapshot, types.UID, error) {
+	snapshot, uid, err := readOnce(ctx, cluster, key, config.callTimeout)
+	if err != nil {
+		return nil, "", fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
+	}
+	snapshot.Now = timestamppb.New(config.clock())
+	return snapshot, uid, nil
+}
+
+// readOnce reads all objects of a snapshot once. All nodes are in one bucket and all pods in another, inline.
+func readOnce(
 	ctx context.Context, cluster *rest.Config, key types.NamespacedName, callTimeout time.Duration,
 ) (*nodewisev1.Snapshot, types.UID, error) {
 	client, err := rest.HTTPClientFor(cluster)

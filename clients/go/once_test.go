@@ -17,7 +17,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// One snapshot has what belongs to the workload and the orphans that it selects, the workload as it was served, and nothing of others.
+// The snapshot has the objects of the workload, the orphans that it selects, and the workload as it was served, and nothing of others.
 func TestPlansOnce(t *testing.T) {
 	const daemonSet = `{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{"later":1.50,"selector":{"matchLabels":{"app":"x"}}}}`
 	owned := func(name, app, uid string) string {

@@ -11,168 +11,170 @@ import (
 )
 
 const (
-	// mostFirstInARow is how many keys of the first class may be taken in a row while others wait: those are never left standing.
-	mostFirstInARow = 8
-	// longTurn is how long work on a key may take before the next on it is not of the first class for the workers' sake: else a
-	// few that take long each time would hold up the others.
-	longTurn = time.Second
+	// maxFirstInARow is how many keys of the first class may be taken in a row while other keys wait, so that these are never starved.
+	maxFirstInARow = 8
+	// longWork is how long work on a key may take. After longer work the key may not take the spare worker the next time: a few such
+	// keys would keep that worker busy.
+	longWork = time.Second
 )
 
-// nudge is a key that wakes a worker. There is nothing to be done for it: a client-go queue wakes one only for keys that come, and
-// not for one that waits already and has become urgent.
-var nudge = types.NamespacedName{}
+// wakeWorker is a key that only wakes a worker. A queue of client-go wakes a worker only when a key is added, and not when a waiting key
+// becomes urgent.
+var wakeWorker = types.NamespacedName{}
 
-// lanes is the order in which a work queue gives out keys: first those that are not to wait behind others, each class in order of
-// arrival. The others never take up all workers, so that a new node gets its pods though every other worker is in the middle of a
-// rollout.
-type lanes struct {
+// classQueue is the order in which a work queue gives out keys. Keys of the first class come before normal keys, and each class is in order of
+// arrival. Normal keys never occupy all workers: one worker is left for the first class, so that a new node gets its pods while every other
+// worker is busy with a rollout.
+type classQueue struct {
 	clock clock.PassiveClock
-	// most is how many keys may be in work at a time that are not of the first class, or take long.
+	// most is how many normal or long-running keys may be in work at the same time.
 	most int
 
 	mu sync.Mutex
-	// marked are keys that are to be in the first class when they are pushed.
+	// marked are keys that join the first class when they are pushed.
 	marked        map[types.NamespacedName]bool
-	first, inTurn []types.NamespacedName
+	first, normal []types.NamespacedName
 	firstInARow   int
-	nudged        bool
-	// inWork tells of keys in work since when, and whether they count to the most.
-	inWork map[types.NamespacedName]taken
-	// long are keys whose last turn was a long one.
+	// wakes is true if [wakeWorker] was pushed.
+	wakes bool
+	// inWork are the keys in work.
+	inWork map[types.NamespacedName]inWork
+	// long are keys whose last work took longer than [longWork].
 	long map[types.NamespacedName]bool
 }
 
-type taken struct {
+// inWork is since when a key is in work, and whether it counts towards [classQueue.most].
+type inWork struct {
 	since  time.Time
 	counts bool
 }
 
-var _ workqueue.Queue[types.NamespacedName] = (*lanes)(nil)
+var _ workqueue.Queue[types.NamespacedName] = (*classQueue)(nil)
 
-func newLanes(most int, clock clock.PassiveClock) *lanes {
-	return &lanes{
+func newClassQueue(most int, clock clock.PassiveClock) *classQueue {
+	return &classQueue{
 		clock:  clock,
 		most:   most,
 		marked: map[types.NamespacedName]bool{},
-		inWork: map[types.NamespacedName]taken{},
+		inWork: map[types.NamespacedName]inWork{},
 		long:   map[types.NamespacedName]bool{},
 	}
 }
 
-// mark lets a key be in the first class from now on; it answers whether it waited in the other until now.
-func (l *lanes) mark(key types.NamespacedName) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.marked[key] = true
-	place := slices.Index(l.inTurn, key)
-	if place < 0 {
+// mark moves a key to the first class. It reports whether the key was waiting among the normal keys.
+func (q *classQueue) mark(key types.NamespacedName) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.marked[key] = true
+	index := slices.Index(q.normal, key)
+	if index < 0 {
 		return false
 	}
-	l.inTurn = slices.Delete(l.inTurn, place, place+1)
-	l.first = append(l.first, key)
+	q.normal = slices.Delete(q.normal, index, index+1)
+	q.first = append(q.first, key)
 	return true
 }
 
-// Touch implements [workqueue.Queue]: a key that waits is added again.
-func (l *lanes) Touch(types.NamespacedName) {}
+// Touch implements [workqueue.Queue]. It is called when a waiting key is added again.
+func (q *classQueue) Touch(types.NamespacedName) {}
 
 // Push implements [workqueue.Queue].
-func (l *lanes) Push(key types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (q *classQueue) Push(key types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	switch {
-	case key == nudge:
-		l.nudged = true
-	case l.marked[key]:
-		l.first = append(l.first, key)
+	case key == wakeWorker:
+		q.wakes = true
+	case q.marked[key]:
+		q.first = append(q.first, key)
 	default:
-		l.inTurn = append(l.inTurn, key)
+		q.normal = append(q.normal, key)
 	}
 }
 
-// next is where the next key is; nil if none can be taken now.
-func (l *lanes) next() (lane *[]types.NamespacedName, place int) {
+// next returns the class of the next key, and the index of the key in it; nil if no key can be taken now.
+func (q *classQueue) next() (class *[]types.NamespacedName, index int) {
 	counting := 0
-	for _, taken := range l.inWork {
-		if taken.counts {
+	for _, work := range q.inWork {
+		if work.counts {
 			counting++
 		}
 	}
-	hasRoom := counting < l.most
-	if hasRoom && len(l.inTurn) > 0 && (len(l.first) == 0 || l.firstInARow >= mostFirstInARow) {
-		return &l.inTurn, 0
+	hasRoom := counting < q.most
+	if hasRoom && len(q.normal) > 0 && (len(q.first) == 0 || q.firstInARow >= maxFirstInARow) {
+		return &q.normal, 0
 	}
-	place = slices.IndexFunc(l.first, func(key types.NamespacedName) bool { return hasRoom || !l.long[key] })
-	if place < 0 {
+	index = slices.IndexFunc(q.first, func(key types.NamespacedName) bool { return hasRoom || !q.long[key] })
+	if index < 0 {
 		return nil, 0
 	}
-	return &l.first, place
+	return &q.first, index
 }
 
-// Len implements [workqueue.Queue]: 0 if no key can be taken now. Whoever makes room takes the next one.
-func (l *lanes) Len() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lane, _ := l.next(); lane == nil && !l.nudged {
+// Len implements [workqueue.Queue]. It is 0 if no key can be taken now. A worker that ends its work takes the next one.
+func (q *classQueue) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if class, _ := q.next(); class == nil && !q.wakes {
 		return 0
 	}
-	return max(len(l.first)+len(l.inTurn), 1)
+	return max(len(q.first)+len(q.normal), 1)
 }
 
 // Pop implements [workqueue.Queue].
-func (l *lanes) Pop() types.NamespacedName {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.nudged {
-		l.nudged = false
-		return nudge
+func (q *classQueue) Pop() types.NamespacedName {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.wakes {
+		q.wakes = false
+		return wakeWorker
 	}
-	lane, place := l.next()
-	key, isFirst := (*lane)[place], lane == &l.first
-	*lane = slices.Delete(*lane, place, place+1)
-	l.firstInARow++
+	class, index := q.next()
+	key, isFirst := (*class)[index], class == &q.first
+	*class = slices.Delete(*class, index, index+1)
+	q.firstInARow++
 	if !isFirst {
-		l.firstInARow = 0
+		q.firstInARow = 0
 	}
-	delete(l.marked, key)
-	l.inWork[key] = taken{since: l.clock.Now(), counts: !isFirst || l.long[key]}
+	delete(q.marked, key)
+	q.inWork[key] = inWork{since: q.clock.Now(), counts: !isFirst || q.long[key]}
 	return key
 }
 
-// done notes that work on a key has ended.
-func (l *lanes) done(key types.NamespacedName) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.long, key)
-	if l.clock.Since(l.inWork[key].since) > longTurn {
-		l.long[key] = true
+// done records that work on a key has ended.
+func (q *classQueue) done(key types.NamespacedName) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.long, key)
+	if q.clock.Since(q.inWork[key].since) > longWork {
+		q.long[key] = true
 	}
-	delete(l.inWork, key)
+	delete(q.inWork, key)
 }
 
 // workQueue is a work queue of client-go with two classes.
 type workQueue struct {
 	workqueue.TypedDelayingInterface[types.NamespacedName]
-	lanes *lanes
+	classes *classQueue
 }
 
-// newWorkQueue makes a queue for so many workers, and one more for what is not to wait.
+// newWorkQueue makes a queue for this many workers, and one more for the first class.
 func newWorkQueue(name string, workers int) *workQueue {
-	lanes := newLanes(workers, clock.RealClock{})
+	classes := newClassQueue(workers, clock.RealClock{})
 	return &workQueue{
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{
 			Name:  name,
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Queue: lanes}),
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[types.NamespacedName]{Name: name, Queue: classes}),
 		}),
-		lanes: lanes,
+		classes: classes,
 	}
 }
 
-// AddFirst adds a key that is not to wait behind others, after a delay.
+// AddFirst adds a key to the first class after a delay.
 func (q *workQueue) AddFirst(key types.NamespacedName, delay time.Duration) {
 	switch {
-	case q.lanes.mark(key):
-		q.Add(nudge)
+	case q.classes.mark(key):
+		q.Add(wakeWorker)
 	case delay > 0:
 		q.AddAfter(key, delay)
 	default:
@@ -180,11 +182,11 @@ func (q *workQueue) AddFirst(key types.NamespacedName, delay time.Duration) {
 	}
 }
 
-// Get waits for the next key; false when there is none any more.
+// Get waits for the next key. It returns true if the queue has ended.
 func (q *workQueue) Get() (key types.NamespacedName, ended bool) {
 	for {
 		key, ended = q.TypedDelayingInterface.Get()
-		if ended || key != nudge {
+		if ended || key != wakeWorker {
 			return key, ended
 		}
 		q.TypedDelayingInterface.Done(key)
@@ -193,6 +195,6 @@ func (q *workQueue) Get() (key types.NamespacedName, ended bool) {
 
 // Done ends work on a key.
 func (q *workQueue) Done(key types.NamespacedName) {
-	q.lanes.done(key)
+	q.classes.done(key)
 	q.TypedDelayingInterface.Done(key)
 }

@@ -15,7 +15,7 @@ var (
 	file    = regexp.MustCompile(`-f (\S+)`)
 )
 
-// What the README names is there. Its commands are compiled with the examples, and the conformance kit runs the last of them.
+// The files that the README names exist. Its commands are compiled with the examples, and the conformance kit runs the last of them.
 func TestWhatTheREADMENamesIsThere(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestWhatTheREADMENamesIsThere(t *testing.T) {
 	}
 }
 
-// The examples are to be read at a glance.
+// The examples stay short.
 func TestExamplesAreShort(t *testing.T) {
 	for path, most := range map[string]int{"examples/controller/main.go": 150, "examples/plan/main.go": 50} {
 		text, err := os.ReadFile(path)

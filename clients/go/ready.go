@@ -21,12 +21,12 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// Ready says why nothing can be done, if so: the service cannot be reached, or a watch does not work. It is a check for readiness, in
-// the shape of package healthz of controller-runtime and of apiservers; whether the program lives does not depend on it. Before the
-// start, as while another replica leads, only the service counts.
+// Ready is a readiness check with the signature of controller-runtime's healthz.Checker. It returns an error if the service cannot be reached
+// or a watch fails. Do not use it as a liveness check. Before [Reconciler.Start], as in a replica that is not the leader, it checks only the
+// service.
 //
-// Whether the service can be reached is told by the Planner, if it is a [HealthChecker]. Of another one the last call for a plan counts:
-// before the first, and when the DaemonSet that it was for is not owned any more, the service is taken for one that can be reached.
+// If the Planner is a [HealthChecker], its Health decides whether the service can be reached. Otherwise the result of the last call of Plan
+// decides. Before the first call, and when the DaemonSet of the last call is no longer owned, Ready assumes that the service can be reached.
 func (r *Reconciler) Ready(*http.Request) error {
 	unready := []error{r.health()}
 	if r.started.Load() {
@@ -41,7 +41,7 @@ func (r *Reconciler) Ready(*http.Request) error {
 	return errors.Join(unready...)
 }
 
-// health is why the service cannot be reached, if so.
+// health returns an error if the service cannot be reached.
 func (r *Reconciler) health() error {
 	if planner, tells := r.planner.(HealthChecker); tells {
 		return planner.Health()
@@ -51,14 +51,14 @@ func (r *Reconciler) health() error {
 	return r.state.unanswered.err
 }
 
-// unanswered is why the last call for a plan was not answered, and for which workload it was; no error if it was answered.
+// unanswered is the error of the last call of Plan, and its workload. The error is nil if the service answered.
 type unanswered struct {
 	key types.NamespacedName
 	err error
 }
 
-// noteAnswer notes what became of a call for a plan. A refusal is an answer. What ended by our own doing tells nothing.
-func (s *state) noteAnswer(ctx context.Context, key types.NamespacedName, err error) {
+// recordAnswer records the result of a call of Plan. A refusal counts as an answer. A call that the Reconciler cancelled does not count.
+func (s *state) recordAnswer(ctx context.Context, key types.NamespacedName, err error) {
 	var refused *planclient.RefusedError
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,18 +71,19 @@ func (s *state) noteAnswer(ctx context.Context, key types.NamespacedName, err er
 	}
 }
 
-// watches tells of the watches that do not work.
+// watches tracks the watches of the Reconciler.
 type watches struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	// errors are the last errors of the resources; nil for a watch that works.
 	errors map[cluster.Resource]error
-	// outdated are the resources that are to be listed again before they are watched on.
+	// outdated are the resources that must be listed again before the watch goes on.
 	outdated map[cluster.Resource]bool
-	// open are the watches under way.
+	// open are the open watches.
 	open map[cluster.Resource]watch.Interface
 }
 
-// restored lets every other resource be listed again, since the list of one has shown that etcd was restored from a backup: the
-// apiserver may have passed the versions of the others by now, or just not show what is gone.
+// restored makes every other resource be listed again, after the list of one has shown that etcd was restored from a backup. The watches of
+// the others need not fail by themselves: the apiserver may have passed their versions by now, and they would miss what was deleted.
 func (w *watches) restored(shown cluster.Resource) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +101,7 @@ func (w *watches) listing(resource cluster.Resource) {
 	w.outdated[resource] = false
 }
 
-// opened notes a watch that has begun, unless a list is needed by now.
+// opened records an open watch. It returns an error if the resource must be listed again first.
 func (w *watches) opened(resource cluster.Resource, watching watch.Interface) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,33 +125,31 @@ func (w *watches) failing() error {
 	return errors.Join(failing...)
 }
 
-func (w *watches) note(resource cluster.Resource, err error) {
+func (w *watches) setError(resource cluster.Resource, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.errors[resource] = err
 }
 
-// followed lists and watches a resource, and notes whether that works.
+// track wraps a ListerWatcher, and records its errors. It calls listBegins when a list begins.
 //
-// An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse such a
-// watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is, and one that is behind is told
-// as one that does not know the version any more: then everything is listed again, of every resource (D-112).
-//
-// Begins is told when a list begins.
-func (w *watches) followed(
-	resource cluster.Resource, of cache.ListerWatcherWithContext, begins func(cluster.Resource),
+// An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not refuse such a watch, but
+// shows nothing until it reaches the version. So before a watch goes on, the apiserver is asked for its version. If that is lower, the watch
+// fails as expired, and every resource is listed again (D-112).
+func (w *watches) track(
+	resource cluster.Resource, of cache.ListerWatcherWithContext, listBegins func(cluster.Resource),
 ) cache.ListerWatcher {
-	// listed is the version of the last list: a watch from there need not ask. Lists and watches come one after the other.
+	// listed is the version of the last list: a watch from there need not ask. A reflector never lists and watches at the same time.
 	var listed string
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			w.listing(resource)
 			if options.Continue == "" {
-				begins(resource)
+				listBegins(resource)
 			}
 			list, err := of.ListWithContext(ctx, options)
 			err = brief.Error(err)
-			w.note(resource, err)
+			w.setError(resource, err)
 			if err == nil {
 				listed = versionOf(list)
 			}
@@ -160,17 +159,17 @@ func (w *watches) followed(
 			if options.SendInitialEvents != nil {
 				// This is a list, too.
 				w.listing(resource)
-				begins(resource)
+				listBegins(resource)
 			} else if options.ResourceVersion != listed {
 				if err := brief.Error(confirm(ctx, of, options.ResourceVersion)); err != nil {
-					w.note(resource, err)
+					w.setError(resource, err)
 					return nil, err
 				}
 			}
 			listed = ""
 			watching, err := of.WatchWithContext(ctx, options)
 			err = brief.Error(err)
-			w.note(resource, err)
+			w.setError(resource, err)
 			if err != nil {
 				return nil, err
 			}
@@ -182,7 +181,7 @@ func (w *watches) followed(
 	}
 }
 
-// confirm fails where an apiserver is at a lower version than this.
+// confirm returns an error if the apiserver is at a lower version.
 func confirm(ctx context.Context, of cache.ListerWatcherWithContext, version string) error {
 	list, err := of.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {

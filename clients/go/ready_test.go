@@ -11,7 +11,7 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// Readiness says why the service cannot be reached, and which watch does not work. One that is not started has no watches to wait for.
+// Ready says why the service cannot be reached, and which watch fails. Before the start there are no watches to wait for.
 func TestReadinessSaysWhatIsWrong(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -29,29 +29,29 @@ import (
 )
 
 const (
-	// maxPlans is how many plans one reconcile may ask for in a row because what one rested on was not so: a name was taken, an
+	// maxPlans is how many plans one reconcile may request in a row because the cluster was not as planned: a name was taken, or an
 	// orphan was gone.
 	maxPlans = 4
-	// expectationsExpired is when expectations have expired for certain: five minutes, as the contract says, and one second.
+	// expectationsExpired is when expectations have certainly expired: five minutes, as the contract says, and one second.
 	expectationsExpired = 301 * time.Second
 )
 
-// ending is how a reconcile ended, if not with an error.
-type ending struct {
-	// after is when to come back; nil when there is no need.
+// result is the result of a reconcile.
+type result struct {
+	// after is when to reconcile again; nil if that is not needed.
 	after *time.Duration
-	// gone: there is no such workload.
+	// gone is true if the workload does not exist.
 	gone bool
-	// nothing: it has come to nothing.
-	nothing bool
+	// failed is true if the reconcile returned an error or panicked.
+	failed bool
 }
 
-// isAtOnce tells whether another plan is to follow at once.
-func (e ending) isAtOnce() bool { return e.after != nil && *e.after == 0 }
+// isAtOnce reports whether the next plan is due at once.
+func (r result) isAtOnce() bool { return r.after != nil && *r.after == 0 }
 
-// failure is a reconcile that failed and comes back by back-off.
+// failure is the error of a reconcile that is retried with back-off.
 type failure struct {
-	// after is when to come back besides.
+	// after is when to reconcile again even if the back-off is longer; nil if only the back-off counts.
 	after  *time.Duration
 	reason error
 }
@@ -60,64 +60,64 @@ func (f *failure) Error() string { return f.reason.Error() }
 
 func (f *failure) Unwrap() error { return f.reason }
 
-// planned is a plan, and what it was made from.
+// planned is a plan, and the snapshot that it was made from.
 type planned struct {
 	plan     *nodewisev1.Plan
 	workload *cluster.DaemonSet
 	sent     *nodewisev1.ReconcileState
 	// own are the cached revisions of the snapshot that the workload controls.
 	own []*cluster.Revision
-	// asOf is the number of the last change of the caches that the snapshot shows.
+	// asOf is the number of the last cache change that the snapshot includes.
 	asOf uint64
 }
 
-// ErrNotYet is in the error of a reconcile that could not be made yet: a cache does not show our own last write, or the service
-// cannot be reached. That is no failure of the workload, which comes back by itself.
+// ErrNotYet is in the error of a reconcile that was not possible yet: a cache does not show the Reconciler's own last write, or the service
+// cannot be reached. This is no failure of the workload. The Reconciler enqueues the workload again by itself.
 var ErrNotYet = errors.New("not yet")
 
-// errBehind says that the caches do not show our own last write yet.
+// errBehind says that the caches do not show the Reconciler's own last write yet.
 var errBehind = errors.New("a cache is behind")
 
-// Reconcile looks at one DaemonSet, if it is one that is owned: it takes a snapshot, asks for a plan, applies it and reports. Whatever else is to wake the
-// workload wakes it through the queue that was given to [Reconciler.Start]. It is not called twice at a time for the same workload.
+// Reconcile reconciles one DaemonSet, if it is owned: it takes a snapshot, requests a plan, applies it and reports the outcomes. A requeue
+// goes through the queue that was given to [Reconciler.Start]. Reconcile must not be called concurrently for the same workload.
 //
-// An error is to be followed by another try with the workload's own back-off, which begins anew without one; but for [ErrNotYet],
-// after which there is nothing to do, and the back-off stays what it is. When the context ends the service is asked no more; the
-// writes that are under way by then are brought to their end, and reported.
+// After an error the caller retries with the workload's back-off, and after success it resets the back-off. After [ErrNotYet] the caller
+// does neither. When the context ends, Reconcile requests no more plans, but completes and reports the plan that it has begun to apply.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) error {
-	if _, _, err := r.look(context.WithoutCancel(ctx), ctx, key); err != nil {
+	if _, _, err := r.reconcileAndRequeue(context.WithoutCancel(ctx), ctx, key); err != nil {
 		return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
 	}
 	return nil
 }
 
-// look looks at one DaemonSet. It asks for plans as long as asking lasts, and writes as long as ctx does. The logger is for what is
-// still to be said of this reconcile; after is when the workload comes back by itself, where that is known.
-func (r *Reconciler) look(ctx, asking context.Context, key types.NamespacedName) (logger logr.Logger, after *time.Duration, err error) {
+// reconcileAndRequeue reconciles one DaemonSet in a trace of its own, and enqueues it again when it is due. The context asking ends requests
+// for plans, and ctx ends writes. The returned logger has the values of this reconcile. The returned delay is when a failed workload is enqueued
+// even if its back-off is longer; nil if only the back-off counts.
+func (r *Reconciler) reconcileAndRequeue(ctx, asking context.Context, key types.NamespacedName) (logger logr.Logger, after *time.Duration, err error) {
 	ctx, span := r.startReconcile(ctx, key)
 	defer span.End()
 	logger = withTrace(klog.FromContext(ctx).WithValues("daemonSet", key), span)
 	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
-	ended, err := r.turn(klog.NewContext(ctx, logger), asking, key)
+	ended, err := r.reconcileTracked(klog.NewContext(ctx, logger), asking, key)
 	outcome := outcomeOf(err)
-	tellOutcome(span, outcome, err)
+	setOutcome(span, outcome, err)
 	var failure *failure
 	switch {
 	case outcome == settled:
-		r.comeBack(key, ended.after)
+		r.requeueAfter(key, ended.after)
 	case outcome == unreachable:
-		r.waker.wakeAfter(key, r.config.unreachable)
+		r.enqueuer.enqueueAfter(key, r.config.unreachable)
 	case errors.As(err, &failure):
 		after = failure.after
-		r.comeBack(key, after)
+		r.requeueAfter(key, after)
 	default:
-		// Who is behind is woken by the event that brings the caches up to date.
+		// A workload whose caches are behind is enqueued by the event that brings them up to date.
 	}
 	if r.waitsForWatches(key) {
-		// Should what is expected never show, no event would tell.
-		r.waker.wakeAfter(key, expectationsExpired)
+		// If an expected create or delete is never observed, no event enqueues the workload.
+		r.enqueuer.enqueueAfter(key, expectationsExpired)
 		if r.config.pods != nil {
-			r.waker.wakeAfter(key, hiddenDelay)
+			r.enqueuer.enqueueAfter(key, hiddenDelay)
 		}
 	}
 	if outcome == behind || outcome == unreachable {
@@ -136,7 +136,7 @@ func outcomeOf(err error) outcome {
 	case errors.Is(err, errBehind):
 		return behind
 	case errors.As(err, &failure):
-		// Whatever it is made from: after a report that did not arrive, much was done.
+		// Before UnreachableError, which a failure may wrap: if a report was not delivered, the plan was applied all the same.
 		return failed
 	case errors.As(err, &away):
 		return unreachable
@@ -145,20 +145,21 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-// turn reconciles while the waker knows of it, also for who recovers from a panic, as controller-runtime does.
-func (r *Reconciler) turn(ctx, asking context.Context, key types.NamespacedName) (ended ending, err error) {
-	r.waker.begin(key)
-	// So it ends with a panic.
-	ended.nothing = true
-	defer func() { r.waker.end(key, ended) }()
+// reconcileTracked reconciles between [enqueuer.begin] and [enqueuer.end]. The end is recorded also after a panic, from which
+// controller-runtime recovers.
+func (r *Reconciler) reconcileTracked(ctx, asking context.Context, key types.NamespacedName) (ended result, err error) {
+	r.enqueuer.begin(key)
+	// This is the result after a panic.
+	ended.failed = true
+	defer func() { r.enqueuer.end(key, ended) }()
 	ended, err = r.reconcile(ctx, asking, key)
-	ended.nothing = err != nil
+	ended.failed = err != nil
 	return ended, err
 }
 
-func (r *Reconciler) comeBack(key types.NamespacedName, after *time.Duration) {
+func (r *Reconciler) requeueAfter(key types.NamespacedName, after *time.Duration) {
 	if after != nil {
-		r.waker.wakeAfter(key, *after)
+		r.enqueuer.enqueueAfter(key, *after)
 	}
 }
 
@@ -169,51 +170,51 @@ func (r *Reconciler) waitsForWatches(key types.NamespacedName) bool {
 	return creates+deletes > 0
 }
 
-func (r *Reconciler) reconcile(ctx, asking context.Context, key types.NamespacedName) (ending, error) {
-	// Revisions that the caches need not show, as they were read.
+func (r *Reconciler) reconcile(ctx, asking context.Context, key types.NamespacedName) (result, error) {
+	// live are revisions that were read from the apiserver, which the caches need not show.
 	var live []*cluster.Revision
 	var last replan
 	for range maxPlans {
 		workload, err := r.admit(key, &live)
 		if workload == nil || err != nil {
-			r.next.forget(key)
+			r.prefetched.forget(key)
 			if workload == nil && err == nil {
-				r.pace.forget(key)
+				r.requeues.forget(key)
 			}
-			return ending{gone: workload == nil && err == nil}, err
+			return result{gone: workload == nil && err == nil}, err
 		}
-		planned, err := r.nextPlan(asking, workload, live)
+		planned, err := r.obtainPlan(asking, workload, live)
 		if errors.Is(err, errNotSelected) {
-			r.leaveAlone(workload)
-			return ending{}, nil
+			r.forgetUnselected(workload)
+			return result{}, nil
 		}
 		if err != nil {
-			return ending{}, err
+			return result{}, err
 		}
 		leftOut, err := r.check(ctx, planned, live)
 		if err != nil {
-			return ending{}, err
+			return result{}, err
 		}
 		if err := r.requireShown(ctx, planned); err != nil {
-			return ending{}, err
+			return result{}, err
 		}
-		// Nothing of it is carried out, so what it expects would never be seen.
+		// A stale plan is not applied, so its expectations must not be held: they would never be observed.
 		if planned.plan.GetVerdict() == nodewisev1.Verdict_VERDICT_STALE {
-			return ending{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
+			return result{}, &failure{reason: errors.New("the plan is stale: the caches are older than our own writes")}
 		}
-		r.hold(planned)
-		applied, next := r.applyAndLookAhead(ctx, asking, planned, leftOut)
+		r.holdState(planned)
+		applied, next := r.applyAndPrefetch(ctx, asking, planned, leftOut)
 		again := r.replanAfter(ctx, applied)
-		r.heed(applied)
+		r.recordApplied(applied)
 		if again.outdated {
 			live = append(live, r.createdRevisions(ctx, key.Namespace, applied)...)
 		}
 		ended, err := r.report(ctx, asking, planned, applied, leftOut)
-		ended, err = r.slow(key, ended, err)
+		ended, err = r.throttle(key, ended, err)
 		if !again.follows(ended, err) {
-			// One that was asked for ahead does not know of anything that was not as planned, so it is kept here alone.
+			// A prefetched plan is kept only here: it does not know of anything that was not as planned.
 			if next != nil && err == nil && ended.isAtOnce() {
-				r.next.keep(key, *next)
+				r.prefetched.keep(key, *next)
 			}
 			return ended, err
 		}
@@ -221,16 +222,16 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		last = again
 	}
 	if last.isForNamesOnly() {
-		// Names that others took cost no back-off, also when they are many.
-		after := soonest
-		return ending{after: &after}, nil
+		// Names that other pods have taken cost no back-off, however many there are.
+		after := minRequeueDelay
+		return result{after: &after}, nil
 	}
-	return ending{}, &failure{reason: fmt.Errorf(
+	return result{}, &failure{reason: fmt.Errorf(
 		"a revision's name was still taken, or another object gone, after %d plans", maxPlans)}
 }
 
-// admit is the workload, if it exists and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what
-// was read live is kept, and is there again when the workload is admitted.
+// admit returns the workload, if it exists and the caches show the Reconciler's last writes to it (D-71, steps 1 and 2). If the caches do
+// not, the live revisions are kept, and returned when the workload is admitted.
 func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) (*cluster.DaemonSet, error) {
 	s := r.state
 	s.mu.Lock()
@@ -254,7 +255,7 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 	return workload, nil
 }
 
-// unsynced is why nothing can be reconciled yet. The lock is held.
+// unsynced says why nothing can be reconciled yet. The caller holds the lock.
 func (r *Reconciler) unsynced() error {
 	if !r.started.Load() {
 		return errors.New("the Reconciler was not started, and knows nothing of the cluster: call Start and then WaitForSync before " +
@@ -263,10 +264,10 @@ func (r *Reconciler) unsynced() error {
 	return fmt.Errorf("the caches of %v are not filled: call WaitForSync before Reconcile", r.state.store.Unsynced())
 }
 
-// nextPlan is the plan that was asked for ahead, or else a new one; neither when asking is over: queues give out after the stop what
-// was in them by then, and nothing new is begun. It is [errNotSelected] for a workload that is not selected, or not any more when the
-// plan is there.
-func (r *Reconciler) nextPlan(
+// obtainPlan returns the prefetched plan, or else requests one. When the context has ended it returns an error: after the stop a queue still
+// gives out the keys that it has, and no new plan is begun. It returns [errNotSelected] if the workload is not selected, also if that
+// changed while the plan was requested.
+func (r *Reconciler) obtainPlan(
 	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
 ) (*planned, error) {
 	if err := r.requireSelected(workload); err != nil {
@@ -277,11 +278,11 @@ func (r *Reconciler) nextPlan(
 			Reason: context.Cause(ctx).Error(), Err: errors.Join(ctx.Err(), context.Cause(ctx)),
 		}
 	}
-	next := r.next.take(workload)
+	next := r.prefetched.take(workload)
 	if next == nil || len(live) > 0 {
 		asked, err := r.plan(ctx, workload, live)
 		if err != nil {
-			return nil, r.heedRefusal(ctx, workload, err)
+			return nil, r.dropAfterRefusal(ctx, workload, err)
 		}
 		next = asked
 	}
@@ -298,16 +299,16 @@ func (r *Reconciler) plan(
 	if err := r.readRevisions(ctx, workload, live); err != nil {
 		return nil, err
 	}
-	// What each request was made from: the plan need not answer the last one.
+	// origins are the snapshots of all requests: the plan need not answer the last request.
 	var origins []planned
-	// Of the last request.
+	// leftOut is how many revisions the last request left out.
 	var leftOut int
-	// unbuilt is why no request could be built, if so.
+	// unbuilt is the error of building the last request.
 	var unbuilt error
 	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
 		_, span := traces.Start(ctx, "snapshot")
 		defer span.End()
-		// A retry takes what is known by now, unless the workload was replaced: then it finishes with what it had.
+		// A retry uses the newest object, unless the workload was replaced by another one.
 		current = r.newest(current)
 		if unbuilt = r.requireSelected(current); unbuilt != nil {
 			return nil, unbuilt
@@ -329,9 +330,9 @@ func (r *Reconciler) plan(
 	}
 	answer, err := r.planner.Plan(ctx, string(workload.UID), build)
 	if _, tells := r.planner.(HealthChecker); !tells && unbuilt == nil {
-		s.noteAnswer(ctx, workload.Key, err)
+		s.recordAnswer(ctx, workload.Key, err)
 	}
-	if leftOut > 0 && s.mayTellLeftOut(workload.Key) {
+	if leftOut > 0 && s.mayLogLeftOut(workload.Key) {
 		klog.FromContext(ctx).Info("The revisions of the workload are too large together; those that rank last are not sent",
 			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", cluster.MaxRevisionBytes)
 	}
@@ -344,9 +345,10 @@ func (r *Reconciler) plan(
 	return &from, nil
 }
 
-// heedRefusal drops what a request may have been refused for: old reports, and what earlier plans left to remember, unless it is another part
-// of the request that is wrong. Both are dispensable, and a wrong service may have made them. Another error it gives back.
-func (r *Reconciler) heedRefusal(ctx context.Context, workload *cluster.DaemonSet, err error) error {
+// dropAfterRefusal drops the parts of a refused request that may be the cause: the undelivered reports, and also the state of earlier plans
+// unless the refusal names another field. Both are dispensable, and a wrong service may have made them. It returns the error of the
+// reconcile.
+func (r *Reconciler) dropAfterRefusal(ctx context.Context, workload *cluster.DaemonSet, err error) error {
 	var refused *planclient.RefusedError
 	if !errors.As(err, &refused) {
 		return err
@@ -357,14 +359,14 @@ func (r *Reconciler) heedRefusal(ctx context.Context, workload *cluster.DaemonSe
 	dropped := !isOfAnotherField && r.state.holdings.DropPlanned(workload.Key, workload.UID, r.config.clock())
 	r.state.mu.Unlock()
 	if dropped {
-		klog.FromContext(ctx).Info("The service refused the request; what earlier plans left to remember is dropped, since it may be the cause",
+		klog.FromContext(ctx).Info("The service refused the request; the state from earlier plans is dropped, because it may be the cause",
 			"reason", refused.Error())
 	}
 	return &failure{reason: err}
 }
 
-// hold holds what the plan says, before its first write.
-func (r *Reconciler) hold(planned *planned) {
+// holdState stores the state of the plan, before the first write.
+func (r *Reconciler) holdState(planned *planned) {
 	s, workload := r.state, planned.workload
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,10 +378,10 @@ func (r *Reconciler) hold(planned *planned) {
 	expect.LeaveOutForeign(next, plancheck.ActionsOf(planned.plan), planned.sent)
 	plancheck.RetainRememberable(next, planned.sent, s.store.HasNode)
 	if !r.writer.Writes() {
-		// What is not done is never observed.
+		// An observer writes nothing, so it would wait for the expected changes forever.
 		next.Expectations = nil
 	}
-	s.holdings.Replace(workload.Key, workload.UID, next, planned.sent, s.sighted(workload.Key.Namespace, workload.UID))
+	s.holdings.Replace(workload.Key, workload.UID, next, planned.sent, s.podView(workload.Key.Namespace, workload.UID))
 }
 
 func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[uint32]string) *apply.Applied {
@@ -394,14 +396,13 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[ui
 		AnnotatesPods:  r.config.annotatesPods,
 		LeftOut:        leftOut,
 	})
-	tellApplied(span, applied)
+	setApplied(span, applied)
 	s, workload := r.state, planned.workload
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, write := range applied.Writes {
-		// Creates that expectations tell by name need not be seen before more is created: until they are, only nodes that
-		// are not among theirs get pods.
-		if !r.goesAhead() || !write.ExpectedByName {
+		// Creates that are expected by name need not be observed before the next plan: until then it creates pods only for other nodes.
+		if !r.createsAcrossPlans() || !write.ExpectedByName {
 			s.gate.Record(workload.Key, workload.UID, write.Resource, write.ResourceVersion)
 		}
 	}
@@ -412,15 +413,15 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[ui
 	return applied
 }
 
-// goesAhead tells whether pods are created while earlier creates are not seen yet.
-func (r *Reconciler) goesAhead() bool {
+// createsAcrossPlans reports whether a plan may create pods while creates of earlier plans have not been observed yet.
+func (r *Reconciler) createsAcrossPlans() bool {
 	return isEnabled(r.config.options, nodewisev1.Deviation_DEVIATION_SLOW_START_ACROSS_PLANS)
 }
 
-// telling are the outcomes that a report needs: nothing depends on what succeeded without a subject. A plan may adopt every pod of
-// a large cluster, and a report of as many outcomes with next to nothing in them would be refused. What was left out is for the service as if
-// it had not been planned: it is no reason to come back later.
-func telling(outcomes []*nodewisev1.Outcome, leftOut map[uint32]string) []*nodewisev1.Outcome {
+// reportable returns the outcomes that a report needs. Successes without a subject are left out: nothing depends on them, and a plan that
+// adopts every pod of a large cluster would have so many that the report would be refused. Actions that the executor left out are not
+// reported either: for the service they were not planned, so they cause no back-off.
+func reportable(outcomes []*nodewisev1.Outcome, leftOut map[uint32]string) []*nodewisev1.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcomes), func(outcome *nodewisev1.Outcome) bool {
 		return leftOut[outcome.GetActionId()] != "" || outcome.GetResult() == nodewisev1.Result_RESULT_SUCCEEDED && outcome.GetSubject() == nil
 	})

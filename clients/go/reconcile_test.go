@@ -35,14 +35,14 @@ func createPod(name, node string) *nodewisev1.Action {
 	}}
 }
 
-// podNamed is the name of a pod in the planner's form, told apart by these few characters.
+// podNamed makes a pod name in the planner's form from a few characters.
 func podNamed(short string) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
 	hash := strings.Map(func(letter rune) rune { return rune(letters[int(letter)%len(letters)]) }, short)
 	return "agent-" + hash + strings.Repeat("z", 10-len(hash))
 }
 
-// nodeOf is the node that a plan creates this pod for.
+// nodeOf is the node for which a plan creates this pod.
 func nodeOf(pod string) string { return "n-" + strings.TrimPrefix(pod, "agent-") }
 
 // creating is a plan that creates pods and expects them.
@@ -66,7 +66,7 @@ func creating(pods ...string) *nodewisev1.Plan {
 	return plan
 }
 
-// Fail static: without an answer nothing is written, and it is no failure of the workload.
+// Without an answer nothing is written, and the workload has not failed.
 func TestWithoutAnAnswerNothingIsWritten(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		return nil, &planclient.UnreachableError{Reason: "the service is away"}
@@ -83,7 +83,7 @@ func TestWithoutAnAnswerNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A refusal is a failure of the workload, and perhaps for the sake of an old report, which is not sent again.
+// A refusal is a failure of the workload. An old report may be the cause, so it is not sent again.
 func TestARefusalIsRetriedWithoutOldReports(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		return nil, &planclient.RefusedError{Reason: "it is wrong"}
@@ -102,8 +102,8 @@ func TestARefusalIsRetriedWithoutOldReports(t *testing.T) {
 	}
 }
 
-// W12: a wrong service can leave a state that a right one refuses. Once that is refused it is not sent again; the used names of pods, and what
-// was created and is not seen yet, are. It is told once, and not of a request without a state. While the service is away nothing is dropped.
+// W12: a state from a wrong service that a right one refuses is not sent again. Used names and expected creates are still sent. That is logged
+// once, and not for a request without a state. Nothing is dropped while the service cannot be reached.
 func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 	negative := &nodewisev1.FailedPodBackoff{NodeName: "n1", Delay: durationpb.New(-time.Second), Last: timestamppb.Now()}
 	leaving := creating(podNamed("new"))
@@ -161,7 +161,7 @@ func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 				t.Errorf("sent as expected %v", expected)
 			}
 			told := slices.DeleteFunc(lines, func(line string) bool {
-				return !strings.Contains(line, "what earlier plans left to remember is dropped") || !strings.Contains(line, "it is wrong")
+				return !strings.Contains(line, "the state from earlier plans is dropped") || !strings.Contains(line, "it is wrong")
 			})
 			if len(told) != test.told {
 				t.Errorf("told %v", told)
@@ -170,7 +170,7 @@ func TestAStateThatIsRefusedIsDropped(t *testing.T) {
 	}
 }
 
-// As upstream, back-off outlives a DaemonSet that cannot be planned for.
+// As upstream, the back-off of a DaemonSet stays when the DaemonSet is gone and cannot be planned for.
 func TestWhatIsRefusedForAnotherFieldLeavesTheState(t *testing.T) {
 	const reason = "snapshot.workload.daemon_set.object: spec.selector is wrong"
 	planner := &scripted{}
@@ -200,8 +200,8 @@ func TestWhatIsRefusedForAnotherFieldLeavesTheState(t *testing.T) {
 	}
 }
 
-// What the plan expects is held before the first write. What a watch has shown of it by then is not reported, nor what the apiserver refused:
-// only what may have been done all the same.
+// The expectations of a plan are held before the first write. Those that a watch has met by then, or whose write was refused, are not
+// reported. Unclear writes stay expected.
 func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -246,7 +246,7 @@ func TestHoldsBeforeItWritesAndReportsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A report that cannot be delivered rides on the next plan, which comes soon.
+// A report that cannot be delivered is sent with the next request for a plan, which comes soon.
 func TestAnUndeliveredReportRidesOnTheNextPlan(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -275,7 +275,7 @@ func TestAnUndeliveredReportRidesOnTheNextPlan(t *testing.T) {
 	}
 }
 
-// D-109, D-110: no plan until the caches show our own status write; then the workload is woken.
+// D-109, D-110: no plan until the caches show the own status write. Then the workload is enqueued.
 func TestWaitsForItsOwnWrites(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -309,7 +309,7 @@ func TestWaitsForItsOwnWrites(t *testing.T) {
 	}
 }
 
-// D-62: the object whose name is taken goes out with the next plan, at once.
+// D-62: the object with the taken name is sent with the next plan, at once.
 func TestPlansAgainWithTheRevisionWhoseNameIsTaken(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -342,7 +342,7 @@ func TestPlansAgainWithTheRevisionWhoseNameIsTaken(t *testing.T) {
 	}
 }
 
-// D-23: an orphan that is gone is left out of the next plan, which comes at once, and the failed pods' back-off is as before.
+// D-23: an orphan that is gone is left out of the next plan, which comes at once. The back-off of failed pods stays as before.
 func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -383,7 +383,7 @@ func TestPlansAgainWithoutAnOrphanThatIsGone(t *testing.T) {
 	}
 }
 
-// A plan that created as many pods as the burst goes on at once, if the service still says so when it knows what became of it.
+// After a plan with a full burst of creates the next plan follows at once, if the response to the report still says so.
 func TestGoesOnAfterAFullBurst(t *testing.T) {
 	planner := &scripted{}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -412,7 +412,7 @@ func TestGoesOnAfterAFullBurst(t *testing.T) {
 	}
 }
 
-// The service says when to come back, and that a failure is one.
+// The service says when to reconcile again, and whether that is a failure.
 func TestComesBackAsTheReportSays(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
@@ -446,7 +446,7 @@ func TestStalePlansAreRetried(t *testing.T) {
 	}
 }
 
-// D-71.2: of a workload that is gone nothing is kept.
+// D-71.2: nothing is kept of a workload that is gone.
 func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	r := newRig(t, planner)
@@ -466,7 +466,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// What an observer does not write is not expected, and not reported.
+// An observer expects and reports nothing.
 func TestAnObserverExpectsNothing(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 	r := newRig(t, planner)
@@ -497,7 +497,7 @@ func TestErrorsOfPlannersAreKept(t *testing.T) {
 	}
 }
 
-// What could not be done yet is no failure, and no success either: the back-off of what failed before goes on where it was.
+// ErrNotYet is neither a failure nor a success: the back-off stays as it is.
 func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 	unreachable, refused := &planclient.UnreachableError{Reason: "away"}, &planclient.RefusedError{Reason: "wrong"}
 	planner := &scripted{}
@@ -530,7 +530,7 @@ func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 	}
 }
 
-// controller-runtime recovers from panics: the workload is then woken as before.
+// controller-runtime recovers from panics: after one the workload is enqueued as before.
 func TestAWorkloadThatPanickedIsWokenAgain(t *testing.T) {
 	r := newRig(t, &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { panic("a defect") }})
 	r.apply("agent:1")
@@ -539,31 +539,31 @@ func TestAWorkloadThatPanickedIsWokenAgain(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = r.Reconcile(t.Context(), key)
 	}()
-	if r.waker.wake(key); !r.queue.take() {
+	if r.enqueuer.enqueue(key); !r.queue.take() {
 		t.Error("it is not woken any more")
 	}
 }
 
-// What was urgent before a panic is urgent after it.
+// A workload that was urgent before a panic is urgent after it.
 func TestAWorkloadThatPanickedStaysUrgent(t *testing.T) {
 	r := newRig(t, &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { panic("a defect") }})
 	r.apply("agent:1")
 	for _, urgent := range []bool{false, true} {
-		delete(r.waker.urgent, key)
+		delete(r.enqueuer.urgent, key)
 		if urgent {
-			r.waker.wakeFirst(key)
+			r.enqueuer.enqueueFirst(key)
 		}
 		func() {
 			defer func() { _ = recover() }()
 			_ = r.Reconcile(t.Context(), key)
 		}()
-		if r.waker.urgent[key] != urgent {
+		if r.enqueuer.urgent[key] != urgent {
 			t.Errorf("urgent before: %t, and after: %t", urgent, !urgent)
 		}
 	}
 }
 
-// What an apiserver refuses, for a quota or by a webhook, is tried again within a minute; with upstream's profile after as long as upstream waits.
+// A write that a quota or a webhook refuses is retried within a minute; with upstream's profile after upstream's longest back-off.
 func TestTheLongestBackOffIsThatOfTheProfile(t *testing.T) {
 	for profile, want := range map[nodewisev1.Profile]time.Duration{
 		nodewisev1.Profile_PROFILE_UNSPECIFIED:     time.Minute,

@@ -29,51 +29,52 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// component is who events about DaemonSets come from: the name that people and tools look for.
+// component is the source of Events about DaemonSets. It is the same as upstream's, because people and tools look for that name.
 const component = "daemonset-controller"
 
-// Planner plans. [*planclient.Client] is one. A Planner that wraps another one gives on its errors, wrapped at most: an
-// [*planclient.UnreachableError] is no failure of the workload, and what building the request ended with goes back as it is. It may be a
-// [HealthChecker] besides.
+// Planner plans. [*planclient.Client] is one.
+//
+// A Planner that wraps another one must return that one's errors, which it may wrap: a [*planclient.UnreachableError] does not count as
+// a failure of the workload. It must return an error of the build function unchanged. It may also implement [HealthChecker].
 type Planner interface {
 	// Plan asks what must happen next for the workload of this uid.
 	Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error)
-	// Report says what became of a plan.
+	// Report sends the outcomes of a plan.
 	Report(ctx context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
 }
 
-// HealthChecker is what a [Planner] may be besides, for [Reconciler.Ready], as [*planclient.Client] is. A Planner that wraps another one
-// gives on what that says, or leaves the method out: then the outcome of the last call counts.
+// HealthChecker may be implemented by a [Planner], for [Reconciler.Ready]. [*planclient.Client] implements it. A Planner that wraps another
+// one should return that one's health. Without the method, [Reconciler.Ready] uses the result of the last call of Plan.
 type HealthChecker interface {
-	// Health is why the service cannot be reached, and nil if it can.
+	// Health returns nil if the service can be reached, and otherwise why not.
 	Health() error
 }
 
 var _ HealthChecker = (*planclient.Client)(nil)
 
-// Reconciler owns the DaemonSets of a cluster or of a namespace, or those of them that are selected. It is used once: a program that becomes the
-// leader again makes a new one, since what the old one remembers is not true any more.
+// Reconciler owns the DaemonSets of a cluster or of a namespace, or those of them that are selected. It can be started once: a program that
+// becomes the leader again makes a new one, because the state of the old one is outdated.
 type Reconciler struct {
-	config  config
-	rest    *rest.Config
-	client  *http.Client
-	planner Planner
-	tracer  trace.Tracer
-	waker   *waker
-	state   *state
-	writer  write.Writer
+	config   config
+	rest     *rest.Config
+	client   *http.Client
+	planner  Planner
+	tracer   trace.Tracer
+	enqueuer *enqueuer
+	state    *state
+	writer   write.Writer
 	// typed reads pods and nodes.
-	typed   kubernetes.Interface
-	next    nextPlans
-	pace    pace
-	started atomic.Bool
-	watches watches
+	typed      kubernetes.Interface
+	prefetched prefetchedPlans
+	requeues   requeueTokens
+	started    atomic.Bool
+	watches    watches
 }
 
-// New makes a Reconciler that works on the cluster of a configuration and asks this planner. It does not call before it is started.
+// New makes a Reconciler for the cluster of a configuration. It makes no calls before it is started.
 //
-// Limits of the configuration on calls per second do not count: a plan says how many pods are created at once, and the apiserver
-// has fairness of its own.
+// The QPS limit and the rate limiter of the configuration are ignored: a plan limits how many pods are created at once, and the apiserver
+// has API priority and fairness.
 func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, error) {
 	switch {
 	case kube == nil:
@@ -91,17 +92,17 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client for %s: %w", kube.Host, err)
 	}
-	waker := newWaker(config.rest, clock.RealClock{})
+	enqueuer := newEnqueuer(config.cooldown, clock.RealClock{})
 	made := &Reconciler{
-		config:  config,
-		rest:    unlimited,
-		client:  client,
-		planner: planner,
-		tracer:  traces.Tracer(config.tracers),
-		waker:   waker,
-		state:   newState(config.buckets, config.options, waker),
-		pace:    pace{tokens: map[types.NamespacedName]tokens{}},
-		next:    nextPlans{plans: map[types.NamespacedName]nextPlan{}},
+		config:     config,
+		rest:       unlimited,
+		client:     client,
+		planner:    planner,
+		tracer:     traces.Tracer(config.tracers),
+		enqueuer:   enqueuer,
+		state:      newState(config.buckets, config.options, enqueuer),
+		requeues:   requeueTokens{tokens: map[types.NamespacedName]tokens{}},
+		prefetched: prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
 		watches: watches{
 			errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},
 		},
@@ -112,27 +113,27 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 
 var errNoPlanner = errors.New("there is no Planner: give the client that planclient.New makes, and look at its error first")
 
-// isNil tells whether there is no Planner, also where it is a pointer to nothing: so is the client where the error was not looked at.
-func isNil(planner Planner) bool {
-	value := reflect.ValueOf(planner)
-	return planner == nil || value.Kind() == reflect.Pointer && value.IsNil()
+// isNil reports whether an interface value is nil or holds a nil pointer, as it does when the error of planclient.New was ignored.
+func isNil(value any) bool {
+	reflected := reflect.ValueOf(value)
+	return value == nil || reflected.Kind() == reflect.Pointer && reflected.IsNil()
 }
 
 // Name is the name of the controller, see [WithName].
 func (r *Reconciler) Name() string { return r.config.name }
 
-// MaxBackoff is how long a workload that failed waits at most for its next try: a minute, or 1,000 seconds with PROFILE_UPSTREAM_STRICT, as
-// upstream. It is for a queue of the program's own; with [WithRateLimiter] the limiter decides.
+// MaxBackoff is the longest back-off of a workload that failed: a minute, or 1,000 seconds with PROFILE_UPSTREAM_STRICT, as upstream. It is
+// meant for programs with a work queue of their own. [Reconciler.Run] uses it, too, unless [WithRateLimiter] is given.
 func (r *Reconciler) MaxBackoff() time.Duration { return maxBackoff(r.config.options) }
 
-// Synced tells whether every cache has been filled: only then may [Reconciler.Reconcile] be called.
+// Synced reports whether every cache has been filled. [Reconciler.Reconcile] must not be called before.
 func (r *Reconciler) Synced() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return r.state.store.Synced()
 }
 
-// makeWriter makes what writes, and lets it emit events until the context ends.
+// makeWriter makes the writer. It emits Events until the context ends.
 func (r *Reconciler) makeWriter(ctx context.Context) error {
 	recorder := r.config.recorder
 	if recorder == nil {

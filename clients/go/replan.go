@@ -11,13 +11,13 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// replan is why another plan is to follow in the same reconcile, if so.
+// replan says why another plan must follow in the same reconcile, if so.
 type replan struct {
-	// colliding are revisions whose names a new revision was to have.
+	// colliding are existing revisions that have the name of a new revision.
 	colliding []*cluster.Revision
-	// outdated: something is not as it was planned.
+	// outdated is true if an object is not as it was planned.
 	outdated bool
-	// takenNames: names of new pods are taken.
+	// takenNames is true if other pods have the names of new pods.
 	takenNames bool
 }
 
@@ -41,20 +41,20 @@ func (r *Reconciler) replanAfter(ctx context.Context, applied *apply.Applied) re
 	return again
 }
 
-// follows tells whether another plan follows, after a report that ended so. After names of pods were taken the service says so in its
-// answer: if something failed besides, the workload comes back by its back-off.
-func (p replan) follows(ended ending, err error) bool {
+// follows reports whether another plan follows in this reconcile, after a report with this result. After taken pod names the service decides
+// that in its response: if another action failed, the workload is retried with back-off.
+func (p replan) follows(ended result, err error) bool {
 	if len(p.colliding) > 0 || p.outdated {
 		return err == nil || isReported(err)
 	}
 	return p.takenNames && err == nil && ended.isAtOnce()
 }
 
-// isForNamesOnly tells whether names of pods that are taken are the only reason.
+// isForNamesOnly reports whether taken pod names are the only reason.
 func (p replan) isForNamesOnly() bool { return p.takenNames && len(p.colliding) == 0 && !p.outdated }
 
-// heed leaves out from now on what an adoption did not find (D-23), and leaves alone what cannot be changed.
-func (r *Reconciler) heed(applied *apply.Applied) {
+// recordApplied leaves orphans that an adoption did not find out of the next snapshots (D-23), and marks objects that cannot be changed.
+func (r *Reconciler) recordApplied(applied *apply.Applied) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	for _, key := range applied.Vanished {
@@ -65,14 +65,14 @@ func (r *Reconciler) heed(applied *apply.Applied) {
 	}
 }
 
-// readable are the revisions that can be read; the others are passed over, as by the watch. What the name of a new revision
-// collides with is then not known to the next plan, so the workload fails and says that the name is taken.
+// readable returns the revisions that can be read. The others are skipped, as the watch skips them. If a skipped one has the name of a new
+// revision, the next plan does not know it either, and the reconcile fails because the name is taken.
 func (r *Reconciler) readable(ctx context.Context, objects [][]byte) []*cluster.Revision {
 	var revisions []*cluster.Revision
 	for _, object := range objects {
 		parsed, err := served.Parse(object)
 		if err != nil {
-			klog.FromContext(ctx).Error(brief.Error(err), "Passed over a ControllerRevision that cannot be read")
+			klog.FromContext(ctx).Error(brief.Error(err), "Skipped a ControllerRevision that cannot be read")
 			continue
 		}
 		revisions = append(revisions, cluster.NewRevision(parsed))
@@ -80,8 +80,8 @@ func (r *Reconciler) readable(ctx context.Context, objects [][]byte) []*cluster.
 	return revisions
 }
 
-// createdRevisions are the revisions that a plan created, as they are: the caches need not show them yet, and their names are
-// taken. Without one of them the next plan finds the name taken, and the one after that has it.
+// createdRevisions reads the revisions that a plan has created, because the caches need not show them yet. If one cannot be read, the next plan
+// finds its name taken, and the plan after that knows it.
 func (r *Reconciler) createdRevisions(ctx context.Context, namespace string, applied *apply.Applied) []*cluster.Revision {
 	var created [][]byte
 	for _, name := range applied.Created {

@@ -15,14 +15,14 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// atOnce lets another plan follow at once, as the service answers to a report of names that are taken.
+// atOnce requests another plan at once, as the service answers a report of taken names.
 func atOnce(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 	return &nodewisev1.ReportResponse{
 		State: report.GetState(), Requeue: nodewisev1.Requeue_REQUEUE_AFTER, RequeueAfter: durationpb.New(0),
 	}, nil
 }
 
-// taking lets other pods have the names that are told apart by characters that begin so.
+// taking gives other pods the names that begin like this.
 func taking(r *rig, short string) {
 	prefix := strings.TrimRight(podNamed(short), "z")
 	r.cluster.refuse = func(verb string, at write.Key) error {
@@ -33,7 +33,7 @@ func taking(r *rig, short string) {
 	}
 }
 
-// A name that is taken is reported, and another plan follows in the same reconcile. Nothing failed.
+// A taken name is reported, and another plan follows in the same reconcile. This is no failure.
 func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 	planner := &scripted{report: atOnce}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -63,7 +63,7 @@ func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 	if err := r.Reconcile(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	// One of the pods is the one that has the name.
+	// One of the pods is the one with the taken name.
 	if len(planner.asked) != 2 || len(planner.reports) != 2 || len(r.cluster.pods()) != 4 {
 		t.Errorf("asked %d times, reported %d times, %d pods", len(planner.asked), len(planner.reports), len(r.cluster.pods()))
 	}
@@ -78,7 +78,7 @@ func TestPlansAgainAtOnceWhenANameIsTaken(t *testing.T) {
 	}
 }
 
-// However many names are taken, the workload comes back at once, and not by its back-off.
+// However many names are taken, the workload is reconciled again at once, without back-off.
 func TestManyTakenNamesCostNoBackOff(t *testing.T) {
 	planner := &scripted{report: atOnce}
 	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -98,7 +98,7 @@ func TestManyTakenNamesCostNoBackOff(t *testing.T) {
 	}
 }
 
-// Another plan follows only if the service says so: something else may have failed, or the report may not have arrived.
+// Another plan follows only if the service says so: another action may have failed, or the report may not have been delivered.
 func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
 	for name, test := range map[string]struct {
 		create string
@@ -117,7 +117,7 @@ func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
 			report: func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 				return nil, &planclient.UnreachableError{Reason: "away"}
 			},
-			want: "rides on the next plan",
+			want: "the report was not delivered, and is sent again",
 		},
 		"the report is refused": {
 			create: podNamed("ours"),
@@ -150,7 +150,7 @@ func TestATakenNameIsFollowedAsTheReportSays(t *testing.T) {
 	}
 }
 
-// A plan that was asked for ahead does not know which names are taken.
+// A prefetched plan does not know which names are taken.
 func TestAPlanAheadIsNotAppliedWhenANameIsTaken(t *testing.T) {
 	planner := bursts(1)
 	r := newRig(t, planner)
@@ -166,13 +166,14 @@ func TestAPlanAheadIsNotAppliedWhenANameIsTaken(t *testing.T) {
 	if err := r.Reconcile(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	// The only pod is the one that has the name.
+	// The only pod is the one with the taken name.
 	if len(planner.asked) != 3 || len(r.cluster.pods()) != 1 {
 		t.Errorf("asked %d times, %d pods", len(planner.asked), len(r.cluster.pods()))
 	}
 }
 
-// Creates with names are held by these, those without by their node: until they are seen there is no plan, and none is asked for ahead.
+// Creates are expected by name, or by node if they have no name. Until unnamed creates are observed there is no next plan, and none is
+// prefetched.
 func TestCreatesWithAndWithoutNames(t *testing.T) {
 	planner := &scripted{report: atOnce}
 	planner.plan = func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -198,7 +199,7 @@ func TestCreatesWithAndWithoutNames(t *testing.T) {
 		t.Fatalf("the pod without a name is not waited for: %v", err)
 	}
 	for _, pod := range r.cluster.pods() {
-		// The API fills in what the cluster in memory knows by the manifest's node name.
+		// The apiserver generates the name, which the cluster in memory derives from the manifest's node name.
 		pod.Spec.NodeName = map[bool]string{true: "n1", false: "n2"}[pod.Name == podNamed("named")]
 		if err := r.feed(pods).Add(pod); err != nil {
 			t.Fatal(err)

@@ -13,17 +13,17 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// reportGrace is how long whoever has written waits for the answer to a report when the service is otherwise asked no more.
+// reportGrace is how long a reconcile waits for the response to a report after the stop.
 const reportGrace = 2 * time.Second
 
 var errStops = errors.New("the controller stops")
 
-// report tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
+// report sends the outcomes of a plan to the service, which answers when to reconcile again. A plan without actions is not reported.
 //
-// A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
+// A refused report ends the reconcile. The expectations that it would have lowered stay until they expire.
 func (r *Reconciler) report(
 	ctx, asking context.Context, planned *planned, applied *apply.Applied, leftOut map[uint32]string,
-) (ending, error) {
+) (result, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
 	reason := reasonToRetry(plan, applied)
 	after := unlessAtOnce(duration(plan.GetRequeueAfter()))
@@ -37,7 +37,7 @@ func (r *Reconciler) report(
 		Workload:     plan.GetWorkload(),
 		PlanId:       plan.GetPlanId(),
 		State:        held,
-		Outcomes:     telling(applied.Outcomes, leftOut),
+		Outcomes:     reportable(applied.Outcomes, leftOut),
 		Options:      r.config.options,
 		RequeueAfter: plan.GetRequeueAfter(),
 		PlanError:    plan.GetError(),
@@ -59,18 +59,18 @@ func (r *Reconciler) report(
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF:
 		return endWith(after, reason)
 	case len(leftOut) > 0:
-		// It may still be due, in another plan.
-		return ending{after: new(time.Duration)}, nil
+		// The actions that were left out may still be needed, so another plan follows.
+		return result{after: new(time.Duration)}, nil
 	default:
-		return ending{after: after}, nil
+		return result{after: after}, nil
 	}
 }
 
-// deliver gives a report to the service: a service that hangs is not waited for much longer than asking lasts.
+// deliver sends a report. After the context asking has ended, it waits no longer than [reportGrace].
 func (r *Reconciler) deliver(
 	ctx, asking context.Context, report *nodewisev1.ReportRequest,
 ) (*nodewisev1.ReportResponse, error) {
-	// A deadline would be taken for that of the call, and blame the replica.
+	// Cancel, and set no deadline: the client would count an expired deadline as a failure of the replica.
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	defer context.AfterFunc(asking, func() {
@@ -83,48 +83,48 @@ func (r *Reconciler) deliver(
 	return r.planner.Report(ctx, report)
 }
 
-// undelivered ends a reconcile whose report did not arrive.
+// undelivered returns the result of a reconcile whose report was not delivered.
 func (r *Reconciler) undelivered(
 	planned *planned, report *nodewisev1.ReportRequest, after *time.Duration, reason, err error,
-) (ending, error) {
+) (result, error) {
 	var refused *planclient.RefusedError
 	if errors.As(err, &refused) {
-		// It would be refused again with the next plan, and the plan with it.
+		// The report is dropped: with the next request for a plan, that request would be refused, too.
 		if reason == nil {
 			reason = err
 		}
-		return ending{}, &refusedReport{&failure{after: after, reason: reason}}
+		return result{}, &refusedReport{&failure{after: after, reason: reason}}
 	}
 	r.state.mu.Lock()
 	r.state.keepReport(planned.workload.Key, report)
 	r.state.mu.Unlock()
 	if reason == nil {
-		// Ask again soon: what the report would settle must not be waited for.
-		reason = fmt.Errorf("the report rides on the next plan: %w", err)
+		// A failure is retried soon. Otherwise the workload would wait until its expectations expire.
+		reason = fmt.Errorf("the report was not delivered, and is sent again with the next request for a plan: %w", err)
 	}
 	return endWith(after, reason)
 }
 
-// refusedReport ends a reconcile whatever else there would be to do.
+// refusedReport is a failure after which no other plan follows in the same reconcile.
 type refusedReport struct{ *failure }
 
 func (r *refusedReport) Unwrap() error { return r.failure }
 
-// isReported tells whether an error leaves room for another plan at once: the service has the report, or will have it with that
-// plan.
+// isReported reports whether another plan may follow at once after this error: the service has the report, or gets it with the next request
+// for a plan.
 func isReported(err error) bool {
 	var refused *refusedReport
 	return !errors.As(err, &refused)
 }
 
-func endWith(after *time.Duration, reason error) (ending, error) {
+func endWith(after *time.Duration, reason error) (result, error) {
 	if reason != nil {
-		return ending{}, &failure{after: after, reason: reason}
+		return result{}, &failure{after: after, reason: reason}
 	}
-	return ending{after: after}, nil
+	return result{after: after}, nil
 }
 
-// reasonToRetry is why a plan has to be retried, if so.
+// reasonToRetry returns why a plan must be retried; nil if it need not be.
 func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
 	if applied.Failed {
 		count := map[nodewisev1.Result]int{}

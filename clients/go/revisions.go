@@ -15,15 +15,15 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// maxReads is the most revisions that are read one by one, all at a time. For more of them the namespace is listed once.
+// maxReads is how many revisions are read one by one, at the same time. If more are needed, the namespace is listed once.
 const maxReads = 16
 
-// readRevisions reads those revisions live that the next snapshot needs and that the caches do not keep as far as it needs them, in particular
-// orphans that were there before the workload came.
+// readRevisions reads from the apiserver the revisions that the next snapshot needs and that the caches do not keep with their data. These are
+// mainly orphans that existed before the workload.
 func (r *Reconciler) readRevisions(ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision) error {
-	// Of those read first it is only known then whether they are sent.
+	// Two rounds: only when an undecided revision has been read is it known whether the snapshot needs its data.
 	for range 2 {
-		names := r.unread(workload, live)
+		names := r.revisionsToRead(workload, live)
 		if err := r.readAll(ctx, workload, names); err != nil {
 			return &failure{reason: err}
 		}
@@ -31,8 +31,9 @@ func (r *Reconciler) readRevisions(ctx context.Context, workload *cluster.Daemon
 	return nil
 }
 
-// unread are the names of the revisions that have to be read live before a snapshot is taken. Data that takes their place is dropped.
-func (r *Reconciler) unread(workload *cluster.DaemonSet, live []*cluster.Revision) sets.Set[string] {
+// revisionsToRead returns the names of the revisions that must be read from the apiserver before a snapshot is taken. To make room for their
+// data, it drops the data of cached revisions that do not fit into the snapshot.
+func (r *Reconciler) revisionsToRead(workload *cluster.DaemonSet, live []*cluster.Revision) sets.Set[string] {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	store, unread := r.state.store, sets.New[string]()
@@ -64,14 +65,14 @@ func (r *Reconciler) readAll(ctx context.Context, workload *cluster.DaemonSet, n
 			key := revisionKey(namespace, name)
 			object, err := r.writer.Read(ctx, key)
 			if err != nil && write.AsError(err).Refusal == write.NotFound {
-				r.takeRead(workload, name, nil)
+				r.storeRead(workload, name, nil)
 				return nil
 			}
 			if err != nil {
 				return fmt.Errorf("reading %s: %w", key, err)
 			}
 			for _, revision := range r.readable(ctx, [][]byte{object}) {
-				r.takeRead(workload, name, revision)
+				r.storeRead(workload, name, revision)
 			}
 			return nil
 		})
@@ -79,37 +80,38 @@ func (r *Reconciler) readAll(ctx context.Context, workload *cluster.DaemonSet, n
 	return reads.Wait()
 }
 
-// readNamespace reads these revisions with one list of their namespace.
+// readNamespace reads revisions with one list of their namespace.
 func (r *Reconciler) readNamespace(ctx context.Context, workload *cluster.DaemonSet, names sets.Set[string]) error {
 	gone := names.Clone()
 	err := r.writer.EachRevision(ctx, workload.Key.Namespace, func(object *served.Object) {
 		if names.Has(object.Name) {
 			gone.Delete(object.Name)
-			r.takeRead(workload, object.Name, cluster.NewRevision(object))
+			r.storeRead(workload, object.Name, cluster.NewRevision(object))
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("listing the ControllerRevisions of namespace %s: %w", workload.Key.Namespace, err)
 	}
 	for name := range gone {
-		r.takeRead(workload, name, nil)
+		r.storeRead(workload, name, nil)
 	}
 	return nil
 }
 
-// takeRead takes in a revision that was read live for a workload; nil if there is none of that name. What the watch has not shown yet is
-// taken in as if it had: who changes a revision again and again must not hold up the workload.
-func (r *Reconciler) takeRead(workload *cluster.DaemonSet, name string, read *cluster.Revision) {
+// storeRead stores a revision that was read from the apiserver for a workload; nil if the apiserver has none of that name. A newer version than
+// the watch has shown is stored as if the watch had shown it: otherwise a client that changes a revision all the time could block the
+// workload.
+func (r *Reconciler) storeRead(workload *cluster.DaemonSet, name string, read *cluster.Revision) {
 	key := types.NamespacedName{Namespace: workload.Key.Namespace, Name: name}
-	r.state.change(func(store *cluster.Store, tell func(*cluster.Transition)) {
+	r.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
 		kept := store.Revision(key)
 		switch {
 		case kept == nil:
 		case read == nil:
-			tell(store.RemoveRevision(key.Namespace, key.Name, nil))
+			changed(store.RemoveRevision(key.Namespace, key.Name, nil))
 		case gate.IsBehind(read.ResourceVersion, kept.ResourceVersion) && read.UID == kept.UID:
 			whole := *read
-			tell(store.PutRevision(read))
+			changed(store.PutRevision(read))
 			store.KeepWhole(workload, &whole)
 		default:
 			store.KeepWhole(workload, read)

@@ -18,7 +18,7 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// orphans makes revisions that nobody controls, before there is a DaemonSet that selects them. Many have very many labels.
+// orphans creates orphaned revisions before there is a DaemonSet that selects them. Many of them have very many labels.
 func (r *rig) orphans(count int, many bool) (names []string) {
 	r.t.Helper()
 	for i := range count {
@@ -46,7 +46,8 @@ func (c *clusterInMemory) revision(name string) write.Key {
 	return write.Key{Resource: cluster.Revisions, Namespace: key.Namespace, Name: name}
 }
 
-// What was there before its DaemonSet came is read live to be sent, and is kept from then on. For many one list is enough.
+// Revisions that existed before their DaemonSet are read once to be sent, and kept from then on. If there are many, they are read with one
+// list.
 func TestRevisionsThatAreNotKeptAreReadLive(t *testing.T) {
 	for _, test := range []struct{ orphans, lists int }{{1, 0}, {16, 0}, {17, 1}} {
 		for _, many := range []bool{false, true} {
@@ -74,7 +75,7 @@ func TestRevisionsThatAreNotKeptAreReadLive(t *testing.T) {
 	}
 }
 
-// A revision that goes or changes again and again does not hold up the workload.
+// A revision that is deleted or changed again and again does not block the workload.
 func TestRevisionsThatChangeWhileTheyAreRead(t *testing.T) {
 	for _, count := range []int{2, 20} {
 		for name, test := range map[string]struct {
@@ -94,7 +95,7 @@ func TestRevisionsThatChangeWhileTheyAreRead(t *testing.T) {
 				r := newRig(t, planner)
 				r.orphans(count, false)
 				r.apply("agent:1")
-				// The watch has not shown it.
+				// The watch has not shown it yet.
 				r.cluster.mu.Lock()
 				r.cluster.unseen = true
 				test.change(r)
@@ -119,11 +120,11 @@ func TestRevisionsThatChangeWhileTheyAreRead(t *testing.T) {
 	}
 }
 
-// A revision of the workload is not left out.
+// A revision that the workload controls is never left out.
 func TestARevisionThatCannotBeReadIsNotLeftOut(t *testing.T) {
 	planner := &scripted{plan: noop}
 	r := newRig(t, planner)
-	// The apiserver does not have it in this version, nor does it tell another one.
+	// The apiserver has neither this version nor another one.
 	own := revisionOf(t, "own", true, 1, 1000)
 	if err := r.feed(revisions).Add(own); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func TestARevisionThatCannotBeReadIsNotLeftOut(t *testing.T) {
 	}
 }
 
-// A list of revisions keeps what a DaemonSet needs, and tells whom it concerns.
+// A list of revisions keeps the data that a DaemonSet needs, and enqueues the DaemonSets that it concerns.
 func TestAListOfRevisionsIsReducedAsItIsRead(t *testing.T) {
 	planner := &scripted{plan: noop}
 	r := newRig(t, planner)
@@ -174,11 +175,11 @@ func TestAListOfRevisionsIsReducedAsItIsRead(t *testing.T) {
 	}
 }
 
-// What is left out is told once a minute.
+// Left out revisions are logged once a minute.
 func TestThatRevisionsAreTooLargeIsToldOnceAMinute(t *testing.T) {
 	r := newRig(t, &scripted{plan: noop})
 	now := clocktesting.NewFakeClock(time.Now())
-	r.waker.clock = now
+	r.enqueuer.clock = now
 	r.apply("agent:1")
 	for _, name := range []string{"a", "b", "c"} {
 		if err := r.feed(revisions).Add(revisionOf(t, name, true, 1, 6<<20)); err != nil {

@@ -21,7 +21,7 @@ import (
 
 var key = types.NamespacedName{Namespace: "ns", Name: "agent"}
 
-// rig is a Reconciler on a cluster in memory, whose watches show what happens at once, unless they are held back.
+// rig is a Reconciler on a cluster in memory. Its watches show changes at once, unless they are held back.
 type rig struct {
 	*Reconciler
 	t       *testing.T
@@ -38,9 +38,9 @@ func newRig(t *testing.T, planner Planner, options ...Option) *rig {
 	made := &rig{Reconciler: reconciler, t: t, queue: &queueInMemory{delays: map[types.NamespacedName]time.Duration{}}}
 	made.cluster = &clusterInMemory{t: t, rig: made, version: 100, objects: map[write.Key]map[string]any{}}
 	reconciler.writer = made.cluster
-	reconciler.waker.start(made.queue)
-	for _, kept := range []kept{daemonSets, revisions, pods, nodes} {
-		if err := made.feed(kept).Replace(nil, "100"); err != nil {
+	reconciler.enqueuer.start(made.queue)
+	for _, resource := range []resourceCache{daemonSets, revisions, pods, nodes} {
+		if err := made.feed(resource).Replace(nil, "100"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,7 +50,7 @@ func newRig(t *testing.T, planner Planner, options ...Option) *rig {
 	return made
 }
 
-// showFor lets the caches show what a plan that creates pods needs: the nodes, and the revision that the pods are of. Nothing is woken for it.
+// showFor puts the objects into the caches that a plan needs for creating pods: the nodes, and the revision of the pods. It enqueues nothing.
 func showFor(r *Reconciler, plan *nodewisev1.Plan) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -65,7 +65,7 @@ func showFor(r *Reconciler, plan *nodewisev1.Plan) {
 	}
 }
 
-// currentRevision is the revision that the pods of scripted plans are of.
+// currentRevision is the revision of the pods in scripted plans.
 func currentRevision() *cluster.Revision {
 	const object = `{"metadata":{"namespace":"ns","name":"agent-h1","uid":"r1","resourceVersion":"1","labels":{"controller-revision-hash":"h1"},
 		"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]},"revision":1}`
@@ -76,8 +76,8 @@ func currentRevision() *cluster.Revision {
 	return cluster.NewRevision(parsed)
 }
 
-func (r *rig) feed(kept kept) *feed {
-	return &feed{kept: kept, state: r.state, unread: func(resource cluster.Resource, err error) {
+func (r *rig) feed(of resourceCache) *feed {
+	return &feed{resourceCache: of, state: r.state, onUnreadable: func(resource cluster.Resource, err error) {
 		r.t.Errorf("%s: %v", resource, err)
 	}}
 }
@@ -92,7 +92,7 @@ func (r *rig) addNodes(names ...string) {
 	}
 }
 
-// apply sets the DaemonSet's template to one of this image.
+// apply sets the image of the DaemonSet's template.
 func (r *rig) apply(image string) {
 	r.t.Helper()
 	at := write.Key{Resource: cluster.DaemonSets, Namespace: key.Namespace, Name: key.Name}
@@ -120,7 +120,7 @@ func (r *rig) apply(image string) {
 	r.cluster.keep(at, daemonSet)
 }
 
-// annotateTemplate gives the DaemonSet's template an annotation.
+// annotateTemplate adds an annotation to the DaemonSet's template.
 func (r *rig) annotateTemplate(name, value string) {
 	r.t.Helper()
 	at := write.Key{Resource: cluster.DaemonSets, Namespace: key.Namespace, Name: key.Name}
@@ -132,7 +132,7 @@ func (r *rig) annotateTemplate(name, value string) {
 	r.cluster.keep(at, daemonSet)
 }
 
-// addOrphan makes a pod that is like the one on another node, and that nobody controls.
+// addOrphan creates a copy of the pod on another node, without a controller.
 func (r *rig) addOrphan(name, like, node string) {
 	r.t.Helper()
 	r.cluster.mu.Lock()
@@ -153,7 +153,7 @@ func (r *rig) addOrphan(name, like, node string) {
 	r.t.Fatalf("no pod is on %s", like)
 }
 
-// settle reconciles until nothing is woken any more.
+// settle reconciles until nothing is enqueued any more.
 func (r *rig) settle() {
 	r.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -176,7 +176,7 @@ func (r *rig) podImages() map[string][]string {
 	return images
 }
 
-// queueInMemory remembers what is woken. Delays are over at once, but for long ones.
+// queueInMemory records the enqueued workloads. All delays but long ones are over at once.
 type queueInMemory struct {
 	mu     sync.Mutex
 	woken  bool

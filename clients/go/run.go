@@ -11,17 +11,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrNotDrained says that workers did not finish in time after the stop and were cut off.
+// ErrNotDrained says that reconciles did not end within the drain timeout after the stop, and were cancelled.
 var ErrNotDrained = errors.New("reconciles were still under way and were cut off")
 
-// Run watches, and works on what the watches bring, until the context is cancelled; then it begins nothing new and asks the service
-// no more, lets the workers finish what they are writing, and report it, and returns nil. A service that hangs has 2 seconds for a
-// report, which is then left undelivered. It is called once.
+// Run watches and reconciles until the context is cancelled. Then it begins no new reconciles and requests no more plans. It completes and
+// reports the plans that are being applied, and returns nil. It waits up to 2 seconds for the response to a report. Run may be called once.
 func (r *Reconciler) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
 	queue := newWorkQueue(r.config.name, r.config.workers)
 	defer queue.ShutDown()
-	// The watches go on while the workers finish, so that nobody who waits for a cache waits in vain.
+	// The watches go on while the workers finish.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
 	if err := r.Start(watching, queue); err != nil {
@@ -65,18 +64,18 @@ func (r *Reconciler) work(ctx, asking context.Context, queue *workQueue) {
 	}
 }
 
-// workOn looks at a workload (M-31). One that panics is not left out for ever: the program ends.
+// workOn reconciles a workload. A panic ends the program: otherwise the queue would never give out the workload again.
 func (r *Reconciler) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
 	defer queue.Done(key)
 	backoff := r.config.limiter
-	logger, after, err := r.look(ctx, asking, key)
+	logger, after, err := r.reconcileAndRequeue(ctx, asking, key)
 	switch {
 	case err == nil:
 		backoff.Forget(key)
 	case errors.Is(err, ErrNotYet):
 	default:
 		delay := backoff.When(key)
-		r.waker.wakeAfter(key, delay)
+		r.enqueuer.enqueueAfter(key, delay)
 		if after != nil {
 			delay = min(delay, *after)
 		}

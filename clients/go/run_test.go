@@ -36,7 +36,7 @@ func run(t *testing.T, api *apiserver, planner Planner, options ...Option) *runn
 	return running
 }
 
-// within is what comes within the time that tests wait.
+// within receives a value, and fails the test if none comes in time.
 func within[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -48,14 +48,14 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 	}
 }
 
-// hanging is a service that never answers, or only when it is asked for plans.
+// hanging is a service that never answers, or that does not answer requests for plans.
 type hanging struct {
 	nodewisev1.UnimplementedReconcileServiceServer
 	plan        *nodewisev1.Plan
 	asked, left chan struct{}
 }
 
-// startHanging starts such a service, and makes a client of it that is patient.
+// startHanging starts such a service, and makes a client of it with a long timeout.
 func startHanging(t *testing.T, plan *nodewisev1.Plan) (*hanging, *planclient.Client) {
 	t.Helper()
 	service := &hanging{plan: plan, asked: make(chan struct{}, 100), left: make(chan struct{}, 100)}
@@ -85,7 +85,7 @@ func (h *hanging) hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// W14: whoever is stopped does not wait for a service that hangs.
+// W14: after the stop Run does not wait for a service that hangs.
 func TestAStopDoesNotWaitForTheService(t *testing.T) {
 	service, planner := startHanging(t, nil)
 	running := run(t, &apiserver{}, planner, WithDrainTimeout(time.Hour))
@@ -97,8 +97,8 @@ func TestAStopDoesNotWaitForTheService(t *testing.T) {
 	within(t, "the service is told", service.left)
 }
 
-// W14: whoever has written when the stop comes waits for a service that hangs no longer than that is an orderly end, and keeps the
-// report. The replica is not to blame.
+// W14: after the stop a reconcile that has written waits for a service that hangs only for the grace period, and keeps the report. The replica
+// is not evicted.
 func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
 	plan := creating(podNamed("a"))
 	plan.Workload = &nodewisev1.WorkloadReference{Kind: "DaemonSet", Namespace: key.Namespace, Name: key.Name, Uid: "d1"}
@@ -126,7 +126,7 @@ func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
 	}
 }
 
-// W14: what is being written when the stop comes is brought to its end and reported, while nothing new is begun.
+// W14: a plan that is being applied at the stop is completed and reported, and nothing new is begun.
 func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
 	writing, stopped, reports := make(chan struct{}), make(chan struct{}), make(chan *nodewisev1.ReportRequest, 1)
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
@@ -138,7 +138,7 @@ func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
 		if len(planner.asked) == 1 {
 			return nil
 		}
-		// The plan that is asked for ahead is given up at the stop.
+		// The prefetch is cancelled at the stop.
 		<-ctx.Done()
 		close(stopped)
 		return ctx.Err()
@@ -171,7 +171,7 @@ func TestAStopLetsWritesEndAndReportsThem(t *testing.T) {
 	}
 }
 
-// Whoever goes on writing for too long after the stop is cut off: by then somebody else may be in charge.
+// Writes that go on for too long after the stop are cancelled: another replica may be the leader by then.
 func TestWritesAreCutOffIfTheyDoNotEnd(t *testing.T) {
 	writing, cut := make(chan struct{}), make(chan struct{})
 	api := &apiserver{nodes: []string{nodeOf(podNamed("a"))}, creates: func(_ http.ResponseWriter, r *http.Request) {
@@ -189,7 +189,7 @@ func TestWritesAreCutOffIfTheyDoNotEnd(t *testing.T) {
 	within(t, "the write is cut off", cut)
 }
 
-// Nothing goes on that was started, the sending of events among it.
+// No goroutine is left, including the one that sends Events.
 func TestNothingIsLeftAfterTheEnd(t *testing.T) {
 	ours := func() (left []string) {
 		stacks := make([]byte, 1<<20)

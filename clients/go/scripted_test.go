@@ -10,12 +10,12 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// scripted is a planner that answers as it is told.
+// scripted is a planner with scripted answers.
 type scripted struct {
 	plan func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error)
-	// shows, if it is set, is told of a plan before it is given out.
+	// shows, if it is set, is called with a plan before the plan is returned.
 	shows func(plan *nodewisev1.Plan)
-	// hangs, if it is set, is what happens before a plan is made.
+	// hangs, if it is set, is called before a plan is made.
 	hangs   func(ctx context.Context) error
 	report  func(report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
 	asked   []*nodewisev1.PlanRequest

@@ -11,19 +11,18 @@ import (
 	"nodewise.dev/clients/go/internal/cluster"
 )
 
-// selects tells whether a DaemonSet is one that is owned.
+// selects reports whether a DaemonSet is owned.
 type selects func(workload *cluster.DaemonSet) (bool, error)
 
-// errNotSelected ends the building of a request about a DaemonSet that is not selected any more.
+// errNotSelected says that a DaemonSet is not selected, or not any more.
 var errNotSelected = errors.New("the DaemonSet is not selected")
 
-// WithSelector owns only DaemonSets whose labels the selector matches. It is read from the very object that the service plans for:
-// what a filter in front of [Reconciler.Reconcile] sees may be older or newer, so such a filter saves work, and does not limit what is
-// owned.
+// WithSelector owns only DaemonSets whose labels match the selector. It is evaluated with the same object that the service plans for. A filter
+// in front of [Reconciler.Reconcile] sees an older or newer object: it saves work, but does not limit what is owned.
 //
-// A DaemonSet that is not selected is left alone: nothing is planned for it or written, and what was remembered of it is forgotten. It is
-// taken up when its labels change so that it is selected. A plan whose writes have begun by then is brought to its end. With several
-// selectors and predicates a DaemonSet must be selected by all of them.
+// For a DaemonSet that is not selected the Reconciler requests no plan and writes nothing, and it drops the state of the DaemonSet. When the
+// labels change so that the DaemonSet is selected, the Reconciler takes it over. When they change so that it is no longer selected, a plan
+// whose writes have begun is completed. With several selectors and predicates a DaemonSet must be selected by all of them.
 func WithSelector(selector labels.Selector) Option {
 	return func(c *config) {
 		if selector == nil {
@@ -36,9 +35,9 @@ func WithSelector(selector labels.Selector) Option {
 	}
 }
 
-// WithPredicate owns only DaemonSets for which the function answers true; see [WithSelector]. The function is given a copy of the very
-// object that the service plans for. It is called from several goroutines, whenever the DaemonSet, its pods or the nodes change: when its
-// answer depends on something else, add the DaemonSet to the queue once that changes, or wait for [WithResync].
+// WithPredicate owns only DaemonSets for which the function returns true; see [WithSelector]. The function gets a copy of the object that the
+// service plans for. It is called concurrently, and whenever the DaemonSet, its pods or the nodes change. If its result depends on anything
+// else, add the DaemonSet to the queue when that changes, or wait for [WithResync].
 func WithPredicate(owns func(*appsv1.DaemonSet) bool) Option {
 	return func(c *config) {
 		if owns == nil {
@@ -55,7 +54,7 @@ func WithPredicate(owns func(*appsv1.DaemonSet) bool) Option {
 	}
 }
 
-// requireSelected is [errNotSelected] for a DaemonSet that is not owned. What the user gave may take its time: no lock is held.
+// requireSelected returns [errNotSelected] for a DaemonSet that is not owned. No lock is held, because the user's function may be slow.
 func (r *Reconciler) requireSelected(workload *cluster.DaemonSet) error {
 	for _, selects := range r.config.selection {
 		selected, err := selects(workload)
@@ -69,7 +68,7 @@ func (r *Reconciler) requireSelected(workload *cluster.DaemonSet) error {
 	return nil
 }
 
-// newest is the DaemonSet as the caches show it now, or as it was if it was replaced or is gone.
+// newest returns the DaemonSet as the caches show it now, or the same object if it was replaced or is gone.
 func (r *Reconciler) newest(workload *cluster.DaemonSet) *cluster.DaemonSet {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
@@ -79,10 +78,10 @@ func (r *Reconciler) newest(workload *cluster.DaemonSet) *cluster.DaemonSet {
 	return workload
 }
 
-// leaveAlone forgets all that is remembered of a DaemonSet that is not selected.
-func (r *Reconciler) leaveAlone(workload *cluster.DaemonSet) {
-	r.next.forget(workload.Key)
-	r.pace.forget(workload.Key)
+// forgetUnselected drops the state of a DaemonSet that is not selected.
+func (r *Reconciler) forgetUnselected(workload *cluster.DaemonSet) {
+	r.prefetched.forget(workload.Key)
+	r.requeues.forget(workload.Key)
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.state.forget(workload.Key)

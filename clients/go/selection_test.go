@@ -15,7 +15,7 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// selecting are the ways to own only what is labelled as ours.
+// selecting are the ways to own only DaemonSets with our label.
 func selecting() map[string]nodewise.Option {
 	return map[string]nodewise.Option{
 		"WithSelector": nodewise.WithSelector(labels.SelectorFromSet(labels.Set{"owner": "us"})),
@@ -32,14 +32,14 @@ func reconcile(t *testing.T, r *nodewise.Reconciler) {
 	}
 }
 
-// A DaemonSet that is not selected is left alone, taken up when it is, and forgotten when it is not any more.
+// A DaemonSet that is not selected is ignored. It is taken over when it is selected, and its state is dropped when it is no longer selected.
 func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
 	for name, option := range selecting() {
 		t.Run(name, func(t *testing.T) {
 			cluster, planner := testkit.NewCluster(t), &service{}
 			cluster.Put(t, "daemonsets", daemonSet(""))
 			r, queue := started(t, cluster, planner, option)
-			// Whatever is put into the queue, by a filter that thinks otherwise.
+			// A key in the queue does not make an unselected DaemonSet an owned one.
 			reconcile(t, r)
 			if len(planner.requests()) > 0 || len(cluster.Written()) > 0 {
 				t.Fatalf("wrote %v after %d plans", cluster.Written(), len(planner.requests()))
@@ -51,11 +51,11 @@ func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
 			if got := cluster.Written(); !slices.Equal(got, []string{"POST pods", "POST pods"}) {
 				t.Fatalf("wrote %v", got)
 			}
-			// What is expected and will not come is remembered, unless it is not selected in between.
+			// An expectation that is never met is kept, unless the DaemonSet is not selected in between.
 			for _, labels := range []string{"", ours} {
 				queue.take(agent)
 				cluster.Put(t, "daemonsets", daemonSet(labels))
-				// Until the watch has shown these labels, an earlier event may have woken it, and it is planned as before.
+				// Until the watch has shown these labels, an earlier event may enqueue the DaemonSet, and it is planned as before.
 				testkit.Eventually(t, "labels "+labels+" are heeded", func() bool {
 					before := len(planner.requests())
 					err := r.Reconcile(t.Context(), agent)
@@ -70,8 +70,7 @@ func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
 	}
 }
 
-// The selector is evaluated with the object that the request is built from: when the label is taken away while a plan is asked for, nothing
-// is written.
+// The selector is evaluated with the object of the request: if the label is removed while a plan is requested, nothing is written.
 func TestALabelThatIsTakenAwayWhileItIsPlannedCounts(t *testing.T) {
 	for name, option := range selecting() {
 		for when, builtBefore := range map[string]bool{"before the request is built": false, "before the plan comes": true} {
@@ -107,7 +106,7 @@ func TestALabelThatIsTakenAwayWhileItIsPlannedCounts(t *testing.T) {
 	}
 }
 
-// All of several must select it, and what a predicate cannot be asked about is not owned.
+// A DaemonSet must be selected by all conditions. If a predicate cannot be evaluated, the DaemonSet is not owned.
 func TestSelectionErrsOnTheSideOfLeavingAlone(t *testing.T) {
 	cluster, planner := testkit.NewCluster(t), &service{}
 	cluster.Put(t, "daemonsets", daemonSet(ours))

@@ -13,8 +13,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// takeSnapshot takes the snapshot of a workload with these revisions. Buckets of which known says that the receiver has them go by their
-// digest alone.
+// takeSnapshot takes the snapshot of a workload with these revisions. Buckets for which known returns true are sent by digest alone.
 func takeSnapshot(
 	store *cluster.Store, workload *cluster.DaemonSet, held *nodewisev1.ReconcileState, revisions []*nodewisev1.ControllerRevision,
 	now time.Time, known cluster.Known,
@@ -36,17 +35,18 @@ func takeSnapshot(
 
 // chosen are the revisions of a snapshot.
 type chosen struct {
-	// live are those that were read live, since a plan found their names taken or the caches need not show them yet. Of each the latest.
+	// live are revisions that were read from the apiserver: a plan found their names taken, or the caches need not show them yet. Each is in
+	// the state that was read last.
 	live []*cluster.Revision
-	// cached are those that the caches show and that fit besides. Not all are whole.
+	// cached are the cached revisions that also fit. Some may be without data.
 	cached []*cluster.Revision
-	// others are those that do not fit.
+	// others are the cached revisions that do not fit.
 	others []*cluster.Revision
 }
 
-// choose chooses the revisions of the snapshot of a workload: the cached ones, and in the place of or besides them those that were read live.
+// choose chooses the revisions of a workload's snapshot. A live revision replaces the cached one of the same name.
 func choose(store *cluster.Store, workload *cluster.DaemonSet, live []*cluster.Revision) chosen {
-	// What was read last counts.
+	// Of several live revisions of one name the last one counts.
 	latest := make(map[string]*cluster.Revision, len(live))
 	for _, revision := range live {
 		latest[revision.Name] = revision
@@ -65,13 +65,13 @@ func choose(store *cluster.Store, workload *cluster.DaemonSet, live []*cluster.R
 	}
 }
 
-// sent are the revisions as they are sent. An orphan that the caches do not keep whole is left out, since it has changed since it was read.
+// sent returns the revisions as they are sent. An orphan without data is left out: it has changed since it was read.
 func (c *chosen) sent(store *cluster.Store) (sent []*nodewisev1.ControllerRevision, leftOut int, err error) {
 	leftOut = len(c.others)
 	for _, revision := range c.cached {
 		switch {
 		case revision.IsWhole():
-			// What cannot be changed is used as it is or not at all, as what was read after a collision.
+			// A revision that cannot be changed is used as it is or not at all, like one that was read after a name collision.
 			sent = append(sent, &nodewisev1.ControllerRevision{
 				Object: revision.JSON, ReadAfterNameCollision: store.IsSealed(revision),
 			})
@@ -87,16 +87,16 @@ func (c *chosen) sent(store *cluster.Store) (sent []*nodewisev1.ControllerRevisi
 	return sent, leftOut, nil
 }
 
-// own are the cached ones that the workload controls.
+// own returns the cached revisions that the workload controls.
 func (c *chosen) own() []*cluster.Revision {
 	return slices.DeleteFunc(slices.Clone(c.cached), func(revision *cluster.Revision) bool { return revision.Controller == nil })
 }
 
-// fitting are those of some revisions that fit into so many bytes, at least one, in the order of all: those that the workload controls
-// before orphans, and new ones before old ones. None is sent that comes after one that does not fit.
+// fitting returns the revisions that fit into room bytes, and at least one, in the given order. Revisions that the workload controls rank
+// before orphans, and newer ones before older ones. All that rank after the first one that does not fit are left out.
 func fitting(revisions []*cluster.Revision, room int) []*cluster.Revision {
 	ranked := slices.Clone(revisions)
-	// Those of equal rank stay in order of their names.
+	// The sort is stable: revisions of equal rank stay ordered by name.
 	class := func(revision *cluster.Revision) int {
 		if revision.Controller != nil {
 			return 0

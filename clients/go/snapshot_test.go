@@ -33,7 +33,7 @@ func revisionOf(t *testing.T, name string, owned bool, number, size int) *served
 	return parsed
 }
 
-// Those that decide come first: the workload's own before orphans, and new ones before old ones.
+// The workload's own revisions come before orphans, and newer ones before older ones.
 func TestRevisionsThatFit(t *testing.T) {
 	all := []*cluster.Revision{
 		cluster.NewRevision(revisionOf(t, "a", false, 9, 1000)),
@@ -64,7 +64,7 @@ func TestRevisionsThatFit(t *testing.T) {
 	}
 }
 
-// askingTwice is a planner that needs another try for every plan.
+// askingTwice is a planner that builds each request twice.
 type askingTwice struct{ *scripted }
 
 func (a askingTwice) Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error) {
@@ -74,7 +74,7 @@ func (a askingTwice) Plan(ctx context.Context, uid string, build planclient.Buil
 	return a.scripted.Plan(ctx, uid, build)
 }
 
-// What is left out of a request is told once for every plan.
+// Left out revisions are logged once for each plan.
 func TestRevisionsThatAreTooLargeTogetherAreLeftOut(t *testing.T) {
 	const mebibyte = 1 << 20
 	for _, test := range []struct {
@@ -147,7 +147,7 @@ func TestRevisionsThatAreTooLargeTogetherAreLeftOut(t *testing.T) {
 	}
 }
 
-// sentRevisions are the names of the revisions of a request, and of those of them that are marked as read live.
+// sentRevisions returns the names of the revisions in a request, and those of them that are marked as read after a name collision.
 func sentRevisions(t *testing.T, request *nodewisev1.PlanRequest) (names, collide []string) {
 	t.Helper()
 	for _, revision := range request.GetSnapshot().GetRevisions() {

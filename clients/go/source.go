@@ -14,29 +14,29 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// kept is how the objects of one resource enter and leave the caches.
-type kept struct {
+// resourceCache says how the objects of one resource are put into the caches and removed from them.
+type resourceCache struct {
 	resource cluster.Resource
-	// put takes in an object; an error says why it cannot be read.
+	// put puts an object into the store. The error says that the object cannot be read.
 	put func(store *cluster.Store, object any) (*cluster.Transition, error)
-	// remove takes out an object, given in its last state.
+	// remove removes an object, which is given in its last state.
 	remove func(store *cluster.Store, object any) *cluster.Transition
-	// slim leaves of an object what is read.
+	// slim removes the fields that are not read.
 	slim cache.TransformFunc
-	// concerns tells whether an object is one that is kept; an error says why it cannot be read.
-	concerns func(object any) (bool, error)
-	// isForeign tells at a glance of most objects that are not kept; nil where there are hardly any such.
+	// isCached reports whether the caches keep an object. The error says that the object cannot be read.
+	isCached func(object any) (bool, error)
+	// isForeign is a quick check that recognizes most objects that are not kept; nil if there are hardly any.
 	isForeign func(object any) bool
 }
 
-// stagedRevision is a revision of a list that is not complete, as far as it will be kept.
+// stagedRevision is a revision of a list that is not complete yet. Only what the caches will keep is kept of it.
 type stagedRevision struct {
 	metav1.PartialObjectMetadata
 
 	revision *cluster.Revision
 }
 
-// stage reduces a revision of a list as it is read: all together may be larger than what there is of memory.
+// stage reduces a revision of a list as soon as it is read: all revisions together may be larger than the memory.
 func (s *state) stage(object *served.Object) *stagedRevision {
 	staged := &stagedRevision{revision: cluster.NewRevision(object)}
 	staged.Namespace, staged.Name, staged.ResourceVersion = object.Namespace, object.Name, object.ResourceVersion
@@ -46,8 +46,8 @@ func (s *state) stage(object *served.Object) *stagedRevision {
 	return staged
 }
 
-// begins is told that a list begins.
-func (s *state) begins(resource cluster.Resource) {
+// listBegins is called when a list begins.
+func (s *state) listBegins(resource cluster.Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if resource == cluster.Revisions {
@@ -55,14 +55,14 @@ func (s *state) begins(resource cluster.Resource) {
 	}
 }
 
-// feed is where a watch puts what it sees: the store that a reflector of client-go keeps up to date. Everything arrives in the
-// order of the watch, and with it the version that the watch has reached; an informer would show its objects first and tell of
-// its version by the way, which the own-write gate cannot use.
+// feed is the store of a client-go reflector. It puts the objects of a watch into the caches, in the order of the watch, and with them the
+// version that the watch has reached. The own-write gate needs both at the same time. An informer reports its objects and its version
+// separately, see [Reconciler.followInformer].
 type feed struct {
-	kept
+	resourceCache
 	state *state
-	// unread is told of objects that cannot be read.
-	unread func(resource cluster.Resource, err error)
+	// onUnreadable is called with objects that cannot be read.
+	onUnreadable func(resource cluster.Resource, err error)
 }
 
 var (
@@ -70,7 +70,7 @@ var (
 	_ cache.ReflectorBookmarkStore = (*feed)(nil)
 )
 
-// Transformer implements [cache.TransformingStore]: what is not read of an object is let go as it arrives.
+// Transformer implements [cache.TransformingStore]. Fields that are not read are removed as an object arrives.
 func (f *feed) Transformer() cache.TransformFunc { return f.slim }
 
 // Add implements [cache.ReflectorStore].
@@ -82,7 +82,7 @@ func (f *feed) Update(object any) error { return f.take(object, f.putReadable) }
 // Delete implements [cache.ReflectorStore].
 func (f *feed) Delete(object any) error { return f.take(object, f.remove) }
 
-// Resync implements [cache.ReflectorStore]. Nothing is missed that a resync would find.
+// Resync implements [cache.ReflectorStore]. The caches miss nothing, so a resync has nothing to do.
 func (f *feed) Resync() error { return nil }
 
 // Bookmark implements [cache.ReflectorBookmarkStore].
@@ -93,7 +93,7 @@ func (f *feed) Bookmark(version string) error {
 	return nil
 }
 
-// Replace implements [cache.ReflectorStore]: a complete list. What is missing in it is gone.
+// Replace implements [cache.ReflectorStore] for a complete list. Objects that it does not have are removed.
 func (f *feed) Replace(objects []any, version string) error {
 	listed := make(map[types.NamespacedName]bool, len(objects))
 	for _, object := range objects {
@@ -103,18 +103,18 @@ func (f *feed) Replace(objects []any, version string) error {
 		}
 		listed[key] = true
 	}
-	f.state.change(func(store *cluster.Store, tell func(*cluster.Transition)) {
+	f.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
 		if f.state.listed(f.resource, version) {
 			store.ForgetVersions(f.resource)
 		}
 		for _, key := range store.Missing(f.resource, func(key types.NamespacedName) bool { return listed[key] }) {
-			tell(store.Remove(f.resource, key))
+			changed(store.Remove(f.resource, key))
 		}
 		for _, object := range objects {
-			tell(f.putReadable(store, object))
+			changed(f.putReadable(store, object))
 		}
 	})
-	f.state.begins(f.resource)
+	f.state.listBegins(f.resource)
 	return nil
 }
 
@@ -123,18 +123,18 @@ func (f *feed) take(object any, into func(*cluster.Store, any) *cluster.Transiti
 	if err != nil {
 		return err
 	}
-	f.state.change(func(store *cluster.Store, tell func(*cluster.Transition)) {
-		tell(into(store, object))
+	f.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
+		changed(into(store, object))
 		store.Advance(f.resource, version)
 	})
 	return nil
 }
 
-// putReadable passes over an object that cannot be read: the others must not suffer for it.
+// putReadable skips an object that cannot be read, so that the others are not affected.
 func (f *feed) putReadable(store *cluster.Store, object any) *cluster.Transition {
 	transition, err := f.put(store, object)
 	if err != nil {
-		f.unread(f.resource, err)
+		f.onUnreadable(f.resource, err)
 	}
 	return transition
 }
@@ -144,10 +144,10 @@ func keyOf(object any) (types.NamespacedName, error) {
 	return key, err
 }
 
-var daemonSets = kept{
+var daemonSets = resourceCache{
 	resource: cluster.DaemonSets,
 	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
-		// One whose spec cannot be read is taken in all the same.
+		// A DaemonSet whose spec cannot be read is cached, too, see [cluster.NewDaemonSet].
 		daemonSet, err := cluster.NewDaemonSet(object.(*served.Object))
 		return store.PutDaemonSet(daemonSet), err
 	},
@@ -157,7 +157,7 @@ var daemonSets = kept{
 	},
 }
 
-var revisions = kept{
+var revisions = resourceCache{
 	resource: cluster.Revisions,
 	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
 		if staged, isStaged := object.(*stagedRevision); isStaged {
@@ -171,7 +171,7 @@ var revisions = kept{
 	},
 }
 
-var pods = kept{
+var pods = resourceCache{
 	resource: cluster.Pods,
 	slim:     convert.SlimPod,
 	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
@@ -183,11 +183,11 @@ var pods = kept{
 	},
 	remove: func(store *cluster.Store, object any) *cluster.Transition {
 		gone := object.(*corev1.Pod)
-		// What cannot be read was not kept.
+		// A pod that cannot be read was not cached.
 		last, _ := projectPod(gone)
 		return store.RemovePod(gone.Namespace, gone.Name, last)
 	},
-	concerns: func(object any) (bool, error) {
+	isCached: func(object any) (bool, error) {
 		pod, err := projectPod(object.(*corev1.Pod))
 		return err == nil && !cluster.IsForeign(pod.Controller), err
 	},
@@ -196,7 +196,7 @@ var pods = kept{
 	},
 }
 
-var nodes = kept{
+var nodes = resourceCache{
 	resource: cluster.Nodes,
 	slim:     convert.SlimNode,
 	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
@@ -210,7 +210,7 @@ var nodes = kept{
 	remove: func(store *cluster.Store, object any) *cluster.Transition {
 		return store.RemoveNode(object.(*corev1.Node).Name)
 	},
-	concerns: func(object any) (bool, error) {
+	isCached: func(object any) (bool, error) {
 		_, err := convert.Node(object.(*corev1.Node))
 		return err == nil, err
 	},

@@ -22,8 +22,8 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// Start begins to watch, and from now on puts workloads that are to be looked at into the queue. It returns at once; see
-// [Reconciler.WaitForSync]. The watches end with the context. It is called once.
+// Start begins to watch, and enqueues workloads that must be reconciled. It returns at once, before the caches are filled: see
+// [Reconciler.WaitForSync]. The watches end with the context. Start may be called once.
 func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
 	if queue == nil {
 		return errors.New("there is no queue: give Start the one whose keys go to Reconcile, or call Run, which has its own")
@@ -38,7 +38,7 @@ func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
 	if err != nil {
 		return err
 	}
-	r.waker.start(queue)
+	r.enqueuer.start(queue)
 	for _, source := range sources {
 		go source(ctx)
 	}
@@ -57,22 +57,22 @@ func (r *Reconciler) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// resync looks at everything, again and again.
+// resync enqueues all workloads after each resync period.
 func (r *Reconciler) resync(ctx context.Context) {
 	if r.config.resync > 0 {
-		wait.UntilWithContext(ctx, func(context.Context) { r.wakeEverybody() }, r.config.resync)
+		wait.UntilWithContext(ctx, func(context.Context) { r.enqueueAll() }, r.config.resync)
 	}
 }
 
-func (r *Reconciler) wakeEverybody() {
+func (r *Reconciler) enqueueAll() {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	for _, key := range r.state.store.Keys() {
-		r.waker.wake(key)
+		r.enqueuer.enqueue(key)
 	}
 }
 
-// sources are what keeps the caches up to date.
+// sources returns the functions that keep the caches up to date.
 func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), error) {
 	raw, err := served.NewClient(r.rest, r.client)
 	if err != nil {
@@ -82,17 +82,17 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		return nil, err
 	}
 	namespace, logger := r.config.namespace, klog.FromContext(ctx)
-	unread := func(resource cluster.Resource, err error) {
-		logger.Error(brief.Error(err), "Passed over an object that cannot be read", "resource", resource)
+	onUnreadable := func(resource cluster.Resource, err error) {
+		logger.Error(brief.Error(err), "Skipped an object that cannot be read", "resource", resource)
 	}
-	r.state.sayCuts(func(cut cluster.CutObject) {
+	r.state.onCut(func(cut cluster.CutObject) {
 		logger.Info("Labels that DaemonSets may read are not sent, since the object has too many", "resource", cut.Resource,
 			"namespace", cut.Namespace, "name", cut.Name, "labels", cut.Labels)
 	})
-	reflector := func(kept kept, listWatch cache.ListerWatcher, example runtime.Object) func(context.Context) {
-		feed := &feed{kept: kept, state: r.state, unread: unread}
-		followed := r.watches.followed(kept.resource, cache.ToListerWatcherWithContext(listWatch), r.state.begins)
-		made := cache.NewReflectorWithOptions(followed, example, feed, cache.ReflectorOptions{Name: string(kept.resource)})
+	reflector := func(of resourceCache, listWatch cache.ListerWatcher, example runtime.Object) func(context.Context) {
+		feed := &feed{resourceCache: of, state: r.state, onUnreadable: onUnreadable}
+		tracked := r.watches.track(of.resource, cache.ToListerWatcherWithContext(listWatch), r.state.listBegins)
+		made := cache.NewReflectorWithOptions(tracked, example, feed, cache.ReflectorOptions{Name: string(of.resource)})
 		return made.RunWithContext
 	}
 	listWatch := func(resource cluster.Resource, reduce func(*served.Object) runtime.Object) cache.ListerWatcher {
@@ -113,17 +113,17 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	if r.config.pods == nil {
 		sources = append(sources, reflector(pods, podListWatch(r.typed, namespace), &corev1.Pod{}))
 	} else {
-		sources = append(sources, r.informed(pods, r.config.pods, unread))
+		sources = append(sources, r.followInformer(pods, r.config.pods, onUnreadable))
 	}
 	if r.config.nodes == nil {
 		sources = append(sources, reflector(nodes, nodeListWatch(r.typed), &corev1.Node{}))
 	} else {
-		sources = append(sources, r.informed(nodes, r.config.nodes, unread))
+		sources = append(sources, r.followInformer(nodes, r.config.nodes, onUnreadable))
 	}
 	return sources, nil
 }
 
-// afterDaemonSets waits for the first list of DaemonSets: which revisions are kept whole depends on them.
+// afterDaemonSets delays a source until DaemonSets have been listed: they decide which revisions are kept with their data.
 func (r *Reconciler) afterDaemonSets(source func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) {
 		areListed := func(context.Context) (bool, error) {
@@ -137,8 +137,8 @@ func (r *Reconciler) afterDaemonSets(source func(context.Context)) func(context.
 	}
 }
 
-// typedClient reads pods and nodes, of which there are thousands, as Protobuf: it is the quickest to read, and any time that an
-// apiserver keeps can be read of it.
+// typedClient makes a client that reads pods and nodes as Protobuf. That is the fastest way, and it can read every time that an apiserver
+// stores, see [nodewise.dev/clients/go/convert.PodJSON].
 func (r *Reconciler) typedClient() (kubernetes.Interface, error) {
 	config := rest.CopyConfig(r.rest)
 	config.ContentType = runtime.ContentTypeProtobuf

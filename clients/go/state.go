@@ -16,89 +16,88 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// maxUndelivered is how many reports are kept for a workload until they can be delivered; older ones are dropped, which costs
-// time only.
+// maxUndelivered is how many undelivered reports are kept for a workload. Older ones are dropped, which costs only time.
 const maxUndelivered = 8
 
-// state is everything that is remembered, behind one lock that nobody holds while waiting for anything: the caches, what is held
-// for each workload, the own-write records and the reports that could not be delivered.
+// state is what the Reconciler keeps between reconciles: the caches, the protocol state of each workload, the versions of its own writes, and
+// undelivered reports. One lock guards it, and nobody waits for anything while holding the lock.
 type state struct {
 	mu       sync.Mutex
 	store    *cluster.Store
 	holdings *expect.Holdings
 	gate     *gate.Gate
-	// undelivered are reports to ride on the next plan, oldest first.
+	// undelivered are reports that are sent with the next request for a plan, oldest first.
 	undelivered map[types.NamespacedName][]*nodewisev1.ReportRequest
-	// readLive are revisions that interrupted reconciles read live.
+	// readLive are revisions that reconciles read from the apiserver before they had to wait for a cache.
 	readLive map[types.NamespacedName]liveRevisions
-	// unanswered is about the last call for a plan.
+	// unanswered is the error of the last call of Plan.
 	unanswered unanswered
-	// toldLeftOut is when it was last told of a workload that its revisions are too large together.
-	toldLeftOut map[types.NamespacedName]time.Time
-	// traced are the last reconciles that were recorded.
-	traced map[types.NamespacedName]tracedReconcile
-	rules  wake.Rules
-	waker  *waker
-	// restored is told of the resource whose list showed first that etcd was restored from a backup. It may be nil.
+	// loggedLeftOut is when it was last logged that the revisions of a workload are too large together.
+	loggedLeftOut map[types.NamespacedName]time.Time
+	// traced are the last recorded reconciles of workloads.
+	traced   map[types.NamespacedName]tracedReconcile
+	rules    wake.Rules
+	enqueuer *enqueuer
+	// restored is called with the resource whose list was the first to show that etcd was restored from a backup. It may be nil.
 	restored func(cluster.Resource)
-	// cut is told of objects of which not everything is sent that a decision could read. It may be nil.
+	// cut is called with objects that have too many labels, so that some that a decision could read are not sent. It may be nil.
 	cut func(cluster.CutObject)
 }
 
-// maxLive is the most revisions that were read live which are kept for the next plan: of each of the plans of one reconcile a few.
+// maxLive is how many live revisions of a workload are kept for the next plan. Each plan of a reconcile reads a few.
 const maxLive = 16
 
-// liveRevisions are revisions as they were read, for the workload of this uid.
+// liveRevisions are revisions that were read from the apiserver for the workload of this uid.
 type liveRevisions struct {
 	uid       types.UID
 	revisions []*cluster.Revision
 }
 
-func newState(buckets uint32, options *nodewisev1.PlanOptions, waker *waker) *state {
+func newState(buckets uint32, options *nodewisev1.PlanOptions, enqueuer *enqueuer) *state {
 	rule := expect.Counted
 	if isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETIONS_BY_UID) {
 		rule = expect.ByUID
 	}
 	return &state{
-		store:       cluster.NewStore(buckets),
-		holdings:    expect.NewHoldings(rule),
-		gate:        gate.New(),
-		undelivered: map[types.NamespacedName][]*nodewisev1.ReportRequest{},
-		readLive:    map[types.NamespacedName]liveRevisions{},
-		toldLeftOut: map[types.NamespacedName]time.Time{},
-		traced:      map[types.NamespacedName]tracedReconcile{},
+		store:         cluster.NewStore(buckets),
+		holdings:      expect.NewHoldings(rule),
+		gate:          gate.New(),
+		undelivered:   map[types.NamespacedName][]*nodewisev1.ReportRequest{},
+		readLive:      map[types.NamespacedName]liveRevisions{},
+		loggedLeftOut: map[types.NamespacedName]time.Time{},
+		traced:        map[types.NamespacedName]tracedReconcile{},
 		rules: wake.Rules{
 			ClearReplacedOwnWrites: isEnabled(options, nodewisev1.Deviation_DEVIATION_CLEAR_REPLACED_OWN_WRITES),
 			WakeOnNodeDelete:       isEnabled(options, nodewisev1.Deviation_DEVIATION_WAKE_ON_NODE_DELETE),
 			CountRepeatedDeletions: rule == expect.Counted,
 		},
-		waker: waker,
+		enqueuer: enqueuer,
 	}
 }
 
-func (s *state) sayCuts(say func(cluster.CutObject)) {
+func (s *state) onCut(cut func(cluster.CutObject)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut = say
+	s.cut = cut
 }
 
-// change takes in what a watch showed: what makes the changes in the caches is given a function to tell each transition. It wakes
-// whoever is concerned, and whoever has waited for the version that the watch has reached.
-func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transition))) {
-	seen := s.waker.clock.Now()
+// change applies a watch event to the caches. The function apply changes the store, and calls changed with each transition. Then change
+// enqueues the workloads that the transitions concern, and those that waited for the version that the watch has reached.
+func (s *state) change(apply func(store *cluster.Store, changed func(*cluster.Transition))) {
+	seen := s.enqueuer.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wakeAll := wakeNobody
-	// ofAll are the events that wake every workload.
+	all := enqueueNone
+	// ofAll are the events that enqueue every workload.
 	var ofAll causes
-	take(s.store, func(transition *cluster.Transition) {
+	apply(s.store, func(transition *cluster.Transition) {
 		if transition == nil {
 			return
 		}
 		trigger := triggerOf(transition, seen)
-		if wakes := s.react(transition, trigger); wakes != wakeNobody {
-			wakeAll = max(wakeAll, wakes)
-			ofAll.note(trigger)
+		if every := s.react(transition, trigger); every != enqueueNone {
+			all = max(all, every)
+			ofAll.add(trigger)
 		}
 	})
 	for _, cut := range s.store.TakeCuts() {
@@ -107,38 +106,38 @@ func (s *state) change(take func(store *cluster.Store, tell func(*cluster.Transi
 		}
 	}
 	for _, key := range s.gate.Opened(s.store.Reached) {
-		s.waker.wake(key)
+		s.enqueuer.enqueue(key)
 	}
-	if wakeAll == wakeNobody {
+	if all == enqueueNone {
 		return
 	}
 	for _, key := range s.store.Keys() {
 		for _, trigger := range ofAll.triggers {
-			s.waker.note(key, trigger)
+			s.enqueuer.addTrigger(key, trigger)
 		}
-		if wakeAll == wakeFirst {
-			s.waker.wakeFirst(key)
+		if all == enqueueUrgently {
+			s.enqueuer.enqueueFirst(key)
 		} else {
-			s.waker.wake(key)
+			s.enqueuer.enqueue(key)
 		}
 	}
 }
 
-// Whether an event wakes every workload, and how urgently.
-type wakeAll int
+// everyWorkload says whether an event enqueues every workload, and how urgently.
+type everyWorkload int
 
 const (
-	wakeNobody wakeAll = iota
-	wakeInTurn
-	wakeFirst
+	enqueueNone everyWorkload = iota
+	enqueueNormally
+	enqueueUrgently
 )
 
-func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
+func (s *state) react(transition *cluster.Transition, trigger trigger) everyWorkload {
 	reactions := wake.React(s.store, transition, s.rules)
 	for _, deletion := range reactions.Deletions {
 		s.holdings.ObserveDeletion(deletion.Key, deletion.PodName, deletion.PodUID)
 	}
-	// Before what came: a pod may have come under the name of one that is gone.
+	// Before the creates: a new pod may have the name of one that is gone.
 	for _, gone := range reactions.Gone {
 		s.holdings.RetireName(gone.Key, gone.WorkloadUID, gone.NodeName, gone.PodName)
 	}
@@ -150,30 +149,30 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) wakeAll {
 		s.dropHeld(forget.Key)
 	}
 	if reactions.First != nil {
-		s.waker.note(*reactions.First, trigger)
-		s.waker.wakeFirst(*reactions.First)
+		s.enqueuer.addTrigger(*reactions.First, trigger)
+		s.enqueuer.enqueueFirst(*reactions.First)
 	}
 	for _, key := range slices.Compact(reactions.Enqueue) {
-		s.waker.note(key, trigger)
-		s.waker.wake(key)
+		s.enqueuer.addTrigger(key, trigger)
+		s.enqueuer.enqueue(key)
 	}
 	if after := reactions.After; after != nil {
-		s.waker.wakeAfter(after.Key, after.After)
+		s.enqueuer.enqueueAfter(after.Key, after.After)
 	}
 	switch {
 	case reactions.Everyone && reactions.Urgent:
-		return wakeFirst
+		return enqueueUrgently
 	case reactions.Everyone:
-		return wakeInTurn
+		return enqueueNormally
 	default:
-		return wakeNobody
+		return enqueueNone
 	}
 }
 
-// listed notes that a complete list of a resource is about to be taken in, as of this version. No list that is asked for now can be
-// older than what was seen before, unless etcd was restored from a backup. Then whatever versions told is forgotten, and nothing is
-// planned until every resource was listed again; then everything is looked at (D-112). What is expected stays; it ends by itself. It
-// tells whether what comes may be another state at a version that is known.
+// listed records that a complete list of a resource, of this version, is about to be applied to the caches. A list is older than what the
+// watch showed before only if etcd was restored from a backup. Then all known versions are dropped, and nothing is planned until every
+// resource has been listed again; after that every workload is enqueued (D-112). Expectations stay until they expire. It reports whether an
+// object of the list may have another content than the cached one, although both have the same version.
 func (s *state) listed(resource cluster.Resource, version string) bool {
 	if gate.IsBehind(s.store.Reached(resource), version) {
 		s.store.BeginAnew()
@@ -187,13 +186,13 @@ func (s *state) listed(resource cluster.Resource, version string) bool {
 	s.store.Listed(resource, version)
 	if beganAnew && !s.store.Relisting() {
 		for _, key := range s.store.Keys() {
-			s.waker.wake(key)
+			s.enqueuer.enqueue(key)
 		}
 	}
 	return beganAnew
 }
 
-// forget keeps nothing about a workload that is gone.
+// forget drops everything about a workload that is gone.
 func (s *state) forget(key types.NamespacedName) {
 	s.gate.Clear(key)
 	s.dropHeld(key)
@@ -204,25 +203,25 @@ func (s *state) dropHeld(key types.NamespacedName) {
 	delete(s.undelivered, key)
 	delete(s.readLive, key)
 	delete(s.traced, key)
-	delete(s.toldLeftOut, key)
+	delete(s.loggedLeftOut, key)
 	if s.unanswered.key == key {
 		s.unanswered = unanswered{}
 	}
 }
 
-// mayTellLeftOut tells whether it is time to tell that the revisions of a workload are too large together, which each of its plans finds.
-func (s *state) mayTellLeftOut(key types.NamespacedName) bool {
-	now := s.waker.clock.Now()
+// mayLogLeftOut reports whether to log that the revisions of a workload are too large together. That is logged at most once a minute.
+func (s *state) mayLogLeftOut(key types.NamespacedName) bool {
+	now := s.enqueuer.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if told, isTold := s.toldLeftOut[key]; isTold && now.Sub(told) < time.Minute {
+	if logged, isLogged := s.loggedLeftOut[key]; isLogged && now.Sub(logged) < time.Minute {
 		return false
 	}
-	s.toldLeftOut[key] = now
+	s.loggedLeftOut[key] = now
 	return true
 }
 
-// undeliveredOf are reports about the workload of this uid that are still to be delivered, oldest first.
+// undeliveredOf returns the undelivered reports about the workload of this uid, oldest first.
 func (s *state) undeliveredOf(key types.NamespacedName, uid types.UID) []*nodewisev1.ReportRequest {
 	var reports []*nodewisev1.ReportRequest
 	for _, report := range s.undelivered[key] {
@@ -233,14 +232,14 @@ func (s *state) undeliveredOf(key types.NamespacedName, uid types.UID) []*nodewi
 	return reports
 }
 
-// keepReport keeps a report that could not be delivered, to ride on the next plan.
+// keepReport keeps a report that could not be delivered. It is sent with the next request for a plan.
 func (s *state) keepReport(key types.NamespacedName, report *nodewisev1.ReportRequest) {
 	reports := slices.Concat(s.undelivered[key], []*nodewisev1.ReportRequest{report})
 	s.undelivered[key] = reports[max(len(reports)-maxUndelivered, 0):]
 }
 
-// keepLive keeps revisions that a reconcile read live, and that has to wait for a cache before its next plan: the cache of
-// revisions need not show them by then.
+// keepLive keeps the live revisions of a reconcile that must wait for a cache before its next plan. The cache of revisions need not show
+// them by then.
 func (s *state) keepLive(key types.NamespacedName, uid types.UID, revisions []*cluster.Revision) {
 	if len(revisions) == 0 {
 		return
@@ -249,7 +248,7 @@ func (s *state) keepLive(key types.NamespacedName, uid types.UID, revisions []*c
 	if kept.uid != uid {
 		kept = liveRevisions{uid: uid}
 	}
-	// A wrong service could have the same one read again and again.
+	// A wrong service could cause the same revision to be read again and again.
 	kept.revisions = slices.DeleteFunc(kept.revisions, func(kept *cluster.Revision) bool {
 		return slices.ContainsFunc(revisions, func(revision *cluster.Revision) bool { return revision.Name == kept.Name })
 	})
@@ -258,8 +257,7 @@ func (s *state) keepLive(key types.NamespacedName, uid types.UID, revisions []*c
 	s.readLive[key] = kept
 }
 
-// takeLive are those that were kept. For the next plan they stand for what the cache shows by their names, as they would have
-// without the wait.
+// takeLive removes and returns the revisions that were kept. In the next snapshot they replace the cached revisions of the same names.
 func (s *state) takeLive(key types.NamespacedName, uid types.UID) []*cluster.Revision {
 	kept := s.readLive[key]
 	delete(s.readLive, key)
@@ -269,9 +267,9 @@ func (s *state) takeLive(key types.NamespacedName, uid types.UID) []*cluster.Rev
 	return kept.revisions
 }
 
-// sighted is how the pods of a workload look now.
-func (s *state) sighted(namespace string, uid types.UID) expect.Sighted {
-	return expect.Sighted{
+// podView is what the caches show of the pods of a workload.
+func (s *state) podView(namespace string, uid types.UID) expect.PodView {
+	return expect.PodView{
 		Exists:   func(podName string) bool { return s.store.ControlsPod(namespace, uid, podName) },
 		Deleting: func() map[string]bool { return s.store.Deleting(namespace, uid) },
 	}

@@ -17,36 +17,36 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// tracedReconcile is a reconcile that was recorded, of the workload of this uid and generation.
+// tracedReconcile is a recorded reconcile of the workload of this uid and generation.
 type tracedReconcile struct {
 	uid        types.UID
 	generation int64
 	span       trace.SpanContext
 }
 
-// outcome is how a reconcile ended, as its span tells it.
+// outcome is the value of the span attribute nodewise.reconcile.outcome.
 type outcome string
 
 const (
 	settled outcome = "settled"
 	failed  outcome = "failed"
-	// behind: a cache does not show our own last write yet.
+	// behind: a cache does not show the Reconciler's own last write yet.
 	behind outcome = "behind"
 	// unreachable: the service cannot be reached.
 	unreachable outcome = "unreachable"
 )
 
-// startReconcile begins the trace of a reconcile: with what woke it, and linked to the traces which that came from and to the reconcile
-// before it.
+// startReconcile begins the trace of a reconcile. The span has the events that caused the reconcile as events, and is linked to their traces
+// and to the previous reconcile.
 func (r *Reconciler) startReconcile(ctx context.Context, key types.NamespacedName) (context.Context, trace.Span) {
-	woken := r.waker.take(key)
+	reasons := r.enqueuer.takeReasons(key)
 	ctx, span := r.tracer.Start(ctx, "reconcile", trace.WithNewRoot(), trace.WithAttributes(
 		semconv.K8SNamespaceName(key.Namespace), semconv.K8SDaemonSetName(key.Name)))
 	if !span.IsRecording() {
 		return ctx, span
 	}
-	if woken.waited != nil {
-		span.SetAttributes(attribute.Float64("nodewise.queue.duration", woken.waited.Seconds()))
+	if reasons.waited != nil {
+		span.SetAttributes(attribute.Float64("nodewise.queue.duration", reasons.waited.Seconds()))
 	}
 	var parents []string
 	if workload, before := r.state.follow(key, span.SpanContext()); workload != nil {
@@ -56,7 +56,7 @@ func (r *Reconciler) startReconcile(ctx context.Context, key types.NamespacedNam
 		}
 		parents = append(parents, workload.Traceparent)
 	}
-	for _, trigger := range woken.triggers {
+	for _, trigger := range reasons.triggers {
 		span.AddEvent("trigger", trace.WithTimestamp(trigger.seen), trace.WithAttributes(
 			attribute.String("nodewise.trigger.resource", string(trigger.resource)),
 			attribute.String("nodewise.trigger.name", trigger.name()),
@@ -67,8 +67,8 @@ func (r *Reconciler) startReconcile(ctx context.Context, key types.NamespacedNam
 	return ctx, span
 }
 
-// follow remembers a reconcile that is recorded. It answers with its workload, nil if that is gone, and with the reconcile before it if
-// the workload is the same in the same generation.
+// follow stores the span of a recorded reconcile. It returns the workload, nil if that is gone, and the span of the previous reconcile of the
+// same workload and generation.
 func (s *state) follow(key types.NamespacedName, span trace.SpanContext) (workload *cluster.DaemonSet, before trace.SpanContext) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *state) follow(key types.NamespacedName, span trace.SpanContext) (worklo
 	return workload, before
 }
 
-// linkTriggers links to the traces that what woke a reconcile came from, each once: the pods of one batch have the same.
+// linkTriggers links a span to trace contexts, to each once: the pods of one batch have the same.
 func linkTriggers(span trace.Span, parents []string) {
 	linked := map[string]bool{"": true}
 	for _, parent := range parents {
@@ -102,8 +102,8 @@ func linkTo(to trace.SpanContext, why string) trace.Link {
 	return trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{attribute.String("nodewise.link", why)}}
 }
 
-// tellOutcome tells how a reconcile ended; reason is why it failed, if so.
-func tellOutcome(span trace.Span, ended outcome, reason error) {
+// setOutcome sets the outcome of a reconcile, and the status of the span if it failed.
+func setOutcome(span trace.Span, ended outcome, reason error) {
 	span.SetAttributes(attribute.String("nodewise.reconcile.outcome", string(ended)))
 	if ended == failed {
 		span.SetStatus(codes.Error, reason.Error())
@@ -115,8 +115,8 @@ func startApply(ctx context.Context, plan *nodewisev1.Plan) (context.Context, tr
 	return traces.Start(ctx, "apply", trace.WithAttributes(attribute.String("nodewise.plan.id", plan.GetPlanId())))
 }
 
-// tellApplied tells what became of a plan.
-func tellApplied(span trace.Span, applied *apply.Applied) {
+// setApplied sets the outcomes of a plan.
+func setApplied(span trace.Span, applied *apply.Applied) {
 	if !span.IsRecording() {
 		return
 	}
@@ -133,7 +133,7 @@ func tellApplied(span trace.Span, applied *apply.Applied) {
 	)
 }
 
-// withTrace lets every line of a logger name a span, if there is one.
+// withTrace adds the trace and span id to a logger, if there is a span.
 func withTrace(logger logr.Logger, span trace.Span) logr.Logger {
 	of := span.SpanContext()
 	if !of.IsValid() {

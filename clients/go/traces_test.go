@@ -43,13 +43,13 @@ func deletePod(name string) *nodewisev1.Action {
 	}}
 }
 
-// creates answers each request for a pod, and remembers the trace contexts.
+// creates answers each create of a pod, and records the trace contexts.
 func (p *parents) creates(w http.ResponseWriter, r *http.Request) {
 	p.add(r.Header.Get("traceparent"))
 	_, _ = fmt.Fprint(w, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)
 }
 
-// One reconcile is one trace: names, kinds, who is below whom, and what each span tells.
+// One reconcile is one trace: the names, kinds, parents and attributes of all spans.
 func TestTheTraceOfAReconcile(t *testing.T) {
 	plan := creating(podNamed("a"), podNamed("b"))
 	plan.Phases = append(plan.Phases,
@@ -62,7 +62,7 @@ func TestTheTraceOfAReconcile(t *testing.T) {
 	spans, sent := collect(t), &parents{}
 	r := started(t, &apiserver{creates: sent.creates}, serve(t, plan, spans), WithTracerProvider(spans))
 	showFor(r, plan)
-	// A trace that somebody else began is not gone on with.
+	// A trace in the context of the caller is not continued.
 	ctx, _ := spans.Tracer("test").Start(t.Context(), "another")
 	if err := r.Reconcile(ctx, key); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestTheTraceOfAReconcile(t *testing.T) {
 	requireTold(t, spans.one("DELETE /api/v1/namespaces/{namespace}/pods/{name}"), remove)
 	var below []string
 	create := call("POST", "/api/v1/namespaces/{namespace}/pods", "/api/v1/namespaces/ns/pods?fieldManager=nodewise-go")
-	// The apiserver that is told so names every pod a.
+	// This apiserver calls every generated pod a.
 	create["k8s.pod.name"] = "a"
 	for _, span := range spans.all(createSpan) {
 		requireTold(t, span, create)
@@ -177,7 +177,7 @@ func requireTold(t *testing.T, span sdktrace.ReadOnlySpan, want map[string]any) 
 	}
 }
 
-// A call that fails says why, as do its batch, its plan and the reconcile; of what is not begun there is no span.
+// A failed call has its error in its span, and so have its batch, its plan and the reconcile. Actions that are not begun have no span.
 func TestTheTraceOfAFailedCall(t *testing.T) {
 	for kind, test := range map[string]struct {
 		creates http.HandlerFunc
@@ -233,7 +233,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 	}
 }
 
-// What has more calls than the limit has one span for all of them, and the apiserver records none.
+// A batch with more calls than the limit has one span for all of them, and the apiserver records none.
 func TestLargeBatchesHaveOneSpan(t *testing.T) {
 	for _, test := range []struct {
 		actions int
@@ -275,7 +275,7 @@ func TestLargeBatchesHaveOneSpan(t *testing.T) {
 	}
 }
 
-// What is not sampled is told so to the apiserver; without an SDK nothing is told, nor logged.
+// A trace that is not sampled is sent to the apiserver as not sampled. Without an SDK nothing is sent or logged.
 func TestWhatIsNotSampledAndWithoutAnSDK(t *testing.T) {
 	for name, test := range map[string]struct {
 		options []Option
@@ -307,7 +307,7 @@ func TestWhatIsNotSampledAndWithoutAnSDK(t *testing.T) {
 	}
 }
 
-// A reconcile says how it ended; only a failure is an error.
+// The span of a reconcile has the outcome. Only a failure sets the status to an error.
 func TestTheOutcomeOfAReconcile(t *testing.T) {
 	spans, planner := collect(t), &scripted{}
 	r := newRig(t, planner, WithTracerProvider(spans))
@@ -345,7 +345,7 @@ func TestTheOutcomeOfAReconcile(t *testing.T) {
 	}
 }
 
-// Every line that a reconcile logs names its span.
+// Every log line of a reconcile has the ids of its span.
 func TestLogLinesNameTheSpan(t *testing.T) {
 	lines, spans := &parents{}, collect(t)
 	ctx := klog.NewContext(t.Context(), funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{Verbosity: 9}))

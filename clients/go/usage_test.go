@@ -18,7 +18,7 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// What is tested from here is what programs that import the library see: a Reconciler on an apiserver, with a service of the test's own.
+// These tests use only the public API: a Reconciler on an apiserver, with a planner of the test.
 
 var agent = types.NamespacedName{Namespace: "ns", Name: "agent"}
 
@@ -31,7 +31,7 @@ func daemonSet(labels string) string {
 
 const ours = `"owner":"us"`
 
-// service is a planner that does as it is told, and creates a pod on each of two nodes where it is told nothing.
+// service is a planner with scripted answers. Without a script it creates a pod on each of two nodes.
 type service struct {
 	plan   func(ctx context.Context, build planclient.BuildRequest) (*planclient.Answer, error)
 	report func() error
@@ -105,7 +105,7 @@ func creatingTwo() *nodewisev1.Plan {
 	return plan
 }
 
-// queue remembers which workloads were added.
+// queue records which workloads were added.
 type queue struct {
 	mu    sync.Mutex
 	added map[types.NamespacedName]bool
@@ -119,7 +119,7 @@ func (q *queue) Add(key types.NamespacedName) {
 
 func (q *queue) AddAfter(key types.NamespacedName, _ time.Duration) { q.Add(key) }
 
-// take tells whether a workload was added since it was asked last.
+// take reports whether a workload was added since the last call.
 func (q *queue) take(key types.NamespacedName) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,7 +128,7 @@ func (q *queue) take(key types.NamespacedName) bool {
 	return added
 }
 
-// started is a Reconciler whose caches are filled, on a cluster with the nodes and the revision of [creatingTwo], and its queue.
+// started is a Reconciler with filled caches, on a cluster with the nodes and the revision of [creatingTwo], and its queue.
 func started(
 	t *testing.T, cluster *testkit.Cluster, planner nodewise.Planner, options ...nodewise.Option,
 ) (*nodewise.Reconciler, *queue) {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Lists what the programs of the images are made of, in CycloneDX, beside the images: nodewise-server.cdx.json and so on, in OUT.
-# Those for arm64 are made of the same crates as those for amd64, less one that asks an amd64 what it can do.
+# Writes the components of each program, in CycloneDX, next to the images: nodewise-server.cdx.json and so on, in OUT.
+# The programs for arm64 have the same crates as those for amd64, except one that detects features of amd64 processors.
 set -eu
 cd "$(dirname "$0")/../.."
 out=${OUT:-target/images}
 
 "${CARGO:-cargo}" install cargo-cyclonedx --version 0.5.9 --locked --debug --quiet --root target/tools
-# It writes beside each Cargo.toml of the workspace.
+# cargo-cyclonedx writes its files next to each Cargo.toml of the workspace.
 trap 'find . -maxdepth 3 -name "*_bin.cdx.json" -delete' EXIT
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct || echo 0)} target/tools/bin/cargo-cyclonedx cyclonedx --quiet \
 	--format json --spec-version 1.5 --describe binaries --no-build-deps --target x86_64-unknown-linux-musl

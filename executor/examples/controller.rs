@@ -1,19 +1,18 @@
-//! A complete controller: owns the DaemonSets of a cluster by the plans of a nodewise-server.
+//! A complete controller: runs all DaemonSets of a cluster with the plans of a nodewise-server.
 //!
-//! `nodewise-executor` is this with flags, leader election, metrics and traces. Reads `KUBECONFIG`, and `NODEWISE_SERVER`, a list of
-//! URLs with commas between them: `https://` ones, unless they are on loopback.
+//! `nodewise-executor` is the same with flags, leader election, metrics and traces. This example reads `KUBECONFIG`,
+//! and `NODEWISE_SERVER` with a comma-separated list of URLs: `https://`, or `http://` on loopback.
 
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    actuator::KubeActuator,
-    connect,
     controller::{self, Config},
-    events::EventRecorder,
+    event::DAEMON_SET_COMPONENT,
     metrics::Metrics,
-    watch::Watches,
+    runtime::{actuator::KubeActuator, connect, events::EventRecorder},
+    watch,
 };
 use nodewise_telemetry::http::Checks;
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,19 +26,25 @@ async fn main() -> anyhow::Result<()> {
     let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
     let metrics = Metrics::new();
 
-    // Who plans.
+    // The client of the planning service. Its background task keeps connections and health up to date.
     let service = PlanClient::new(&servers, ClientConfig::default(), Arc::new(metrics.clone()))?;
     let service = Arc::new(service);
-    let tended = Arc::clone(&service);
-    tokio::spawn(async move { tended.tend().await });
+    let background = Arc::clone(&service);
+    tokio::spawn(async move { background.tend().await });
 
-    // Who writes.
-    let (recorder, events) = EventRecorder::new(client.clone(), metrics.clone());
+    // The writer. Its background task sends Events.
+    let (recorder, events) =
+        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
     tokio::spawn(events);
-    let actuator = KubeActuator::new(client.clone(), Duration::from_secs(30), metrics.clone(), recorder);
+    let actuator = KubeActuator::new(
+        client.clone(),
+        Duration::from_secs(30),
+        metrics.runtime().clone(),
+        recorder,
+    );
 
-    // What is seen, until SIGTERM.
-    let mut watches = Watches::start(&client, None, &Checks::default(), &metrics);
+    // The watches, and the control loop until SIGTERM.
+    let mut watches = watch::start(&client, None, &Checks::default(), metrics.runtime());
     let stop = CancellationToken::new();
     let mut terminated = signal(SignalKind::terminate())?;
     let stopping = stop.clone();

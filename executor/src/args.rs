@@ -1,27 +1,29 @@
-//! Flags. Each may also be given as an environment variable.
+//! Command-line flags. Each flag also has an environment variable.
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Parser, ValueEnum};
 use nodewise_client::{args::TlsArgs, target::Target};
+use nodewise_projection::OwnershipSelector;
 use nodewise_proto::v1;
+use nodewise_proto::workload::DEFAULT_BURST;
+use nodewise_runtime::lead::Timing;
 use nodewise_telemetry::LogFormat;
 
 use crate::{
     apply::DEFAULT_CONCURRENCY,
     config::{Config, ConfigError, Mode},
-    lead::Timing,
-    reconcile::DEFAULT_BURST,
-    selection::Selection,
     trace::DEFAULT_TRACED_CALLS,
 };
 
-/// Runs DaemonSets by the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports back.
+/// Runs DaemonSets with the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports
+/// the outcomes.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "nodewise-executor", version)]
 pub struct Args {
-    /// Where the service is: https://HOST:PORT or http://HOST:PORT, one replica; dns:///HOST:PORT, a replica at each address of the name; or
-    /// kubernetes:///SERVICE.NAMESPACE:PORT, a replica at each endpoint of a Service. Repeat it, or separate with commas, for more
+    /// Address of the service: https://HOST:PORT or http://HOST:PORT for one replica; dns:///HOST:PORT for a replica at
+    /// each address of the name; kubernetes:///SERVICE.NAMESPACE:PORT for a replica at each endpoint of a Service.
+    /// Repeat the flag or separate addresses with commas for more
     #[arg(
         long,
         env = "NODEWISE_SERVER",
@@ -35,15 +37,16 @@ pub struct Args {
     #[command(flatten)]
     pub tls: TlsArgs,
 
-    /// Where the cluster is [default: KUBECONFIG, else the service account of the pod]
+    /// Kubeconfig file of the cluster [default: KUBECONFIG, else the service account of the pod]
     #[arg(long, env = "NODEWISE_KUBECONFIG", value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Whether to write; there is no default, because `own` takes over every DaemonSet of the cluster
+    /// Whether to write to the cluster; there is no default, because `own` takes over every DaemonSet of the cluster
     #[arg(long, env = "NODEWISE_MODE", value_enum)]
     pub mode: ModeArg,
 
-    /// Work only while holding a Lease, so that several executors may run; not in mode observe [default: true in the others]
+    /// Work only while holding a Lease, so that several executors can run; not in mode observe [default: true in the
+    /// other modes]
     #[arg(long, env = "NODEWISE_LEADER_ELECT", action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
     pub leader_elect: Option<bool>,
@@ -57,17 +60,17 @@ pub struct Args {
     )]
     pub lease_namespace: String,
 
-    /// How long others respect the lease after its last renewal
+    /// How long other executors respect the Lease after its last renewal
     #[arg(long, env = "NODEWISE_LEASE_DURATION", default_value = "15s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub lease_duration: Duration,
 
-    /// How long the leader goes on without a renewal
+    /// How long the leader keeps working without a renewal
     #[arg(long, env = "NODEWISE_RENEW_DEADLINE", default_value = "10s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub renew_deadline: Duration,
 
-    /// Pause between two tries to acquire or renew the lease
+    /// Pause between two attempts to acquire or renew the Lease
     #[arg(long, env = "NODEWISE_RETRY_PERIOD", default_value = "2s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub retry_period: Duration,
@@ -84,9 +87,9 @@ pub struct Args {
         hide_default_value = true,
         value_name = "SELECTOR"
     )]
-    pub selector: Selection,
+    pub selector: OwnershipSelector,
 
-    /// DaemonSets in work at the same time; one more worker takes only those with a node that is new
+    /// DaemonSets reconciled concurrently; one extra worker takes only new ones and those with a new node
     #[arg(
         long,
         env = "NODEWISE_CONCURRENT_SYNCS",
@@ -95,63 +98,63 @@ pub struct Args {
     )]
     pub concurrent_syncs: NonZeroUsize,
 
-    /// Writes to the apiserver under way at the same time, for one DaemonSet; a burst by default
+    /// Concurrent writes to the apiserver for one DaemonSet; the default is the size of a burst
     #[arg(long, env = "NODEWISE_CONCURRENT_WRITES", default_value_t = DEFAULT_CONCURRENCY, value_name = "N")]
     pub concurrent_writes: NonZeroUsize,
 
-    /// Most creates, and separately most deletes, of one plan
+    /// Maximum creates, and separately maximum deletes, of one plan
     #[arg(long, env = "NODEWISE_BURST", default_value_t = DEFAULT_BURST, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub burst: u32,
 
-    /// Which mended defects of upstream are on
+    /// Which fixes of upstream defects are enabled
     #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t = ProfileArg::Default)]
     pub profile: ProfileArg,
 
-    /// Deviations to switch on besides those of the profile, such as surge-honours-backoff
+    /// Deviations to enable in addition to those of the profile, such as surge-honours-backoff
     #[arg(long, env = "NODEWISE_ENABLE_DEVIATION", value_delimiter = ',', value_name = "NAME",
           value_parser = parse_deviation)]
     pub enable_deviation: Vec<v1::Deviation>,
 
-    /// Deviations to switch off
+    /// Deviations to disable
     #[arg(long, env = "NODEWISE_DISABLE_DEVIATION", value_delimiter = ',', value_name = "NAME",
           value_parser = parse_deviation)]
     pub disable_deviation: Vec<v1::Deviation>,
 
-    /// Buckets that nodes and pods are divided into; what did not change is not sent again
+    /// Number of buckets that nodes and pods are divided into; unchanged buckets are not sent again
     #[arg(long, env = "NODEWISE_BUCKETS", default_value_t = 64, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub buckets: u32,
 
-    /// Longest wait for one plan; a replica that does not answer costs a third of it, then the next one is asked
+    /// Timeout of one plan; after a third of it without an answer, the next replica is asked
     #[arg(long, env = "NODEWISE_PLAN_TIMEOUT", default_value = "30s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub plan_timeout: Duration,
 
-    /// Ask a second replica, too, when a plan has not come after this time, and take the first answer [default: never]
+    /// Also ask a second replica if a plan has not arrived after this time, and use the first answer [default: never]
     #[arg(long, env = "NODEWISE_HEDGE_AFTER", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub hedge_after: Option<Duration>,
 
-    /// Longest wait for one answer of the apiserver
+    /// Timeout of one request to the apiserver
     #[arg(long, env = "NODEWISE_API_TIMEOUT", default_value = "30s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub api_timeout: Duration,
 
-    /// Most calls to the apiserver per second for plans; watches and the lease are not slowed down [default: no limit, the
-    /// apiserver's own fairness decides]
+    /// Maximum requests per second to the apiserver for plans; watches and the Lease are not limited [default: no
+    /// limit; the apiserver's priority and fairness applies]
     #[arg(long, env = "NODEWISE_CLIENT_QPS", value_name = "N")]
     pub client_qps: Option<std::num::NonZeroU64>,
 
-    /// Most pods created per second, by all plans together: first come, first served [default: no limit]
+    /// Maximum pods created per second, by all plans together, first come, first served [default: no limit]
     #[arg(long, env = "NODEWISE_CREATE_RATE", value_name = "PODS")]
     pub create_rate: Option<std::num::NonZeroU64>,
 
-    /// Longest time from SIGTERM to the end of the writes under way; the service is not waited for
+    /// Maximum time from SIGTERM until the writes under way have ended; the executor does not wait for the service
     #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub drain_timeout: Duration,
 
-    /// Address of /healthz, /readyz and /metrics; port 0 takes a free one, which the log tells
+    /// Address of /healthz, /readyz and /metrics; port 0 picks a free port, which is logged
     #[arg(
         long,
         env = "NODEWISE_HTTP_LISTEN",
@@ -160,48 +163,48 @@ pub struct Args {
     )]
     pub http_listen: SocketAddr,
 
-    /// Most actions of a batch whose calls to the apiserver have spans of their own; a larger batch is one span with its counts.
-    /// Traces themselves are turned on, and sampled, by the standard OTEL_* variables
+    /// Maximum actions of a batch whose requests to the apiserver get their own spans; a larger batch gets one span
+    /// with counts. Tracing itself is enabled and sampled by the standard OTEL_* variables
     #[arg(long, env = "NODEWISE_TRACE_CALLS", default_value_t = DEFAULT_TRACED_CALLS, value_name = "N")]
     pub trace_calls: usize,
 
-    /// Give created pods the annotation nodewise.dev/traceparent, by which later reconciles, and whoever else wants to, find
-    /// the trace of their creation
+    /// Give created pods the annotation nodewise.dev/traceparent, so that later reconciles and other tools can find the
+    /// trace of their creation
     #[arg(long, env = "NODEWISE_TRACE_ANNOTATIONS")]
     pub trace_annotations: bool,
 
-    /// Form of the log on standard error
+    /// Format of the log on standard error
     #[arg(long, env = "NODEWISE_LOG_FORMAT", value_enum, default_value_t = LogFormat::Human)]
     pub log_format: LogFormat,
 
-    /// What to log: a level, or directives such as `info,nodewise_executor=debug`
+    /// Log filter: a level, or directives such as `info,nodewise_executor=debug`
     #[arg(long, env = "NODEWISE_LOG", default_value = "info", value_name = "FILTER")]
     pub log: String,
 }
 
-/// Whether to write.
+/// Whether to write to the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// Be the DaemonSet controller; the built-in one must be off
+    /// Act as the DaemonSet controller; the built-in one must be off
     Own,
-    /// Write nothing, log what would be written: for running beside the built-in controller
+    /// Write nothing and log what would be written; for running beside the built-in controller
     Observe,
-    /// Beside the built-in controller: only delete old pods of DaemonSets with strategy OnDelete and annotation
+    /// Run beside the built-in controller and only delete old pods of DaemonSets with strategy OnDelete and annotation
     /// `nodewise.dev/rollout: managed`, within `nodewise.dev/max-unavailable`
     Companion,
 }
 
-/// Which mended defects of upstream are on.
+/// Which fixes of upstream defects are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProfileArg {
-    /// Those that are on by default
+    /// The fixes that are enabled by default
     Default,
-    /// None: what Kubernetes does, its defects included
+    /// No fixes: the behaviour of Kubernetes, including its defects
     UpstreamStrict,
 }
 
 impl Args {
-    /// The settings that the flags mean; `host` is the name of this machine or pod.
+    /// Converts the flags to settings; `host` is the name of this machine or pod.
     pub fn config(&self, host: &str) -> Result<Config, ConfigError> {
         let mode = match self.mode {
             ModeArg::Own => Mode::Own,
@@ -213,7 +216,7 @@ impl Args {
             renew_deadline: self.renew_deadline,
             retry_period: self.retry_period,
         };
-        // Who writes nothing needs no lease, and must not take it from whoever does.
+        // An observer writes nothing. It needs no Lease and must not take it from an executor that writes.
         let elect = self.leader_elect.unwrap_or(mode.writes());
         let config = Config {
             servers: self.server.clone(),
@@ -222,7 +225,7 @@ impl Args {
             mode,
             election: elect.then(|| crate::config::Election {
                 namespace: self.lease_namespace.clone(),
-                identity: crate::lead::identity(host),
+                identity: nodewise_runtime::lead::identity(host),
                 timing,
             }),
             namespace: self.namespace.clone(),
@@ -272,7 +275,7 @@ impl Args {
     }
 }
 
-/// Reads a deviation's name: `surge-honours-backoff` for DEVIATION_SURGE_HONOURS_BACKOFF.
+/// Parses a deviation's name: `surge-honours-backoff` for DEVIATION_SURGE_HONOURS_BACKOFF.
 fn parse_deviation(name: &str) -> Result<v1::Deviation, String> {
     v1::Deviation::from_str_name(&format!("DEVIATION_{}", name.to_uppercase().replace('-', "_")))
         .filter(|deviation| *deviation != v1::Deviation::Unspecified)
@@ -287,7 +290,7 @@ mod tests {
 
     const SERVER: [&str; 3] = ["nodewise-executor", "--server", "http://127.0.0.1:7443"];
 
-    /// In mode own, unless the flags say otherwise.
+    /// Settings for these flags, in mode own unless the flags say otherwise.
     fn config(flags: &[&str]) -> Result<Config, ConfigError> {
         let mode: &[&str] = if flags.contains(&"--mode") {
             &[]
@@ -300,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_over_a_cluster_without_saying_so() {
+    fn the_mode_has_no_default() {
         let error = Args::try_parse_from(SERVER).expect_err("no mode is given");
         assert!(error.to_string().contains("--mode"), "{error}");
     }
@@ -327,7 +330,7 @@ mod tests {
         }
     }
 
-    // M-4 … M-9: defaults of the election; D-75: 250; chapter 0: two workers.
+    // Defaults of the election; D-75: a burst of 250; two workers.
     #[test]
     fn defaults() {
         let config = config(&[]).expect("valid");
@@ -339,7 +342,7 @@ mod tests {
         assert!(election.identity.starts_with("host_"));
         assert_eq!((config.concurrent_syncs, config.options.burst), (2, Some(250)));
         assert_eq!(config.mode, Mode::Own);
-        // A burst; as Go and Python have it.
+        // The size of a burst, as in the Go and Python clients.
         let of_library = crate::apply::Options::default().concurrency;
         assert_eq!((config.concurrent_writes, of_library), (250, 250));
     }
@@ -368,9 +371,8 @@ mod tests {
         }
     }
 
-    // M-5
     #[test]
-    fn what_cannot_work_is_refused() {
+    fn invalid_settings_are_refused() {
         for flags in [
             ["--renew-deadline", "15s"],
             ["--retry-period", "9s"],
@@ -413,7 +415,10 @@ mod tests {
             |selector| Args::try_parse_from(SERVER.iter().chain(&["--mode=own", "--selector", selector]));
         let selection = of("app=agent,!legacy").expect("valid").selector;
         assert_eq!(selection.to_string(), "app=agent,!legacy");
-        assert_eq!(config(&[]).expect("valid").selection, Selection::default());
+        assert_eq!(
+            config(&[]).expect("valid").selection,
+            OwnershipSelector::default()
+        );
         let error = of("app=agent,").expect_err("a comma too many").to_string();
         for part in ["--selector", "'app=agent,'", "it ends with a comma"] {
             assert!(error.contains(part), "{error}");

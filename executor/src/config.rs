@@ -1,73 +1,71 @@
-//! What an executor is told, after flags and environment have been read.
+//! Settings of an executor, after flags and environment variables have been read.
 
 use std::{fmt, num::NonZeroU64, time::Duration};
 
 use nodewise_client::{ClientTls, args::TlsError, target::Target};
+use nodewise_projection::OwnershipSelector;
 use nodewise_proto::v1;
-
-use crate::{
-    lead::{Timing, TimingError},
-    selection::Selection,
-};
+use nodewise_runtime::lead::{Timing, TimingError};
 
 /// Settings of an executor.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Replicas of the service; at least one.
+    /// Addresses of the service; at least one.
     pub servers: Vec<Target>,
-    /// TLS to those that are looked up, and what is believed of the others that speak it.
+    /// TLS settings of the client: the trusted certificate authorities, its own certificate, and the expected server
+    /// name.
     pub tls: Option<ClientTls>,
-    /// Whether plain text is spoken to servers that are not on loopback.
+    /// Whether plain text is allowed to servers that are not on loopback.
     pub plaintext: bool,
-    /// Where the cluster is, for traces; `None`: they do not tell.
+    /// Address of the apiserver, for traces; `None`: traces do not contain it.
     pub apiserver: Option<http::Uri>,
-    /// Whether to write.
+    /// Whether to write to the cluster.
     pub mode: Mode,
-    /// How to take part in leader election; `None`: work at once.
+    /// Leader election; `None`: work without election.
     pub election: Option<Election>,
-    /// The only namespace to watch; `None`: all.
+    /// The only namespace to watch; `None`: all namespaces.
     pub namespace: Option<String>,
-    /// Which DaemonSets are owned.
-    pub selection: Selection,
-    /// Workloads in work at the same time.
+    /// The DaemonSets that the executor owns.
+    pub selection: OwnershipSelector,
+    /// Workloads reconciled concurrently.
     pub concurrent_syncs: usize,
-    /// Writes of one workload under way at the same time.
+    /// Concurrent writes of one workload.
     pub concurrent_writes: usize,
-    /// Most calls per second that plans may cause; `None`: no limit.
+    /// Maximum requests per second for plans; `None`: no limit.
     pub calls_per_second: Option<NonZeroU64>,
-    /// Most pods that are created per second.
+    /// Maximum pods created per second; `None`: no limit.
     pub creates_per_second: Option<NonZeroU64>,
-    /// How the service is asked to plan.
+    /// Options that are sent with each plan request.
     pub options: v1::PlanOptions,
-    /// Buckets that nodes and pods are divided into.
+    /// Number of buckets that nodes and pods are divided into.
     pub buckets: u32,
-    /// Longest wait for one plan.
+    /// Timeout of one plan.
     pub plan_timeout: Duration,
-    /// When a second replica is asked for a plan that has not come; `None`: never.
+    /// Delay after which a second replica is asked for the same plan; `None`: never.
     pub hedge_after: Option<Duration>,
-    /// Longest wait for one answer of the apiserver.
+    /// Timeout of one request to the apiserver.
     pub api_timeout: Duration,
-    /// Most actions of a batch whose calls are traced one by one.
+    /// Maximum actions of a batch whose requests get their own spans.
     pub traced_calls: usize,
     /// Whether created pods carry the trace context of their batch.
     pub trace_annotations: bool,
-    /// Longest time from the request to stop to the end of the work under way.
+    /// Maximum time from the request to stop until the work under way has ended.
     pub drain_timeout: Duration,
 }
 
-/// Whether to write.
+/// Whether to write to the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Apply plans.
     Own,
-    /// Only say what would be written.
+    /// Only log what would be written.
     Observe,
-    /// Apply plans for rollouts alone, beside the built-in controller.
+    /// Apply plans of scope `ROLLOUTS` only, beside the built-in controller.
     Companion,
 }
 
 impl Mode {
-    /// Whether anything is written.
+    /// Whether the mode writes to the cluster.
     #[must_use]
     pub fn writes(self) -> bool {
         self != Self::Observe
@@ -84,33 +82,33 @@ impl fmt::Display for Mode {
     }
 }
 
-/// How to take part in leader election.
+/// Settings of leader election.
 #[derive(Debug, Clone)]
 pub struct Election {
     /// Namespace of the Lease.
     pub namespace: String,
-    /// A name that no other process has.
+    /// The identity of this process: unique among all processes.
     pub identity: String,
-    /// How long everything takes.
+    /// Durations of the election.
     pub timing: Timing,
 }
 
-/// Settings that cannot work.
+/// Settings that are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is nobody to ask.
+    /// There is no server to ask.
     #[error("no server is given: name at least one with --server")]
     NoServer,
-    /// A Lease is written, and who works must get it.
+    /// An election writes a Lease, and an observer must not take it from an executor that writes.
     #[error("--mode observe writes nothing, so it takes no lease: leave --leader-elect out")]
     ObserverElection,
-    /// Leader election would be unsafe or never settle.
+    /// Leader election would be unsafe or would never settle.
     #[error("leader election: {0}")]
     Timing(#[from] TimingError),
-    /// No server can be asked as it is wanted.
+    /// The TLS settings fit none of the servers.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Every call would fail.
+    /// With a timeout of zero every call would fail.
     #[error("{0} must be longer than zero")]
     ZeroTimeout(&'static str),
 }

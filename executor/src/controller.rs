@@ -1,65 +1,68 @@
-//! The loop around reconciles: watch events in, workloads woken, workers on the queue, and an orderly end.
+//! The control loop: takes watch events in, enqueues workloads, runs workers on the queue, and shuts down in order.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use nodewise_client::PlanService;
-use nodewise_proto::v1;
+use nodewise_projection::{Key, OwnershipSelector};
+use nodewise_proto::{v1, workload::EXPECTATION_LIFETIME};
+use nodewise_runtime::{
+    actuator::{Actuator, WorkloadEvent},
+    admission::AdmissionChanges,
+    queue::{KeyFilter, QueuedKey, RateLimits, Urgency, WorkQueue},
+};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::actuator::{Actuator, WorkloadEvent};
 use crate::apply;
-use crate::event::{ClusterEvent, Key};
+use crate::event::ClusterEvent;
 use crate::foreign_deletes::{ForeignDeletes, Found};
 use crate::handlers::Reaction;
 use crate::metrics::Metrics;
-use crate::obstacles::Obstacles;
 use crate::other_owner::OtherOwners;
-use crate::queue::{RateLimits, Serves, Taken, Urgency, WorkQueue};
 use crate::reconcile::{Clock, Ending, NextPlans, Pace, Reconciler};
-use crate::selection::Selection;
 use crate::state::{Shared, State};
 use crate::trace::{self, Origins, Trigger};
 
-/// The shortest time between two looks at everything.
+/// Minimum interval between two resyncs.
 const RESYNC: Duration = Duration::from_hours(12);
-/// When expectations have expired for certain: five minutes, as the contract says, and one second.
-const EXPECTATIONS_EXPIRED: Duration = Duration::from_secs(301);
+/// The delay after which expectations have certainly expired.
+const EXPECTATIONS_EXPIRED: Duration = EXPECTATION_LIFETIME.saturating_add(Duration::from_secs(1));
 
-/// How the controller works.
+/// Settings of a controller.
 #[derive(Clone)]
 pub struct Config {
-    /// Workloads reconciled at the same time. At least 1. Besides these there is one worker for what is urgent, so that a new node
-    /// gets its pods though every other worker is in the middle of a rollout.
+    /// Workloads reconciled concurrently. At least 1. In addition there is one worker for urgent workloads only, so
+    /// that a new node gets its pods even if every other worker is busy with a rollout.
     pub workers: usize,
-    /// Buckets that nodes and pods are sent in. At least 1, at most what the service accepts.
+    /// Number of buckets that nodes and pods are divided into. At least 1, at most the limit of the service.
     pub buckets: u32,
-    /// Which DaemonSets are owned.
-    pub selection: Selection,
-    /// How to plan.
+    /// The DaemonSets that the controller owns.
+    pub selection: OwnershipSelector,
+    /// Options that are sent with each plan request.
     pub options: v1::PlanOptions,
-    /// How plans are applied.
+    /// Options for applying plans.
     pub apply: apply::Options,
-    /// Nobody else should work on the same DaemonSets: who does is told.
+    /// No other controller should work on the same DaemonSets. If one does, this is logged, counted and reported in Events.
     pub is_only_owner: bool,
-    /// When these change, workloads that failed are tried again at once.
-    pub obstacles: Obstacles,
-    /// How failed workloads are slowed down.
+    /// Changes of quotas, webhooks and the like. After a change, failed workloads are retried at once.
+    pub admission_changes: AdmissionChanges,
+    /// Back-off of failed workloads.
     pub limits: RateLimits,
-    /// How long a workload is left alone after each look at it, so that a burst of events makes one call; zero for not at all.
-    /// The first event after a quiet time is heeded at once, and retries come when they are due.
+    /// Pause after each reconcile of a workload, so that a burst of events causes one plan request; zero for no pause.
+    /// The first event after a quiet time starts a reconcile at once, and retries run when they are due.
     pub rest: Duration,
-    /// When a workload is tried again after the service could not be reached.
+    /// Delay of the retry after the service could not be reached.
     pub unreachable_delay: Duration,
-    /// After this time every workload is looked at though nothing happened, and so on: whatever was missed is then found.
+    /// Interval after which every workload is reconciled although no event came. A resync finds changes that were
+    /// missed.
     pub resync: Duration,
-    /// How long workers may go on with what they have in hand once they are told to stop.
+    /// How long workers may continue after the request to stop.
     pub drain_timeout: Duration,
-    /// The time that snapshots carry.
+    /// The clock for the time in snapshots.
     pub clock: Clock,
 }
 
@@ -68,15 +71,16 @@ impl Default for Config {
         Self {
             workers: 2,
             buckets: 64,
-            selection: Selection::default(),
+            selection: OwnershipSelector::default(),
             options: v1::PlanOptions::default(),
             apply: apply::Options::default(),
             is_only_owner: false,
-            obstacles: Obstacles::default(),
+            admission_changes: AdmissionChanges::default(),
             limits: RateLimits::default(),
             rest: Duration::from_millis(20),
             unreachable_delay: Duration::from_secs(5),
-            // Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
+            // Upstream's 12 to 24 hours. The value is random so that several controllers do not resync at the same time
+            // (D-107).
             resync: RESYNC.mul_f64(rand::random_range(1.0..2.0)),
             drain_timeout: Duration::from_secs(10),
             clock: Arc::new(jiff::Timestamp::now),
@@ -97,7 +101,7 @@ impl std::fmt::Debug for Config {
 /// Why a controller ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// The watches ended.
+    /// The stream of watch events ended.
     #[error("the watches ended unexpectedly")]
     WatchesEnded,
     /// Workers did not finish in time.
@@ -105,10 +109,11 @@ pub enum ControllerError {
     NotDrained(usize, Duration),
 }
 
-/// Works on what the events bring until `stop` is cancelled; then asks for no plan any more, lets the workers finish what they
-/// write and returns. Dropping the future cuts everything off at once.
+/// Reconciles workloads as events come in, until `stop` is cancelled. Then the controller requests no more plans, lets
+/// the workers finish their writes and returns. Dropping the future cuts all work off at once.
 ///
-/// Starts with empty memory: run it anew for each leadership. Workers start when every resource has been listed.
+/// The controller starts with empty caches: call this function again for each term of leadership. Workers start when
+/// every resource has been listed.
 pub async fn run<E, A, P>(
     mut events: E,
     actuator: Arc<A>,
@@ -122,7 +127,11 @@ where
     A: Actuator,
     P: PlanService,
 {
-    let queue = Arc::new(WorkQueue::new(config.limits, config.rest, metrics.clone()));
+    let queue = Arc::new(WorkQueue::new(
+        config.limits,
+        config.rest,
+        metrics.runtime().clone(),
+    ));
     let selection = &config.selection;
     let mut state = State::new(config.buckets, &config.options).with_selection(selection.clone());
     let foreign_deletes = || ForeignDeletes::new(selection.clone());
@@ -145,7 +154,7 @@ where
         let actuator = Arc::clone(&reconciler.actuator);
         move |event| actuator.emit(event)
     };
-    let intake = Intake {
+    let handler = EventHandler {
         state: state.clone(),
         queue: Arc::clone(&queue),
         origins: Arc::clone(&reconciler.origins),
@@ -159,24 +168,24 @@ where
     let mut started = false;
     let mut resync = interval_at(Instant::now() + config.resync, config.resync);
     loop {
-        let deletes_due = intake.foreign_deletes_due();
+        let deletes_due = handler.foreign_deletes_due();
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
             finished = workers.join_next(), if started => propagate_panic(finished),
-            scopes = config.obstacles.changed() => {
+            scopes = config.admission_changes.changed() => {
                 let is_meant = |key: &Key| scopes.iter().any(|scope| scope.as_deref().is_none_or(|namespace| namespace == &*key.namespace));
                 queue.retry_failed(is_meant);
             }
-            () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => intake.tell_foreign_deletes(),
+            () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => handler.report_foreign_deletes(),
             _ = resync.tick() => state.lock().every_workload().into_iter().for_each(|key| queue.add(&key, Urgency::Normal)),
             event = events.next() => {
                 let event = event.ok_or(ControllerError::WatchesEnded)?;
-                intake.take(event);
+                handler.handle(event);
                 if !started && state.lock().store.unsynced().next().is_none() {
                     started = true;
                     tracing::info!(workers = config.workers, "all caches are filled; starting to work");
-                    let serving = std::iter::repeat_n(Serves::All, config.workers.max(1)).chain([Serves::Urgent]);
+                    let serving = std::iter::repeat_n(KeyFilter::All, config.workers.max(1)).chain([KeyFilter::Urgent]);
                     for serves in serving {
                         let (queue, reconciler) = (Arc::clone(&queue), Arc::clone(&reconciler));
                         workers.spawn(work(queue, reconciler, serves, config.unreachable_delay));
@@ -186,30 +195,30 @@ where
         }
     }
     queue.shut_down();
-    let drained = drain(&mut workers, &mut events, &intake, config.drain_timeout).await;
-    intake.metrics.forget_everything();
+    let drained = drain(&mut workers, &mut events, &handler, config.drain_timeout).await;
+    handler.metrics.forget_everything();
     drained
 }
 
-/// What becomes of events.
-struct Intake {
+/// Handles watch events.
+struct EventHandler {
     state: Shared,
     queue: Arc<WorkQueue<Key>>,
     origins: Arc<Origins>,
-    /// Where nobody else should work on the same DaemonSets.
+    /// Present if no other controller should work on the same DaemonSets.
     other_owners: Option<OtherOwners>,
     /// Sends an Event about a workload.
     emit: Box<dyn Fn(WorkloadEvent) + Send + Sync>,
     metrics: Metrics,
 }
 
-impl Intake {
-    /// When there is something to tell about deletes of somebody else, if at all.
+impl EventHandler {
+    /// When [`Self::report_foreign_deletes`] is due, if deletes by somebody else are pending.
     fn foreign_deletes_due(&self) -> Option<Instant> {
         self.state.lock().foreign_deletes.as_ref()?.next_due()
     }
 
-    fn tell_foreign_deletes(&self) {
+    fn report_foreign_deletes(&self) {
         let mut state = self.state.lock();
         let State {
             store,
@@ -226,12 +235,12 @@ impl Intake {
         }
     }
 
-    fn take(&self, event: ClusterEvent) {
+    fn handle(&self, event: ClusterEvent) {
         let trigger = Trigger::of(&event);
         let wake_ups = {
             let mut state = self.state.lock();
             if let Some(others) = &self.other_owners {
-                others.look(&state.store, &event);
+                others.handle_event(&state.store, &event);
             }
             state.take_in(event, &self.metrics)
         };
@@ -249,11 +258,11 @@ impl Intake {
     }
 }
 
-/// Lets the workers finish. Events are still taken in, so that nobody who waits for a cache waits in vain.
+/// Lets the workers finish. Events are still taken in, so that a worker that waits for a cache is woken.
 async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
     workers: &mut JoinSet<()>,
     events: &mut E,
-    intake: &Intake,
+    handler: &EventHandler,
     timeout: Duration,
 ) -> Result<(), ControllerError> {
     let deadline = tokio::time::sleep(timeout);
@@ -269,7 +278,7 @@ async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
                 return Err(ControllerError::NotDrained(left, timeout));
             }
             event = events.next(), if watching => match event {
-                Some(event) => intake.take(event),
+                Some(event) => handler.handle(event),
                 None => watching = false,
             },
         }
@@ -277,7 +286,7 @@ async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
     Ok(())
 }
 
-/// A worker that panicked must not go unnoticed: its workload would never be looked at again.
+/// Propagates the panic of a worker. Otherwise its workload would never be reconciled again.
 fn propagate_panic(finished: Option<Result<(), tokio::task::JoinError>>) {
     if let Some(Err(error)) = finished
         && error.is_panic()
@@ -286,15 +295,15 @@ fn propagate_panic(finished: Option<Result<(), tokio::task::JoinError>>) {
     }
 }
 
-/// A worker (M-31).
+/// Runs one worker until the queue is shut down.
 async fn work<A: Actuator, P: PlanService>(
     queue: Arc<WorkQueue<Key>>,
     reconciler: Arc<Reconciler<A, P>>,
-    serves: Serves,
+    serves: KeyFilter,
     unreachable_delay: Duration,
 ) {
-    while let Some(Taken { key, waited }) = queue.take(serves).await {
-        let timer = reconciler.metrics.work_started(waited);
+    while let Some(QueuedKey { key, waited }) = queue.take(serves).await {
+        let timer = reconciler.metrics.runtime().work_started(waited);
         let span = reconciler.origins.begin(&key, waited);
         let began = Instant::now();
         let ending = reconciler.reconcile(&key).instrument(span.clone()).await;
@@ -302,23 +311,23 @@ async fn work<A: Actuator, P: PlanService>(
         reconciler
             .metrics
             .reconciled(&key.namespace, &key.name, ending.name(), began.elapsed());
-        trace::ended(&entered, &ending);
+        trace::ended(&entered, ending.name(), ending.failure());
         if !matches!(ending, Ending::Settled { .. }) {
-            queue.put_off(&key);
+            queue.keep_urgent(&key);
         }
         match ending {
             Ending::Settled { after } => {
                 queue.forget(&key);
-                come_back(&queue, &key, after);
+                requeue(&queue, &key, after);
             }
             Ending::Failed { after, reason } => {
                 let delay = queue.add_rate_limited(key.clone());
                 let next = humantime::format_duration(after.map_or(delay, |after| after.min(delay)));
                 tracing::warn!("{reason}; the next try is in {next}");
-                come_back(&queue, &key, after);
+                requeue(&queue, &key, after);
             }
-            // Woken by the event that brings the caches up to date.
-            Ending::Behind(behind) => tracing::debug!("{behind}"),
+            // The event that brings the caches up to date enqueues the workload.
+            Ending::CacheBehind(behind) => tracing::debug!("{behind}"),
             Ending::Relisting(resource) => tracing::debug!(%resource, "waiting for a new list"),
             Ending::Unreachable { reason } => {
                 tracing::debug!("{reason}");
@@ -327,7 +336,7 @@ async fn work<A: Actuator, P: PlanService>(
         }
         drop(entered);
         if reconciler.waits_for_watches(&key) {
-            // Should what is expected never show, no event would tell.
+            // If an expected pod never shows up, no event would enqueue the workload.
             queue.add_after(key.clone(), EXPECTATIONS_EXPIRED);
         }
         queue.done(&key);
@@ -335,7 +344,7 @@ async fn work<A: Actuator, P: PlanService>(
     }
 }
 
-fn come_back(queue: &WorkQueue<Key>, key: &Key, after: Option<Duration>) {
+fn requeue(queue: &WorkQueue<Key>, key: &Key, after: Option<Duration>) {
     if let Some(after) = after {
         queue.add_after(key.clone(), after);
     }

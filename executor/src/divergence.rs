@@ -1,7 +1,9 @@
-//! Where the planner and the controller that is observed disagree: what would be done, and is not.
+//! Differences between the planner and the controller that is observed: actions that a plan would do and that have not
+//! been done.
 //!
-//! Each of the two may be the first to act, so nothing counts that has not stood for a while. What the other one did and the
-//! planner would not have done shows as well: as something that would be undone, or as another status.
+//! Either of the two may act first, so an action counts only after it has been pending for a while. What the other
+//! controller did and the planner would not have done shows as well: as an action that would undo it, or as another
+//! status.
 
 use std::{
     collections::BTreeMap,
@@ -10,101 +12,103 @@ use std::{
     time::Duration,
 };
 
+use nodewise_projection::Key;
 use nodewise_proto::v1::{self, action::Kind};
 use nodewise_telemetry::in_short;
 use tokio::time::Instant;
 
-use crate::{apply, event::Key};
+use crate::apply;
 
-/// How long the same has to be left undone before the two disagree: many times what a controller takes to act.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Actions of a workload that a report tells, and nodes or names that a line of the log tells; the others are counted.
-const TOLD: usize = 5;
+/// An action counts as divergent after it has been pending for this long: many times what a controller takes to act.
+pub(crate) const MIN_AGE: Duration = Duration::from_secs(30);
+/// Maximum actions of a workload in a report, and maximum nodes or names in a log line. The rest is counted.
+const MAX_LISTED: usize = 5;
 
 /// The workloads that are observed.
 #[derive(Debug, Default)]
-pub(crate) struct Divergences(Mutex<BTreeMap<Key, Undone>>);
+pub(crate) struct Divergences(Mutex<BTreeMap<Key, PendingActions>>);
 
-/// What would be done for a workload.
+/// The actions that are pending for a workload.
 #[derive(Debug)]
-struct Undone {
+struct PendingActions {
     /// A line for each action; empty when nothing would be done.
     actions: Vec<String>,
-    /// All of them in one line.
+    /// All actions in one line.
     summary: String,
-    /// Since when it is these.
+    /// When the pending actions became these.
     since: Instant,
-    /// What the log had last; empty when it had nothing, or that both agree again.
-    told: String,
+    /// The summary in the last log line. Empty if nothing was logged, or if the last line said that both agree again.
+    logged: String,
 }
 
-impl Undone {
+impl PendingActions {
     fn diverges(&self, now: Instant) -> bool {
-        !self.actions.is_empty() && now.saturating_duration_since(self.since) >= PATIENCE
+        !self.actions.is_empty() && now.saturating_duration_since(self.since) >= MIN_AGE
     }
 }
 
 impl Divergences {
-    /// Takes note of a plan that is not applied. Gives when to look at the workload again, though nothing happens.
-    pub(crate) fn look(&self, key: &Key, plan: &v1::Plan, now: Instant) -> Option<Duration> {
+    /// Records a plan that is not applied. Returns the delay after which to reconcile the workload again even if no
+    /// event comes.
+    pub(crate) fn record(&self, key: &Key, plan: &v1::Plan, now: Instant) -> Option<Duration> {
         let actions = actions(plan);
         let mut all = self.lock();
-        let undone = all.entry(key.clone()).or_insert_with(|| Undone {
+        let pending = all.entry(key.clone()).or_insert_with(|| PendingActions {
             actions: Vec::new(),
             summary: String::new(),
             since: now,
-            told: String::new(),
+            logged: String::new(),
         });
-        if undone.actions != actions {
-            (undone.actions, undone.summary, undone.since) = (actions, summary(plan), now);
+        if pending.actions != actions {
+            (pending.actions, pending.summary, pending.since) = (actions, summary(plan), now);
         }
-        if undone.actions.is_empty() {
-            if !std::mem::take(&mut undone.told).is_empty() {
+        if pending.actions.is_empty() {
+            if !std::mem::take(&mut pending.logged).is_empty() {
                 tracing::info!("agrees with the other controller again");
             }
             return None;
         }
-        if undone.diverges(now) && undone.told != undone.summary {
-            undone.told.clone_from(&undone.summary);
-            let (count, actions) = (undone.actions.len(), &undone.summary);
+        if pending.diverges(now) && pending.logged != pending.summary {
+            pending.logged.clone_from(&pending.summary);
+            let (count, actions) = (pending.actions.len(), &pending.summary);
             tracing::warn!(
                 count,
-                "diverges: the other controller has not done this for {PATIENCE:?}: {actions}"
+                "diverges: the other controller has not done this for {MIN_AGE:?}: {actions}"
             );
         }
-        Some(PATIENCE)
+        Some(MIN_AGE)
     }
 
-    /// The workload is there no more.
+    /// Forgets a workload that is gone.
     pub(crate) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
 
-    /// How many actions of a workload are left undone.
+    /// How many actions of a workload are divergent.
     pub(crate) fn count(&self, key: &Key, now: Instant) -> usize {
         let all = self.lock();
-        let undone = all.get(key).filter(|undone| undone.diverges(now));
-        undone.map_or(0, |undone| undone.actions.len())
+        let pending = all.get(key).filter(|pending| pending.diverges(now));
+        pending.map_or(0, |pending| pending.actions.len())
     }
 
-    /// All of it, for people.
+    /// A report about all workloads, for people.
     pub(crate) fn report(&self, now: Instant) -> String {
         let all = self.lock();
-        let diverging: Vec<_> = all.iter().filter(|(_, undone)| undone.diverges(now)).collect();
+        let diverging: Vec<_> = all.iter().filter(|(_, pending)| pending.diverges(now)).collect();
         let mut text = format!(
-            "{} of {} DaemonSets diverge: what would be done has not been done for {PATIENCE:?}\n",
+            "{} of {} DaemonSets diverge: what would be done has not been done for {MIN_AGE:?}\n",
             diverging.len(),
             all.len()
         );
         // Writing to a String cannot fail.
-        for (key, undone) in diverging {
-            let age = Duration::from_secs(now.saturating_duration_since(undone.since).as_secs());
+        for (key, pending) in diverging {
+            let age = Duration::from_secs(now.saturating_duration_since(pending.since).as_secs());
             let age = humantime::format_duration(age);
             let _ = writeln!(text, "\n{key}, for {age}:");
-            for action in undone.actions.iter().take(TOLD) {
+            for action in pending.actions.iter().take(MAX_LISTED) {
                 let _ = writeln!(text, "  {action}");
             }
-            let more = undone.actions.len().saturating_sub(TOLD);
+            let more = pending.actions.len().saturating_sub(MAX_LISTED);
             if more > 0 {
                 let _ = writeln!(text, "  and {more} more");
             }
@@ -112,7 +116,7 @@ impl Divergences {
         text
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Undone>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, PendingActions>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -130,36 +134,37 @@ fn actions(plan: &v1::Plan) -> Vec<String> {
         .collect()
 }
 
-/// What a plan would do in one line: kinds of actions with their reasons, and of each the first nodes or names.
+/// A plan's actions in one line: the kinds of actions with their reasons, and for each the first nodes or names.
 fn summary(plan: &v1::Plan) -> String {
     let mut subjects = BTreeMap::<_, Vec<_>>::new();
     for action in changes(plan) {
         subjects.entry(what(action)).or_default().push(subject(action));
     }
-    let told = subjects.into_iter().map(|(what, subjects)| {
+    let logged = subjects.into_iter().map(|(what, subjects)| {
         let first = subjects
             .iter()
-            .take(TOLD)
+            .take(MAX_LISTED)
             .map(|subject| in_short(subject))
             .collect::<Vec<_>>()
             .join(", ");
-        let more = subjects.len().saturating_sub(TOLD);
+        let more = subjects.len().saturating_sub(MAX_LISTED);
         match (&*first, more) {
             ("", _) => what,
             (first, 0) => format!("{what} for {first}"),
             (first, more) => format!("{what} for {first} and {more} more"),
         }
     });
-    told.collect::<Vec<_>>().join("; ")
+    logged.collect::<Vec<_>>().join("; ")
 }
 
 /// The kind of an action and its reason.
 fn what(action: &v1::Action) -> String {
     let reason = action.reason().as_str_name().trim_start_matches("REASON_");
-    format!("{} {reason}", apply::kind_name(action))
+    format!("{} {reason}", action.kind_name())
 }
 
-/// What an action is about: the node of a pod that is created or deleted, the name of another object; nothing for the workload itself.
+/// The object of an action: the node of a pod that is created or deleted, the name of another object, or nothing for
+/// the workload itself.
 fn subject(action: &v1::Action) -> &str {
     match &action.kind {
         Some(Kind::CreatePod(create)) => &create.node_name,
@@ -190,27 +195,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_stays_undone_is_a_divergence() {
+    async fn only_lasting_differences_are_divergences() {
         let divergences = Divergences::default();
         let nothing = v1::Plan::default();
-        let look = |plan: &v1::Plan| divergences.look(&key(), plan, Instant::now());
+        let record = |plan: &v1::Plan| divergences.record(&key(), plan, Instant::now());
         let diverging = || divergences.count(&key(), Instant::now());
 
-        assert_eq!(look(&nothing), None);
+        assert_eq!(record(&nothing), None);
         assert_eq!(
-            look(&plan(&["a", "b"])),
-            Some(PATIENCE),
+            record(&plan(&["a", "b"])),
+            Some(MIN_AGE),
             "it has to be looked at again"
         );
         assert_eq!(diverging(), 0);
-        tokio::time::advance(PATIENCE.mul_f64(0.9)).await;
-        look(&plan(&["b"]));
-        tokio::time::advance(PATIENCE.mul_f64(0.2)).await;
+        tokio::time::advance(MIN_AGE.mul_f64(0.9)).await;
+        record(&plan(&["b"]));
+        tokio::time::advance(MIN_AGE.mul_f64(0.2)).await;
         assert_eq!(diverging(), 0, "the other controller is at it");
-        tokio::time::advance(PATIENCE).await;
-        assert_eq!(look(&plan(&["b"])), Some(PATIENCE));
+        tokio::time::advance(MIN_AGE).await;
+        assert_eq!(record(&plan(&["b"])), Some(MIN_AGE));
         assert_eq!(diverging(), 1);
-        look(&nothing);
+        record(&nothing);
         assert_eq!(diverging(), 0);
         divergences.forget(&key());
         assert!(
@@ -221,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_log_tells_reasons_and_nodes() {
+    fn a_log_line_has_reasons_and_nodes() {
         assert_eq!(summary(&v1::Plan::default()), "");
         assert_eq!(summary(&plan(&["a", "b"])), "CreatePod NODE_WITHOUT_POD for a, b");
         let mut both = plan(&["a", "b", "c", "d", "e", "f", "g"]);
@@ -232,39 +237,39 @@ mod tests {
         assert_eq!(summary(&both), expected);
     }
 
-    // A controller's log must not have a line for each time that a plan is made.
+    // The log must not get a line for each plan.
     #[tokio::test(start_paused = true)]
     async fn the_log_has_one_line_for_each_change_of_what_diverges() {
         let divergences = Divergences::default();
-        let told = || divergences.lock()[&key()].told.clone();
-        let look = |nodes: &[&str]| divergences.look(&key(), &plan(nodes), Instant::now());
-        look(&["a", "b"]);
-        assert_eq!(told(), "");
-        tokio::time::advance(PATIENCE).await;
-        look(&["a", "b"]);
-        assert_eq!(told(), "CreatePod NODE_WITHOUT_POD for a, b");
-        look(&["b"]);
+        let logged = || divergences.lock()[&key()].logged.clone();
+        let record = |nodes: &[&str]| divergences.record(&key(), &plan(nodes), Instant::now());
+        record(&["a", "b"]);
+        assert_eq!(logged(), "");
+        tokio::time::advance(MIN_AGE).await;
+        record(&["a", "b"]);
+        assert_eq!(logged(), "CreatePod NODE_WITHOUT_POD for a, b");
+        record(&["b"]);
         assert_eq!(
-            told(),
+            logged(),
             "CreatePod NODE_WITHOUT_POD for a, b",
             "not before it has stood for a while"
         );
-        tokio::time::advance(PATIENCE).await;
-        look(&["b"]);
-        assert_eq!(told(), "CreatePod NODE_WITHOUT_POD for b");
-        divergences.look(&key(), &v1::Plan::default(), Instant::now());
-        assert_eq!(told(), "");
+        tokio::time::advance(MIN_AGE).await;
+        record(&["b"]);
+        assert_eq!(logged(), "CreatePod NODE_WITHOUT_POD for b");
+        divergences.record(&key(), &v1::Plan::default(), Instant::now());
+        assert_eq!(logged(), "");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_report_is_for_people() {
         let divergences = Divergences::default();
-        divergences.look(
+        divergences.record(
             &key(),
             &plan(&["a", "b", "c", "d", "e", "f", "g"]),
             Instant::now(),
         );
-        divergences.look(&Key::new("ns", "fine"), &v1::Plan::default(), Instant::now());
+        divergences.record(&Key::new("ns", "fine"), &v1::Plan::default(), Instant::now());
         tokio::time::advance(Duration::from_secs(125)).await;
         let expected = "\
 1 of 2 DaemonSets diverge: what would be done has not been done for 30s
@@ -280,9 +285,9 @@ ns/foo, for 2m 5s:
         assert_eq!(divergences.report(Instant::now()), expected);
     }
 
-    // A service may say anything: it gets no line of its own in the log, and little memory.
+    // Strings from a service are cut and cannot add lines to the log.
     #[tokio::test(start_paused = true)]
-    async fn what_a_plan_says_is_told_in_short() {
+    async fn strings_of_a_plan_are_truncated() {
         let divergences = Divergences::default();
         let forged = format!("n1\nlevel=ERROR forged{}", "x".repeat(100_000));
         let delete = v1::DeletePod {
@@ -291,17 +296,17 @@ ns/foo, for 2m 5s:
         };
         let mut plan = with_actions(v1::PhaseKind::Deletes, vec![Kind::DeletePod(delete)]);
         plan.phases[0].batches[0].actions[0].message = forged;
-        divergences.look(&key(), &plan, Instant::now());
-        tokio::time::advance(PATIENCE).await;
-        divergences.look(&key(), &plan, Instant::now());
+        divergences.record(&key(), &plan, Instant::now());
+        tokio::time::advance(MIN_AGE).await;
+        divergences.record(&key(), &plan, Instant::now());
         let report = divergences.report(Instant::now());
-        let told = divergences.lock()[&key()].told.clone();
+        let logged = divergences.lock()[&key()].logged.clone();
         assert!(
-            report.len() < 3_000 && told.len() < 3_000,
+            report.len() < 3_000 && logged.len() < 3_000,
             "{} {}",
             report.len(),
-            told.len()
+            logged.len()
         );
-        assert!(!report.contains("\nlevel") && !told.contains('\n'), "{told}");
+        assert!(!report.contains("\nlevel") && !logged.contains('\n'), "{logged}");
     }
 }

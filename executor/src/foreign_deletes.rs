@@ -1,61 +1,62 @@
-//! Pods of DaemonSets that somebody else deletes. The apiserver does not record who deletes an object: what none of our plans deletes
-//! counts, as long as the pod lived and its node and its DaemonSet are there.
+//! Detects pods of DaemonSets that somebody else deletes. The apiserver does not record who deletes an object. So a
+//! delete counts if none of our plans deletes the pod, the pod was live, and its node and its DaemonSet still exist.
 //!
-//! It is told, and nothing stops for it.
+//! Such deletes are logged, counted and reported in Events. They do not stop any work.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use nodewise_projection::{DaemonSet, Key, OwnershipSelector};
 use nodewise_proto::v1;
+use nodewise_runtime::{Delta, actuator::WorkloadEvent};
 use tokio::time::Instant;
 
-use crate::actuator::WorkloadEvent;
-use crate::event::{ClusterEvent, DaemonSet, Delta, Key};
-use crate::selection::Selection;
+use crate::event::ClusterEvent;
 use crate::store::{Change, Store, is_live, target_node};
 
-/// A delete counts this much later: many at once are told together, and where they go with their DaemonSet it is gone by then.
+/// A delete counts after this delay. Many deletes are then reported together, and if they belong to the deletion of
+/// their DaemonSet, it is gone by then.
 pub(crate) const SETTLED: Duration = Duration::from_secs(5);
-/// The log and the Events of a DaemonSet tell of deletes this often at most.
-const PAUSE: Duration = Duration::from_mins(1);
+/// Minimum interval between two reports (log and Event) about one DaemonSet.
+const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 /// The reason of the Event.
 pub(crate) const REASON: &str = "PodsDeletedByAnother";
-/// Pods, and causes, that are named.
+/// Maximum number of pods, and of causes, in one message.
 const NAMED: usize = 3;
-/// The cause where a pod shows none.
+/// The cause if a pod has no DisruptionTarget condition.
 const UNKNOWN: &str = "the apiserver does not tell who";
 
-/// Deletes of pods, ours and others'.
+/// Tracks deletes of pods, by our plans and by others.
 #[derive(Debug)]
 pub(crate) struct ForeignDeletes {
-    selection: Selection,
-    /// Pods that our plans delete and that have not begun to go: names by uid.
+    selection: OwnershipSelector,
+    /// Pods that our plans delete and whose deletion no watch has shown yet: names by uid.
     own: HashMap<Key, HashMap<String, String>>,
-    seen: HashMap<Key, Seen>,
+    seen: HashMap<Key, DeletesByOthers>,
 }
 
-/// What others deleted of a workload.
+/// The deletes by others of the pods of one workload.
 #[derive(Debug)]
-struct Seen {
+struct DeletesByOthers {
     workload: Arc<DaemonSet>,
-    /// Since when there are deletes that do not count yet, and how many.
+    /// The time of the first delete that does not count yet, and how many there are.
     uncounted: Option<(Instant, u64)>,
-    untold: Untold,
-    /// When it was told of last.
-    told: Option<Instant>,
+    unreported: Unreported,
+    /// Time of the last report.
+    last_report: Option<Instant>,
 }
 
-/// Deletes of which nobody was told.
+/// Deletes that were not reported yet.
 #[derive(Debug, Default)]
-struct Untold {
+struct Unreported {
     count: u64,
-    /// The first of them.
+    /// The first pods, by name.
     names: Vec<String>,
     causes: BTreeSet<String>,
 }
 
-impl Untold {
+impl Unreported {
     fn message(&self) -> String {
         let Self { count, names, causes } = self;
         let pods = if *count == 1 {
@@ -73,19 +74,19 @@ impl Untold {
     }
 }
 
-/// Deletes that count by now.
+/// Deletes that count now.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Found {
     pub(crate) key: Key,
-    /// How many more than before.
+    /// How many deletes were added.
     pub(crate) count: u64,
-    /// What people are told.
+    /// The Event to send, if one is due.
     pub(crate) event: Option<WorkloadEvent>,
 }
 
 impl ForeignDeletes {
-    /// Looks at the pods of the DaemonSets that are selected.
-    pub(crate) fn new(selection: Selection) -> Self {
+    /// Tracks the pods of the selected DaemonSets.
+    pub(crate) fn new(selection: OwnershipSelector) -> Self {
         Self {
             selection,
             own: HashMap::new(),
@@ -93,7 +94,7 @@ impl ForeignDeletes {
         }
     }
 
-    /// A plan deletes pods. To be told before its first write.
+    /// Records the deletes of a plan. Call this before the plan's first write.
     pub(crate) fn expect(&mut self, store: &Store, key: &Key, plan: &v1::Plan) {
         let deleted = plan.actions().filter_map(|action| match &action.kind {
             Some(v1::action::Kind::DeletePod(delete)) => delete.pod.as_ref(),
@@ -105,13 +106,13 @@ impl ForeignDeletes {
         }
         let own = self.own.entry(key.clone()).or_default();
         own.extend(deleted);
-        // No event will tell of those that are gone already.
+        // For a pod that is gone already no further event will come.
         let is_there =
             |uid: &str, name: &str| store.pod(&key.namespace, name).is_some_and(|pod| pod.uid == uid);
         own.retain(|uid, name| is_there(uid, name));
     }
 
-    /// What a plan did not delete after all may be deleted by somebody else.
+    /// Forgets the deletes that a plan did not carry out: somebody else may delete these pods.
     pub(crate) fn take_back(&mut self, key: &Key, plan: &v1::Plan, outcomes: &[v1::Outcome]) {
         let Some(own) = self.own.get_mut(key) else { return };
         for (action, outcome) in plan.actions().zip(outcomes) {
@@ -124,8 +125,9 @@ impl ForeignDeletes {
         }
     }
 
-    /// Looks at an event of a single pod before the store has it: the last state of a pod that is gone need not be that of a live one.
-    pub(crate) fn look(&mut self, store: &Store, event: &ClusterEvent) {
+    /// Handles an event of a single pod, before the store has it: the last state of a deleted pod may differ from its
+    /// last live state, which the store has.
+    pub(crate) fn handle_event(&mut self, store: &Store, event: &ClusterEvent) {
         let pod = match event {
             ClusterEvent::Pods(Delta::Deleted(pod)) => pod,
             ClusterEvent::Pods(Delta::Applied(pod)) if pod.projection.deletion_time.is_some() => pod,
@@ -134,85 +136,92 @@ impl ForeignDeletes {
         let shown = &pod.projection;
         let known = store.pod(&pod.namespace, &shown.name);
         if let Some(known) = known.filter(|known| known.uid == shown.uid) {
-            self.begins_to_go(store, &pod.namespace, &known, pod.disruption.as_deref());
+            self.deletion_began(store, &pod.namespace, &known, pod.disruption.as_deref());
         }
     }
 
-    /// Looks at what a list, the first one or one after a gap, changed. What was deleting in the first one tells nothing.
-    pub(crate) fn look_at_list(&mut self, store: &Store, namespace: &str, change: &Change<v1::Pod>) {
+    /// Handles a change by a list. Pods that are being deleted in the first list are ignored.
+    pub(crate) fn handle_list_change(&mut self, store: &Store, namespace: &str, change: &Change<v1::Pod>) {
         let Some(old) = &change.old else { return };
         let stays = |new: &v1::Pod| new.uid == old.uid && new.deletion_time.is_none();
         if !change.new.as_ref().is_some_and(stays) {
-            self.begins_to_go(store, namespace, old, None);
+            self.deletion_began(store, namespace, old, None);
         }
     }
 
-    fn begins_to_go(&mut self, store: &Store, namespace: &str, pod: &v1::Pod, cause: Option<&str>) {
+    fn deletion_began(&mut self, store: &Store, namespace: &str, pod: &v1::Pod, cause: Option<&str>) {
         let workload = store.resolve(namespace, pod.controller.as_ref());
         let Some(workload) = workload.filter(|workload| self.selection.owns(workload)) else {
             return;
         };
         let own = self.own.get_mut(&workload.key);
         let is_own = own.is_some_and(|own| own.remove(&pod.uid).is_some());
-        // With OnDelete it is for people to delete pods.
+        // With OnDelete, people are expected to delete pods.
         if is_own || workload.updates_on_delete || !is_live(pod) || !store.has_node(target_node(pod)) {
             return;
         }
-        let seen = self.seen.entry(workload.key.clone()).or_insert_with(|| Seen {
-            workload: Arc::clone(workload),
-            uncounted: None,
-            untold: Untold::default(),
-            told: None,
-        });
+        let seen = self
+            .seen
+            .entry(workload.key.clone())
+            .or_insert_with(|| DeletesByOthers {
+                workload: Arc::clone(workload),
+                uncounted: None,
+                unreported: Unreported::default(),
+                last_report: None,
+            });
         seen.uncounted.get_or_insert((Instant::now(), 0)).1 += 1;
-        seen.untold.count += 1;
-        if seen.untold.names.len() < NAMED {
-            seen.untold.names.push(pod.name.clone());
+        seen.unreported.count += 1;
+        if seen.unreported.names.len() < NAMED {
+            seen.unreported.names.push(pod.name.clone());
         }
-        if seen.untold.causes.len() < NAMED {
-            seen.untold.causes.insert(cause.unwrap_or(UNKNOWN).to_owned());
+        if seen.unreported.causes.len() < NAMED {
+            seen.unreported.causes.insert(cause.unwrap_or(UNKNOWN).to_owned());
         }
     }
 
-    /// When to call [`Self::take_due`], if at all.
+    /// When to call [`Self::take_due`], if deletes are pending.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        let due = self.seen.values().filter_map(Seen::due);
+        let due = self.seen.values().filter_map(DeletesByOthers::due);
         due.min()
     }
 
-    /// What counts, and what is to be told, by now.
+    /// Returns the deletes that count now, and the Events that are due.
     pub(crate) fn take_due(&mut self, store: &Store) -> Vec<Found> {
         let now = Instant::now();
-        let is_there = |seen: &Seen| {
+        let is_there = |seen: &DeletesByOthers| {
             let workload = store.daemon_set(&seen.workload.key);
             workload.is_some_and(|there| there.uid == seen.workload.uid && !there.deleting)
         };
         self.seen.retain(|_, seen| is_there(seen));
-        let is_due = |seen: &&mut Seen| seen.due().is_some_and(|due| due <= now);
+        let is_due = |seen: &&mut DeletesByOthers| seen.due().is_some_and(|due| due <= now);
         let found = self.seen.values_mut().filter(is_due).map(|seen| Found {
             key: seen.workload.key.clone(),
             count: seen.count(now),
-            event: seen.tell(now),
+            event: seen.report(now),
         });
         let found = found.collect();
-        self.seen
-            .retain(|_, seen| seen.due().is_some() || seen.told.is_some_and(|told| now < told + PAUSE));
+        self.seen.retain(|_, seen| {
+            seen.due().is_some()
+                || seen
+                    .last_report
+                    .is_some_and(|last_report| now < last_report + REPORT_INTERVAL)
+        });
         found
     }
 
-    /// The workload is gone.
+    /// Forgets a workload that is gone.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.own.remove(key);
         self.seen.remove(key);
     }
 }
 
-impl Seen {
-    /// When something counts or, if all of it does, may be told of.
+impl DeletesByOthers {
+    /// When deletes begin to count or, if all of them count, when the next report may be sent.
     fn due(&self) -> Option<Instant> {
-        let tells = self.told.filter(|_| self.untold.count > 0);
-        let tells = tells.map(|told| told + PAUSE);
-        self.uncounted.map(|(since, _)| since + SETTLED).or(tells)
+        let next_report = self.last_report.filter(|_| self.unreported.count > 0);
+        let next_report = next_report.map(|last_report| last_report + REPORT_INTERVAL);
+        self.uncounted.map(|(since, _)| since + SETTLED).or(next_report)
     }
 
     fn count(&mut self, now: Instant) -> u64 {
@@ -220,17 +229,19 @@ impl Seen {
         settled.map_or(0, |(_, count)| count)
     }
 
-    fn tell(&mut self, now: Instant) -> Option<WorkloadEvent> {
-        let may_tell = self.told.is_none_or(|told| told + PAUSE <= now);
-        if !may_tell || self.untold.count == 0 || self.uncounted.is_some() {
+    fn report(&mut self, now: Instant) -> Option<WorkloadEvent> {
+        let may_report = self
+            .last_report
+            .is_none_or(|last_report| last_report + REPORT_INTERVAL <= now);
+        if !may_report || self.unreported.count == 0 || self.uncounted.is_some() {
             return None;
         }
-        self.told = Some(now);
+        self.last_report = Some(now);
         Some(WorkloadEvent {
             workload: self.workload.reference(),
             kind: "Normal".to_owned(),
             reason: REASON.to_owned(),
-            message: std::mem::take(&mut self.untold).message(),
+            message: std::mem::take(&mut self.unreported).message(),
         })
     }
 }

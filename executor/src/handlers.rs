@@ -1,56 +1,58 @@
-//! Who is woken by what a watch showed, and what it tells about expectations: chapter 15 of the behaviour, row by row.
+//! The event handlers: which workloads a transition enqueues, and what it means for their expectations (section
+//! Wake-ups of docs/behaviour.md).
 //!
-//! A pure function of the transition and of the DaemonSets that are known.
+//! A pure function of the transition and of the cached DaemonSets.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use nodewise_projection::{DaemonSet, Key, KeySet, Revision};
 use nodewise_proto::v1;
+use nodewise_runtime::queue::Urgency;
 
-use crate::event::{DaemonSet, Key, Revision};
-use crate::project::KeySet;
-use crate::queue::Urgency;
 use crate::store::{Change, Store, Transition, target_node};
 
 mod overlaps;
 
 pub(crate) use overlaps::Overlaps;
 
-/// Options that concern wake-ups.
+/// Options of the event handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// A replaced DaemonSet clears the own-write record of its old uid; upstream clears that of the new one.
+    /// A replaced DaemonSet clears the own-write record of its old uid. Upstream clears the record of the new
+    /// uid.
     pub clear_replaced_own_writes: bool,
-    /// A deleted node wakes the DaemonSets.
+    /// A deleted node enqueues the DaemonSets.
     pub wake_on_node_delete: bool,
-    /// Each event of a pod that is being deleted counts as a deletion, as with upstream, not only the first.
+    /// Each event of a pod that is being deleted counts as a deletion, as in upstream, not only the first one.
     pub count_repeated_deletions: bool,
-    /// Who creates revisions, and pods.
+    /// The controller that creates revisions and pods.
     pub revisions: Author,
 }
 
-/// Who writes something.
+/// The controller that writes an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// This executor: what comes is its own, and no news.
+    /// This executor: its own writes are no reason to reconcile.
     Us,
-    /// Another controller: a plan may have been made before what it wrote is seen.
+    /// Another controller: a plan may have been made before its write was seen.
     Another,
 }
 
-/// What is to be done about a transition.
+/// A reaction to a transition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// Look at this workload.
+    /// Enqueue this workload.
     Enqueue(Key),
-    /// Look at this workload before others: it is new.
+    /// Enqueue this workload as urgent, before others: the workload is new, or a node is new to it.
     EnqueueFirst(Key),
-    /// Look at every workload. One reaction for all of them: a first list of many nodes would make millions. A node that came,
-    /// or may do so for a workload, must not wait for its network behind a rollout.
+    /// Enqueue every workload. This is one reaction because a first list of many nodes would otherwise make millions.
+    /// It is urgent for a node that came, or that a workload may now run on: its network agents must not wait for a
+    /// rollout.
     EnqueueAll(Urgency),
-    /// Look at it again after this time.
+    /// Enqueue this workload after a delay.
     EnqueueAfter(Key, Duration),
-    /// A pod of it, for this node, was created.
+    /// A pod of the workload, for this node, was created.
     ObserveCreate {
         /// The workload.
         key: Key,
@@ -59,7 +61,7 @@ pub enum Reaction {
         /// Its (target) node; may be empty.
         node_name: String,
     },
-    /// A pod of it is gone or being deleted.
+    /// A pod of the workload is gone or being deleted.
     ObserveDeletion {
         /// The workload.
         key: Key,
@@ -68,7 +70,7 @@ pub enum Reaction {
         /// metadata.uid of the pod.
         pod_uid: String,
     },
-    /// A pod of it is gone: no new pod gets its name before another pod is seen on the node.
+    /// A pod of the workload is gone: no new pod gets its name until another pod is seen on the node.
     RetireName {
         /// The workload.
         key: Key,
@@ -81,7 +83,7 @@ pub enum Reaction {
     },
     /// These DaemonSets of one namespace, ordered by name, select the same orphan: their selectors overlap.
     Overlap(Vec<Key>),
-    /// Drop what is held for it, and its own-write record if that is of this uid.
+    /// Drop what is held for the workload. Also drop its own-write record if the record belongs to this uid.
     Forget {
         /// The workload.
         key: Key,
@@ -91,7 +93,7 @@ pub enum Reaction {
 }
 
 impl Reaction {
-    /// The one workload that it is about, if so.
+    /// The workload that the reaction is about, unless it is about several.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -106,7 +108,7 @@ impl Reaction {
         }
     }
 
-    /// The one workload that is to be looked at, if so.
+    /// The workload that the reaction enqueues, unless it enqueues all or none.
     #[must_use]
     pub fn woken(&self) -> Option<&Key> {
         match self {
@@ -159,7 +161,7 @@ fn daemon_set(change: &Change<Arc<DaemonSet>>, rules: Rules) -> Vec<Reaction> {
 
 fn pod(store: &Store, namespace: &str, change: &Change<v1::Pod>, rules: Rules) -> Vec<Reaction> {
     match (&change.old, &change.new) {
-        // Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
+        // Another pod has the name: the watch missed the deletion of the old one, and expectations must learn of it.
         (Some(old), Some(new)) if old.uid != new.uid => {
             let mut reactions = pod_gone(store, namespace, old, rules);
             let came = Change {
@@ -201,7 +203,7 @@ fn pod_updated(store: &Store, namespace: &str, old: &v1::Pod, new: &v1::Pod) -> 
         reactions.push(Reaction::Enqueue(owner.key.clone()));
         let became_ready = !is_ready(old) && is_ready(new);
         if became_ready && owner.min_ready_seconds > 0 {
-            // A second more than needed: readiness is stamped by another clock, in whole seconds.
+            // One second more than needed: the time of readiness comes from another clock and is in whole seconds.
             let delay = Duration::from_secs(u64::from(owner.min_ready_seconds) + 1);
             reactions.push(Reaction::EnqueueAfter(owner.key.clone(), delay));
         }
@@ -230,8 +232,9 @@ fn pod_going(store: &Store, namespace: &str, pod: &v1::Pod) -> Vec<Reaction> {
     ]
 }
 
-/// While a pod is in the cache the snapshot has it, and the planner gives no pod its name. From here on the executor has to tell, unless
-/// another controller creates the pods: no plan would ever say that a name is not needed any more.
+/// As long as a pod is in the cache, the snapshot contains it and the planner does not reuse its name. From now on the
+/// executor has to send the name. It does not do so if another controller creates the pods: no plan would ever release
+/// the name.
 fn pod_gone(store: &Store, namespace: &str, pod: &v1::Pod, rules: Rules) -> Vec<Reaction> {
     let mut reactions = pod_going(store, namespace, pod);
     if rules.revisions == Author::Another {
@@ -282,8 +285,8 @@ fn wake_owner(store: &Store, revision: &Revision) -> Vec<Reaction> {
         .collect()
 }
 
-/// Nodes wake every DaemonSet: the service decides which of them care. That is more than upstream wakes (D-105), and costs
-/// a plan that says so.
+/// A node event enqueues every DaemonSet; the service decides which of them the node concerns. That is more than
+/// upstream enqueues (D-105), and costs at most a plan without actions.
 fn node(change: &Change<v1::Node>, rules: Rules) -> Vec<Reaction> {
     let urgency = match (&change.old, &change.new) {
         (None, Some(_)) => Some(Urgency::Urgent),

@@ -5,7 +5,8 @@ use std::{process::ExitCode, time::Duration};
 use anyhow::Context as _;
 use clap::Parser as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use nodewise_executor::{args::Args, connect, run};
+use nodewise_executor::{args::Args, run};
+use nodewise_runtime::connect;
 use nodewise_telemetry::{Settings, Traces, with_causes};
 use tokio::{
     net::TcpListener,
@@ -17,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long tasks that nobody waits for any more may hold up the end.
-const LAST_TASKS: Duration = Duration::from_millis(200);
+/// How long the shutdown waits for tasks that are still running at the end.
+const TASK_SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -68,17 +69,18 @@ fn execute(args: &Args) -> anyhow::Result<()> {
             .map_err(anyhow::Error::from)
     });
     runtime.block_on(telemetry.shutdown());
-    runtime.shutdown_timeout(LAST_TASKS);
+    runtime.shutdown_timeout(TASK_SHUTDOWN_TIMEOUT);
     result
 }
 
-/// How the cluster is reached. No call is ever repeated: a create that timed out may have happened.
+/// The configuration of the connection to the cluster. Requests are never retried by the client: a create that timed
+/// out may have happened.
 async fn cluster(args: &Args) -> anyhow::Result<kube::Config> {
     let file = match &args.kubeconfig {
         Some(path) => {
             Some(Kubeconfig::read_from(path).with_context(|| format!("reading {}", path.display()))?)
         }
-        // Not ~/.kube/config: which cluster is written to must be said.
+        // Not ~/.kube/config: the user has to say which cluster is written to.
         None => Kubeconfig::from_env().context("reading KUBECONFIG")?,
     };
     let mut config = match file {
@@ -92,7 +94,7 @@ async fn cluster(args: &Args) -> anyhow::Result<kube::Config> {
     Ok(config)
 }
 
-/// The name of this machine or pod, for people who look at the Lease.
+/// The name of this machine or pod. It appears in the Lease.
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();

@@ -1,36 +1,33 @@
-//! Another controller that works on the same DaemonSets: pods that it creates for them, and the status that it writes. The managed fields
-//! of an object name who wrote it.
+//! Detects another controller that works on the same DaemonSets: it creates pods for them, or writes their status. The
+//! managed fields of an object name its writers.
 //!
-//! It is told, and nothing stops for it: whoever may create pods could then stop a rollout.
+//! Such writes are logged, counted and reported in Events. They do not stop any work: otherwise anyone who may create pods
+//! could stop a rollout.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use crate::actuator::{WRITER, WorkloadEvent};
-use crate::event::{ClusterEvent, DaemonSet, Delta};
-use crate::metrics::Metrics;
-use crate::seldom::Seldom;
-use crate::selection::Selection;
+use crate::event::ClusterEvent;
+use crate::metrics::{Metrics, OTHER_WRITES};
 use crate::store::Store;
+use nodewise_projection::{DaemonSet, OwnershipSelector, WRITER};
+use nodewise_runtime::{Delta, actuator::WorkloadEvent, log_limiter::LogLimiter};
 
 /// The reason of the Event.
 pub(crate) const REASON: &str = "AnotherController";
 
-/// What metrics call the kinds of [`Write`].
-pub(crate) const WRITES: [&str; 2] = ["pod", "status"];
-
-/// What another controller wrote.
+/// A write of another controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// A pod of the DaemonSet was created; its name.
+    /// It created a pod of the DaemonSet; the pod's name.
     Pod(String),
-    /// The DaemonSet's status.
+    /// It wrote the DaemonSet's status.
     Status,
 }
 
 impl Write {
     fn name(&self) -> &'static str {
-        let [pod, status] = WRITES;
+        let [pod, status] = OTHER_WRITES;
         match self {
             Self::Pod(_) => pod,
             Self::Status => status,
@@ -47,9 +44,9 @@ impl fmt::Display for Write {
     }
 }
 
-/// The write of another controller that an event shows, with the DaemonSet and the name of the writer. To be asked before the store has
-/// the event. A list shows what was there before, and tells nothing.
-pub(crate) fn shown_by<'a>(
+/// The write of another controller that an event shows, with the DaemonSet and the name of the writer. Call this before
+/// the store has the event. Lists are ignored: they show writes of any age.
+pub(crate) fn foreign_write<'a>(
     store: &'a Store,
     event: &'a ClusterEvent,
 ) -> Option<(&'a DaemonSet, Write, &'a str)> {
@@ -72,33 +69,33 @@ pub(crate) fn shown_by<'a>(
     }
 }
 
-/// Tells of other controllers: in the log and in Events, seldom; in a metric, each time.
+/// Reports other controllers: each write is counted in a metric; log and Events are rate limited.
 pub(crate) struct OtherOwners {
     emit: Box<dyn Fn(WorkloadEvent) + Send + Sync>,
     metrics: Metrics,
-    /// Of the DaemonSets outside of it nothing is told: they are another controller's.
-    selection: Selection,
-    /// The uids of the DaemonSets whose log and Events told it.
-    told: Mutex<Seldom<String>>,
+    /// Only these DaemonSets are reported. The others belong to another controller.
+    selection: OwnershipSelector,
+    /// Rate limit of log and Events, by the DaemonSet's uid.
+    reported: Mutex<LogLimiter<String>>,
 }
 
 impl OtherOwners {
     pub(crate) fn new(
         emit: impl Fn(WorkloadEvent) + Send + Sync + 'static,
         metrics: Metrics,
-        selection: Selection,
+        selection: OwnershipSelector,
     ) -> Self {
         Self {
             emit: Box::new(emit),
             metrics,
             selection,
-            told: Mutex::default(),
+            reported: Mutex::default(),
         }
     }
 
-    /// Looks at an event before the store has it.
-    pub(crate) fn look(&self, store: &Store, event: &ClusterEvent) {
-        let Some((workload, write, writer)) = shown_by(store, event) else {
+    /// Handles an event, before the store has it.
+    pub(crate) fn handle_event(&self, store: &Store, event: &ClusterEvent) {
+        let Some((workload, write, writer)) = foreign_write(store, event) else {
             return;
         };
         if !self.selection.owns(workload) {
@@ -106,11 +103,11 @@ impl OtherOwners {
         }
         let key = &workload.key;
         self.metrics.other_owner(key, write.name());
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if !told.is_due(workload.uid.to_string()) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if !reported.is_due(workload.uid.to_string()) {
             return;
         }
-        drop(told);
+        drop(reported);
         let message = format!(
             "{writer:?} {write}: another controller works on this DaemonSet, too, and both replace each other's pods; stop one of them"
         );

@@ -1,20 +1,23 @@
-//! Whether a plan may be applied (rule W15 of docs/writing-an-executor.md). The executor holds the rights in the cluster, so it checks
-//! everything that the service says before the first write.
+//! Checks whether a plan may be applied (rule W15 of docs/writing-an-executor.md). The executor holds the rights in the
+//! cluster, so it checks the whole plan before the first write.
 //!
-//! The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
-//! with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which
-//! ([`Checked::read`]). A violation names the action; nothing of such a plan is written. Where an action is wrong about an object or a node
-//! that has changed since the snapshot, this action alone is left out.
+//! The check is pure: its inputs are the plan, the request and the caches. An object that the caches do not show with
+//! the given uid is returned as unseen: it may have been deleted since the snapshot, or it may belong to another
+//! workload. One live read decides which ([`Checked::read`]). A violation names the action, and nothing of such a plan
+//! is written. If an action is wrong only because an object or a node has changed since the snapshot, that action alone
+//! is left out.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use bytes::Bytes;
+use nodewise_projection::{DaemonSet, Pod, Revision};
 use nodewise_proto::v1::{self, action::Kind};
 
-use crate::apply::{self, LeftOut, kind_name};
-use crate::event::{DaemonSet, Pod, Resource, Revision};
-use crate::store::{KIND, LivePods};
+use crate::apply::{self, LeftOut};
+use crate::store::LivePods;
+use nodewise_proto::workload::DAEMON_SET;
+use nodewise_runtime::Resource;
 use nodewise_telemetry::in_short;
 
 mod bounds;
@@ -25,60 +28,62 @@ mod manifests;
 mod names;
 mod patches;
 mod reconciler;
-mod remembered;
+mod state;
 mod templates;
 #[cfg(test)]
 pub(crate) mod vectors;
 
 #[cfg(test)]
 pub(crate) use manifests::NODE_NAME_POINTER;
-pub(crate) use remembered::retain as retain_rememberable;
+pub(crate) use state::retain as retain_valid_entries;
 
-/// Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on.
+/// Maximum number of objects of one plan that are read live. If more are unseen, the snapshot is too old to act on.
 pub(crate) const MAX_UNSEEN: usize = 100;
 
-/// What the plan has to answer.
+/// The request that the plan answers.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
-    /// The workload as the snapshot had it.
+pub(crate) struct RequestContext<'a> {
+    /// The workload, as it was when the snapshot was taken.
     pub(crate) workload: &'a DaemonSet,
-    /// What was to be decided of the workload.
+    /// The scope of the request.
     pub(crate) scope: v1::Scope,
     /// Revisions of the snapshot that were read live.
     pub(crate) live: &'a [Revision],
-    /// The number of the last change that the snapshot shows.
+    /// The number of the last cache change that the snapshot contains.
     pub(crate) as_of: u64,
-    /// The state that the snapshot had.
+    /// The state in the snapshot.
     pub(crate) sent: &'a v1::ReconcileState,
     /// Deletes of pods carry the uid as a precondition (the deviation `DELETE_WITH_UID`).
     pub(crate) delete_with_uid: bool,
-    /// Most creates of pods, and most deletes.
+    /// Maximum number of creates of pods, and of deletes.
     pub(crate) burst: usize,
-    /// Failed pods beyond the burst are left to later plans (the deviation `DECIDE_AFTER_CUT`), so that no Events are due for them.
+    /// Failed pods beyond the burst are left to later plans (the deviation `DECIDE_AFTER_CUT`), so the plan has no
+    /// Events about them.
     pub(crate) decides_after_cut: bool,
 }
 
-/// What the caches show of nodes and of the workload's namespace.
+/// The cached nodes, and the cached objects of the workload's namespace.
 pub(crate) trait Caches {
     /// The pod or revision of this name.
     fn object(&self, resource: Resource, name: &str) -> Option<Known>;
-    /// Whether there is a node of this name.
+    /// Whether a node of this name exists.
     fn has_node(&self, name: &str) -> bool;
-    /// The number of the last change of an object. Of one that the caches do not show, that of the last change that took any object of the
-    /// resource out.
+    /// The number of the last cache change of an object. For an object that is not cached: the number of the last
+    /// change that removed any object of the resource.
     fn changed(&self, resource: Resource, name: &str) -> u64;
     /// The JSON of the revisions that the workload controls.
     fn own_revisions(&self) -> Vec<Bytes>;
-    /// The hash labels of the revisions that a snapshot would show, empty where there is none.
+    /// The hash labels of the revisions that a snapshot would contain; empty for a revision without the label.
     fn hashes(&self) -> HashSet<String>;
-    /// The number of the last change of any revision of the namespace, or that took any revision out.
+    /// The number of the last cache change of any revision of the namespace, or of the last one that removed any
+    /// revision.
     fn revisions_changed(&self) -> u64;
-    /// Of these nodes those that there are, and the pods of the workload that live on each or are meant for it: neither finished nor being
-    /// deleted.
+    /// For each of these nodes that exists: the live pods of the workload that are on it or meant for it. Live pods are
+    /// neither finished nor being deleted.
     fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods>;
 }
 
-/// What is known of an object.
+/// The fields of an object that the check reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) uid: String,
@@ -87,10 +92,10 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// The object of this resource as the apiserver served it; the error says why it cannot be read.
+    /// Reads an object of this resource, as the apiserver sent it. The error says why it cannot be read.
     fn read(resource: Resource, object: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(object);
-        if resource == Resource::Revisions {
+        if resource == Resource::REVISIONS {
             let revision = Revision::from_text(&text).map_err(|error| error.to_string())?;
             return Ok(Self::from(&revision));
         }
@@ -122,7 +127,7 @@ impl From<&Revision> for Known {
 /// Why a plan must not be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct Violation {
-    /// The action, by its id and kind; absent when the plan as a whole is wrong.
+    /// The action's id and kind; `None` if the plan as a whole is wrong.
     pub(crate) action: Option<(u32, &'static str)>,
     /// What is wrong.
     pub(crate) what: String,
@@ -138,7 +143,7 @@ impl Violation {
 
     fn of(action: &v1::Action, what: impl Into<String>) -> Self {
         Self {
-            action: Some((action.id, kind_name(action))),
+            action: Some((action.id, action.kind_name())),
             what: in_short(&what.into()),
         }
     }
@@ -154,15 +159,15 @@ impl fmt::Display for Violation {
     }
 }
 
-/// An object that an action is about.
+/// An object that an action names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named<'a> {
     action: &'a v1::Action,
     /// Pods or revisions.
     pub(crate) resource: Resource,
-    /// Its name and uid.
+    /// The object's name and uid.
     pub(crate) reference: &'a v1::ObjectReference,
-    /// Whether it may be an orphan.
+    /// What the action may do if the object is an orphan.
     orphan: Orphan,
 }
 
@@ -171,13 +176,13 @@ pub(crate) struct Named<'a> {
 enum Orphan {
     /// Nothing.
     Refused,
-    /// Adopt it, where the selector matches; or whatever this plan does to it after its adoption.
+    /// Adopt it if the selector matches, or act on it after its adoption by the same plan.
     IfSelected,
-    /// Release it once more: an earlier plan has released it since the snapshot.
-    Accepted,
+    /// Release it again: an earlier plan has released it since the snapshot.
+    Released,
 }
 
-/// What is left to do about a plan that breaks no rule by what the caches show.
+/// The result for a plan that breaks no rule as far as the caches show.
 #[derive(Debug, Default)]
 pub(crate) struct Checked<'a> {
     /// Objects that have to be read live before the plan may be applied.
@@ -185,17 +190,17 @@ pub(crate) struct Checked<'a> {
     left_out: LeftOut,
 }
 
-/// Checks a plan.
+/// Checks a plan against the caches.
 pub(crate) fn check<'a>(
     plan: &'a v1::Plan,
-    asked: &Asked<'_>,
+    request: &RequestContext<'_>,
     caches: &impl Caches,
 ) -> Result<Checked<'a>, Violation> {
-    check_workload(plan, asked.workload)?;
-    check_scope(plan, asked.scope)?;
-    bounds::check(plan, asked)?;
-    remembered::check(plan, asked, caches)?;
-    manifests::check(plan, asked, caches)?;
+    check_workload(plan, request.workload)?;
+    check_scope(plan, request.scope)?;
+    bounds::check(plan, request)?;
+    state::check(plan, request, caches)?;
+    manifests::check(plan, request, caches)?;
     let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
     let mut all_named = Vec::new();
     for action in plan.actions() {
@@ -205,33 +210,33 @@ pub(crate) fn check<'a>(
         let Some(named) = named(action, &adopted)? else {
             continue;
         };
-        check_precondition(&named, asked)?;
-        patches::check(action, named.reference, asked.workload)
+        check_precondition(&named, request)?;
+        patches::check(action, named.reference, request.workload)
             .map_err(|what| Violation::of(action, what))?;
         all_named.push(named);
     }
-    // What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+    // Checks that depend on possibly changed objects come last, so that they cannot hide a violation that is certain.
     let mut checked = Checked::default();
     for named in all_named {
         match caches.object(named.resource, &named.reference.name) {
             Some(known) if known.uid == named.reference.uid => {
-                checked.check_controller(&named, asked, caches, &known)?;
+                checked.check_controller(&named, request, caches, &known)?;
             }
             _ => checked.unseen.push(named),
         }
     }
-    bounds::check_nodes(plan, asked, caches, &mut checked)?;
-    hashes::check(plan, asked, caches, &mut checked)?;
+    bounds::check_nodes(plan, request, caches, &mut checked)?;
+    hashes::check(plan, request, caches, &mut checked)?;
     Ok(checked)
 }
 
 impl Checked<'_> {
-    /// Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation: the
-    /// write finds that out by the uid.
+    /// Checks an unseen object after it was read live. An object that is gone or was replaced is no violation: the
+    /// write's uid precondition handles it.
     pub(crate) fn read(
         &mut self,
         named: &Named<'_>,
-        asked: &Asked<'_>,
+        request: &RequestContext<'_>,
         caches: &impl Caches,
         object: &[u8],
     ) -> Result<(), Violation> {
@@ -242,13 +247,13 @@ impl Checked<'_> {
             )
         })?;
         if known.uid == named.reference.uid {
-            self.check_controller(named, asked, caches, &known)
+            self.check_controller(named, request, caches, &known)
         } else {
             let with_uid = match &named.action.kind {
                 Some(Kind::DeletePod(delete)) => delete.uid_precondition,
                 _ => true,
             };
-            // Without a precondition the delete would take the other object.
+            // A delete without a uid precondition would delete the other object.
             let what = || {
                 format!(
                     "{} has the uid {} by now, and the delete carries none",
@@ -260,39 +265,39 @@ impl Checked<'_> {
                 Ok(())
             } else {
                 let changed = caches.changed(named.resource, &named.reference.name);
-                self.leave_out(named.action, asked, changed, what())
+                self.leave_out(named.action, request, changed, what())
             }
         }
     }
 
-    /// The object is the workload's, or it is an orphan and may be.
+    /// The workload must control the object, or the object must be an orphan that the action may touch.
     fn check_controller(
         &mut self,
         named: &Named<'_>,
-        asked: &Asked<'_>,
+        request: &RequestContext<'_>,
         caches: &impl Caches,
         known: &Known,
     ) -> Result<(), Violation> {
-        match wrong_controller(named, asked, known) {
+        match wrong_controller(named, request, known) {
             Some(what) => {
                 let changed = caches.changed(named.resource, &named.reference.name);
-                self.leave_out(named.action, asked, changed, what)
+                self.leave_out(named.action, request, changed, what)
             }
             None => Ok(()),
         }
     }
 
-    /// Leaves an action out if what it is wrong about has changed since the snapshot. If it has not, the plan was not made from the
-    /// snapshot.
+    /// Leaves an action out if the object that it is wrong about has changed since the snapshot. If the object has not
+    /// changed, the plan was not made from the snapshot: that is a violation.
     fn leave_out(
         &mut self,
         action: &v1::Action,
-        asked: &Asked<'_>,
+        request: &RequestContext<'_>,
         changed: u64,
         what: impl Into<String>,
     ) -> Result<(), Violation> {
         let what = what.into();
-        if changed <= asked.as_of {
+        if changed <= request.as_of {
             return Err(Violation::of(action, what));
         }
         let message = in_short(&format!("{what}; that has changed since the snapshot"));
@@ -300,13 +305,13 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// What is not to be carried out of the plan. What an adoption makes superfluous stays while it is left out: no pod and no revision is
-    /// deleted in favour of what is not adopted, and no pod gets its hash.
+    /// The actions that must not be carried out. If an adoption is left out, then so are all deletes of pods and
+    /// revisions and all relabels, because the plan may have decided them because of that adoption.
     pub(crate) fn left_out(mut self, plan: &v1::Plan) -> LeftOut {
         let is_left_out = |action: &v1::Action| self.left_out.contains_key(&action.id);
         if plan
             .actions()
-            .any(|action| apply::is_adoption(action) && is_left_out(action))
+            .any(|action| action.is_adoption() && is_left_out(action))
         {
             for action in plan.actions() {
                 if matches!(
@@ -322,13 +327,13 @@ impl Checked<'_> {
     }
 }
 
-/// The plan is for the workload that was asked about.
+/// Checks that the plan is for the requested workload.
 fn check_workload(plan: &v1::Plan, workload: &DaemonSet) -> Result<(), Violation> {
     let Some(planned) = &plan.workload else {
         return Err(Violation::of_plan("it names no workload"));
     };
     let asked = (
-        KIND,
+        DAEMON_SET,
         &*workload.key.namespace,
         &*workload.key.name,
         &*workload.uid,
@@ -337,12 +342,12 @@ fn check_workload(plan: &v1::Plan, workload: &DaemonSet) -> Result<(), Violation
         return Ok(());
     }
     Err(Violation::of_plan(format!(
-        "it is for {} {}/{} with uid {:?}, and was asked for {KIND} {} with uid {:?}",
+        "it is for {} {}/{} with uid {:?}, and was asked for {DAEMON_SET} {} with uid {:?}",
         planned.kind, planned.namespace, planned.name, planned.uid, workload.key, workload.uid
     )))
 }
 
-/// A service that does not know of scopes plans for whole workloads.
+/// Checks the plan's scope. A service that does not support scopes plans for whole workloads.
 fn check_scope(plan: &v1::Plan, scope: v1::Scope) -> Result<(), Violation> {
     let is_of_rollouts =
         |action: &v1::Action| matches!(action.kind, Some(Kind::DeletePod(_) | Kind::EmitEvent(_)));
@@ -356,15 +361,15 @@ fn check_scope(plan: &v1::Plan, scope: v1::Scope) -> Result<(), Violation> {
     ))
 }
 
-/// The uid of what an action adopts.
+/// The uid of the object that an action adopts.
 fn adopts(action: &v1::Action) -> Option<&str> {
-    let (_, reference) = apply::object(action).filter(|_| apply::is_adoption(action))?;
+    let (_, reference) = apply::object(action).filter(|_| action.is_adoption())?;
     reference.map(|reference| &*reference.uid)
 }
 
-/// The object that exists already which an action is about; `None` when there is none.
+/// The existing object that an action names; `None` if it names none.
 fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<Named<'a>>, Violation> {
-    // What an action of an unknown kind would write is not known; it is not carried out.
+    // An action of an unknown kind is not carried out, so it needs no check.
     let Some((resource, reference)) = apply::object(action) else {
         return Ok(None);
     };
@@ -382,7 +387,7 @@ fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<N
         ));
     }
     let orphan = match &action.kind {
-        _ if is_release(action) => Orphan::Accepted,
+        _ if is_release(action) => Orphan::Released,
         _ if adopted.contains(&*reference.uid) => Orphan::IfSelected,
         _ => Orphan::Refused,
     };
@@ -398,10 +403,11 @@ fn is_release(action: &v1::Action) -> bool {
     matches!(action.kind, Some(Kind::ReleasePod(_) | Kind::ReleaseRevision(_)))
 }
 
-/// A delete by name alone takes any object that has the name by then. Only the caller may ask for such deletes.
-fn check_precondition(named: &Named<'_>, asked: &Asked<'_>) -> Result<(), Violation> {
+/// A delete by name alone deletes whatever object has the name at that time. It is accepted only if the request allows
+/// it.
+fn check_precondition(named: &Named<'_>, request: &RequestContext<'_>) -> Result<(), Violation> {
     match &named.action.kind {
-        Some(Kind::DeletePod(delete)) if !delete.uid_precondition && asked.delete_with_uid => {
+        Some(Kind::DeletePod(delete)) if !delete.uid_precondition && request.delete_with_uid => {
             let name = &named.reference.name;
             let what = format!("it deletes {name} without its uid as a precondition");
             Err(Violation::of(named.action, what))
@@ -410,11 +416,12 @@ fn check_precondition(named: &Named<'_>, asked: &Asked<'_>) -> Result<(), Violat
     }
 }
 
-/// Why an action may not be about this object: it is neither the workload's nor an orphan that may be.
-fn wrong_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Option<String> {
-    let selects = || asked.workload.selector.selects(&known.labels);
+/// Why an action may not touch this object: the workload does not control it, and it is not an orphan that the action
+/// may touch.
+fn wrong_controller(named: &Named<'_>, request: &RequestContext<'_>, known: &Known) -> Option<String> {
+    let selects = || request.workload.selector.selects(&known.labels);
     let what = match (&known.controller, named.orphan) {
-        (Some(controller), _) if *controller.uid == *asked.workload.uid => {
+        (Some(controller), _) if *controller.uid == *request.workload.uid => {
             if !is_release(named.action) || !selects() {
                 return None;
             }
@@ -430,7 +437,7 @@ fn wrong_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Opti
             controller.name,
             controller.uid
         ),
-        (None, Orphan::Accepted) => return None,
+        (None, Orphan::Released) => return None,
         (None, Orphan::IfSelected) if selects() => return None,
         (None, Orphan::IfSelected) => format!("{} is not selected by the workload", describe(named)),
         (None, Orphan::Refused) => {
@@ -443,9 +450,9 @@ fn wrong_controller(named: &Named<'_>, asked: &Asked<'_>, known: &Known) -> Opti
     Some(what)
 }
 
-/// An object, for people.
+/// The object's kind and name, for messages.
 fn describe(named: &Named<'_>) -> String {
-    let kind = if named.resource == Resource::Pods {
+    let kind = if named.resource == Resource::PODS {
         "pod"
     } else {
         "ControllerRevision"

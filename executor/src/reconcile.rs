@@ -1,6 +1,8 @@
-//! One reconcile of one workload: gate → snapshot → plan → hold → apply → report, and when to come back.
+//! One reconcile of one workload: wait for own writes, take the snapshot, request the plan, check it, hold its state,
+//! apply it, report the outcomes, and requeue.
 //!
-//! Nothing is decided here about the workload. Whatever goes wrong before a plan is in hand leaves the cluster untouched.
+//! A reconcile makes no decision about the workload. Any failure before the plan has arrived leaves the cluster
+//! unchanged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,20 +11,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use nodewise_client::{Answer, Digest, PlanService, ServiceError};
+use nodewise_projection::{DaemonSet, Key, Pod, Revision};
 use nodewise_proto::v1;
+use nodewise_runtime::{
+    Resource,
+    actuator::{Actuator, ObjectKey, Refusal},
+    expectations,
+    gate::CacheBehind,
+    response::ObjectIdentity,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::actuator::{Actuator, ObjectKey, Refusal};
-use crate::answer::Identity;
 use crate::apply::{self, Applied, LeftOut};
-use crate::event::{DaemonSet, Key, Pod, Resource, Revision};
-use crate::expectations;
-use crate::gate::Behind;
 use crate::metrics::Metrics;
-use crate::plan_check::retain_rememberable;
-use crate::project;
+use crate::plan_check::retain_valid_entries;
 use crate::snapshot;
 use crate::state::{Shared, is_enabled};
 use crate::trace::{self, Origins};
@@ -31,63 +35,70 @@ use nodewise_telemetry::in_short;
 mod pace;
 
 pub use pace::Pace;
-use pace::{AT_ONCE, unless_at_once};
+use pace::{AT_ONCE, unless_zero};
 
-/// Plans that one reconcile may ask for in a row because what one rested on was not so: a name was taken, an orphan was gone.
-/// With pods' names the fourth plan leaves the name to the apiserver.
+/// Maximum number of plans that one reconcile requests in a row because the cluster differed from the plan: a name was
+/// taken, or an orphan was gone. If names of pods are taken, the fourth plan leaves the name to the apiserver.
 const MAX_PLANS: usize = 4;
 
-/// The burst where options name none, as the service takes it.
-pub const DEFAULT_BURST: u32 = 250;
+/// Maximum number of revisions that are read one by one, all concurrently. For more revisions the namespace is listed
+/// once.
+const MAX_SINGLE_READS: usize = 16;
 
-/// The most revisions that are read one by one, all at a time. For more of them the namespace is listed once.
-const READS: usize = 16;
-
-/// How old a plan may be that was asked for while the one before it was applied.
+/// Maximum age of a plan that was requested while the previous plan was being applied.
 const MAX_AGE_OF_NEXT: Duration = Duration::from_secs(1);
 
-/// How long whoever has written waits after a stop for the answer to a report.
+/// How long an executor that has written waits after a stop for the response to its report.
 const REPORT_GRACE: Duration = Duration::from_secs(2);
 
-/// The clock that snapshots are taken by.
+/// The clock for the time in snapshots.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
-/// How a reconcile ended.
+/// The outcome of a reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Done: the retry counter is reset.
+    /// Done: the back-off is reset.
     Settled {
-        /// Come back after this time.
+        /// Requeue after this time.
         after: Option<Duration>,
     },
-    /// Something failed: come back with the workload's own back-off.
+    /// Something failed: requeue with the workload's own back-off.
     Failed {
-        /// Come back after this time besides.
+        /// Requeue after this time, if that is sooner.
         after: Option<Duration>,
-        /// What failed.
+        /// The reason.
         reason: String,
     },
-    /// The caches do not show our own last write yet. The workload is woken when they do.
-    Behind(Behind),
-    /// etcd was restored from a backup, and this resource was not listed since: the caches are of two histories. Every workload is
-    /// woken when all of them were.
+    /// The caches do not show the executor's own last write yet. The workload is enqueued when they do.
+    CacheBehind(CacheBehind),
+    /// etcd was restored from a backup, and this resource was not listed since. Every workload is enqueued when all
+    /// resources were listed.
     Relisting(Resource),
-    /// The service is not there: nothing was written. That is no failure of the workload.
+    /// The service is unreachable, and nothing was written. This does not count as a failure of the workload.
     Unreachable {
-        /// Who did not answer, and how.
+        /// The error.
         reason: String,
     },
 }
 
 impl Ending {
-    /// What it is called in metrics.
+    /// The label value in metrics.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Settled { .. } => "settled",
             Self::Failed { .. } => "failed",
-            Self::Behind(_) | Self::Relisting(_) => "behind",
+            Self::CacheBehind(_) | Self::Relisting(_) => "behind",
             Self::Unreachable { .. } => "unreachable",
+        }
+    }
+
+    /// The reason of a failure; `None` for all other outcomes.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason, .. } => Some(reason),
+            _ => None,
         }
     }
 
@@ -99,33 +110,33 @@ impl Ending {
     }
 }
 
-/// What is needed to reconcile any workload.
+/// What is needed to reconcile workloads.
 pub struct Reconciler<A, P> {
-    /// What is known.
+    /// The caches and everything else that is remembered.
     pub state: Shared,
-    /// Who writes.
+    /// Makes the writes.
     pub actuator: Arc<A>,
-    /// Who plans.
+    /// Makes the plans.
     pub service: Arc<P>,
-    /// How to plan.
+    /// Options that are sent with each plan request.
     pub options: v1::PlanOptions,
-    /// How plans are applied.
+    /// Options for applying plans.
     pub apply: apply::Options,
-    /// The time.
+    /// The clock for the time in snapshots.
     pub clock: Clock,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Metrics,
-    /// Plans that are there before their turn.
+    /// Plans that were requested in advance.
     pub next: NextPlans,
-    /// How often workloads come back at once.
+    /// Limits how often a workload is requeued at once.
     pub pace: Pace,
-    /// How traces lead to one another.
+    /// Links between the traces of reconciles.
     pub origins: Arc<Origins>,
-    /// Cancelled when nothing new is begun, and the service is waited for no more.
+    /// When this is cancelled, no work is started and no call to the service is waited for.
     pub stop: CancellationToken,
 }
 
-/// Plans that were asked for while the ones before them were applied: what comes next is known when these are done.
+/// Plans that were requested while the previous plans were being applied.
 #[derive(Debug, Default)]
 pub struct NextPlans(Mutex<HashMap<Key, (Planned, Instant)>>);
 
@@ -134,7 +145,7 @@ impl NextPlans {
         self.lock().insert(key.clone(), (next, asked));
     }
 
-    /// The plan that is there for a workload, if it was made from the workload as it is now, and not long ago.
+    /// The plan for a workload, if it is recent and was made from the current version of the workload.
     fn take(&self, workload: &DaemonSet) -> Option<Planned> {
         let (next, asked) = self.lock().remove(&workload.key)?;
         let same =
@@ -142,7 +153,7 @@ impl NextPlans {
         (same && asked.elapsed() <= MAX_AGE_OF_NEXT).then_some(next)
     }
 
-    /// The workload is there no more.
+    /// Forgets a workload that is gone.
     fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
@@ -160,13 +171,13 @@ impl<A, P> std::fmt::Debug for Reconciler<A, P> {
     }
 }
 
-/// A plan, and what it was made from.
+/// A plan and the request that it answers.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: v1::Plan,
     pub(crate) workload: Arc<DaemonSet>,
     pub(crate) sent: v1::ReconcileState,
-    /// The number of the last change that the snapshot shows.
+    /// The number of the last cache change that the snapshot contains.
     pub(crate) as_of: u64,
 }
 
@@ -178,14 +189,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
-    /// Whether creates or deletes of a workload are still to be seen.
+    /// Whether expectations of a workload are open: creates or deletes that no watch has shown yet.
     #[must_use]
     pub fn waits_for_watches(&self, key: &Key) -> bool {
-        self.state.lock().holdings.outstanding(key) != (0, 0)
+        self.state.lock().reconcile_states.outstanding(key) != (0, 0)
     }
 
     async fn try_reconcile(&self, key: &Key) -> Result<Ending, Ending> {
-        // Revisions that the caches need not show, as they were read.
+        // Revisions that were read live, because the caches may not show them yet.
         let mut live = Vec::new();
         let mut names_only = false;
         for _ in 0..MAX_PLANS {
@@ -196,17 +207,17 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 return Ok(Ending::Settled { after: None });
             };
             self.origins.is_of(&workload);
-            let there = self.next.take(&workload);
-            let planned = match there.filter(|_| live.is_empty() && !self.stop.is_cancelled()) {
+            let early = self.next.take(&workload);
+            let planned = match early.filter(|_| live.is_empty() && !self.stop.is_cancelled()) {
                 Some(next) => next,
                 None => self.plan(&workload, &live).await?,
             };
             let left_out = self.check_plan(&planned, &live).await?;
             if self.state.lock().is_left_alone(key) {
-                // The event that showed that has woken it, and the next reconcile forgets it.
+                // The workload lost its label. That event has enqueued it, and the next reconcile forgets it.
                 return Ok(Ending::Settled { after: None });
             }
-            // Nothing of it is carried out, so what it expects would never be seen.
+            // A stale plan is not carried out, so its expectations would never be settled.
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
                     "the plan is stale: the caches are older than our own writes",
@@ -214,7 +225,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }
             self.hold(&planned);
             let asked = Instant::now();
-            let (mut applied, next) = if goes_on_by_itself(&planned.plan) && self.actuator.writes() {
+            let (mut applied, next) = if allows_early_request(&planned.plan) && self.actuator.writes() {
                 tokio::join!(self.apply(&planned, &left_out), self.plan_next(&workload))
             } else {
                 (self.apply(&planned, &left_out).await, None)
@@ -222,7 +233,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             let colliding = self.readable(&std::mem::take(&mut applied.colliding_revisions));
             let (failed, name_taken) = (applied.failed, applied.name_taken);
             let outdated = !failed && applied.is_outdated();
-            self.heed(&applied);
+            self.update_caches(&applied);
             if outdated {
                 let created = self.created_revisions(&planned.plan, &applied).await;
                 live.append(&mut self.readable(&created));
@@ -233,8 +244,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 );
             }
             let ending = self.report(&planned, applied, &left_out).await;
-            let slow = |ending| self.pace.slow(key, ending);
-            let ending = ending.map(slow).map_err(slow)?;
+            let limit = |ending| self.pace.limit(key, ending);
+            let ending = ending.map(limit).map_err(limit)?;
             let again = !colliding.is_empty() || outdated || (name_taken && ending == AT_ONCE);
             if !again {
                 if let Some(next) = next.filter(|_| !failed && ending == AT_ONCE) {
@@ -245,10 +256,10 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             names_only = colliding.is_empty() && !outdated;
             live.extend(colliding);
         }
-        // Names of pods that are taken are no failure, and after a few of them the apiserver chooses.
+        // Taken names of pods are no failure: after a few attempts the apiserver chooses the name.
         if names_only {
             return Ok(Ending::Settled {
-                after: Some(pace::SOONEST),
+                after: Some(pace::MIN_DELAY),
             });
         }
         Err(Ending::failed(format!(
@@ -256,8 +267,9 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         )))
     }
 
-    /// Leaves out from now on what an adoption did not find (D-23), and leaves alone what cannot be changed.
-    fn heed(&self, applied: &Applied) {
+    /// Applies what the API calls showed to the caches: forgets orphans that an adoption did not find (D-23), and marks
+    /// objects that cannot be changed.
+    fn update_caches(&self, applied: &Applied) {
         let mut state = self.state.lock();
         for key in &applied.vanished {
             state.store.forget_orphan(key.resource, &key.namespace, &key.name);
@@ -267,7 +279,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
-    /// The revisions that a plan created, as they are: the caches need not show them yet, and their names are taken.
+    /// Reads the revisions that a plan created: the caches may not show them yet, and their names are taken.
     async fn created_revisions(&self, plan: &v1::Plan, applied: &Applied) -> Vec<Bytes> {
         let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
         let mut created = Vec::new();
@@ -275,16 +287,16 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             if let Some(v1::action::Kind::CreateRevision(create)) = &action.kind
                 && outcome.result() == v1::Result::Succeeded
             {
-                let key = ObjectKey::new(Resource::Revisions, namespace, &create.name);
-                // Without it the next plan finds the name taken, and the one after that has it.
+                let key = ObjectKey::new(Resource::REVISIONS, namespace, &create.name);
+                // If the read fails, the next plan finds the name taken, and the plan after that gets the revision.
                 created.extend(self.actuator.read(&key).await.ok());
             }
         }
         created
     }
 
-    /// Those of them that can be read; the others are passed over, as by the watch. What the name of a new revision collides
-    /// with is then not known to the next plan, so the workload fails and says that the name is taken.
+    /// Parses revisions. Unreadable ones are skipped, as by the watch. The next plan then lacks the revision that has
+    /// the name, so the workload fails with the message that the name is taken.
     fn readable(&self, objects: &[Bytes]) -> Vec<Revision> {
         let read = objects.iter().filter_map(|object| {
             let text = String::from_utf8_lossy(object);
@@ -292,16 +304,16 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 Ok(revision) => return Some(revision),
                 Err(error) => error,
             };
-            self.metrics.unreadable(Resource::Revisions);
-            let Identity { namespace, name, .. } = Identity::of(&text);
-            tracing::warn!(resource = %Resource::Revisions, namespace, name, "passed over, since it cannot be read: {error}");
+            self.metrics.runtime().unreadable(Resource::REVISIONS);
+            let ObjectIdentity { namespace, name, .. } = ObjectIdentity::of(&text);
+            tracing::warn!(resource = %Resource::REVISIONS, namespace, name, "passed over, since it cannot be read: {error}");
             None
         });
         read.collect()
     }
 
-    /// The workload, if it exists, is selected, and the caches show our last writes to it (D-71, steps 1 and 2). While they do not, what was
-    /// read live is kept, and is there again when the workload is admitted.
+    /// Returns the workload if it exists, is selected, and the caches show the executor's last writes to it (D-71,
+    /// steps 1 and 2). While the caches are behind, revisions that were read live are kept for the next reconcile.
     fn admit(&self, key: &Key, live: &mut Vec<Revision>) -> Result<Option<Arc<DaemonSet>>, Ending> {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -324,45 +336,49 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             Err(behind) => {
                 state.keep_live(key, &workload.uid, std::mem::take(live));
                 self.metrics.stale_sync(behind.resource);
-                Err(Ending::Behind(behind))
+                Err(Ending::CacheBehind(behind))
             }
         }
     }
 
-    /// The next plan. When the service refuses the request, what it may have been refused for is dropped.
+    /// Requests a plan. If the service refuses the request, the parts that may be the cause are dropped.
     async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Ending> {
-        let planned = self.ask(workload, colliding).await;
+        let planned = self.request_plan(workload, colliding).await;
         planned.map_err(|unplanned| match unplanned {
             Unplanned::Ended(ending) => ending,
             Unplanned::Refused(error) => {
-                self.drop_dispensable(&workload.key, &error);
+                self.drop_possible_causes(&workload.key, &error);
                 Ending::failed(error.to_string())
             }
         })
     }
 
-    async fn ask(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Unplanned> {
+    async fn request_plan(
+        &self,
+        workload: &Arc<DaemonSet>,
+        colliding: &[Revision],
+    ) -> Result<Planned, Unplanned> {
         let (key, uid) = (&workload.key, &workload.uid);
         let mut current = Arc::clone(workload);
-        // What each request was made from: the plan need not answer the last one.
-        let mut origins = Vec::with_capacity(1);
+        // The inputs of each request. With hedging, the plan may answer an earlier request than the last one.
+        let mut inputs = Vec::with_capacity(1);
         self.read_live(workload, colliding).await?;
         let mut build = |known: &dyn Fn(&Digest) -> bool| {
             let mut state = self.state.lock();
             let state = &mut *state;
-            // A retry takes what is known by now, unless the workload was replaced or is not selected any more: then it finishes
-            // with what it had, and of the latter nothing is applied.
+            // A retry uses the current caches, unless the workload was replaced or is not selected any more. Then it
+            // continues with the old object; a plan for a workload that is not selected is not applied.
             if let Some(newer) = state.owned(key).filter(|newer| newer.uid == *uid) {
                 current = Arc::clone(newer);
             }
-            let sent = state.holdings.get(key, uid);
-            origins.push((
+            let sent = state.reconcile_states.get(key, uid);
+            inputs.push((
                 Arc::clone(&current),
                 sent.clone(),
                 state.store.undecided(&current),
                 state.store.last_change(),
             ));
-            let now = project::timestamp((self.clock)());
+            let now = nodewise_projection::timestamp((self.clock)());
             v1::PlanRequest {
                 snapshot: Some(snapshot::take(
                     &mut state.store,
@@ -385,7 +401,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             }),
             ServiceError::Refused(_) => Unplanned::Refused(error),
         })?;
-        let (workload, sent, undecided, as_of) = origins.swap_remove(request);
+        let (workload, sent, undecided, as_of) = inputs.swap_remove(request);
         if let Some(object) = undecided {
             let reason = format!("{object} has changed since it was read");
             return Err(Ending::failed(reason).into());
@@ -400,14 +416,15 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         })
     }
 
-    /// Drops what a request may have been refused for: old reports, and what earlier plans left to remember, unless it is another part of
-    /// the request that is wrong. A wrong service may have made that, and right replicas would refuse it for ever.
-    fn drop_dispensable(&self, key: &Key, error: &ServiceError) {
+    /// Drops the parts that a request may have been refused for: old reports, and the state from earlier plans, unless
+    /// another part of the request is the cause. A faulty service may have made that state, and correct replicas would
+    /// refuse it forever.
+    fn drop_possible_causes(&self, key: &Key, error: &ServiceError) {
         let mut state = self.state.lock();
         state.reports_delivered(key);
         let may_be_state =
             matches!(error, ServiceError::Refused(refusal) if refusal.may_be_of("snapshot.state"));
-        if may_be_state && state.holdings.drop_planned(key, (self.clock)()) {
+        if may_be_state && state.reconcile_states.drop_planned_state(key, (self.clock)()) {
             state.tell(key, &self.metrics);
             tracing::warn!(
                 %error,
@@ -416,11 +433,11 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
-    /// Reads live what the next snapshot needs and the caches do not keep: labels that a selector names and that were not named when they
-    /// came, and revisions, in particular orphans that were there before the workload came.
+    /// Reads objects live that the next snapshot needs and the caches do not keep: labels that no selector named when
+    /// the object came, and data of revisions, for instance of orphans that are older than the workload.
     async fn read_live(&self, workload: &DaemonSet, colliding: &[Revision]) -> Result<(), Ending> {
         self.read_labels(workload).await?;
-        // Of those whose labels were not known it is known only then whether they are sent.
+        // The second pass: only after the labels of a revision are read is it known whether the revision is sent.
         for _ in 0..2 {
             let unread = snapshot::unread(&mut self.state.lock().store, workload, colliding);
             self.read_revisions(workload, unread).await?;
@@ -428,20 +445,20 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         Ok(())
     }
 
-    /// Lists the pods of the namespace, if not all labels are known that the selector names.
+    /// Lists the pods of the namespace, if labels are not cached that the selector names.
     async fn read_labels(&self, workload: &DaemonSet) -> Result<(), Ending> {
         let mut unread = self.state.lock().store.unread_pods(workload);
         if unread.is_empty() {
             return Ok(());
         }
         let namespace = &*workload.key.namespace;
-        self.list(Resource::Pods, namespace, &mut |object| {
-            if unread.remove(&Identity::of(object).name).is_none() {
+        self.list(Resource::PODS, namespace, &mut |object| {
+            if unread.remove(&ObjectIdentity::of(object).name).is_none() {
                 return;
             }
             match Pod::from_text(object) {
                 Ok(pod) => self.state.lock().store.take_labels(pod),
-                Err(_) => self.metrics.unreadable(Resource::Pods),
+                Err(_) => self.metrics.runtime().unreadable(Resource::PODS),
             }
         })
         .await?;
@@ -449,14 +466,14 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         for (name, uid) in unread {
             let kept = state.store.pod(namespace, &name);
             if kept.is_some_and(|kept| kept.uid == uid) {
-                state.store.forget_orphan(Resource::Pods, namespace, &name);
+                state.store.forget_orphan(Resource::PODS, namespace, &name);
             }
         }
         Ok(())
     }
 
     async fn read_revisions(&self, workload: &DaemonSet, unread: Vec<ObjectKey>) -> Result<(), Ending> {
-        // By name: the uids of what may turn out to be gone.
+        // By name: the uids of revisions that may be gone.
         let mut gone: HashMap<_, _> = {
             let state = self.state.lock();
             let revision = |key: &ObjectKey| state.store.revision(&key.namespace, &key.name);
@@ -469,17 +486,17 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                 self.state.lock().take_read(workload, revision, &self.metrics);
             }
         };
-        if unread.len() > READS {
+        if unread.len() > MAX_SINGLE_READS {
             let namespace = &*workload.key.namespace;
-            self.list(Resource::Revisions, namespace, &mut |object| {
-                if gone.remove(&Identity::of(object).name).is_some() {
+            self.list(Resource::REVISIONS, namespace, &mut |object| {
+                if gone.remove(&ObjectIdentity::of(object).name).is_some() {
                     take(object);
                 }
             })
             .await?;
         } else {
             let reads = stream::iter(unread.clone()).map(async |key| (self.actuator.read(&key).await, key));
-            let mut reads = std::pin::pin!(reads.buffer_unordered(READS));
+            let mut reads = std::pin::pin!(reads.buffer_unordered(MAX_SINGLE_READS));
             while let Some((read, key)) = reads.next().await {
                 if self.stop.is_cancelled() {
                     return Err(stopped());
@@ -501,7 +518,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         Ok(())
     }
 
-    /// Lists the objects of a kind in a namespace.
+    /// Lists the objects of a resource in a namespace.
     async fn list(
         &self,
         resource: Resource,
@@ -516,7 +533,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         listed.map_err(|error| Ending::failed(format!("listing the {resource} of {namespace}: {error}")))
     }
 
-    /// Waits for the service, and after a stop for so long at most.
+    /// Waits for a call to the service; after a stop, at most for this grace period.
     async fn unless_stopped<T>(
         &self,
         grace: Duration,
@@ -535,16 +552,17 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
     }
 
-    /// The plan that follows one that is being applied, if it comes soon and creates and does nothing else: what else there may be
-    /// to do rests on pods, and these may have changed by then.
+    /// Requests the next plan while the current one is being applied. The next plan is used only if it arrives soon and
+    /// consists of creates: other actions depend on pods that may change meanwhile.
     async fn plan_next(&self, workload: &Arc<DaemonSet>) -> Option<Planned> {
-        // What it may be refused for is still needed: nothing is dropped.
-        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.ask(workload, &[]));
+        // The state must not be dropped here although the service refuses the request: the plan that is being applied
+        // needs it.
+        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.request_plan(workload, &[]));
         let next = plan.await.ok()?.ok()?;
         only_creates(&next.plan).then_some(next)
     }
 
-    /// Holds what the plan says, before its first write.
+    /// Holds the state of a plan, before the plan's first write.
     fn hold(&self, planned: &Planned) {
         let (key, uid) = (&planned.workload.key, &planned.workload.uid);
         let expired = expectations::expired(&planned.sent, (self.clock)());
@@ -558,19 +576,21 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let Some(mut held) = planned.plan.state.clone() else {
             return;
         };
-        expectations::leave_out_foreign(&mut held, &planned.plan, &planned.sent);
-        retain_rememberable(&mut held, &planned.sent, |node| state.store.has_node(node));
+        expectations::remove_foreign_expectations(&mut held, &planned.plan, &planned.sent);
+        retain_valid_entries(&mut held, &planned.sent, |node| state.store.has_node(node));
         if !self.actuator.writes() {
-            // What is not done is never observed.
+            // An observer carries nothing out, so the expectations would never be settled.
             held.expectations = None;
         }
         let sighted = state.store.sighted(&key.namespace, uid);
-        state.holdings.replace(key, uid, held, &planned.sent, &sighted);
+        state
+            .reconcile_states
+            .replace(key, uid, held, &planned.sent, &sighted);
         state.tell(key, &self.metrics);
     }
 
-    /// Whether pods are created while earlier creates are not seen yet.
-    fn goes_ahead(&self) -> bool {
+    /// Whether pods are created before earlier creates are seen.
+    fn slow_start_across_plans(&self) -> bool {
         is_enabled(&self.options, v1::Deviation::SlowStartAcrossPlans)
     }
 
@@ -600,29 +620,30 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();
-        // Creates that expectations tell by name need not be seen before more is created: until they are, only nodes that are
-        // not among theirs get pods.
-        let goes_ahead = self.goes_ahead();
+        // The gate need not wait for a create whose pod has an expectation by name: until that pod is seen, only other
+        // nodes get pods.
+        let slow_start_across_plans = self.slow_start_across_plans();
         let gated = applied
             .writes
             .iter()
-            .filter(|write| !(goes_ahead && write.is_expected_by_name));
+            .filter(|write| !(slow_start_across_plans && write.is_expected_by_name));
         for write in gated {
             state
                 .gate
                 .record(key, uid, write.resource, &write.resource_version);
         }
-        state.holdings.lower(key, uid, &applied.outcomes);
+        state.reconcile_states.lower(key, uid, &applied.outcomes);
         state.tell(key, &self.metrics);
         if applied.aborted {
-            state.holdings.restore_backoffs(key, uid, sent);
+            state.reconcile_states.restore_failed_pod_backoffs(key, uid, sent);
         }
         applied
     }
 
-    /// Tells the service what became of the plan, and learns when to come back. Without actions there is nothing to tell.
+    /// Sends the outcomes of a plan to the service, which says when to requeue. A plan without outcomes needs no
+    /// report.
     ///
-    /// A report that is refused ends the reconcile: what it would settle stays as it is until it expires.
+    /// A refused report ends the reconcile: its expectations stay until they expire.
     async fn report(
         &self,
         planned: &Planned,
@@ -635,34 +656,34 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
         if !self.actuator.writes() {
             let again = self.metrics.observed(key, plan);
-            let after = unless_at_once(after).into_iter().chain(again).min();
+            let after = unless_zero(after).into_iter().chain(again).min();
             return Ok(ending(after, reason));
         }
         if applied.outcomes.is_empty() {
-            return Ok(ending(unless_at_once(after), reason));
+            return Ok(ending(unless_zero(after), reason));
         }
-        // For the service these are as if it had not planned them: they are no reason to come back later.
+        // Left-out actions are not reported: they are no reason to back off.
         let is_tried = |outcome: &v1::Outcome| !left_out.contains_key(&outcome.action_id);
         let tried = applied.outcomes.into_iter().filter(is_tried);
         let report = v1::ReportRequest {
             workload: plan.workload.clone(),
             plan_id: plan.plan_id.clone(),
-            state: Some(self.state.lock().holdings.get(key, uid)),
+            state: Some(self.state.lock().reconcile_states.get(key, uid)),
             outcomes: tried.filter(is_telling).collect(),
             options: Some(self.options.clone()),
             requeue_after: plan.requeue_after,
             plan_error: plan.error.clone(),
         };
-        let told = self.service.report(report.clone());
-        match self.unless_stopped(REPORT_GRACE, told).await {
+        let call = self.service.report(report.clone());
+        match self.unless_stopped(REPORT_GRACE, call).await {
             Ok(response) => {
                 let after = response.requeue_after.and_then(|after| after.try_into().ok());
                 let requeue = response.requeue();
                 let mut state = self.state.lock();
                 if let Some(mut settled) = response.state {
                     let sent = report.state.as_ref().unwrap_or(&planned.sent);
-                    retain_rememberable(&mut settled, sent, |node| state.store.has_node(node));
-                    state.holdings.settle(key, uid, settled);
+                    retain_valid_entries(&mut settled, sent, |node| state.store.has_node(node));
+                    state.reconcile_states.settle(key, uid, settled);
                     state.tell(key, &self.metrics);
                 }
                 Ok(match requeue {
@@ -670,23 +691,23 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
                         after,
                         reason: reason.unwrap_or_else(|| in_short(&response.message)),
                     },
-                    // What was left out may still be due, in another plan.
+                    // The left-out actions may still be needed, in another plan.
                     _ if !left_out.is_empty() => AT_ONCE,
                     _ => Ending::Settled { after },
                 })
             }
             Err(error @ ServiceError::Refused(_)) => {
-                // It would be refused again with the next plan, and the plan with it.
+                // The report is not kept: it would be refused again, together with the next plan request.
                 Err(ending(
-                    unless_at_once(after),
+                    unless_zero(after),
                     Some(reason.unwrap_or(error.to_string())),
                 ))
             }
             Err(error) => {
-                // Ask again soon: what the report would settle must not be waited for.
+                // Retry soon: expectations that the report would settle must not delay the workload.
                 self.state.lock().keep_report(key, report);
                 let undelivered = format!("the report rides on the next plan: {error}");
-                Ok(ending(unless_at_once(after), Some(reason.unwrap_or(undelivered))))
+                Ok(ending(unless_zero(after), Some(reason.unwrap_or(undelivered))))
             }
         }
     }
@@ -700,7 +721,7 @@ fn stopped() -> Ending {
 
 /// Why there is no plan.
 enum Unplanned {
-    /// The reconcile ends so.
+    /// The reconcile ends with this outcome.
     Ended(Ending),
     /// The service refused the request.
     Refused(ServiceError),
@@ -712,11 +733,11 @@ impl From<Ending> for Unplanned {
     }
 }
 
-/// Whether the plan that follows at once can be asked for before this one is done: pods are created, all of which the state holds by
-/// name, and nothing else is done.
-fn goes_on_by_itself(plan: &v1::Plan) -> bool {
+/// Whether the next plan can be requested before this plan has been applied: it only creates pods that all have names,
+/// and it asks to be followed at once.
+fn allows_early_request(plan: &v1::Plan) -> bool {
     let at_once = plan.requeue_after == Some(nodewise_proto::Duration::default());
-    // With several batches the slow start has not come to its end, and what these lead to decides about the next.
+    // With several batches the slow start is not finished, and the outcomes decide about the next plan.
     let is_named = |action: &v1::Action| match &action.kind {
         Some(v1::action::Kind::CreatePod(create)) => !create.pod_name.is_empty(),
         _ => false,
@@ -728,8 +749,8 @@ fn only_creates(plan: &v1::Plan) -> bool {
     matches!(&plan.phases[..], [phase] if phase.kind() == v1::PhaseKind::Creates)
 }
 
-/// Nothing depends on what succeeded without a subject. A plan may adopt every pod of a large cluster, and a report of as
-/// many outcomes with next to nothing in them would be refused.
+/// Whether an outcome has to be reported. A success without a subject has no consequence. A plan may adopt every pod of
+/// a large cluster, and a report of that many outcomes would be refused as too large.
 #[must_use]
 pub fn is_telling(outcome: &v1::Outcome) -> bool {
     outcome.result() != v1::Result::Succeeded || outcome.subject.is_some()
@@ -742,7 +763,7 @@ fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {
     }
 }
 
-/// Why a plan has to be retried, if so.
+/// Why a plan has to be retried, if it has to.
 fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
     if applied.failed {
         let outcomes = &applied.outcomes;

@@ -1,4 +1,4 @@
-//! Puts the parts together: health, events, the election, and for each term watches and the controller.
+//! Runs an executor: health server, Events and leader election, and for each term the watches and the controller.
 
 use std::{
     io,
@@ -9,44 +9,46 @@ use std::{
 use kube::Client;
 use nodewise_client::{ClientConfig, ClientError, PlanClient};
 use nodewise_proto::v1;
+use nodewise_runtime::{
+    actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
+    admission::AdmissionChanges,
+    events::EventRecorder,
+    lead::{Elector, KubeLeaseStore, LeaderStatus},
+    queue::RateLimits,
+};
 use nodewise_telemetry::http::{self, Checks, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use crate::event::{DAEMON_SET_COMPONENT, WATCHED};
 use crate::{
-    actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
     apply,
     config::{Config, Mode},
     controller::{self, ControllerError},
-    event::Resource,
-    events::EventRecorder,
-    lead::{Elector, KubeLeases, Pulse},
     metrics::Metrics,
-    obstacles::Obstacles,
-    queue::RateLimits,
-    watch::Watches,
+    watch,
 };
 
-/// How long events that wait may hold up the end.
-const LAST_EVENTS: Duration = Duration::from_secs(2);
+/// How long the shutdown waits for Events that are still to be sent.
+const EVENT_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why an executor ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The addresses of the service cannot be used.
+    /// The addresses of the service are invalid.
     #[error(transparent)]
     Service(#[from] ClientError),
-    /// The health server has no address.
+    /// The health server cannot get its local address.
     #[error("the address of the health server")]
     Address(#[source] io::Error),
-    /// The controller ended without being told to.
+    /// The controller ended although it was not asked to stop.
     #[error(transparent)]
     Controller(#[from] ControllerError),
 }
 
-/// Runs an executor until `shutdown` is cancelled and all work in hand is done.
+/// Runs an executor until `shutdown` is cancelled and all work under way is done.
 ///
-/// Health and metrics are served on `listener` from the beginning, while standing by too, until the very end.
+/// Health and metrics are served on `listener` from the start to the end, also on standby.
 pub async fn run(
     config: Config,
     client: Client,
@@ -59,9 +61,9 @@ pub async fn run(
     let selector = config.selection.to_string();
     tracing::info!(version, %mode, cluster, namespace, selector, "nodewise-executor begins");
     let metrics = Metrics::new();
-    let shown = metrics.clone();
+    let exposed = metrics.clone();
     let mut health = Health {
-        metrics: Exposition::new(move || shown.encode()),
+        metrics: Exposition::new(move || exposed.encode()),
         ..Health::default()
     };
     if config.mode == Mode::Observe {
@@ -79,35 +81,36 @@ pub async fn run(
     let (servers, cluster) = (config.servers.clone(), Some(client.clone()));
     let service = PlanClient::discovering(servers, cluster, to_service, Arc::new(metrics.clone()))?;
     let service = Arc::new(service);
-    let asked = Arc::clone(&service);
-    health.ready.add("plan-service", move || asked.health());
+    let checked = Arc::clone(&service);
+    health.ready.add("plan-service", move || checked.health());
 
     let _served = http::spawn(listener, health.clone()).map_err(RunError::Address)?;
-    let mut helpers = JoinSet::new();
-    let tended = Arc::clone(&service);
-    helpers.spawn(async move { tended.tend().await });
+    let mut background_tasks = JoinSet::new();
+    let background = Arc::clone(&service);
+    background_tasks.spawn(async move { background.tend().await });
 
-    let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
+    let (recorder, sender) =
+        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
     let mut events = JoinSet::new();
     events.spawn(sender);
-    let pulse = Pulse::default();
+    let leader_status = LeaderStatus::default();
     let actuator = KubeActuator::new(
         client.clone(),
         config.api_timeout,
-        metrics.clone(),
+        metrics.runtime().clone(),
         recorder.clone(),
     )
     .with_server(config.apiserver.clone())
     .with_most_calls_per_second(config.calls_per_second)
     .with_most_creates_per_second(config.creates_per_second)
-    .with_lease_check(lease_check(&config, &pulse));
+    .with_lease_check(lease_check(&config, &leader_status));
     let parts = Parts {
         client,
         service,
         health,
         metrics,
         recorder,
-        pulse,
+        leader_status,
         shutdown,
     };
     let result = match config.mode {
@@ -119,8 +122,8 @@ pub async fn run(
         }
     };
 
-    // The recorder is gone with the parts; what it was given last may still go out.
-    if tokio::time::timeout(LAST_EVENTS, events.join_next())
+    // The recorder was dropped with `parts`. The Events that it took last may still be sent.
+    if tokio::time::timeout(EVENT_FLUSH_TIMEOUT, events.join_next())
         .await
         .is_err()
     {
@@ -129,45 +132,51 @@ pub async fn run(
     result.map_err(RunError::from)
 }
 
-/// Whether this process leads, where there is an election.
-fn lease_check(config: &Config, pulse: &Pulse) -> Option<LeaseCheck> {
-    let (timing, pulse) = (config.election.as_ref()?.timing, pulse.clone());
-    Some(Arc::new(move || pulse.leads(timing, Instant::now())))
+/// A check whether this process leads; `None` without an election.
+fn lease_check(config: &Config, leader_status: &LeaderStatus) -> Option<LeaseCheck> {
+    let (timing, leader_status) = (config.election.as_ref()?.timing, leader_status.clone());
+    Some(Arc::new(move || leader_status.leads(timing, Instant::now())))
 }
 
-/// What all terms have in common.
+/// What all terms of leadership share.
 struct Parts {
     client: Client,
     service: Arc<PlanClient>,
     health: Health,
     metrics: Metrics,
     recorder: EventRecorder,
-    /// Of the election, if there is one.
-    pulse: Pulse,
+    /// The state of the election, if there is one.
+    leader_status: LeaderStatus,
     shutdown: CancellationToken,
 }
 
 impl Parts {
-    /// Works until shutdown, whenever leading if there is an election.
+    /// Works until shutdown; with an election, only while leading.
     async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ControllerError> {
         let Some(election) = &config.election else {
-            // Whoever writes leads, also without asking anybody: two of them have to be seen. An observer has no part in this: with a
-            // 0 of its own it would look like one that nobody has elected.
+            // Without an election, an executor that writes reports itself as leader, so that two such executors show up in
+            // the metric. An observer reports nothing: a 0 would look like a missing leader.
             if config.mode.writes() {
-                self.metrics.set_leader(true);
+                self.metrics.runtime().set_leader(true);
             }
             return self.term(config, actuator, self.shutdown.clone()).await;
         };
-        let leases = KubeLeases::new(self.client.clone(), &election.namespace);
+        let leases = KubeLeaseStore::new(self.client.clone(), &election.namespace);
         let (identity, namespace) = (election.identity.clone(), election.namespace.clone());
-        let elector = Elector::new(leases, identity, namespace, election.timing, self.metrics.clone())
-            .with_events(self.recorder.clone())
-            .with_pulse(self.pulse.clone());
-        let (pulse, timing) = (self.pulse.clone(), election.timing);
-        self.health
-            .live
-            .add("leaderElection", move || pulse.check(timing, Instant::now()));
-        // A controller that ends by itself ends the process: something is wrong that a new term would not mend.
+        let elector = Elector::new(
+            leases,
+            identity,
+            namespace,
+            election.timing,
+            self.metrics.runtime().clone(),
+        )
+        .with_events(self.recorder.clone())
+        .with_leader_status(self.leader_status.clone());
+        let (leader_status, timing) = (self.leader_status.clone(), election.timing);
+        self.health.live.add("leaderElection", move || {
+            leader_status.check(timing, Instant::now())
+        });
+        // If the controller ends by itself, the process ends: a new term would not help.
         let (stop, failure) = (self.shutdown.child_token(), Mutex::new(Ok(())));
         elector
             .run(stop.clone(), |term| {
@@ -183,7 +192,7 @@ impl Parts {
         failure.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches and works until `stop` is cancelled. Starts with an empty memory (M-15).
+    /// Watches and works until `stop` is cancelled. Each term starts with empty caches.
     async fn term<A: Actuator>(
         &self,
         config: &Config,
@@ -192,8 +201,13 @@ impl Parts {
     ) -> Result<(), ControllerError> {
         let _checks = WatchChecks(self.health.ready.clone());
         let (ready, metrics) = (&self.health.ready, &self.metrics);
-        let obstacles = Obstacles::default();
-        let mut watches = Watches::start(&self.client, config.namespace.as_deref(), ready, metrics);
+        let admission_changes = AdmissionChanges::default();
+        let mut watches = watch::start(
+            &self.client,
+            config.namespace.as_deref(),
+            ready,
+            metrics.runtime(),
+        );
         let settings = controller::Config {
             workers: config.concurrent_syncs,
             buckets: config.buckets,
@@ -207,7 +221,7 @@ impl Parts {
             },
             drain_timeout: config.drain_timeout,
             is_only_owner: config.mode == Mode::Own,
-            obstacles: obstacles.clone(),
+            admission_changes: admission_changes.clone(),
             limits: retries(&config.options),
             ..controller::Config::default()
         };
@@ -222,7 +236,9 @@ impl Parts {
         ));
         let watching = Box::pin(async {
             if config.mode == Mode::Own {
-                obstacles.watch(&self.client, config.namespace.as_deref()).await;
+                admission_changes
+                    .watch(&self.client, config.namespace.as_deref())
+                    .await;
             }
             std::future::pending().await
         });
@@ -235,8 +251,8 @@ impl Parts {
     }
 }
 
-/// How failed workloads are tried again. Upstream waits for up to 1,000 s: long after a quota was raised or a webhook mended, nothing
-/// happens. A minute is enough to spare an apiserver.
+/// Back-off of failed workloads. Upstream waits up to 1,000 s, which is long after a quota was raised or a webhook was
+/// repaired. At most one minute is enough to protect an apiserver.
 fn retries(options: &v1::PlanOptions) -> RateLimits {
     let max_delay = match options.profile() {
         v1::Profile::UpstreamStrict => RateLimits::default().max_delay,
@@ -248,12 +264,12 @@ fn retries(options: &v1::PlanOptions) -> RateLimits {
     }
 }
 
-/// Takes the checks of a term's watches away when the term ends: a standby watches nothing and is ready.
+/// Removes the readiness checks of a term's watches when the term ends: a standby has no watches and is ready.
 struct WatchChecks(Checks);
 
 impl Drop for WatchChecks {
     fn drop(&mut self) {
-        for resource in Resource::ALL {
+        for resource in WATCHED {
             self.0.remove(&format!("watch-{resource}"));
         }
     }

@@ -1,15 +1,16 @@
-//! From what is known to the request: one workload's snapshot.
+//! Builds the snapshot of one workload for a plan request.
 
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use nodewise_client::Digest;
+use nodewise_projection::{DaemonSet, Revision};
 use nodewise_proto::{Timestamp, v1};
+use nodewise_runtime::{Resource, actuator::ObjectKey};
 
-use crate::actuator::ObjectKey;
-use crate::event::{DaemonSet, Resource, Revision};
 use crate::store::Store;
 
-/// Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest alone.
+/// Takes the snapshot of a workload. `known` says of which buckets the receiver already has the content: these are sent
+/// by digest only.
 ///
 /// `colliding` are ControllerRevisions, read live, whose names a plan found taken.
 pub fn take(
@@ -46,19 +47,20 @@ pub fn take(
     }
 }
 
-/// Bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may make orphans that the selector
-/// matches, and all together must leave room for the rest of the message.
+/// Maximum bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may create orphans
+/// that the selector matches, so the total is limited to leave space for the rest of the message.
 pub(crate) const REVISION_BYTES: usize = 16 << 20;
 
-/// Revisions of one snapshot: what a service takes where it is told nothing else.
+/// Maximum number of revisions of one snapshot: the default limit of the service.
 const REVISION_COUNT: usize = 10_000;
 
-/// The revisions that have to be read live before the snapshot is taken, and given to [`Store::keep_whole`]: those that it would have and
-/// whose data the cache does not keep, and those of which it is not known whether the selector matches. What is still not there when it is
-/// taken is left out. Data that takes the place of what is read is dropped.
+/// The revisions that have to be read live and passed to [`Store::keep_whole`] before the snapshot is taken: those that
+/// belong in the snapshot and whose data is not cached, and those whose labels are not all cached, so that it is not
+/// known whether the selector matches. The snapshot leaves out revisions that are still missing then. Cached data of
+/// revisions that do not fit into the snapshot is dropped.
 pub fn unread(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<ObjectKey> {
     let key = |revision: &Arc<Revision>| {
-        ObjectKey::new(Resource::Revisions, &*workload.key.namespace, &*revision.name)
+        ObjectKey::new(Resource::REVISIONS, &*workload.key.namespace, &*revision.name)
     };
     let (cached, fit) = cached(store, workload, colliding);
     let undecided = store.undecided_revisions(workload);
@@ -77,7 +79,8 @@ pub fn unread(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -
     unread
 }
 
-/// The cached revisions in whose place none was read live; and those of them that fit into a snapshot besides what was.
+/// The cached revisions, except those that were read live; and those of them that fit into a snapshot together with the
+/// live ones.
 fn cached<'a>(
     store: &'a Store,
     workload: &'a DaemonSet,
@@ -96,7 +99,7 @@ fn cached<'a>(
     (cached, fit)
 }
 
-/// The cached revisions, and in the place of or besides them those that were read live.
+/// The revisions of the snapshot: those that were read live, and the cached ones of other names.
 fn revisions(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
     let mut too_many = std::mem::take(&mut store.too_many);
     let (cached, kept) = cached(store, workload, colliding);
@@ -109,7 +112,8 @@ fn revisions(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) ->
     }
     let cached = kept
         .into_iter()
-        // What cannot be changed is used as it is or not at all, as what was read after a collision.
+        // A sealed revision cannot be changed. Like one that was read after a name collision, it may only be used as it
+        // is.
         .filter_map(|revision| Some((revision.object.clone()?, store.is_sealed(revision))));
     let live = colliding
         .iter()
@@ -124,8 +128,8 @@ fn revisions(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) ->
     sent
 }
 
-/// Those that are no more than so many and fit into so many bytes, at least one, in their order: those that the workload controls before orphans, and new ones
-/// before old ones.
+/// The revisions that fit into these limits of count and bytes, at least one, in the given order. Revisions that the
+/// workload controls take precedence over orphans, and new ones over old ones.
 fn fitting<'a>(revisions: &[&'a Arc<Revision>], (count, most): (usize, usize)) -> Vec<&'a Arc<Revision>> {
     let all: usize = revisions.iter().map(|revision| revision.size).sum();
     if all <= most && revisions.len() <= count {
@@ -150,12 +154,15 @@ fn fitting<'a>(revisions: &[&'a Arc<Revision>], (count, most): (usize, usize)) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{ClusterEvent, Delta, Node, Pod, Resource};
+    use crate::event::ClusterEvent;
     use bytes::Bytes;
+    use nodewise_projection::{Node, Pod};
+    use nodewise_runtime::{Delta, Resource};
     use prost::Message as _;
     use serde_json::{Value, json};
 
-    // A tenant may create large revisions: those that decide come first, and the request always fits.
+    // A tenant may create large revisions. The revisions that decide take precedence, and the request stays within its
+    // limit.
     #[test]
     fn revisions_that_do_not_fit_are_left_out() {
         let of = |name: &str, owner: Option<&str>, number: i64| {
@@ -277,7 +284,7 @@ mod tests {
         )
     }
 
-    // D-3, D-4: the workload's own and the orphans of its namespace that it selects; never what belongs to others.
+    // D-3, D-4: the workload's own objects and the orphans of its namespace that it selects, and no objects of others.
     #[test]
     fn holds_what_the_plan_depends_on() {
         let (mut store, workload) = cluster();
@@ -312,13 +319,13 @@ mod tests {
             .collect();
         assert_eq!(revisions, ["r-mine", "r-orphan"]);
         assert_eq!(
-            store.count(Resource::Pods),
+            store.count(Resource::PODS),
             5,
             "a pod of another kind's is not even kept"
         );
     }
 
-    // D-62: a revision that was read live stands in for the cached one of its name.
+    // D-62: a revision that was read live replaces the cached one of its name.
     #[test]
     fn colliding_revisions_are_marked() {
         let (mut store, workload) = cluster();
@@ -341,7 +348,7 @@ mod tests {
         assert_eq!(snapshot.revisions.len(), 3);
     }
 
-    // Rule 3 of the protocol: an executor vouches for its caches only after every first list.
+    // The protocol's rule 3: caches count as synced only after every first list.
     #[test]
     fn caches_are_synced_after_every_first_list() {
         let (mut store, workload) = cluster();

@@ -1,67 +1,69 @@
-//! Everything the executor remembers, behind one lock: the caches, what is held for each workload, the own-write records and
-//! the reports that could not be delivered. All of it starts empty with each leadership (M-15).
+//! All state of the executor, behind one lock: the caches, the held state of each workload, own-write records, and
+//! reports that could not be delivered. Everything starts empty with each term of leadership.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use nodewise_projection::{DaemonSet, Key, OwnershipSelector, Revision};
 use nodewise_proto::v1;
+use nodewise_runtime::{
+    actuator::ObjectKey,
+    expectations::{DeletionRule, ReconcileStates},
+    gate::{self, OwnWriteGate},
+    queue::Urgency,
+};
 
-use crate::actuator::ObjectKey;
-use crate::event::{ClusterEvent, DaemonSet, Key, Revision};
-use crate::expectations::{DeletionRule, Holdings};
+use crate::event::ClusterEvent;
 use crate::foreign_deletes::ForeignDeletes;
-use crate::gate::{self, Gate};
 use crate::handlers::{self, Author, Overlaps, Reaction, Rules};
 use crate::metrics::Metrics;
-use crate::queue::Urgency;
-use crate::selection::Selection;
 use crate::store::{Change, Store, Transition};
 
-/// Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only.
+/// Maximum number of undelivered reports of a workload. Older ones are dropped, which only costs time.
 const MAX_UNDELIVERED: usize = 8;
 
-/// Revisions that were read live which are kept for the next plan: of each of the plans of one reconcile a few.
+/// Maximum number of revisions, read live, that are kept for the next plan: a few for each plan of one reconcile.
 const MAX_LIVE: usize = 16;
 
-/// What is remembered.
+/// The state of the executor.
 #[derive(Debug)]
 pub struct State {
-    /// The caches.
+    /// Cached objects.
     pub store: Store,
-    /// Expectations, back-off, collisions.
-    pub holdings: Holdings,
-    /// Own writes.
-    pub gate: Gate,
+    /// Held state of each workload: expectations, back-off, name collisions.
+    pub reconcile_states: ReconcileStates,
+    /// Own-write records.
+    pub gate: OwnWriteGate,
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
     /// Revisions that interrupted reconciles read live, with the uid of the workload.
     read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
-    /// What was read live wakes these, when a watch shows anything next.
-    unheard: Vec<Reaction>,
-    /// Where nobody else should work on the same DaemonSets.
+    /// Reactions to objects that were read live. The next watch event returns them.
+    pending_reactions: Vec<Reaction>,
+    /// Present if no other controller should work on the same DaemonSets.
     pub(crate) foreign_deletes: Option<ForeignDeletes>,
-    /// Overlaps of selectors that were told of.
+    /// Overlaps of selectors that were logged.
     overlaps: Overlaps,
     rules: Rules,
-    /// The others are as if they were not there, but for the labels that they name.
-    selection: Selection,
+    /// The owned DaemonSets. Others are ignored, except for the labels that they name.
+    selection: OwnershipSelector,
 }
 
 impl State {
-    /// Remembers nothing yet.
+    /// Creates an empty state.
     #[must_use]
     pub fn new(bucket_count: u32, options: &v1::PlanOptions) -> Self {
         let by_uid = is_enabled(options, v1::Deviation::DeletionsByUid);
         Self {
             store: Store::new(bucket_count),
-            holdings: Holdings::new(if by_uid {
+            reconcile_states: ReconcileStates::new(if by_uid {
                 DeletionRule::ByUid
             } else {
                 DeletionRule::Counted
             }),
-            gate: Gate::default(),
+            gate: OwnWriteGate::default(),
             undelivered: HashMap::new(),
             read_live: HashMap::new(),
-            unheard: Vec::new(),
+            pending_reactions: Vec::new(),
             foreign_deletes: None,
             overlaps: Overlaps::default(),
             rules: Rules {
@@ -73,17 +75,17 @@ impl State {
                     _ => Author::Us,
                 },
             },
-            selection: Selection::default(),
+            selection: OwnershipSelector::default(),
         }
     }
 
-    /// Owns only these DaemonSets.
+    /// Restricts the owned DaemonSets.
     #[must_use]
-    pub fn with_selection(self, selection: Selection) -> Self {
+    pub fn with_selection(self, selection: OwnershipSelector) -> Self {
         Self { selection, ..self }
     }
 
-    /// A DaemonSet as the caches show it now, if it is owned.
+    /// A DaemonSet from the cache, if it is owned.
     #[must_use]
     pub fn owned(&self, key: &Key) -> Option<&Arc<DaemonSet>> {
         self.store
@@ -91,7 +93,7 @@ impl State {
             .filter(|workload| self.selection.owns(workload))
     }
 
-    /// Whether a DaemonSet is there, and not owned.
+    /// Whether a DaemonSet is cached but not owned.
     #[must_use]
     pub fn is_left_alone(&self, key: &Key) -> bool {
         self.store
@@ -99,9 +101,10 @@ impl State {
             .is_some_and(|workload| !self.selection.owns(workload))
     }
 
-    /// Forgets what versions told, where a list shows that they have begun anew: no list that is asked for now can be older than
-    /// what was seen before, unless etcd was restored from a backup (D-112). What is expected stays; it ends by itself.
-    fn begin_anew(&mut self, event: &ClusterEvent) {
+    /// Forgets everything that depends on resourceVersions if this list shows that they have restarted. A new list is
+    /// never older than what was seen before, unless etcd was restored from a backup (D-112). Expectations stay; they
+    /// expire.
+    fn handle_version_restart(&mut self, event: &ClusterEvent) {
         let Some(listed) = event.listed() else { return };
         let resource = event.resource();
         let reached = self.store.reached(resource);
@@ -112,22 +115,23 @@ impl State {
             %resource, reached, listed,
             "a list is older than what the watch had reached, as after a restore of etcd: forgetting what was written, and waiting for new lists"
         );
-        self.store.begin_anew();
-        self.gate.begin_anew();
+        self.store.handle_version_restart();
+        self.gate.handle_version_restart();
         self.read_live.clear();
     }
 
-    /// Takes in what a watch showed, and answers which workloads are to be looked at, and when: with
-    /// [`Reaction::Enqueue`], [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`] only.
+    /// Handles a watch event. Returns which workloads to enqueue, and when: only [`Reaction::Enqueue`],
+    /// [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`].
     pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
-        self.begin_anew(&event);
+        self.handle_version_restart(&event);
         let was_relisting = self.store.relisting().is_some();
         let is_list = event.listed().is_some();
         let was_synced = self.store.is_synced();
-        let (mut wake_ups, mut wake_all, mut came) = (std::mem::take(&mut self.unheard), None, Vec::new());
+        let (mut wake_ups, mut wake_all, mut came) =
+            (std::mem::take(&mut self.pending_reactions), None, Vec::new());
         let Self {
             store,
-            holdings,
+            reconcile_states,
             gate,
             undelivered,
             read_live,
@@ -138,10 +142,10 @@ impl State {
             ..
         } = self;
         if let Some(deletes) = foreign_deletes {
-            deletes.look(store, &event);
+            deletes.handle_event(store, &event);
         }
-        let mut memory = Memory {
-            holdings,
+        let mut held = HeldState {
+            reconcile_states,
             gate,
             undelivered,
             read_live,
@@ -161,20 +165,20 @@ impl State {
                     return;
                 }
             }
-            // One that is not selected any more is looked at once more, and forgotten then.
+            // A workload that has lost its label is enqueued once more, to be forgotten then.
             let is_of_others = |key: &Key| {
                 !matches!(transition, Transition::DaemonSet(_))
                     && store
                         .daemon_set(key)
                         .is_some_and(|workload| !selection.owns(workload))
             };
-            // After a restore of etcd pods vanish that nobody deleted.
+            // Pods that vanish through a restore of etcd were not deleted by anybody.
             if is_list
                 && !was_relisting
                 && let Transition::Pod(namespace, change) = &transition
                 && let Some(deletes) = foreign_deletes.as_mut()
             {
-                deletes.look_at_list(store, namespace, change);
+                deletes.handle_list_change(store, namespace, change);
             }
             for reaction in handlers::react(store, &transition, *rules) {
                 match reaction {
@@ -186,32 +190,21 @@ impl State {
                             wake_ups.push(reaction);
                         }
                     }
-                    Reaction::Overlap(keys) => overlaps.tell(keys),
-                    reaction => memory.observe(reaction),
+                    Reaction::Overlap(keys) => overlaps.log(keys),
+                    reaction => held.observe(reaction),
                 }
             }
         });
-        if store.is_synced() {
-            if !was_synced {
-                let owned = store.workloads().filter(|workload| selection.owns(workload));
-                came = owned.cloned().collect();
-            }
-            for workload in &came {
-                let standstill = || store.standstill(workload, jiff::Timestamp::now());
-                metrics.rollout_found(&workload.key, standstill);
-            }
+        if store.is_synced() && !was_synced {
+            let owned = store.workloads().filter(|workload| selection.owns(workload));
+            came = owned.cloned().collect();
         }
-        if foreign_deletes.is_some() {
-            // There from the beginning, so that a first one shows as a change.
-            for workload in &came {
-                metrics.foreign_pod_deletes(&workload.key, 0);
-            }
-        }
+        create_metrics(&came, store, foreign_deletes.is_some(), metrics);
         for (resource, count) in store.take_cuts() {
             metrics.cut(resource, count);
         }
-        metrics.watched(resource, store.reached(resource));
-        let opened = gate.opened(|resource| store.reached(resource));
+        metrics.runtime().watched(resource, store.reached(resource));
+        let opened = gate.take_ready(|resource| store.reached(resource));
         wake_ups.extend(opened.into_iter().map(Reaction::Enqueue));
         if was_relisting && store.relisting().is_none() {
             wake_all = wake_all.max(Some(Urgency::Normal));
@@ -226,7 +219,7 @@ impl State {
         wake_ups
     }
 
-    /// The keys of all workloads that are owned, in order.
+    /// The keys of all owned workloads, sorted.
     #[must_use]
     pub fn every_workload(&self) -> Vec<Key> {
         let keys = self.store.keys().filter(|key| !self.is_left_alone(key));
@@ -235,28 +228,28 @@ impl State {
         keys
     }
 
-    /// The workload is gone, or not owned any more: nothing about it is kept.
+    /// Forgets a workload that is gone or not owned any more.
     pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
         self.gate.clear(key, None);
-        let mut memory = Memory {
-            holdings: &mut self.holdings,
+        let mut held = HeldState {
+            reconcile_states: &mut self.reconcile_states,
             gate: &mut self.gate,
             undelivered: &mut self.undelivered,
             read_live: &mut self.read_live,
             metrics,
         };
-        memory.drop_held(key);
+        held.drop_held(key);
         if let Some(deletes) = &mut self.foreign_deletes {
             deletes.forget(key);
         }
     }
 
-    /// Shows what is outstanding for a workload.
+    /// Updates the metrics of a workload's open expectations.
     pub fn tell(&self, key: &Key, metrics: &Metrics) {
-        tell(&self.holdings, key, metrics);
+        set_expectation_metrics(&self.reconcile_states, key, metrics);
     }
 
-    /// Reports about the workload of this uid that are still to be delivered, oldest first.
+    /// The undelivered reports about the workload of this uid, oldest first.
     #[must_use]
     pub fn undelivered(&self, key: &Key, uid: &str) -> Vec<v1::ReportRequest> {
         let reports = self.undelivered.get(key).into_iter().flatten();
@@ -271,7 +264,7 @@ impl State {
             .collect()
     }
 
-    /// Keeps a report that could not be delivered, to ride on the next plan.
+    /// Keeps a report that could not be delivered. The next plan request contains it.
     pub fn keep_report(&mut self, key: &Key, report: v1::ReportRequest) {
         let reports = self.undelivered.entry(key.clone()).or_default();
         if reports.len() == MAX_UNDELIVERED {
@@ -280,36 +273,36 @@ impl State {
         reports.push(report);
     }
 
-    /// The service has all reports about a workload.
+    /// Forgets the reports about a workload: the service has them.
     pub fn reports_delivered(&mut self, key: &Key) {
         self.undelivered.remove(key);
     }
 
-    /// Takes in a revision that was read live for a workload. What the watch has not shown yet is taken in as if it had: who changes a
-    /// revision again and again must not hold up the workload.
+    /// Handles a revision that was read live for a workload. If its version is newer than the cached one, it is handled
+    /// like a watch event: a revision that changes all the time must not delay the workload.
     pub fn take_read(&mut self, workload: &DaemonSet, read: Revision, metrics: &Metrics) {
         let kept = self.store.revision(&read.namespace, &read.name);
         let is_newer = kept.is_some_and(|kept| {
             kept.uid == read.uid && gate::is_behind(&read.resource_version, &kept.resource_version)
         });
         if is_newer {
-            self.unheard = self.take_in(ClusterEvent::RevisionRead(read.clone()), metrics);
+            self.pending_reactions = self.take_in(ClusterEvent::RevisionRead(read.clone()), metrics);
         }
         self.store.keep_whole(workload, read);
     }
 
-    /// A revision of this uid was read live and not found.
+    /// Handles a revision of this uid that a live read did not find.
     pub fn take_gone(&mut self, key: &ObjectKey, uid: &str, metrics: &Metrics) {
         let (namespace, name) = (key.namespace.clone(), key.name.clone());
         let kept = self.store.revision(&namespace, &name);
-        // By now another object may have that name.
+        // Meanwhile another object may have got the name.
         if kept.is_some_and(|kept| kept.uid == uid) {
-            self.unheard = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
+            self.pending_reactions = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
         }
     }
 
-    /// Keeps revisions that a reconcile of the workload of this uid read live, and that has to wait for a cache before its
-    /// next plan: the cache of revisions need not show them by then.
+    /// Keeps revisions that a reconcile read live and that then has to wait for a cache. The cache of revisions may not
+    /// show them yet when the next plan is requested.
     pub fn keep_live(&mut self, key: &Key, uid: &Arc<str>, revisions: Vec<Revision>) {
         if revisions.is_empty() {
             return;
@@ -319,31 +312,31 @@ impl State {
         if of != uid {
             (*of, *kept) = (Arc::clone(uid), Vec::new());
         }
-        // A wrong service could have the same one read again and again.
+        // A faulty service could have the same revision read again and again.
         kept.retain(|kept| revisions.iter().all(|revision| revision.name != kept.name));
         kept.extend(revisions);
         let beyond = kept.len().saturating_sub(MAX_LIVE);
         kept.drain(..beyond);
     }
 
-    /// Those that were kept. For the next plan they stand for what the cache shows by their names, as they would have without
-    /// the wait: it may show the object that was there before, or not say that the name was found taken.
+    /// Takes the revisions that were kept. In the next snapshot they replace the cached ones of the same names, as they
+    /// would have without the wait: the cache may show an earlier object, or lack the mark that the name was taken.
     pub fn take_live(&mut self, key: &Key, uid: &Arc<str>) -> Vec<Revision> {
         let kept = self.read_live.remove(key).filter(|(of, _)| of == uid);
         kept.map_or_else(Vec::new, |(_, revisions)| revisions)
     }
 }
 
-/// What is remembered besides the caches.
-struct Memory<'a> {
-    holdings: &'a mut Holdings,
-    gate: &'a mut Gate,
+/// The state without the caches.
+struct HeldState<'a> {
+    reconcile_states: &'a mut ReconcileStates,
+    gate: &'a mut OwnWriteGate,
     undelivered: &'a mut HashMap<Key, Vec<v1::ReportRequest>>,
     read_live: &'a mut HashMap<Key, (Arc<str>, Vec<Revision>)>,
     metrics: &'a Metrics,
 }
 
-impl Memory<'_> {
+impl HeldState<'_> {
     fn observe(&mut self, reaction: Reaction) {
         match reaction {
             Reaction::ObserveCreate {
@@ -351,23 +344,25 @@ impl Memory<'_> {
                 pod_name,
                 node_name,
             } => {
-                self.holdings.observe_create(&key, &pod_name, &node_name);
-                tell(self.holdings, &key, self.metrics);
+                self.reconcile_states.observe_create(&key, &pod_name, &node_name);
+                set_expectation_metrics(self.reconcile_states, &key, self.metrics);
             }
             Reaction::ObserveDeletion {
                 key,
                 pod_name,
                 pod_uid,
             } => {
-                self.holdings.observe_deletion(&key, &pod_name, &pod_uid);
-                tell(self.holdings, &key, self.metrics);
+                self.reconcile_states.observe_deletion(&key, &pod_name, &pod_uid);
+                set_expectation_metrics(self.reconcile_states, &key, self.metrics);
             }
             Reaction::RetireName {
                 key,
                 uid,
                 pod_name,
                 node_name,
-            } => self.holdings.retire_name(&key, &uid, node_name, pod_name),
+            } => self
+                .reconcile_states
+                .record_used_name(&key, &uid, node_name, pod_name),
             Reaction::Forget { key, own_writes_of } => {
                 self.gate.clear(&key, Some(&own_writes_of));
                 self.drop_held(&key);
@@ -381,30 +376,44 @@ impl Memory<'_> {
     }
 
     fn drop_held(&mut self, key: &Key) {
-        self.holdings.forget(key);
+        self.reconcile_states.forget(key);
         self.undelivered.remove(key);
         self.read_live.remove(key);
         self.metrics.forget_workload(&key.namespace, &key.name);
     }
 }
 
-fn tell(holdings: &Holdings, key: &Key, metrics: &Metrics) {
-    let (creates, deletes) = holdings.outstanding(key);
+/// Creates the metrics of workloads that came.
+fn create_metrics(came: &[Arc<DaemonSet>], store: &Store, counts_foreign_deletes: bool, metrics: &Metrics) {
+    for workload in came {
+        if store.is_synced() {
+            let stalled = || store.stalled(workload, jiff::Timestamp::now());
+            metrics.rollout_found(&workload.key, stalled);
+        }
+        if counts_foreign_deletes {
+            // Created at the start, so that the first increment shows as a change.
+            metrics.foreign_pod_deletes(&workload.key, 0);
+        }
+    }
+}
+
+fn set_expectation_metrics(reconcile_states: &ReconcileStates, key: &Key, metrics: &Metrics) {
+    let (creates, deletes) = reconcile_states.outstanding(key);
     metrics.expectations(&key.namespace, &key.name, creates, deletes);
 }
 
-/// A [`State`] that watches and workers share.
+/// A [`State`] that the watches and the workers share.
 #[derive(Clone, Debug)]
 pub struct Shared(Arc<Mutex<State>>);
 
 impl Shared {
-    /// Shares it.
+    /// Shares a state.
     #[must_use]
     pub fn new(state: State) -> Self {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Nobody holds this while waiting for anything.
+    /// Locks the state. No caller holds the lock across an `await`.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -423,8 +432,10 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::event::{DaemonSet, Delta, Resource};
+    use crate::event::DAEMON_SETS;
     use crate::testing::listed;
+    use nodewise_projection::DaemonSet;
+    use nodewise_runtime::{Delta, Resource};
 
     #[test]
     fn deviations_follow_the_profile() {
@@ -446,9 +457,10 @@ mod tests {
         }
     }
 
-    // D-110: whoever waits for a cache is woken by whatever shows that it is there, though nothing that is kept changed.
+    // D-110: a workload that waits for a cache is enqueued by any event that shows that the cache is up to date, even
+    // if no cached object changed.
     #[test]
-    fn a_workload_that_waits_for_a_cache_is_woken_by_any_event_that_reaches_it() {
+    fn a_workload_that_waits_for_a_cache_is_enqueued_by_any_event() {
         let (known, metrics) = (|version| crate::testing::pod("p", version), Metrics::new());
         let foreign = |version| {
             let mut pod = crate::testing::pod("foreign", version);
@@ -473,7 +485,7 @@ mod tests {
                 ClusterEvent::Pods(Delta::Deleted(foreign(version)))
             }),
             ("a bookmark", &|version| {
-                ClusterEvent::Bookmark(Resource::Pods, version.into())
+                ClusterEvent::Bookmark(Resource::PODS, version.into())
             }),
             ("a list of the same", &|version| {
                 ClusterEvent::Pods(listed(version))
@@ -486,7 +498,7 @@ mod tests {
             }
             state.take_in(ClusterEvent::Pods(Delta::Applied(known("11"))), &metrics);
             let key = crate::testing::key();
-            state.gate.record(&key, &Arc::from("u1"), Resource::Pods, "20");
+            state.gate.record(&key, &Arc::from("u1"), Resource::PODS, "20");
             let refused = state
                 .gate
                 .check(&key, |resource| state.store.reached(resource))
@@ -502,14 +514,14 @@ mod tests {
                     expected,
                     "{case} at {version}"
                 );
-                assert_eq!(state.store.reached(Resource::Pods), version, "{case}");
+                assert_eq!(state.store.reached(Resource::PODS), version, "{case}");
             }
         }
     }
 
-    // D-112: after etcd was restored from a backup no watch reaches what was written before.
+    // D-112: after a restore of etcd, no watch reaches the versions of earlier writes.
     #[test]
-    fn a_list_that_is_older_than_the_cache_lets_nobody_wait_for_own_writes() {
+    fn a_list_older_than_the_cache_clears_own_writes() {
         let listed = |version: &str| {
             ClusterEvent::Pods(Delta::Listed {
                 objects: Vec::new(),
@@ -517,7 +529,7 @@ mod tests {
             })
         };
         let key = crate::testing::key();
-        // (what came from the watch last, what the list says, whether the workload is let go)
+        // (version that the watch had reached, version of the list, whether the workload may continue)
         for (reached, version, expected) in [
             ("1000", "500", true),
             ("1000", "999", true),
@@ -530,12 +542,10 @@ mod tests {
             for event in crate::testing::first_lists() {
                 state.take_in(event, &metrics);
             }
-            state.take_in(ClusterEvent::Bookmark(Resource::Pods, reached.into()), &metrics);
-            metrics.written(Resource::Pods, "2000");
-            state.gate.record(&key, &Arc::from("u1"), Resource::Pods, "2000");
-            state
-                .gate
-                .record(&key, &Arc::from("u1"), Resource::DaemonSets, "1");
+            state.take_in(ClusterEvent::Bookmark(Resource::PODS, reached.into()), &metrics);
+            metrics.runtime().written(Resource::PODS, "2000");
+            state.gate.record(&key, &Arc::from("u1"), Resource::PODS, "2000");
+            state.gate.record(&key, &Arc::from("u1"), DAEMON_SETS, "1");
             let check = |state: &mut State| {
                 let State { gate, store, .. } = state;
                 gate.check(&key, |resource| store.reached(resource)).is_ok()
@@ -545,11 +555,11 @@ mod tests {
             let mut woken = wakes(state.take_in(listed(version), &metrics));
             let begins_anew = expected && version != "odd";
             assert_eq!(state.store.relisting().is_some(), begins_anew, "{version}");
-            // What the other watches still show is of before, and no list.
-            let bookmark = ClusterEvent::Bookmark(Resource::Nodes, "1001".into());
+            // The other watches still show the time before the restore, and send no list.
+            let bookmark = ClusterEvent::Bookmark(Resource::NODES, "1001".into());
             state.take_in(bookmark, &metrics);
             for event in crate::testing::first_lists() {
-                if begins_anew && event.resource() != Resource::Pods {
+                if begins_anew && event.resource() != Resource::PODS {
                     woken = wakes(state.take_in(event, &metrics));
                 }
             }
@@ -559,9 +569,9 @@ mod tests {
         }
     }
 
-    // D-112: what was read or marked at a version of before may look different now.
+    // D-112: objects that were read or marked at an old version may look different now.
     #[test]
-    fn nothing_is_kept_by_versions_that_have_begun_anew() {
+    fn a_restart_of_versions_clears_what_depends_on_them() {
         let (key, uid, metrics) = (crate::testing::key(), Arc::from("u1"), Metrics::new());
         let revision = || {
             let object =
@@ -582,12 +592,12 @@ mod tests {
             state.keep_live(&key, &uid, vec![revision()]);
             state.take_in(list(version), &metrics);
             if version == "20" {
-                state.store.seal(Resource::Revisions, "ns", "r");
+                state.store.seal(Resource::REVISIONS, "ns", "r");
             }
             assert_eq!(state.store.is_sealed(&revision()), stays, "{version}");
             assert_eq!(state.take_live(&key, &uid).is_empty(), !stays, "{version}");
         }
-        // The same version of a pod, and yet another state of it.
+        // The pod has the same version but another state.
         let mut pod = crate::testing::pod("p", "11");
         state.take_in(ClusterEvent::Pods(Delta::Applied(pod.clone())), &metrics);
         pod.projection.phase = v1::PodPhase::Failed.into();
@@ -600,9 +610,9 @@ mod tests {
         assert_eq!(phase, Some(v1::PodPhase::Failed));
     }
 
-    // The rollout did not begin with the executor: a restart must not hide that it is stuck.
+    // The rollout did not begin with the executor: a restart must not hide that the rollout is stuck.
     #[test]
-    fn a_rollout_that_stands_still_at_the_start_has_the_age_that_the_cluster_shows() {
+    fn a_stalled_rollout_keeps_its_age_after_a_restart() {
         let hour_ago = jiff::Timestamp::now() - SignedDuration::from_hours(1);
         let revision = Revision::from_json(&serde_json::json!({"metadata": {
             "namespace": "ns", "name": "r", "resourceVersion": "11", "creationTimestamp": hour_ago.to_string(),
@@ -635,9 +645,9 @@ mod tests {
         }
     }
 
-    // D-105: however many nodes an event brings, each workload is woken once for all of them.
+    // D-105: each workload is enqueued once, however many nodes an event brings.
     #[test]
-    fn many_nodes_wake_each_workload_once() {
+    fn many_nodes_enqueue_each_workload_once() {
         let mut state = State::new(1, &v1::PlanOptions::default());
         for event in crate::testing::first_lists() {
             state.take_in(event, &Metrics::new());
@@ -645,12 +655,12 @@ mod tests {
         let node = |index: usize| {
             let object =
                 serde_json::json!({"metadata": {"name": format!("n{index}"), "resourceVersion": "11"}});
-            crate::event::Node::from_json(&object).expect("a node")
+            nodewise_projection::Node::from_json(&object).expect("a node")
         };
         let list = crate::testing::listed((0..1_000).map(node).collect());
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Reaction::EnqueueFirst(Key::new("ns", "foo"))]);
-        // One that came outweighs any number that went.
+        // One added node makes the event urgent, however many nodes were removed.
         let list = crate::testing::listed(vec![node(1_000)]);
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Reaction::EnqueueFirst(Key::new("ns", "foo"))]);
@@ -659,9 +669,10 @@ mod tests {
         assert_eq!(woken, [Reaction::Enqueue(Key::new("ns", "foo"))]);
     }
 
-    // The workload's own event may be seen, and a plan made, before the revision is: nothing else would tell that it is there.
+    // A plan may be made between the events of the workload and of the revision. No other event shows that the revision
+    // exists.
     #[test]
-    fn revisions_of_another_controller_are_news() {
+    fn revisions_of_another_controller_enqueue() {
         let controlled = serde_json::json!({"metadata": {
             "namespace": "ns", "name": "r", "resourceVersion": "11",
             "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}],
@@ -687,9 +698,9 @@ mod tests {
         }
     }
 
-    // W17: what is not selected is as if it were not there.
+    // W17: DaemonSets that are not selected are ignored.
     #[test]
-    fn of_what_is_not_selected_nothing_wakes_and_nothing_is_counted() {
+    fn unselected_daemon_sets_are_ignored() {
         use crate::testing::{daemon_set, key, labelled, owned, pod};
         let metrics = Metrics::new();
         let mut state = State::new(1, &v1::PlanOptions::default()).with_selection(owned());
@@ -697,7 +708,7 @@ mod tests {
             assert_eq!(state.take_in(event, &metrics), []);
         }
         let changed = |version: &str| ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", version)));
-        let node = crate::event::Node::from_json(&serde_json::json!({"metadata": {"name": "n1"}}));
+        let node = nodewise_projection::Node::from_json(&serde_json::json!({"metadata": {"name": "n1"}}));
         let node = ClusterEvent::Nodes(Delta::Applied(node.expect("a node")));
         let pod = |version| ClusterEvent::Pods(Delta::Applied(pod("p", version)));
         for event in [changed("11"), node, pod("11")] {
@@ -709,7 +720,7 @@ mod tests {
         assert_eq!(state.take_in(selected, &metrics), wakes);
         assert_eq!(state.every_workload(), [key()]);
         assert!(metrics.encode().contains("name=\"foo\""));
-        // It is to be forgotten.
+        // The workload is enqueued to be forgotten.
         assert_eq!(state.take_in(changed("13"), &metrics), wakes);
         let gone = ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "14")));
         for event in [changed("14"), pod("14"), gone] {
@@ -746,7 +757,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_live_is_kept_for_one_workload() {
+    fn live_revisions_are_kept_for_one_workload() {
         let (key, metrics) = (Key::new("ns", "foo"), Metrics::new());
         let (uid, other) = (Arc::from("u1"), Arc::from("u2"));
         let revision = |name: &str| {

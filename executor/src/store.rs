@@ -1,21 +1,19 @@
-//! What the watches have shown: DaemonSets by key, pods by their controller, nodes, revisions, and the resourceVersion that
-//! each watch has reached.
+//! The caches: DaemonSets by key, pods by their controller, nodes, revisions, and the resourceVersion that each watch
+//! has reached.
 //!
-//! Applying an event answers with the transitions it made, from which [`crate::handlers`] derives who is woken. Pods that
-//! neither a DaemonSet controls nor nobody does are not kept at all: they are never read (D-3), and most pods of a
-//! cluster are of that kind.
+//! Applying an event returns the transitions that it caused; [`crate::handlers`] derives from these which workloads to
+//! enqueue. Pods controlled by another kind are not cached: no plan reads them (D-3), and most pods of a cluster are of
+//! that kind.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use nodewise_projection::{DaemonSet, Key, KeySet, Pod, Revision, Selector, buckets::Buckets};
+use nodewise_proto::workload::DAEMON_SET;
 use nodewise_proto::{bucket, v1};
+use nodewise_runtime::{Delta, Resource, expectations::CachedPods, log_limiter::LogLimiter};
 
-use crate::buckets::Buckets;
-use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Pod, Resource, Revision};
-use crate::expectations::Sighted;
-use crate::project::KeySet;
-use crate::seldom::Seldom;
-use crate::selector::Selector;
+use crate::event::{ClusterEvent, DAEMON_SETS, WATCHED};
 
 mod cached;
 mod changes;
@@ -28,7 +26,7 @@ mod pods;
 mod revisions;
 mod sent;
 mod staged;
-mod standstill;
+mod stalled;
 
 use cached::Cached;
 use changes::Changes;
@@ -39,21 +37,18 @@ use parts::Parts;
 use pods::Pods;
 use revisions::Revisions;
 use staged::Pages;
-pub(crate) use standstill::Standstill;
+pub(crate) use stalled::Stalled;
 
-/// The owner kind whose pods and revisions are kept.
-pub(crate) const KIND: &str = "DaemonSet";
-
-/// How one object changed. At least one side is set.
+/// The change of one object. At least one side is set.
 #[derive(Clone, Debug)]
 pub struct Change<T> {
-    /// Before; absent when it was not known.
+    /// The object before; `None` if it was not cached.
     pub old: Option<T>,
-    /// After; absent when it is gone.
+    /// The object after; `None` if it is gone.
     pub new: Option<T>,
 }
 
-/// What an event changed.
+/// A change that an event caused.
 #[derive(Clone, Debug)]
 pub enum Transition {
     /// A DaemonSet.
@@ -66,7 +61,7 @@ pub enum Transition {
     Revision(Change<Arc<Revision>>),
 }
 
-/// Is shown each change, and the caches after it.
+/// Called with each change, and with the caches after that change.
 pub type Visit<'a> = &'a mut dyn FnMut(&Store, Transition);
 
 /// The caches.
@@ -76,23 +71,23 @@ pub struct Store {
     daemon_sets: HashMap<Key, Arc<DaemonSet>>,
     nodes: Buckets,
     namespaces: HashMap<Arc<str>, Namespace>,
-    /// What pods share.
+    /// Metadata that several pods share.
     parts: Parts,
     /// The labels of nodes.
     labels: Labels,
-    /// Which labels are sent.
+    /// The label keys that are sent.
     keys: Keys,
-    /// What is not although it should be.
+    /// Objects of which not all labels are sent.
     cuts: Cuts,
     pages: Pages,
-    /// By namespace, those of the pages of a list that is not complete yet.
+    /// Pages of a list of revisions that is not complete yet, by namespace.
     revision_pages: HashMap<String, Revisions>,
     changes: Changes,
-    /// Workloads whose revisions are told to be too many.
-    pub(crate) too_many: Seldom<Key>,
-    /// By resource: the version that its watch has reached; absent until its first list is complete.
+    /// Rate limit of the warning that a workload has too many revisions.
+    pub(crate) too_many: LogLimiter<Key>,
+    /// By resource: the version that its watch has reached; `None` until the first list is complete.
     reached: HashMap<Resource, String>,
-    /// Versions have begun anew, and not every resource was listed since then.
+    /// The resourceVersions have restarted, and not every resource was listed since.
     is_relisting: bool,
 }
 
@@ -100,14 +95,14 @@ pub struct Store {
 struct Namespace {
     pods: Pods,
     revisions: Revisions,
-    /// Revisions that cannot be changed, by name, each with the resourceVersion at which that was seen.
+    /// Revisions that cannot be changed: by name, the resourceVersion at which that was seen.
     sealed: HashMap<String, String>,
-    /// By name: the number of the last change of each revision.
+    /// The number of the last change of each revision, by name.
     revision_changes: HashMap<String, u64>,
 }
 
 impl Store {
-    /// Empty caches, whose nodes and pods will be sent in this many buckets (at least 1).
+    /// Creates empty caches, whose nodes and pods are divided into this many buckets (at least 1).
     #[must_use]
     pub fn new(bucket_count: u32) -> Self {
         let bucket_count = bucket_count.max(1);
@@ -123,28 +118,28 @@ impl Store {
             pages: Pages::default(),
             revision_pages: HashMap::new(),
             changes: Changes::default(),
-            too_many: Seldom::default(),
+            too_many: LogLimiter::default(),
             reached: HashMap::new(),
             is_relisting: false,
         }
     }
 
-    /// Takes in what a watch showed; answers with what that changed.
+    /// Applies an event. Returns the changes that it caused.
     pub fn apply(&mut self, event: ClusterEvent) -> Vec<Transition> {
         let mut transitions = Vec::new();
         self.apply_each(event, &mut |_, transition| transitions.push(transition));
         transitions
     }
 
-    /// The same, with a visitor to each change as it is made: together those of a long list would take several times as much
-    /// memory as what is kept of it.
+    /// Applies an event and calls `visit` for each change as it happens. The changes of a long list together would take
+    /// several times as much memory as the cached objects.
     pub fn apply_each(&mut self, event: ClusterEvent, visit: Visit<'_>) {
         self.changes.begin();
         match event {
-            ClusterEvent::DaemonSets(delta) => self.apply_delta(Resource::DaemonSets, delta, visit),
-            ClusterEvent::Pods(delta) => self.apply_delta(Resource::Pods, delta, visit),
-            ClusterEvent::Nodes(delta) => self.apply_delta(Resource::Nodes, delta, visit),
-            ClusterEvent::Revisions(delta) => self.apply_delta(Resource::Revisions, delta, visit),
+            ClusterEvent::DaemonSets(delta) => self.apply_delta(DAEMON_SETS, delta, visit),
+            ClusterEvent::Pods(delta) => self.apply_delta(Resource::PODS, delta, visit),
+            ClusterEvent::Nodes(delta) => self.apply_delta(Resource::NODES, delta, visit),
+            ClusterEvent::Revisions(delta) => self.apply_delta(Resource::REVISIONS, delta, visit),
             ClusterEvent::PodPage { pods, is_first } => {
                 if is_first {
                     self.pages.discard(&mut self.parts);
@@ -175,7 +170,7 @@ impl Store {
     }
 
     fn apply_delta<T: Cached>(&mut self, resource: Resource, delta: Delta<T>, visit: Visit<'_>) {
-        let mut tell = |store: &Self, transition: Option<Transition>| {
+        let mut notify = |store: &Self, transition: Option<Transition>| {
             if let Some(transition) = transition {
                 visit(store, transition);
             }
@@ -184,12 +179,12 @@ impl Store {
             Delta::Applied(object) => {
                 self.advance(resource, object.resource_version());
                 let transition = object.put(self);
-                tell(self, transition);
+                notify(self, transition);
             }
             Delta::Deleted(object) => {
                 self.advance(resource, object.resource_version());
                 let transition = object.remove(self);
-                tell(self, transition);
+                notify(self, transition);
             }
             Delta::Listed {
                 objects,
@@ -198,21 +193,21 @@ impl Store {
                 self.reached.insert(resource, resource_version);
                 for id in T::missing(self, &objects) {
                     let transition = T::forget(self, &id);
-                    tell(self, transition);
+                    notify(self, transition);
                 }
-                T::put_pages(self, &mut tell);
+                T::put_pages(self, &mut notify);
                 for object in objects {
                     let transition = object.put(self);
-                    tell(self, transition);
+                    notify(self, transition);
                 }
                 self.is_relisting = self.relisting().is_some();
             }
         }
     }
 
-    /// The versions have begun anew (D-112): what was seen at one of them may look different now. What is kept of each resource
-    /// stays until a list has replaced it. Until then the caches are of two histories.
-    pub fn begin_anew(&mut self) {
+    /// The resourceVersions have restarted (D-112): an object may look different at a version that was seen before.
+    /// Cached objects stay until a list has replaced them. Until all resources are listed, the caches are inconsistent.
+    pub fn handle_version_restart(&mut self) {
         self.is_relisting = true;
         self.reached.clear();
         for namespace in self.namespaces.values_mut() {
@@ -220,13 +215,14 @@ impl Store {
         }
     }
 
-    /// A resource that was not listed since the versions have begun anew.
+    /// A resource that was not listed since the resourceVersions have restarted, if there is one.
     #[must_use]
     pub fn relisting(&self) -> Option<Resource> {
         self.is_relisting.then(|| self.unsynced().next()).flatten()
     }
 
-    /// The watch of a resource has reached a version. Before the first list that says nothing about what is known.
+    /// Records that the watch of a resource has reached a version. Before the first list the cache is incomplete, so
+    /// nothing is recorded.
     fn advance(&mut self, resource: Resource, version: &str) {
         if let Some(reached) = self.reached.get_mut(&resource) {
             version.clone_into(reached);
@@ -235,7 +231,7 @@ impl Store {
 
     /// Resources whose first list is not complete yet.
     pub fn unsynced(&self) -> impl Iterator<Item = Resource> {
-        Resource::ALL
+        WATCHED
             .into_iter()
             .filter(|resource| !self.reached.contains_key(resource))
     }
@@ -276,14 +272,14 @@ impl Store {
         namespace: &str,
         controller: Option<&v1::ControllerReference>,
     ) -> Option<&Arc<DaemonSet>> {
-        let controller = controller.filter(|controller| controller.kind == KIND)?;
+        let controller = controller.filter(|controller| controller.kind == DAEMON_SET)?;
         self.daemon_sets
             .get(&Key::new(namespace, &controller.name))
             .filter(|daemon_set| *daemon_set.uid == *controller.uid)
     }
 
-    /// Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104). Where labels of the `known` keys
-    /// alone are there, those whose selector may match are among them.
+    /// Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104). If only
+    /// labels of the `known` keys are cached, DaemonSets whose selectors may match are included.
     #[must_use]
     pub fn matching(
         &self,
@@ -293,7 +289,7 @@ impl Store {
     ) -> Vec<&Arc<DaemonSet>> {
         let matches = |selector: &Selector| match known {
             None => selector.matches(labels),
-            Some(known) => !known.has(selector.keys()) || selector.matches_besides(labels),
+            Some(known) => !known.has(selector.keys()) || selector.matches_with_other_labels(labels),
         };
         let mut matching: Vec<_> = self
             .daemon_sets
@@ -309,21 +305,21 @@ impl Store {
         self.nodes.contains(bucket::of(name, self.bucket_count), name)
     }
 
-    /// The pod of this name, if a DaemonSet controls it or it is an orphan.
+    /// The cached pod of this name: one that a DaemonSet controls, or an orphan.
     #[must_use]
     pub fn pod(&self, namespace: &str, name: &str) -> Option<v1::Pod> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
         Some(pod.pod())
     }
 
-    /// The keys of the labels of a pod that are kept; absent if all are.
+    /// The keys of the labels that are cached of a pod; `None` if all labels are.
     pub(crate) fn known(&self, namespace: &str, name: &str) -> Option<&KeySet> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
         pod.known().map(|known| &**known)
     }
 
-    /// Of these nodes those that there are, and the pods of a workload that live on each or are meant for it: those that it controls and
-    /// selects, but for those that have finished or are being deleted.
+    /// For each of these nodes that exists: the live pods of a workload that are on it or meant for it. These are pods
+    /// that the workload controls and selects and that are neither finished nor being deleted.
     #[must_use]
     pub(crate) fn live_pods<'n>(
         &self,
@@ -345,7 +341,7 @@ impl Store {
             };
             let pod = stored.pod();
             let is_own = |controller: &v1::ControllerReference| {
-                controller.kind == KIND && *controller.name == *workload.key.name
+                controller.kind == DAEMON_SET && *controller.name == *workload.key.name
             };
             let is_own = pod.controller.as_ref().is_some_and(is_own);
             if is_own && workload.selector.selects(&pod.labels) && is_live(&pod) {
@@ -356,41 +352,42 @@ impl Store {
         live
     }
 
-    /// The revision of this name, if a DaemonSet controls it or it is an orphan.
+    /// The cached revision of this name: one that a DaemonSet controls, or an orphan.
     #[must_use]
     pub fn revision(&self, namespace: &str, name: &str) -> Option<&Arc<Revision>> {
         self.namespaces.get(namespace)?.revisions.get(name)
     }
 
-    /// Takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go.
+    /// Removes an orphan that the API does not find, before its watch shows the deletion. No expectation waits for the
+    /// deletion of orphans.
     pub fn forget_orphan(&mut self, resource: Resource, namespace: &str, name: &str) {
         let Some(kept) = self.namespaces.get(namespace) else {
             return;
         };
-        // By now another object may have that name.
+        // Meanwhile another object may have got the name.
         let is_orphan = match resource {
-            Resource::Pods => kept.pods.get(name).is_some_and(|pod| pod.owner().is_none()),
-            Resource::Revisions => kept
+            Resource::PODS => kept.pods.get(name).is_some_and(|pod| pod.owner().is_none()),
+            Resource::REVISIONS => kept
                 .revisions
                 .get(name)
                 .is_some_and(|revision| revision.controller.is_none()),
-            Resource::DaemonSets | Resource::Nodes => false,
+            _ => false,
         };
         self.changes.begin();
-        if is_orphan && resource == Resource::Pods {
+        if is_orphan && resource == Resource::PODS {
             Pod::forget(self, &(namespace.into(), name.into()));
         } else if is_orphan {
             Revision::forget(self, &(namespace.into(), name.into()));
         }
     }
 
-    /// Marks a revision or an orphaned pod as one that cannot be changed, as long as it stays as it is. A revision is sent with that
-    /// mark. A pod is not sent.
+    /// Marks a revision or an orphaned pod as sealed: it cannot be changed until it has another resourceVersion. A
+    /// sealed revision is sent with that mark. A sealed pod is not sent.
     pub fn seal(&mut self, resource: Resource, namespace: &str, name: &str) {
         let Some(namespace) = self.namespaces.get_mut(namespace) else {
             return;
         };
-        if resource == Resource::Pods {
+        if resource == Resource::PODS {
             namespace.pods.leave_out(name);
         } else if let Some(revision) = namespace.revisions.get(name) {
             let version = revision.resource_version.clone();
@@ -398,7 +395,7 @@ impl Store {
         }
     }
 
-    /// Whether a revision is marked so.
+    /// Whether a revision is sealed.
     #[must_use]
     pub fn is_sealed(&self, revision: &Revision) -> bool {
         self.namespaces
@@ -407,19 +404,19 @@ impl Store {
             == Some(&revision.resource_version)
     }
 
-    /// Whether an orphaned pod is marked so.
+    /// Whether an orphaned pod is sealed.
     fn is_left_out(&self, namespace: &str, name: &str) -> bool {
         let namespace = self.namespaces.get(namespace);
         namespace.is_some_and(|namespace| namespace.pods.is_left_out(name))
     }
 
-    /// How many buckets nodes and pods are kept in.
+    /// The number of buckets of nodes and pods.
     #[must_use]
     pub fn bucket_count(&self) -> u32 {
         self.bucket_count
     }
 
-    /// What the caches show of a workload's pods.
+    /// The cached pods of a workload, as the expectations need them.
     pub(crate) fn sighted<'a>(&'a self, namespace: &str, uid: &'a str) -> OwnPods<'a> {
         OwnPods {
             namespace: self.namespaces.get(namespace),
@@ -427,26 +424,27 @@ impl Store {
         }
     }
 
-    /// How many objects of a resource are kept.
+    /// The number of cached objects of a resource.
     #[must_use]
     pub fn count(&self, resource: Resource) -> usize {
         match resource {
-            Resource::DaemonSets => self.daemon_sets.len(),
-            Resource::Pods => self
+            DAEMON_SETS => self.daemon_sets.len(),
+            Resource::PODS => self
                 .namespaces
                 .values()
                 .map(|namespace| namespace.pods.len())
                 .sum(),
-            Resource::Nodes => self.nodes.len(),
-            Resource::Revisions => self
+            Resource::NODES => self.nodes.len(),
+            Resource::REVISIONS => self
                 .namespaces
                 .values()
                 .map(|namespace| namespace.revisions.len())
                 .sum(),
+            _ => 0,
         }
     }
 
-    /// Bytes of the revisions that are kept whole.
+    /// The bytes of the cached data of revisions.
     #[must_use]
     pub fn revision_bytes(&self) -> usize {
         let kept = self.namespaces.values().map(|namespace| &namespace.revisions);
@@ -467,14 +465,14 @@ impl Store {
         let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
         self.drop_if_empty(namespace);
         self.parts.release(&pod);
-        self.changes.remove(Resource::Pods);
+        self.changes.remove(Resource::PODS);
         Some(pod.pod())
     }
 
     fn remove_node(&mut self, name: &str) -> Option<v1::Node> {
         let node = self.nodes.remove(bucket::of(name, self.bucket_count), name)?;
         self.labels.release(&node);
-        self.changes.remove(Resource::Nodes);
+        self.changes.remove(Resource::NODES);
         Some(node.node())
     }
 
@@ -503,7 +501,7 @@ impl Namespace {
 
 pub(crate) use nodewise_proto::pods::target_node;
 
-/// Neither finished nor being deleted.
+/// Whether a pod is neither finished nor being deleted.
 pub(crate) fn is_live(pod: &v1::Pod) -> bool {
     let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
     pod.deletion_time.is_none() && !is_finished
@@ -513,7 +511,7 @@ pub(crate) fn is_live(pod: &v1::Pod) -> bool {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LivePods {
     pub(crate) count: usize,
-    /// The number of the last change of any of them.
+    /// The number of the last cache change of any of them.
     pub(crate) changed: u64,
 }
 
@@ -523,7 +521,7 @@ pub(crate) struct OwnPods<'a> {
     uid: &'a str,
 }
 
-impl Sighted for OwnPods<'_> {
+impl CachedPods for OwnPods<'_> {
     fn exists(&self, pod_name: &str) -> bool {
         self.namespace
             .and_then(|namespace| namespace.pods.get(pod_name))

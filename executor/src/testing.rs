@@ -1,30 +1,21 @@
-//! Stand-ins for tests: a service and an apiserver that follow a script and remember what they were told.
-
-pub(crate) mod api;
+//! Test doubles: a service and an apiserver that follow a script and record their calls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
+use nodewise_projection::{DaemonSet, Key, Node, OwnershipSelector, Pod, Revision};
+use nodewise_proto::workload::HASH_LABEL;
 use nodewise_proto::{Timestamp, v1};
+use nodewise_runtime::{
+    Delta, Resource,
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+};
 use serde_json::{Value, json};
 
-use crate::actuator::{
-    Actuator, ActuatorError, HASH_LABEL, ObjectKey, Patch, Refusal, WorkloadEvent, Written,
-};
-use crate::event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision};
+use crate::event::ClusterEvent;
 use crate::plan_check::NODE_NAME_POINTER;
-use crate::project::{KeySet, Reads};
-use crate::selection::Selection;
-
-/// What is sent where DaemonSets name these labels of nodes.
-pub(crate) fn keys(labels: &[&str]) -> KeySet {
-    KeySet::of_nodes([&Reads {
-        node_labels: labels.iter().map(|key| (*key).to_owned()).collect(),
-        ..Reads::default()
-    }])
-}
 
 type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
 pub(crate) type Hook = Box<dyn FnMut() + Send>;
@@ -33,16 +24,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A service that answers from a script; when that is used up, with NOOP and an empty report.
+/// A service with scripted responses. After the last one it answers with NOOP plans and empty report responses.
 #[derive(Default)]
 pub(crate) struct ScriptedService {
     plans: Script<v1::Plan>,
     reports: Script<v1::ReportResponse>,
     pub(crate) requests: Mutex<Vec<v1::PlanRequest>>,
     pub(crate) reported: Mutex<Vec<v1::ReportRequest>>,
-    /// What is never answered.
+    /// Calls of this method are never answered.
     hangs: Option<Method>,
-    /// Called while a plan is under way.
+    /// Called during each plan request.
     meanwhile: Mutex<Option<Hook>>,
 }
 
@@ -116,21 +107,21 @@ impl PlanService for ScriptedService {
     }
 }
 
-/// An apiserver that accepts everything but what it was told to refuse, and calls a hook before each write.
+/// An apiserver that accepts everything except the scripted refusals, and calls a hook before each write.
 #[derive(Default)]
 pub(crate) struct ScriptedActuator {
     pub(crate) calls: Mutex<Vec<String>>,
-    /// Refusals by the start of the call's description.
+    /// Refusals, by the start of the call's description.
     pub(crate) refusals: Mutex<Vec<(String, Refusal)>>,
-    /// What is read, whatever is asked for. Empty: nothing is found.
+    /// The response to every read. Empty: not found.
     pub(crate) live: Mutex<Bytes>,
-    /// What every list has.
+    /// The items of every list.
     pub(crate) listed: Mutex<Vec<Value>>,
     pub(crate) before_write: Mutex<Option<Hook>>,
     pub(crate) observes_only: bool,
-    /// While set, writes wait.
+    /// If set, each write waits for a permit.
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
-    /// How long a write takes.
+    /// The duration of each write.
     pub(crate) latency: std::time::Duration,
 }
 
@@ -163,9 +154,9 @@ impl ScriptedActuator {
 
     fn refused(&self, call: &str) -> Result<(), ActuatorError> {
         let refusals = lock(&self.refusals);
-        // What follows the call is what the apiserver says.
-        let told = |start: &str| call.starts_with(start) || start.starts_with(call);
-        match refusals.iter().find(|(start, _)| told(start)) {
+        // The call's description may be shorter or longer than the scripted start.
+        let matches = |start: &str| call.starts_with(start) || start.starts_with(call);
+        match refusals.iter().find(|(start, _)| matches(start)) {
             Some((start, refusal)) => Err(ActuatorError {
                 refusal: *refusal,
                 http_status: 409,
@@ -268,8 +259,8 @@ pub(crate) fn labelled(version: &str) -> DaemonSet {
     }
 }
 
-/// The DaemonSets with that label.
-pub(crate) fn owned() -> Selection {
+/// Selects the DaemonSets with that label.
+pub(crate) fn owned() -> OwnershipSelector {
     "owned=yes".parse().expect("a selector")
 }
 
@@ -298,10 +289,10 @@ pub(crate) fn listed<T>(objects: Vec<T>) -> Delta<T> {
     }
 }
 
-/// The hash of the pods that scripted plans create.
+/// The hash label of the pods that scripted plans create.
 const HASH: &str = "h1";
 
-/// The revision of the workload that has it.
+/// The revision of the workload with that hash label.
 pub(crate) fn current_revision() -> Revision {
     let object = json!({
         "metadata": {
@@ -323,7 +314,7 @@ pub(crate) fn first_lists() -> Vec<ClusterEvent> {
     ]
 }
 
-/// The workload as plans name it.
+/// The reference to the workload in plans.
 pub(crate) fn reference() -> v1::WorkloadReference {
     v1::WorkloadReference {
         kind: "DaemonSet".into(),
@@ -334,7 +325,7 @@ pub(crate) fn reference() -> v1::WorkloadReference {
     }
 }
 
-/// The owner reference of what the workload controls.
+/// The owner reference of objects that the workload controls.
 pub(crate) fn owner() -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "foo", "uid": "u1",
@@ -351,7 +342,7 @@ pub(crate) fn noop() -> v1::Plan {
     }
 }
 
-/// A plan that creates pods on nodes and expects them.
+/// A plan that creates these pods on these nodes, with expectations for them.
 pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
     let metadata = json!({"labels": {HASH_LABEL: HASH}, "ownerReferences": [owner()]});
     let term = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [""]}]});
@@ -383,26 +374,10 @@ pub(crate) fn creating(pods: &[(&str, &str)]) -> v1::Plan {
     }
 }
 
-/// A plan that does this in one batch.
+/// A plan for the workload of these tests, with one batch.
 pub(crate) fn with_actions(phase: v1::PhaseKind, actions: Vec<v1::action::Kind>) -> v1::Plan {
-    let actions = (1..).zip(actions).map(|(id, kind)| v1::Action {
-        id,
-        kind: Some(kind),
-        ..Default::default()
-    });
     v1::Plan {
-        verdict: v1::Verdict::Apply.into(),
-        plan_id: "p".into(),
         workload: Some(reference()),
-        phases: vec![v1::Phase {
-            kind: phase.into(),
-            batches: vec![v1::Batch {
-                actions: actions.collect(),
-                confirm_workload: false,
-            }],
-            ..Default::default()
-        }],
-        state: Some(v1::ReconcileState::default()),
-        ..Default::default()
+        ..nodewise_runtime::testing::with_actions(phase, actions)
     }
 }

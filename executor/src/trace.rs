@@ -1,4 +1,4 @@
-//! What a trace shows of a reconcile: what brought it about, what it belongs to, and which of its calls are recorded.
+//! The trace of a reconcile: its triggers, its links to other traces, and which of its calls get spans.
 
 use std::{
     collections::HashMap,
@@ -6,7 +6,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use nodewise_projection::{DaemonSet, Key};
 use nodewise_proto::v1;
+use nodewise_runtime::{Delta, Resource};
 use nodewise_telemetry::{propagation, traces};
 use opentelemetry::{
     KeyValue,
@@ -15,34 +17,30 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::{
-    apply,
-    event::{ClusterEvent, DaemonSet, Delta, Key, Resource},
-    reconcile::Ending,
-};
+use crate::event::ClusterEvent;
 
-/// The annotation that holds a W3C `traceparent`: of the batch that created a pod, or of whoever changed a DaemonSet.
+/// The annotation with a W3C `traceparent`: of the batch that created a pod, or of the change of a DaemonSet.
 pub const ANNOTATION: &str = "nodewise.dev/traceparent";
 
-/// Calls of one batch that are recorded, unless told otherwise: those of a larger batch are only summed up.
+/// Default of the maximum size of a batch whose calls get their own spans. A larger batch gets one span with counts.
 pub const DEFAULT_TRACED_CALLS: usize = 32;
 
-/// Triggers of one reconcile that are recorded.
-const MOST_TRIGGERS: usize = 8;
+/// Maximum number of triggers that are recorded for one reconcile.
+const MAX_TRIGGERS: usize = 8;
 
-/// A watch event that woke workloads.
+/// A watch event that enqueued workloads.
 #[derive(Debug)]
 pub struct Trigger {
     resource: Resource,
-    /// Of the object, with its namespace where it has one; none where the event shows several.
+    /// The object's name, with its namespace if it has one; `None` if the event is about several objects.
     name: Option<String>,
     at: SystemTime,
-    /// The trace that the object names.
+    /// The trace that the object's annotation names.
     link: Option<SpanContext>,
 }
 
 impl Trigger {
-    /// What an event is to the workloads that it wakes; none where nothing is traced.
+    /// The trigger that an event is; `None` if tracing is off.
     #[must_use]
     pub fn of(event: &ClusterEvent) -> Option<Arc<Self>> {
         if !traces::is_on() {
@@ -73,7 +71,7 @@ impl Trigger {
     }
 
     fn show(&self, span: &Span) {
-        let mut attributes = vec![KeyValue::new("nodewise.trigger.resource", self.resource.plural())];
+        let mut attributes = vec![KeyValue::new("nodewise.trigger.resource", self.resource.plural)];
         let name = self.name.clone();
         attributes.extend(name.map(|name| KeyValue::new("nodewise.trigger.name", name)));
         span.add_event_with_timestamp("trigger", self.at, attributes);
@@ -84,15 +82,15 @@ fn link_to(span: &Span, context: SpanContext, kind: &'static str) {
     span.add_link_with_attributes(context, vec![KeyValue::new("nodewise.link", kind)]);
 }
 
-/// What is kept between reconciles, so that their traces lead to one another. Nothing where nothing is traced.
+/// State that is kept between reconciles, so that their traces can be linked. Empty if tracing is off.
 #[derive(Debug, Default)]
 pub struct Origins(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// What woke workloads that have not had their turn yet.
+    /// The events that enqueued workloads which were not reconciled since.
     triggers: HashMap<Key, Vec<Arc<Trigger>>>,
-    /// The last reconcile of each workload, and what it worked on.
+    /// The last reconcile of each workload.
     previous: HashMap<Key, Previous>,
 }
 
@@ -104,19 +102,20 @@ struct Previous {
 }
 
 impl Origins {
-    /// An event woke a workload.
+    /// Records that an event enqueued a workload.
     pub fn woke(&self, key: &Key, trigger: &Arc<Trigger>) {
         let mut kept = self.lock();
         let triggers = kept.triggers.entry(key.clone()).or_default();
-        if triggers.len() < MOST_TRIGGERS {
+        if triggers.len() < MAX_TRIGGERS {
             triggers.push(Arc::clone(trigger));
         }
     }
 
-    /// The root span of a reconcile whose workload waited so long.
+    /// Starts the root span of a reconcile. `waited` is the time in the queue.
     #[must_use]
     pub fn begin(&self, key: &Key, waited: Duration) -> Span {
-        // Of the highest level, so that each line of the log within names the workload, whatever lines are wanted.
+        // The span has the highest level, so that every log line inside it names the workload, whatever the log filter
+        // is.
         let span = tracing::error_span!(parent: None, "reconcile", %key);
         if traces::is_on() {
             span.set_attribute("k8s.namespace.name", key.namespace.to_string());
@@ -138,10 +137,10 @@ impl Origins {
         span
     }
 
-    /// The reconcile that is under way here is of this workload.
+    /// Records that the current reconcile is of this workload, and adds links to earlier traces.
     pub fn is_of(&self, workload: &DaemonSet) {
         let context = propagation::current();
-        // One that is not recorded is nothing that a link could lead to.
+        // A span that is not sampled cannot be the target of a link.
         if !context.is_sampled() {
             return;
         }
@@ -169,7 +168,7 @@ impl Origins {
         }
     }
 
-    /// A workload is gone.
+    /// Forgets a workload that is gone.
     pub fn forget(&self, key: &Key) {
         if traces::is_on() {
             self.lock().previous.remove(key);
@@ -181,18 +180,18 @@ impl Origins {
     }
 }
 
-/// Shows how a reconcile ended.
-pub fn ended(span: &Span, ending: &Ending) {
+/// Records the outcome of a reconcile, and the reason of a failure.
+pub fn ended(span: &Span, outcome: &'static str, failure: Option<&str>) {
     if !traces::is_on() {
         return;
     }
-    span.set_attribute("nodewise.reconcile.outcome", ending.name());
-    if let Ending::Failed { reason, .. } = ending {
-        span.set_status(Status::error(reason.clone()));
+    span.set_attribute("nodewise.reconcile.outcome", outcome);
+    if let Some(reason) = failure {
+        span.set_status(Status::error(reason.to_owned()));
     }
 }
 
-/// The span of a batch, with how many actions of each kind it has.
+/// The span of a batch, with the number of actions of each kind.
 #[must_use]
 pub fn batch(phase: v1::PhaseKind, batch: &v1::Batch) -> Span {
     let span = tracing::debug_span!("batch");
@@ -202,7 +201,7 @@ pub fn batch(phase: v1::PhaseKind, batch: &v1::Batch) -> Span {
         count(&span, "nodewise.batch.actions", batch.actions.len());
         let mut kinds = HashMap::new();
         for action in &batch.actions {
-            *kinds.entry(apply::kind_name(action)).or_default() += 1;
+            *kinds.entry(action.kind_name()).or_default() += 1;
         }
         for (kind, actions) in kinds {
             count(&span, format!("nodewise.batch.{}", snake_case(kind)), actions);
@@ -211,12 +210,12 @@ pub fn batch(phase: v1::PhaseKind, batch: &v1::Batch) -> Span {
     span
 }
 
-/// Shows a count.
+/// Sets a count as an attribute.
 pub fn count(span: &Span, name: impl Into<opentelemetry::Key>, count: usize) {
     span.set_attribute(name, i64::try_from(count).unwrap_or(i64::MAX));
 }
 
-/// `create_pod` for `CreatePod`.
+/// Converts `CreatePod` to `create_pod`.
 fn snake_case(name: &str) -> String {
     let mut words = String::new();
     for letter in name.chars() {
@@ -226,21 +225,6 @@ fn snake_case(name: &str) -> String {
         words.push(letter.to_ascii_lowercase());
     }
     words
-}
-
-tokio::task_local! {
-    static ARE_RECORDED: bool;
-}
-
-/// Runs a batch whose calls to the apiserver have spans of their own, or have none and ask the apiserver to record nothing.
-pub async fn with_calls<T>(are_recorded: bool, batch: impl Future<Output = T>) -> T {
-    ARE_RECORDED.scope(are_recorded, batch).await
-}
-
-/// Whether a call that is made here has a span of its own.
-#[must_use]
-pub fn is_call_recorded() -> bool {
-    traces::is_on() && ARE_RECORDED.try_get().unwrap_or(true)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! `nodewise-executor` as a process, without a cluster.
+//! Runs `nodewise-executor` as a process, without a cluster.
 
 use std::{path::Path, process::Command};
 
 #[test]
-fn a_kubeconfig_that_is_not_there_is_named_with_one_cause() {
+fn a_missing_kubeconfig_is_named_with_one_cause() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("absent");
     for (flags, variable) in [
         (vec!["--kubeconfig".into(), path.clone()], "UNUSED"),
@@ -16,11 +16,11 @@ fn a_kubeconfig_that_is_not_there_is_named_with_one_cause() {
             .args(flags)
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(
-            !output.status.success() && told.contains(path.to_str().unwrap()),
-            "{told}"
+            !output.status.success() && stderr.contains(path.to_str().unwrap()),
+            "{stderr}"
         );
-        assert_eq!(told.matches("No such file").count(), 1, "{told}");
+        assert_eq!(stderr.matches("No such file").count(), 1, "{stderr}");
     }
 }

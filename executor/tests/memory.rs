@@ -1,11 +1,14 @@
-//! What the caches take for each pod, counted by the allocator: a test binary of its own, since all of its memory counts.
+//! Memory of the caches per pod, measured with the allocator. This is a test binary of its own because the allocator
+//! counts all memory of the process.
 
-use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod};
+use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::snapshot;
 use nodewise_executor::state::State;
 use nodewise_executor::store::Store;
+use nodewise_projection::{DaemonSet, Node, Pod};
 use nodewise_proto::{Timestamp, v1};
+use nodewise_runtime::Delta;
 use peak_alloc::PeakAlloc;
 use prost::Message as _;
 use serde_json::json;
@@ -16,10 +19,10 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 const WORKLOADS: usize = 100;
 const NODES: usize = 5_000;
 const PODS: usize = WORKLOADS * NODES;
-/// The promise.
+/// The documented maximum, in bytes.
 const MOST_PER_POD: usize = 300;
 
-/// A name between 20 and 40 bytes, as they are in practice.
+/// A name of 20 to 40 bytes, as names are in practice.
 fn node_name(index: usize) -> String {
     let zone = ["eu-central-1", "us-east-1"][index % 2];
     format!(
@@ -83,7 +86,7 @@ fn pod(workload: usize, node: usize, version: usize) -> Pod {
     }
 }
 
-/// What a pod has in common with no other.
+/// The encoded size of the fields that a pod does not share with others, in bytes.
 fn own_size(pod: &Pod) -> usize {
     let own = v1::Pod {
         labels: Vec::new(),
@@ -152,8 +155,8 @@ fn a_pod_takes_at_most_300_bytes() {
     labels_of_nodes_are_kept_once();
 }
 
-/// All labels of a node are kept, since any of them may be named tomorrow; but most nodes have most in common with others. Not a
-/// test of its own, likewise.
+/// All labels of a node are cached, because a new DaemonSet may name any of them. Nodes have most labels in common. Not
+/// a `#[test]`, so that it does not run concurrently with the others.
 fn labels_of_nodes_are_kept_once() {
     const LABELS: usize = 25;
     const MOST_PER_NODE: usize = 800;
@@ -192,8 +195,8 @@ fn labels_of_nodes_are_kept_once() {
     assert!(kept <= MOST_PER_NODE, "{kept} bytes per node");
 }
 
-/// A list of many pods is taken in page by page, and what is read of a page goes with it: at no time is there more than what is
-/// kept in the end. Not a test of its own: two at a time cannot be told apart.
+/// A list of many pods comes page by page, and the decoded pods of a page are dropped with it. So the peak is not
+/// higher than the final size of the cache. Not a `#[test]`, so that it does not run concurrently with the others.
 fn a_list_takes_no_more_than_is_kept_of_it() {
     const LISTED: usize = 20 * NODES;
     const PAGE: usize = 1_000;

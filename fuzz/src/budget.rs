@@ -1,4 +1,4 @@
-//! What one input may cost, and what the costliest did.
+//! The time and memory that an input may take, and the most that any input took.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -8,32 +8,31 @@ use std::{
 use peak_alloc::PeakAlloc;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Counts what is allocated. A buffer that grows counts twice while it is copied, the worst that an allocator may do.
+/// Counts allocated memory. A growing buffer counts twice while it is copied, which is the worst case of an allocator.
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// Bytes of memory for each byte of an input, the input itself left out. A request may take more if the service holds more for it:
-/// that of small objects of a cluster takes what these take.
+/// Bytes of memory for each byte of an input, besides the input itself. A request may take more if the service holds more memory
+/// for it, as it does for small objects of a cluster.
 const BYTES_PER_BYTE: usize = 10;
-/// Time for a megabyte; longer inputs may take longer in proportion, shorter ones shall be done sooner.
+/// Processor time for a megabyte. Other inputs may take a time in proportion.
 const TIME: Duration = Duration::from_secs(1);
 const MEGABYTE: usize = 1 << 20;
-/// What the shortest input is timed as: in less, a page that is touched for the first time would count.
+/// Shorter inputs may take as long as an input of this length: at shorter times, page faults would dominate.
 const SHORTEST: usize = MEGABYTE / 4;
-/// How much longer code takes that counts its edges and checks its arithmetic (the dearest megabyte, which takes 0.3 s in a
-/// release build, takes 1.6 s), or that is not even optimized, as in `cargo test` (1.3 s). A busy machine doubles that: what
-/// counts is processor time, but caches are shared.
+/// How much slower instrumented and unoptimized builds are. The slowest megabyte takes 0.3 s in a release build, 1.6 s in a fuzzing
+/// build, and 1.3 s in `cargo test`. A busy machine doubles these times, since processor caches are shared.
 const SLOWER: u32 = if cfg!(feature = "libfuzzer") { 2 } else { 5 };
-/// Inputs from this size on tell something about memory in proportion: below it the allowance decides.
-const TELLING_BYTES: usize = 256 << 10;
+/// The memory per byte is recorded for inputs from this size on. For shorter ones the allowance dominates.
+const RECORDED_BYTES: usize = 256 << 10;
 
-/// The costliest inputs so far.
+/// The highest costs so far.
 #[derive(Debug, Default)]
 struct Records {
     slowest: Duration,
-    /// Of the inputs that are large enough to tell, in hundredths.
+    /// Bytes of memory per byte of an input of at least [`RECORDED_BYTES`], in hundredths.
     factor: usize,
-    /// The largest part of what an input may take, in per cent.
+    /// Memory as a part of what the input may take, in per cent.
     used: usize,
 }
 
@@ -43,36 +42,36 @@ static RECORDS: Mutex<Records> = Mutex::new(Records {
     used: 0,
 });
 
-/// Time that this thread has had a processor: other programs on the machine do not count.
+/// The processor time of this thread. Other programs on the machine do not count.
 fn thread_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(now).unwrap_or_default()
 }
 
-/// Where an input comes from.
+/// The origin of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// From the network, from anyone who may reach the service, which holds so many bytes of memory while it works on it.
+    /// A request from any client. The service holds this many bytes of memory for it.
     Request(usize),
-    /// From whoever runs the command, who can wait and has memory.
+    /// A file that the user gives to the command.
     File,
 }
 
 impl Origin {
-    /// What an input may take besides what its bytes allow it.
+    /// Bytes of memory that an input may take in addition to those in proportion to its size.
     const fn allowance(self) -> usize {
         match self {
-            // Of which the service itself gives 3 MiB away (`server/src/size_estimate`): a list of 16,384 node names is read into
-            // strings of their own, and a list that grows counts twice. Another 2 MiB are for the answer: each orphan that a plan
-            // adopts, of which there are some thousands at most here, is told the workload's name, namespace and uid.
+            // The service itself allows 3 MiB (`server/src/size_estimate`): a list of 16,384 node names becomes separate strings,
+            // and a growing list counts twice. Another 2 MiB are for the response: each of some thousand adoptions contains the
+            // name, namespace and uid of the workload.
             Self::Request(_) => 6 << 20,
-            // Lists of short entries that are kept, such as taints without a key, count twice while they grow: the dearest
-            // megabyte takes sixteen and a half times its bytes. YAML has 2 MB for aliases, however short it is.
+            // Lists of short entries, such as taints without a key, count twice while they grow: the most expensive megabyte takes
+            // 16.5 times its bytes. The aliases of YAML may take 2 MB, however short the file is.
             Self::File => 8 << 20,
         }
     }
 
-    /// Bytes of memory that an input of so many bytes may take.
+    /// Bytes of memory that an input of `bytes` bytes may take.
     fn memory(self, bytes: usize) -> usize {
         let held = match self {
             Self::Request(held) => held,
@@ -82,7 +81,7 @@ impl Origin {
     }
 }
 
-/// What a piece of work took.
+/// The time and memory that a piece of work took.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
     /// Processor time.
@@ -91,7 +90,7 @@ pub struct Cost {
     pub memory: usize,
 }
 
-/// Runs `work` and tells what it took. One piece of work at a time is measured in a process.
+/// Runs `work` and measures its cost. Only one piece of work may run at a time in the process.
 fn measure<T>(work: impl FnOnce() -> T) -> (T, Cost) {
     let (before, start) = (ALLOCATED.current_usage(), thread_time());
     ALLOCATED.reset_peak_usage();
@@ -101,10 +100,10 @@ fn measure<T>(work: impl FnOnce() -> T) -> (T, Cost) {
     (result, Cost { time, memory })
 }
 
-/// Runs `work` on an input of so many bytes.
+/// Runs `work` on an input of `bytes` bytes.
 ///
 /// # Panics
-/// When the work takes more time or memory than such an input may.
+/// If the work takes more time or memory than such an input may.
 pub fn hold<T>(origin: Origin, bytes: usize, work: impl FnOnce() -> T) -> T {
     let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
     let (result, cost) = measure(work);
@@ -117,7 +116,7 @@ pub fn hold<T>(origin: Origin, bytes: usize, work: impl FnOnce() -> T) -> T {
 }
 
 impl Cost {
-    /// What is too much for an input of so many bytes.
+    /// The error if the cost is too high for an input of `bytes` bytes.
     fn excess(self, origin: Origin, bytes: usize) -> Option<String> {
         let memory = origin.memory(bytes);
         let quarters = u32::try_from(bytes.div_ceil(SHORTEST).max(1)).unwrap_or(u32::MAX);
@@ -134,10 +133,10 @@ impl Cost {
 }
 
 impl Records {
-    /// Tells on standard error whenever an input costs more than all before.
+    /// Prints the records to standard error whenever an input sets a new one.
     fn note(&mut self, origin: Origin, bytes: usize, cost: Cost) {
         let used = 100 * cost.memory / origin.memory(bytes);
-        let factor = if bytes < TELLING_BYTES {
+        let factor = if bytes < RECORDED_BYTES {
             0
         } else {
             100 * cost.memory / bytes
@@ -154,7 +153,7 @@ impl Records {
             self.slowest.as_secs_f64() * 1e3,
             self.factor / 100,
             self.factor % 100,
-            TELLING_BYTES >> 10,
+            RECORDED_BYTES >> 10,
             self.used,
             cost.time.as_secs_f64() * 1e3,
             cost.memory,

@@ -1,4 +1,4 @@
-//! Where the inputs are.
+//! The folders of the inputs.
 
 use std::{
     fs, io,
@@ -6,23 +6,23 @@ use std::{
 };
 
 /// The folder of this crate.
-fn home() -> &'static Path {
+fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The committed seeds of a target, which `tests/seeds.rs` makes from the inputs of the other crates' tests.
+/// The committed seeds of a target, which `tests/seeds.rs` generates.
 #[must_use]
 pub fn corpus(target: &str) -> PathBuf {
-    home().join("corpus").join(target)
+    crate_folder().join("corpus").join(target)
 }
 
-/// The committed inputs of a target on which something did not hold once.
+/// The committed inputs of a target that failed once.
 #[must_use]
 pub fn regressions(target: &str) -> PathBuf {
-    home().join("regressions").join(target)
+    crate_folder().join("regressions").join(target)
 }
 
-/// The files of a folder in the order of their names; none when there is no such folder.
+/// The files of a folder, sorted by name; none if the folder does not exist.
 pub fn read(folder: &Path) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,4 +1,4 @@
-//! Inputs of about a megabyte, of every kind that is cheap to send and dear to read. They are made when they are needed.
+//! Inputs of about a megabyte that are cheap to send and expensive to process. They are generated when they are needed.
 
 mod messages;
 mod objects;
@@ -7,16 +7,16 @@ mod reports;
 mod states;
 mod texts;
 
-/// About the size of each.
+/// The approximate size of each input in bytes.
 pub const BYTES: usize = 1 << 20;
 
-/// What the parts of a request that are none of a list may take of that.
+/// Bytes that are left for the other parts of a request.
 const REST: usize = 4 << 10;
 
-/// Makes an input of at most so many bytes.
+/// Generates an input of about the given number of bytes.
 type Make = fn(usize) -> Vec<u8>;
 
-/// Names the large inputs of a target, each of about so many bytes, and makes them one by one.
+/// Generates the large inputs of a target one by one, each of about `bytes` bytes, and passes each with its name to `take`.
 pub fn each(target: &str, bytes: usize, mut take: impl FnMut(&str, Vec<u8>)) {
     let mut of = |inputs: &[(&str, Make)], bytes| {
         for (name, make) in inputs {

@@ -1,24 +1,9 @@
-//! What must hold for whatever arrives from outside: no panic, at most a second, and memory in proportion to the input.
+//! Fuzz targets for untrusted input. No input may cause a panic, take more than a second, or take memory out of proportion to
+//! its size.
 //!
-//! [`targets`] are the entries, each a function of bytes; [`budget`] measures. The programs under `bin/` hand the targets
-//! to libFuzzer (`make fuzz`), and `tests/replay.rs` runs the same targets over everything that is known to be nasty.
-
-#[allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    reason = "shared with the server's tests, which use another part"
-)]
-#[path = "../../server/tests/support/cluster.rs"]
-mod cluster;
-#[allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    reason = "shared with the server's tests, which use another part"
-)]
-#[path = "../../server/tests/support/requests.rs"]
-mod requests;
+//! [`targets`] has the targets, each a function of bytes; [`budget`] measures time and memory. The programs in `bin/` pass the
+//! targets to libFuzzer (`make fuzz`). `tests/replay.rs` runs the same targets over the seeds, the regressions and the large
+//! inputs.
 
 pub mod budget;
 pub mod files;

@@ -1,4 +1,4 @@
-//! Changes to requests that keep them requests, so that they get past the decoder and deep into the planner.
+//! Mutates the fields of a request, so that the result still decodes and reaches the planner.
 
 mod draw;
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use draw::{labels, moment, operator, pick, place, text, value, word};
 
-/// Most changes at once.
+/// Most changes in one mutation.
 const CHANGES: usize = 4;
-/// Most buckets that a changed request is divided into.
+/// Most buckets of a changed request.
 const BUCKETS: u32 = 4;
-/// One in so many requests is left to be changed as bytes.
+/// One in this many requests is mutated as bytes instead.
 const AS_BYTES: u32 = 4;
 
-/// A request as its parts.
+/// A decoded request.
 struct Parts {
     request: v1::PlanRequest,
     daemon_set: Value,
@@ -28,7 +28,7 @@ struct Parts {
     pods: Vec<v1::Pod>,
 }
 
-/// Changes a request here and there. `None` when the bytes are none, or when they are to be changed as bytes.
+/// Changes some fields of a request. `None` if the bytes are no request, or if libFuzzer should mutate them as bytes.
 #[must_use]
 pub fn request(bytes: &[u8], seed: u32) -> Option<Vec<u8>> {
     let mut random = StdRng::seed_from_u64(seed.into());
@@ -195,7 +195,7 @@ impl Parts {
         }
     }
 
-    /// Fields of the DaemonSet that decide, which a place chosen at random seldom meets.
+    /// Changes a field of the DaemonSet that decisions depend on. A random position seldom hits one.
     fn change_daemon_set(&mut self, random: &mut impl Rng) {
         let limit = |random: &mut _| -> Value {
             pick(
@@ -348,7 +348,7 @@ mod tests {
     use crate::seeds;
 
     #[test]
-    fn whatever_came_of_changes_can_be_changed_again() {
+    fn a_changed_request_can_be_changed_again() {
         let mut changes = 0;
         for (_, mut bytes) in seeds::of("plan") {
             for seed in 0..200 {

@@ -1,10 +1,8 @@
-//! Seeds: the clusters that the server's tests plan for, in every state that plans bring about, and the files that the
-//! command's tests read.
+//! The seeds: the requests of `nodewise-fixtures`, and the files of the CLI's tests.
 
+use nodewise_fixtures::{reports, requests};
 use prost::Message as _;
 use serde_json::Value;
-
-use crate::requests::{reports, requests};
 
 /// The seeds of a target, by name.
 #[must_use]
@@ -44,7 +42,7 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     texts
 }
 
-/// Several documents, and every form of a scalar.
+/// Several YAML documents with all forms of scalars.
 const DOCUMENTS: &str = r#"---
 apiVersion: v1
 kind: Node

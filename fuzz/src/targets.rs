@@ -1,4 +1,4 @@
-//! The entries for what arrives from outside.
+//! The fuzz targets.
 
 use nodewise_proto::v1;
 use nodewise_server::{ByteSize, Engine, Limits, Refusal, Request, never};
@@ -6,11 +6,11 @@ use prost::Message as _;
 
 use crate::budget::{self, Origin};
 
-/// A target: the name of its corpus, and what is done with an input.
+/// A fuzz target.
 pub struct Target {
-    /// Also the name of the folders of its inputs.
+    /// The name of the target and of the folders of its inputs.
     pub name: &'static str,
-    /// Panics when something does not hold.
+    /// Runs the target on an input. Panics if a check fails.
     pub run: fn(&[u8]),
 }
 
@@ -34,22 +34,22 @@ pub const ALL: [Target; 4] = [
     },
 ];
 
-/// Each input meets an engine that knows nothing yet, so that an answer depends on the input alone.
+/// A new engine for each input, so that the result depends on the input alone.
 fn engine() -> Engine {
     Engine::new(Limits::default(), ByteSize::mib(256))
 }
 
-/// As the service decodes what comes over the network.
+/// Decodes a request as the service does.
 fn decode<M: Request>(bytes: &[u8]) -> Option<M> {
     nodewise_server::decode(bytes.to_vec().into()).ok()
 }
 
-/// Where a request comes from, and the memory that the service holds for it: itself, and what it is decoded to.
+/// The origin of a request, with the memory that the service holds for the request before and after decoding.
 fn request<M: Request>(bytes: &[u8]) -> Origin {
-    Origin::Request(nodewise_server::estimate::<M>(bytes).map_or(0, |weight| bytes.len() + weight))
+    Origin::Request(nodewise_server::estimate::<M>(bytes).map_or(0, |estimate| bytes.len() + estimate))
 }
 
-/// A refusal that names no field helps nobody.
+/// Checks that a refusal names a field.
 fn check<T>(answer: Result<T, Refusal>) -> Option<T> {
     let violations = match answer {
         Ok(answer) => return Some(answer),
@@ -69,10 +69,10 @@ fn check<T>(answer: Result<T, Refusal>) -> Option<T> {
     None
 }
 
-/// The request parser, by way of Explain and of Plan.
+/// The request parser, called by Explain and by Plan.
 ///
 /// # Panics
-/// When something does not hold.
+/// If a check fails.
 pub fn parse(bytes: &[u8]) {
     budget::hold(request::<v1::ExplainRequest>(bytes), bytes.len(), || {
         if let Some(request) = decode::<v1::ExplainRequest>(bytes) {
@@ -86,10 +86,10 @@ pub fn parse(bytes: &[u8]) {
     });
 }
 
-/// Plan, which gives the same bytes again for the same question, whatever the engine has seen before.
+/// Plan, twice with the same engine. Both plans must have the same bytes.
 ///
 /// # Panics
-/// When something does not hold.
+/// If a check fails.
 pub fn plan(bytes: &[u8]) {
     let engine = engine();
     let answer = || {
@@ -99,13 +99,13 @@ pub fn plan(bytes: &[u8]) {
     let Some(first) = budget::hold(request::<v1::PlanRequest>(bytes), bytes.len(), answer) else {
         return;
     };
-    assert_eq!(Some(first), answer(), "the same question, another answer");
+    assert_eq!(Some(first), answer(), "the same request, another plan");
 }
 
 /// Report.
 ///
 /// # Panics
-/// When something does not hold.
+/// If a check fails.
 pub fn report(bytes: &[u8]) {
     budget::hold(request::<v1::ReportRequest>(bytes), bytes.len(), || {
         if let Some(request) = decode::<v1::ReportRequest>(bytes) {
@@ -114,10 +114,10 @@ pub fn report(bytes: &[u8]) {
     });
 }
 
-/// The reader of the command's files.
+/// The reader of the CLI's files.
 ///
 /// # Panics
-/// When something does not hold.
+/// If a check fails.
 pub fn file(bytes: &[u8]) {
     budget::hold(Origin::File, bytes.len(), || {
         if let Err(error) = nodewise_cli::read_text(bytes.to_vec()) {

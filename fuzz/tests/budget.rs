@@ -1,9 +1,9 @@
-//! Memory is counted as it is taken. A process of its own, since other tests' memory would count too.
+//! Tests that memory is measured. In its own process, since the memory of other tests would count too.
 
 use nodewise_fuzz::budget::{Origin, hold};
 
 #[test]
-fn memory_within_the_bound_passes_and_beyond_it_is_a_failure() {
+fn memory_over_the_bound_is_a_failure() {
     assert_eq!(
         hold(Origin::Request(0), 1 << 20, || vec![1_u8; 10 << 20].len()),
         10 << 20
@@ -11,7 +11,7 @@ fn memory_within_the_bound_passes_and_beyond_it_is_a_failure() {
     let beyond =
         std::panic::catch_unwind(|| hold(Origin::Request(0), 1 << 20, || vec![1_u8; 17 << 20].len()));
     let message = beyond
-        .expect_err("17 MiB are too many")
+        .expect_err("17 MiB are over the bound")
         .downcast::<String>()
         .expect("a message");
     assert!(

@@ -1,4 +1,4 @@
-//! Every input that is kept, through its target: the seeds, what was found, and large ones of every kind.
+//! Runs every target over its seeds, its regressions and its large inputs.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,7 +11,7 @@ use nodewise_fuzz::{
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// A bound that does not hold may take anything: it shall end this process and not the machine.
+/// Bytes of address space for this process. A failing target may take any amount of memory, and must not exhaust the machine.
 const MEMORY: u64 = 4 << 30;
 
 fn bound_memory() {
@@ -22,20 +22,20 @@ fn bound_memory() {
     setrlimit(Resource::As, limit).expect("a limit may be lowered");
 }
 
-/// Whether something does not hold for an input.
+/// Whether the target fails for an input.
 fn fails(target: &Target, bytes: &[u8]) -> bool {
     catch_unwind(AssertUnwindSafe(|| (target.run)(bytes))).is_err()
 }
 
-/// One test, since what one takes would count as the other's: the bounds are of the whole process.
+/// One test: memory is measured for the whole process, so tests must not run at the same time.
 #[test]
-fn all_that_is_kept_holds() {
+fn all_inputs_pass() {
     bound_memory();
-    seeds_and_what_was_found();
+    seeds_and_regressions();
     large_inputs();
 }
 
-fn seeds_and_what_was_found() {
+fn seeds_and_regressions() {
     let mut failed = Vec::new();
     for target in ALL {
         let seeds = files::read(&files::corpus(target.name)).unwrap();

@@ -1,7 +1,6 @@
-//! Proves that there is a committed seed of every name. What is in them may lag behind the planner: every input is a right
-//! one.
+//! Checks that every seed is committed. Committed seeds may be older than the planner, since every input is valid as a seed.
 //!
-//! `NODEWISE_REGENERATE=1 cargo test -p nodewise-fuzz --test seeds` makes them anew.
+//! `NODEWISE_REGENERATE=1 cargo test -p nodewise-fuzz --test seeds` generates them again.
 
 use std::{fs, path::PathBuf};
 

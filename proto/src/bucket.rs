@@ -1,4 +1,7 @@
-//! Which bucket a node or pod belongs to.
+//! Which bucket a node or pod belongs to, and what names a bucket.
+
+/// SHA-256 of the bytes of a bucket.
+pub type Digest = [u8; 32];
 
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;

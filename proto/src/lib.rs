@@ -2,7 +2,8 @@
 //!
 //! The contract itself is `proto/nodewise/v1/*.proto`; everything under `generated/` is made from it and proven fresh by
 //! `tests/generated.rs`. Besides the generated code this crate owns only what every party of the protocol must compute in
-//! the same way: the bucket of a node name, and how pods share metadata; and the walk over a plan's actions.
+//! the same way: the bucket of a node name, how pods share metadata, and names and times of workloads; and the walk over a
+//! plan's actions.
 
 #![allow(
     // Generated code.
@@ -28,3 +29,4 @@ pub use pbjson_types::{Duration, Timestamp};
 pub mod bucket;
 mod plan;
 pub mod pods;
+pub mod workload;

@@ -1,9 +1,4 @@
-//! What a client sees, and what it costs: the time of a Plan call and the peak memory of the server, both with the real binary
-//! in a process of its own.
-
-#[path = "../tests/support/cluster.rs"]
-#[allow(dead_code, unreachable_pub, reason = "shared with the tests")]
-mod cluster;
+//! Measures the time of a Plan call at the client and the peak memory of the server, with the real binary in its own process.
 
 use std::{
     fs,
@@ -13,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use cluster::{Cluster, Form};
+use nodewise_fixtures::{Cluster, Form};
 use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use prost::Message as _;
 use tonic::transport::Channel;
@@ -23,15 +18,15 @@ const NODES: usize = 5_000;
 /// Timed calls of each kind, and calls before them that are not timed.
 const CALLS: usize = 200;
 const WARM_UP: usize = 20;
-/// Nodes of the request whose memory is measured, and servers that are measured.
+/// Nodes of the request whose memory is measured, and how many servers are measured.
 const MANY_NODES: usize = 100_000;
 const SERVERS: usize = 5;
-/// What is to be reached.
+/// The targets.
 const LONGEST_CALL: Duration = Duration::from_millis(15);
 const MOST_MEMORY_MB: f64 = 500.0;
 
 fn main() -> anyhow::Result<()> {
-    // `cargo test --all-targets` runs this too, without the flag.
+    // `cargo test --all-targets` runs this program too, without the flag.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }
@@ -42,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     })
 }
 
-/// A server process; killed when dropped.
+/// A server process, killed on drop.
 struct Server {
     child: Child,
     client: ReconcileServiceClient<Channel>,
@@ -69,7 +64,7 @@ impl Server {
         })
     }
 
-    /// The most memory that the process has had, in MB (10^6 bytes).
+    /// The peak resident memory of the process, in MB (10^6 bytes).
     fn peak_memory_mb(&self) -> anyhow::Result<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status
@@ -129,7 +124,7 @@ async fn times() -> anyhow::Result<()> {
         let size = request.encoded_len();
         let mut times = Vec::with_capacity(CALLS);
         for call in 0..WARM_UP + CALLS {
-            // The buckets are shared bytes, so this copies nothing that counts.
+            // Buckets are reference-counted bytes, so this clone is cheap.
             let request = request.clone();
             let start = Instant::now();
             let answer = server.client.plan(request).await?;

@@ -1,4 +1,4 @@
-//! What a call was let in with.
+//! The resources of an admitted call.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::{
     pool::Permit,
 };
 
-/// What the gate gives a call, and its handler uses up.
+/// What an admitted call holds while it is handled.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Who calls, where that is known.
+    /// The client, if it is known.
     pub(crate) client: Option<Client>,
-    /// The right to be planned for; only calls that are planned for need one.
+    /// The permit of the planning pool; `None` for calls that need none.
     pub(crate) permit: Option<Permit>,
-    /// Bytes for the request and its answer, from the arrival of the one until the other has been taken.
+    /// Memory for the request and its response, from the arrival of the request until the client has read the response.
     pub(crate) memory: Arc<Share>,
-    /// When the time of the call is up, if it ever is.
+    /// The deadline of the call, if it has one.
     pub(crate) deadline: Option<Instant>,
 }
 
 impl Admission {
-    /// Whose share the call uses.
+    /// The key of the client whose shares the call uses.
     pub(crate) fn key(&self) -> &Key {
         self.memory.client()
     }

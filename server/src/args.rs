@@ -1,4 +1,4 @@
-//! Flags. Each may also be given as an environment variable.
+//! Command-line flags. Each flag has an environment variable.
 
 use std::{net::SocketAddr, num::NonZeroUsize, time::Duration};
 
@@ -11,12 +11,12 @@ mod tls;
 
 pub use tls::{TlsArgs, TlsError};
 
-/// Answers what must happen next for a Kubernetes workload, over gRPC (nodewise.v1). Keeps no state and needs no access to a
+/// Plans what must happen next for a Kubernetes workload, over gRPC (nodewise.v1). Keeps no state and needs no access to a
 /// cluster.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "nodewise-server", version)]
 pub struct Args {
-    /// Address to listen on; port 0 takes a free one, which the `listening` line of the log tells
+    /// Address to listen on. With port 0 the system chooses a free port; the log line `listening on` contains it
     #[arg(
         long,
         env = "NODEWISE_LISTEN",
@@ -25,7 +25,7 @@ pub struct Args {
     )]
     pub listen: SocketAddr,
 
-    /// TLS on that address
+    /// TLS of the gRPC address
     #[command(flatten)]
     pub tls: TlsArgs,
 
@@ -50,8 +50,8 @@ pub struct Args {
     )]
     pub max_message_size: ByteSize,
 
-    /// Memory for requests, from their arrival to the end of their answers: at least ten times the longest message. Further ones
-    /// are told to come back
+    /// Memory for requests and their responses: at least ten times the longest message. Requests over it are refused, and
+    /// clients retry
     #[arg(
         long,
         env = "NODEWISE_MAX_REQUEST_MEMORY",
@@ -60,8 +60,8 @@ pub struct Args {
     )]
     pub max_request_memory: ByteSize,
 
-    /// Memory for decoded buckets that later calls may give by digest, about 0.7 kB a pod and a node (100 DaemonSets on 5,000
-    /// nodes: 350 MB); 0 keeps none
+    /// Memory for the cache of decoded buckets, about 0.7 kB for each pod and each node (100 DaemonSets on 5,000 nodes: 350 MB);
+    /// 0 disables the cache
     #[arg(
         long,
         env = "NODEWISE_BUCKET_CACHE_SIZE",
@@ -78,63 +78,63 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_MAX_PODS", default_value_t = Limits::default().pods, value_name = "N")]
     pub max_pods: u32,
 
-    /// Most buckets that nodes and pods are divided into
+    /// Most buckets of nodes, and of pods, in a snapshot
     #[arg(long, env = "NODEWISE_MAX_BUCKETS", default_value_t = Limits::default().buckets, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_buckets: u32,
 
-    /// Most revisions of a workload that are read; of more the oldest are left out, with a warning in the plan
+    /// Most revisions of a workload that are read. If there are more, the oldest are left out and the plan has a warning
     #[arg(long, env = "NODEWISE_MAX_REVISIONS", default_value_t = Limits::default().revisions, value_name = "N")]
     pub max_revisions: u32,
 
-    /// Plans computed at the same time, of one client at most four fifths of them [default: twice the processors]
+    /// Most plans computed at the same time. One client gets at most four fifths of them [default: twice the processors]
     #[arg(long, env = "NODEWISE_MAX_CONCURRENT_PLANS", value_name = "N")]
     pub max_concurrent_plans: Option<NonZeroUsize>,
 
-    /// Calls that wait for a plan to end; further ones are told to come back [default: eight times the processors]
+    /// Most calls in the queue for planning. Calls over it are refused, and clients retry [default: eight times the processors]
     #[arg(long, env = "NODEWISE_MAX_QUEUED_PLANS", value_name = "N")]
     pub max_queued_plans: Option<usize>,
 
-    /// Questions of one stream in work at the same time
+    /// Most requests of one stream in progress at the same time
     #[arg(long, env = "NODEWISE_MAX_PLANS_PER_STREAM", default_value_t = Config::default().max_plans_per_stream,
           value_name = "N")]
     pub max_plans_per_stream: NonZeroUsize,
 
-    /// Streams open at the same time, on all connections; further ones are told to come back
+    /// Most open streams, on all connections together. Streams over it are refused, and clients retry
     #[arg(long, env = "NODEWISE_MAX_STREAMS", default_value_t = Config::default().max_streams, value_name = "N")]
     pub max_streams: usize,
 
-    /// How long a stream may ask nothing before it makes room for another one; with room for both it lives on
+    /// Idle time after which the server may end a stream to accept another one. While there is room, idle streams stay open
     #[arg(long, env = "NODEWISE_STREAM_IDLE_TIMEOUT", default_value = "60s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub stream_idle_timeout: Duration,
 
-    /// Connections at the same time; further ones are closed. One address may have a quarter of them
+    /// Most open connections. Connections over it are closed. One address may have a quarter of them
     #[arg(long, env = "NODEWISE_MAX_CONNECTIONS", default_value_t = Config::default().max_connections, value_name = "N")]
     pub max_connections: usize,
 
-    /// Calls of one connection at the same time
+    /// Most concurrent calls on one connection
     #[arg(long, env = "NODEWISE_MAX_CALLS_PER_CONNECTION",
           default_value_t = Config::default().max_calls_per_connection, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub max_calls_per_connection: u32,
 
-    /// Longest time of one call, or question on a stream, whatever its own deadline; streams may last
+    /// Longest time of one call, or of one request on a stream, whatever its own deadline. Streams themselves may last longer
     #[arg(long, env = "NODEWISE_LONGEST_CALL", default_value = "60s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub longest_call: Duration,
 
-    /// Longest time that a message may be on its way, or that nothing of its answer is taken
+    /// Longest time for a request message to arrive, and for a client to read nothing of a response
     #[arg(long, env = "NODEWISE_TRANSFER_TIMEOUT", default_value = "10s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub transfer_timeout: Duration,
 
-    /// Longest time from SIGTERM to the end
+    /// Longest time from SIGTERM to the end of the process
     #[arg(long, env = "NODEWISE_DRAIN_TIMEOUT", default_value = "20s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub drain_timeout: Duration,
 
-    /// How often an idle connection is probed
+    /// Interval of HTTP/2 keepalive pings on an idle connection
     #[arg(long, env = "NODEWISE_KEEPALIVE", default_value = "20s", value_name = "DURATION",
           value_parser = humantime::parse_duration)]
     pub keepalive: Duration,
@@ -145,7 +145,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// The settings that the flags mean.
+    /// The configuration that these flags describe.
     #[must_use]
     pub fn config(&self) -> Config {
         let defaults = Config::default();

@@ -1,9 +1,8 @@
-//! What earlier calls left: decoded buckets, so that a call may give them by digest and so that equal buckets are decoded once,
-//! and what plans found out in them.
+//! A cache of decoded buckets, keyed by digest, and of the results of earlier plans, keyed by workload. A request may send a digest
+//! instead of a bucket, and equal buckets are decoded once.
 //!
-//! A cache and nothing else: losing it costs the executor one more call, and the next plan some more time. Every bucket in it
-//! was verified against its digest, so no request can plant a wrong one; and what plans found out is used only where it is
-//! known to hold.
+//! Losing the cache costs the executor one more call, and the next plan some more time. Every cached bucket was verified against
+//! its digest, so no request can plant a wrong one. A plan reuses only results that still hold.
 
 use std::{
     mem::size_of,
@@ -11,14 +10,14 @@ use std::{
 };
 
 use nodewise_planner::{
-    memory::Memory,
+    plan_cache::PlanCache,
     snapshot::{ControllerRef, Digest, Labels, List, Node, Pod, Target},
 };
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
 use crate::{size::ByteSize, warnings::Warnings};
 
-/// The bucket of which a decoded bucket is known to be a valid one.
+/// The position of a bucket in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BucketId {
     /// `Snapshot.bucket_count`.
@@ -30,16 +29,16 @@ pub(crate) struct BucketId {
 /// A decoded bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct Decoded<T> {
-    /// What it holds; each is valid in itself.
+    /// The nodes or pods, each valid in itself.
     pub(crate) items: List<T>,
-    /// What is odd about them: told in each plan, whether the bucket was decoded for it or was here.
+    /// The warnings about these items. Each plan has them, also if the bucket was cached.
     pub(crate) warnings: Warnings,
-    /// Where every item was seen to belong. The same bytes may come again for another place: an empty bucket does.
+    /// The position for which the items were checked. The same bytes may come again at another position, such as an empty bucket.
     pub(crate) id: BucketId,
 }
 
 impl<T> Decoded<T> {
-    /// What it takes in the cache besides its items.
+    /// Bytes that the cache entry takes besides its items.
     fn bytes_besides(&self) -> u64 {
         Cache::ENTRY_BYTES + self.warnings.bytes() as u64
     }
@@ -53,31 +52,31 @@ enum Key {
     Memory(Box<str>),
 }
 
-/// What lies in the cache, and the bytes of memory that it takes.
+/// A cache entry and the bytes of memory that it takes.
 #[derive(Debug, Clone)]
 enum Entry {
     Nodes(Decoded<Node>, u64),
     Pods(Decoded<Pod>, u64),
-    /// Empty while a plan has it.
-    Memory(Arc<Mutex<Option<Memory>>>, u64),
+    /// `None` while a plan uses it.
+    Memory(Arc<Mutex<Option<PlanCache>>>, u64),
 }
 
-/// The kinds of what lies in the cache, as metrics name them.
+/// The kinds of cache entries, as in metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Decoded buckets of nodes.
     Nodes,
     /// Decoded buckets of pods.
     Pods,
-    /// What plans found out, by workload.
+    /// Results of earlier plans, by workload.
     Plans,
 }
 
 impl Kind {
-    /// All.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Nodes, Self::Pods, Self::Plans];
 
-    /// The name.
+    /// The name in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -108,7 +107,7 @@ impl Weighter<Key, Entry> for ByBytes {
     }
 }
 
-/// What has happened to one kind since the start.
+/// The counters of one kind since the start.
 #[derive(Debug, Default)]
 struct Counters {
     hits: AtomicU64,
@@ -116,18 +115,18 @@ struct Counters {
     evictions: AtomicU64,
 }
 
-/// How often something was there, was not there, and had to make room, since the start.
+/// Hits, misses and evictions of one kind since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// It was there.
+    /// Lookups that found an entry.
     pub hits: u64,
-    /// It was not.
+    /// Lookups that found none.
     pub misses: u64,
-    /// It was removed for others.
+    /// Entries that were removed to make room for others.
     pub evictions: u64,
 }
 
-/// Counts what is removed for others.
+/// Counts evictions.
 #[derive(Debug, Clone, Default)]
 struct Counting(Arc<[Counters; 3]>);
 
@@ -138,7 +137,7 @@ impl Counting {
 }
 
 impl Lifecycle<Key, Entry> for Counting {
-    /// What is being put in: its predecessor does not make room for another.
+    /// The key that is being inserted. Replacing its old entry is no eviction.
     type RequestState = Option<Key>;
 
     fn on_evict(&self, put: &mut Option<Key>, key: Key, _: Entry) {
@@ -148,7 +147,7 @@ impl Lifecycle<Key, Entry> for Counting {
     }
 }
 
-/// What earlier calls left, bounded in bytes of memory; what was not used for the longest time makes room.
+/// The cache, bounded in bytes of memory. It evicts entries that were not used recently.
 #[derive(Debug)]
 pub struct Cache {
     entries: sync::Cache<Key, Entry, ByBytes, quick_cache::DefaultHashBuilder, Counting>,
@@ -156,12 +155,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// What a usual bucket takes; only a hint for the size of tables.
+    /// Bytes of a usual bucket. Only a hint for the initial size of tables.
     const USUAL_BUCKET_BYTES: u64 = 64 << 10;
-    /// What an entry takes besides its content: key, links and pointers.
+    /// Bytes of an entry besides its content: key, links and pointers.
     const ENTRY_BYTES: u64 = 256;
 
-    /// A cache that takes at most so many bytes. With 0 it holds nothing.
+    /// A cache of at most `capacity` bytes. With 0 it stores nothing.
     ///
     /// # Panics
     /// Never: the options are complete.
@@ -186,19 +185,19 @@ impl Cache {
         Self { entries, counting }
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the entries take.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.entries.weight()
     }
 
-    /// How many buckets and workloads are in it.
+    /// The number of entries.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// What has happened to one kind since the start.
+    /// The counters of one kind since the start.
     #[must_use]
     pub fn usage(&self, kind: Kind) -> Usage {
         let counters = self.counting.of(kind);
@@ -226,9 +225,9 @@ impl Cache {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// What plans for this workload found out. Nobody else gets it until it is given back with [`Cache::remember`]; a call
-    /// that comes meanwhile finds nothing.
-    pub(crate) fn recall(&self, uid: &str) -> Memory {
+    /// Takes the results of earlier plans for this workload. Until the caller returns them with [`Cache::remember`], other calls
+    /// find nothing.
+    pub(crate) fn recall(&self, uid: &str) -> PlanCache {
         let key = Key::Memory(uid.into());
         let memory = match self.entries.get(&key) {
             Some(Entry::Memory(slot, _)) => slot.lock().unwrap_or_else(PoisonError::into_inner).take(),
@@ -238,27 +237,27 @@ impl Cache {
         memory.unwrap_or_default()
     }
 
-    /// Removes buckets of pods in whose place the same workload now has others. Nobody else has pods like them, so that hardly
-    /// anybody asks for them again; and who does sends them. Without this a cache of any size would be full of them in time.
-    pub(crate) fn let_go(&self, pods: &[Digest]) {
+    /// Removes pod buckets that newer buckets of the same workload have replaced. Requests hardly ever name them again. Without
+    /// this they would fill a cache of any size in time.
+    pub(crate) fn remove_pods(&self, pods: &[Digest]) {
         for digest in pods {
             self.entries.remove(&Key::Pods(*digest));
         }
     }
 
-    /// Keeps what a plan found out, as far as there is room.
-    pub(crate) fn remember(&self, uid: &str, memory: Memory) {
+    /// Stores the results of a plan, if there is room.
+    pub(crate) fn remember(&self, uid: &str, memory: PlanCache) {
         let bytes = Self::ENTRY_BYTES + uid.len() as u64 + memory.bytes() as u64;
         let slot = Arc::new(Mutex::new(Some(memory)));
         self.put(Key::Memory(uid.into()), Entry::Memory(slot, bytes));
     }
 }
 
-/// What a bucket may hold.
+/// An item whose buckets can be cached: a node or a pod.
 pub(crate) trait Cacheable: Sized {
-    /// The bucket of a digest, if it is here.
+    /// The cached bucket with this digest.
     fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>>;
-    /// Keeps a bucket, as far as there is room.
+    /// Stores a bucket, if there is room.
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>);
 }
 
@@ -292,7 +291,7 @@ impl Cacheable for Pod {
     }
 }
 
-/// What an allocation takes besides its content, roughly: the allocator's header and rounding.
+/// Bytes of an allocation besides its content, roughly: the allocator's header and rounding.
 const ALLOCATION_BYTES: usize = 16;
 
 fn text_bytes(text: &str) -> usize {
@@ -317,7 +316,7 @@ fn node_bytes(node: &Node) -> u64 {
     (size_of::<Node>() + text_bytes(&node.name) + label_bytes(&node.labels) + taints) as u64
 }
 
-/// What a pod takes beside the one before it, with which it shares what is equal.
+/// Bytes of a pod that follows `before` in its bucket. Equal labels and controllers are shared and count once.
 fn pod_bytes(pod: &Pod, before: Option<&Pod>) -> u64 {
     let controller = match (
         &pod.controller,
@@ -382,19 +381,19 @@ mod tests {
     }
 
     #[test]
-    fn what_plans_found_out_is_had_by_one_at_a_time() {
+    fn results_of_earlier_plans_are_used_by_one_call_at_a_time() {
         let cache = Cache::new(ByteSize::mib(1));
-        let known = |memory: &Memory| memory.bytes() > Memory::default().bytes();
+        let known = |memory: &PlanCache| memory.bytes() > PlanCache::default().bytes();
         let mut memory = cache.recall("uid");
         assert!(!known(&memory));
         memory
             .identify(&[Bucket::default()])
-            .expect("nothing is there twice");
+            .expect("no pod is a duplicate");
         assert!(known(&memory));
         cache.remember("uid", memory);
         let memory = cache.recall("uid");
         assert!(known(&memory));
-        assert!(!known(&cache.recall("uid")), "another has it");
+        assert!(!known(&cache.recall("uid")), "another call uses it");
         assert!(!known(&cache.recall("other")));
         cache.remember("uid", memory);
         assert!(known(&cache.recall("uid")));
@@ -403,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_in_bytes_holds_whatever_is_put_in() {
+    fn the_cache_stays_within_its_capacity() {
         let capacity = ByteSize(64 << 10);
         let cache = Cache::new(capacity);
         for digest in 0..200_u8 {
@@ -424,7 +423,7 @@ mod tests {
         assert_eq!(
             cache.usage(Kind::Nodes).evictions,
             200 - cache.entries() as u64,
-            "one that is larger than the whole evicts nothing"
+            "a bucket larger than the cache evicts nothing"
         );
         let none = Cache::new(ByteSize(0));
         Node::put(&none, [1; 32], &bucket(1));

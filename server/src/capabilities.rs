@@ -1,4 +1,4 @@
-//! What a replica tells about itself.
+//! The response of GetCapabilities.
 
 use nodewise_planner::snapshot::Deviation;
 use nodewise_proto::v1;
@@ -8,7 +8,7 @@ use crate::{config::Config, parse::options, render};
 /// The Kubernetes version whose behaviour is reproduced.
 const KUBERNETES_VERSION: &str = "v1.36";
 
-/// The capabilities of a server with these settings.
+/// The capabilities of a server with this configuration.
 pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
     v1::GetCapabilitiesResponse {
         engine_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The client of a call, and the key by which limited resources are divided among clients.
 
 use std::{
     fmt,
@@ -8,19 +8,19 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// Who is at the other end of a connection, as the gate finds it among the extensions of a call.
+/// The client of a connection. Admission reads it from the extensions of a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
-    /// The name in its certificate that tells it from others, if it has one.
+    /// The name in its certificate, if it has a certificate.
     pub(crate) principal: Option<Arc<str>>,
-    /// Where it is; none when it was gone again.
+    /// Its address; `None` if the connection was closed before the server could read it.
     pub(crate) address: Option<SocketAddr>,
-    /// Ends the connection.
+    /// Closes the connection when cancelled.
     pub(crate) cut: CancellationToken,
 }
 
-/// What tells one client from another where something is divided among them: its certificate, else its address. Clients that
-/// reach the service through one proxy without TLS are one.
+/// Identifies a client where limited resources are divided: by its certificate, or else by its IP address. All clients behind one
+/// proxy without TLS count as one client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Principal(Arc<str>),

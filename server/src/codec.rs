@@ -1,5 +1,5 @@
-//! How answers are written: into memory of their length. The encoder of the library lets its buffer grow by doubling, so that a long
-//! answer takes up to three times its length.
+//! A codec that encodes a response into a buffer of exactly its length. With tonic's encoder the buffer grows by doubling, so that
+//! a long response takes up to three times its length.
 
 use std::marker::PhantomData;
 
@@ -10,28 +10,28 @@ use tonic::{
 };
 use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 
-/// Writes answers; reads as the library does.
+/// Encodes responses with [`ResponseEncoder`], and decodes requests as [`ProstCodec`] does.
 #[derive(Debug)]
-pub(crate) struct AnswerCodec<A, Q>(PhantomData<(A, Q)>);
+pub(crate) struct ResponseCodec<A, Q>(PhantomData<(A, Q)>);
 
-impl<A, Q> Default for AnswerCodec<A, Q> {
+impl<A, Q> Default for ResponseCodec<A, Q> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<A, Q> Codec for AnswerCodec<A, Q>
+impl<A, Q> Codec for ResponseCodec<A, Q>
 where
     A: Message + 'static,
     Q: Message + Default + 'static,
 {
     type Encode = A;
     type Decode = Q;
-    type Encoder = AnswerEncoder<A>;
+    type Encoder = ResponseEncoder<A>;
     type Decoder = ProstDecoder<Q>;
 
     fn encoder(&mut self) -> Self::Encoder {
-        AnswerEncoder(ProstEncoder::default())
+        ResponseEncoder(ProstEncoder::default())
     }
 
     fn decoder(&mut self) -> Self::Decoder {
@@ -39,11 +39,11 @@ where
     }
 }
 
-/// Writes answers.
+/// Encodes responses.
 #[derive(Debug)]
-pub(crate) struct AnswerEncoder<A>(ProstEncoder<A>);
+pub(crate) struct ResponseEncoder<A>(ProstEncoder<A>);
 
-impl<A: Message + 'static> Encoder for AnswerEncoder<A> {
+impl<A: Message + 'static> Encoder for ResponseEncoder<A> {
     type Item = A;
     type Error = Status;
 

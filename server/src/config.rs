@@ -1,4 +1,4 @@
-//! What a server is told, after flags and environment have been read.
+//! The configuration of a server, after flags and environment have been read.
 
 use std::{num::NonZeroUsize, thread::available_parallelism, time::Duration};
 
@@ -7,35 +7,35 @@ use crate::{limits::Limits, size::ByteSize};
 /// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What one request may hold.
+    /// Limits of one request.
     pub limits: Limits,
     /// Most bytes of one message, before and after decompression.
     pub max_message_size: ByteSize,
-    /// Most bytes of memory for requests, from their arrival to the end of their answers.
+    /// Most bytes of memory for requests, from their arrival until their responses are sent.
     pub max_request_memory: ByteSize,
     /// Most bytes of memory for decoded buckets.
     pub bucket_cache_size: ByteSize,
-    /// Plans computed at the same time. One client has at most four fifths of them.
+    /// Most plans computed at the same time. One client gets at most four fifths of them.
     pub max_concurrent_plans: usize,
-    /// Calls that wait for one of these; further ones are shed.
+    /// Most calls in the queue for planning. The server sheds calls over it.
     pub max_queued_plans: usize,
-    /// Questions of one stream in work at the same time.
+    /// Most requests of one stream in progress at the same time.
     pub max_plans_per_stream: NonZeroUsize,
-    /// Streams open at the same time, on all connections; further ones are shed.
+    /// Most open streams, on all connections together. The server sheds streams over it.
     pub max_streams: usize,
-    /// How long a stream may ask nothing before it makes room for another one that there is no room for.
+    /// Idle time after which the server may end a stream to accept another one. Only used at the limit of `max_streams`.
     pub stream_idle_timeout: Duration,
-    /// Longest time of a question on a stream, and of any other call, its message's way over the network included.
+    /// Longest time of a call other than a stream, and of one request on a stream. Includes the time for the message to arrive.
     pub longest_call: Duration,
-    /// Longest time that a message may be on its way, or a piece of its answer.
+    /// Longest time for a request message to arrive, and for a client to read a chunk of a response.
     pub transfer_timeout: Duration,
-    /// Longest time from the request to stop until the server has stopped.
+    /// Longest time from the shutdown signal until the server has stopped.
     pub drain_timeout: Duration,
-    /// Connections at the same time; further ones are closed.
+    /// Most open connections. The server closes connections over it.
     pub max_connections: usize,
-    /// HTTP/2 streams, that is calls, of one connection at the same time.
+    /// Most concurrent calls (HTTP/2 streams) on one connection.
     pub max_calls_per_connection: u32,
-    /// How often an idle connection is probed; also how long the answer may take.
+    /// Interval of HTTP/2 keepalive pings on an idle connection, and their timeout.
     pub keepalive: Duration,
     /// Serve gRPC reflection.
     pub reflection: bool,

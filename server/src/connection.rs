@@ -1,5 +1,4 @@
-//! A connection, from its first byte: whether there is room for it, TLS if that is spoken, who is at the other end, and its
-//! end where it does not begin, or takes no answers.
+//! Connections: their limit, the TLS handshake, the identity of the client, and timeouts for clients that stall.
 
 use std::{
     io,
@@ -25,33 +24,33 @@ use tonic::transport::server::Connected;
 
 use crate::{
     client::{Client, Key},
-    fair_share::{Alone, FairShare, Share},
+    fair_share::{FairShare, MaxShare, Share},
 };
 
-/// Longest time that a connection may take to begin, TLS and HTTP/2 each: less than clients wait for that.
+/// Longest time for the TLS handshake, and for the HTTP/2 preface. Shorter than the connect timeout of clients.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pause after an error of the listener, such as too many open files: the next attempt would only meet it again.
+/// Pause after an error of the listener, such as too many open files, which would occur again at once.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What an HTTP/2 client says first, in bytes.
+/// Bytes of the HTTP/2 connection preface of a client.
 const PREFACE: usize = 24;
 
-/// The connections that there are.
+/// The open connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
-    room: FairShare,
-    /// Longest time that a client may take nothing of what is written.
-    patience: Duration,
+    shares: FairShare,
+    /// Longest time for which a write may block.
+    write_timeout: Duration,
     refused: Arc<[AtomicU64; Reason::ALL.len()]>,
 }
 
-/// Why a connection did not begin.
+/// Why the server refused a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// There are too many, on the whole or from this address.
+    /// There are too many connections, in total or from this address.
     Limit,
-    /// It speaks no TLS, or is not let in.
+    /// The TLS handshake failed, or the client is not allowed.
     Tls,
-    /// It says nothing.
+    /// The client sent no HTTP/2 preface in time.
     Stalled,
 }
 
@@ -68,25 +67,25 @@ impl Reason {
 }
 
 impl Connections {
-    pub(crate) fn new(most: usize, patience: Duration) -> Self {
+    pub(crate) fn new(most: usize, write_timeout: Duration) -> Self {
         Self {
-            room: FairShare::new(most, Alone::QUARTER),
-            patience,
+            shares: FairShare::new(most, MaxShare::QUARTER),
+            write_timeout,
             refused: Arc::default(),
         }
     }
 
-    /// How many there are.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
-        self.room.taken()
+        self.shares.taken()
     }
 
-    /// How many there may be.
+    /// The most connections that may be open.
     pub(crate) fn capacity(&self) -> usize {
-        self.room.capacity()
+        self.shares.capacity()
     }
 
-    /// How many have not begun for this reason.
+    /// The number of connections refused for this reason.
     pub(crate) fn refused(&self, reason: Reason) -> u64 {
         self.refused[reason as usize].load(Ordering::Relaxed)
     }
@@ -96,7 +95,7 @@ impl Connections {
         tracing::debug!(?address, because, "a connection did not begin");
     }
 
-    /// Those that have begun, in the order of that.
+    /// The accepted connections, in the order in which their handshakes end.
     pub(crate) fn incoming<L>(
         &self,
         listening: L,
@@ -107,7 +106,7 @@ impl Connections {
     {
         let most = self.capacity().max(1);
         let connections = self.clone();
-        // Each has its room before it begins, so that those that are slow hold nobody up.
+        // Handshakes run concurrently, so a slow client delays no other. `begin` refuses connections over the limit.
         listening
             .filter_map(accepted)
             .map(move |stream| connections.clone().begin(stream, tls.clone()))
@@ -119,7 +118,7 @@ impl Connections {
     async fn begin(self, stream: TcpStream, tls: Option<Acceptor>) -> Option<Connection> {
         let address = stream.peer_addr().ok();
         let key = Key::of(None, address);
-        let Some(room) = self.room.take(&key, 1) else {
+        let Some(share) = self.shares.take(&key, 1) else {
             self.refuse(address, Reason::Limit, "there are too many");
             return None;
         };
@@ -138,7 +137,7 @@ impl Connections {
             stream,
             preface: Some(Preface {
                 left: PREFACE,
-                late: Box::pin(tokio::time::sleep(HANDSHAKE_TIMEOUT)),
+                timeout: Box::pin(tokio::time::sleep(HANDSHAKE_TIMEOUT)),
             }),
             is_cut: cut.clone().cancelled_owned().boxed(),
             blocked: None,
@@ -148,12 +147,12 @@ impl Connections {
                 cut,
             },
             connections: self,
-            _room: room,
+            _share: share,
         })
     }
 }
 
-/// What the listener has. It is asked again only when this is done, also after a pause.
+/// The next TCP connection, or `None` after a pause if the listener had an error.
 async fn accepted(stream: io::Result<TcpStream>) -> Option<TcpStream> {
     match stream {
         Ok(stream) => Some(stream),
@@ -165,7 +164,7 @@ async fn accepted(stream: io::Result<TcpStream>) -> Option<TcpStream> {
     }
 }
 
-/// On another thread, if there is one: signatures take a while.
+/// Runs the TLS handshake in its own task: signatures take CPU time.
 async fn handshake(stream: TcpStream, tls: Acceptor) -> Result<(TlsStream, Option<Arc<str>>), String> {
     let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, async move { tls.accept(stream).await });
     let handshake = AbortOnDropHandle::new(tokio::spawn(handshake));
@@ -177,33 +176,34 @@ async fn handshake(stream: TcpStream, tls: Acceptor) -> Result<(TlsStream, Optio
     }
 }
 
-/// A connection that has begun.
+/// An accepted connection.
 pub(crate) struct Connection {
-    /// As it is, or encrypted.
+    /// Plain text or TLS.
     stream: Either<TcpStream, Box<TlsStream>>,
-    /// Until HTTP/2 has begun as well.
+    /// `None` once the HTTP/2 preface has arrived.
     preface: Option<Preface>,
     is_cut: BoxFuture<'static, ()>,
-    /// When a write must have gone that cannot go now.
+    /// The timeout of a write that blocks.
     blocked: Option<Pin<Box<Sleep>>>,
     client: Client,
     connections: Connections,
-    _room: Share,
+    _share: Share,
 }
 
+/// The rest of an HTTP/2 preface that the server waits for.
 struct Preface {
     left: usize,
-    late: Pin<Box<Sleep>>,
+    timeout: Pin<Box<Sleep>>,
 }
 
 impl Connection {
-    /// An error when it is at its end, though the client does not say so.
+    /// An error if the server has closed the connection, or if the preface has not arrived in time.
     fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let timed_out = |because| Err(io::Error::new(io::ErrorKind::TimedOut, because));
         if self.is_cut.poll_unpin(context).is_ready() {
             return timed_out("it takes no answers");
         }
-        let late = |preface: &mut Preface| preface.late.as_mut().poll(context).is_ready();
+        let late = |preface: &mut Preface| preface.timeout.as_mut().poll(context).is_ready();
         if self.preface.as_mut().is_some_and(late) {
             let because = "HTTP/2 does not begin";
             self.connections
@@ -213,7 +213,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A write, which must not take forever: who does not read is not heard either, since HTTP/2 answers before it reads on.
+    /// Writes, with a timeout. While a write blocks, HTTP/2 does not read from the connection either.
     fn poll_written<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -225,12 +225,12 @@ impl Connection {
             self.blocked = None;
             return written;
         }
-        let patience = self.connections.patience;
+        let timeout = self.connections.write_timeout;
         let blocked = self
             .blocked
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         if blocked.as_mut().poll(context).is_ready() {
-            tracing::warn!(client = %self.client, "cut off: it read nothing for {patience:?}");
+            tracing::warn!(client = %self.client, "cut off: it read nothing for {timeout:?}");
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "the client reads nothing",
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_error_of_the_listener_is_a_pause() {
+    async fn the_server_pauses_after_an_error_of_the_listener() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
         let _client = TcpStream::connect(address).await.expect("a connection");
@@ -328,11 +328,11 @@ mod tests {
         {
             let incoming = connections.incoming(listening, None);
             tokio::pin!(incoming);
-            let begun = tokio::time::timeout(Duration::from_secs(20), incoming.next()).await;
-            let begun = begun.expect("it goes on").expect("a connection");
-            assert!(begun.is_ok(), "errors are not passed on");
+            let accepted = tokio::time::timeout(Duration::from_secs(20), incoming.next()).await;
+            let accepted = accepted.expect("the server goes on").expect("a connection");
+            assert!(accepted.is_ok(), "errors are not passed on");
         }
         assert_eq!(errors, 3);
-        assert!(since.elapsed() >= 3 * PAUSE, "one after the other");
+        assert!(since.elapsed() >= 3 * PAUSE, "one pause for each error");
     }
 }

@@ -1,5 +1,5 @@
-//! The answers, in this process: parse, plan, render. The service calls this for every request, and a program that links this
-//! crate gets the same answers without a network.
+//! Answers requests without a network: parse, plan, render. The gRPC service calls the engine for every request; other programs
+//! may call it directly.
 
 use std::{
     cell::RefCell,
@@ -7,7 +7,7 @@ use std::{
 };
 
 use nodewise_planner::{
-    memory::{Memory, Tally},
+    plan_cache::{CacheCounts, PlanCache},
     report,
     snapshot::Snapshot,
 };
@@ -15,28 +15,27 @@ use nodewise_proto::v1;
 use nodewise_telemetry::traces::{count, step};
 
 use crate::{
-    answer::{self, Caller, Explanations, Needs},
     cache::Cache,
     limits::Limits,
     parse::{self, Context, Parsed},
     refusal::Refusal,
     render,
+    response_memory::{self, Caller, Explanations, Needs},
     size::ByteSize,
     warnings::{OddKind, OddReason, Warnings},
 };
 
-/// Answers requests. It keeps decoded buckets, and what plans found out in them, and nothing else; the answers depend on the
-/// request alone.
+/// Answers requests. The engine caches decoded buckets and results of earlier plans. Responses depend on the request alone.
 #[derive(Debug)]
 pub struct Engine {
     cache: Cache,
     limits: Limits,
-    tally: Mutex<Tally>,
+    tally: Mutex<CacheCounts>,
     odd: Mutex<[[u64; OddReason::ALL.len()]; OddKind::ALL.len()]>,
 }
 
 impl Engine {
-    /// An engine that takes requests within `limits` and keeps decoded buckets of at most `cache_size` bytes.
+    /// An engine that accepts requests within `limits` and has a cache of at most `cache_size` bytes.
     #[must_use]
     pub fn new(limits: Limits, cache_size: ByteSize) -> Self {
         Self {
@@ -47,19 +46,19 @@ impl Engine {
         }
     }
 
-    /// The decoded buckets.
+    /// The cache of decoded buckets and of results of earlier plans.
     #[must_use]
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// How much of all plans since the start was remembered from earlier ones.
+    /// How many bucket results plans have computed, and how many they have reused, since the start.
     #[must_use]
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> CacheCounts {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many warnings of a kind and reason plans have told or counted since the start.
+    /// How many warnings of a kind and reason there were in all plans since the start.
     #[must_use]
     pub fn warnings(&self, kind: OddKind, reason: OddReason) -> u64 {
         self.odd.lock().unwrap_or_else(PoisonError::into_inner)[kind as usize][reason as usize]
@@ -73,13 +72,13 @@ impl Engine {
         }
     }
 
-    /// What a request may hold.
+    /// The limits of a request.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What must happen next. `stop` is asked now and then; once it says yes the answer is [`Refusal::Stopped`].
+    /// Plans what must happen next. The engine polls `stop` now and then, and returns [`Refusal::Stopped`] once it is true.
     pub fn plan(
         &self,
         request: v1::PlanRequest,
@@ -88,7 +87,7 @@ impl Engine {
         self.plan_for(request, Caller::unbounded(stop))
     }
 
-    /// As [`Engine::plan`], for a caller who may not have any amount of memory.
+    /// Like [`Engine::plan`], for a caller whose memory is bounded.
     pub(crate) fn plan_for(
         &self,
         request: v1::PlanRequest,
@@ -101,7 +100,7 @@ impl Engine {
             if by_digest {
                 self.cache.recall(uid)
             } else {
-                Memory::default()
+                PlanCache::default()
             }
         };
         let Parsed {
@@ -112,7 +111,7 @@ impl Engine {
             parse::request::plan(request, self.context(stop), recall)
         })?;
         self.count_warnings(&warnings);
-        if let Err(refusal) = (caller.hold)(needs(answer::most_of_plan(&snapshot))) {
+        if let Err(refusal) = (caller.hold)(needs(response_memory::plan_bound(&snapshot))) {
             if by_digest {
                 self.cache.remember(&snapshot.daemon_set.uid, memory);
             }
@@ -131,26 +130,27 @@ impl Engine {
             nodewise_planner::plan_until(&snapshot, &mut memory, stop)
         })
         .ok_or(Refusal::Stopped)?;
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_tally();
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_counts();
         if by_digest {
-            self.cache.let_go(memory.superseded_pods());
+            self.cache.remove_pods(memory.superseded_pods());
             self.cache.remember(&snapshot.daemon_set.uid, memory);
         }
         let plan = step("render", || {
             render::plan(plan, &snapshot.daemon_set, snapshot.options.scope, &warnings)
         });
         drop(snapshot);
-        (caller.hold)(Needs::Alone(answer::plan(&plan)))?;
+        (caller.hold)(Needs::Alone(response_memory::plan(&plan)))?;
         Ok(v1::PlanResponse { plan: Some(plan) })
     }
 
-    /// What the planner is asked for a request, where the caller plans himself: a bench does. `stop` as for [`Engine::plan`].
+    /// The snapshot that the planner gets for a request, for a caller that runs the planner itself, such as a benchmark. `stop` as
+    /// for [`Engine::plan`].
     pub fn snapshot(&self, request: v1::PlanRequest, stop: &dyn Fn() -> bool) -> Result<Snapshot, Refusal> {
-        let parsed = parse::request::plan(request, self.context(stop), |_| Memory::default())?;
+        let parsed = parse::request::plan(request, self.context(stop), |_| PlanCache::default())?;
         Ok(parsed.snapshot)
     }
 
-    /// Why the workload runs, or does not run, on its nodes. `stop` as for [`Engine::plan`].
+    /// Explains why the workload runs, or does not run, on its nodes. `stop` as for [`Engine::plan`].
     pub fn explain(
         &self,
         request: v1::ExplainRequest,
@@ -159,7 +159,7 @@ impl Engine {
         self.explain_for(request, Caller::unbounded(stop))
     }
 
-    /// As [`Engine::explain`], for a caller who may not have any amount of memory.
+    /// Like [`Engine::explain`], for a caller whose memory is bounded.
     pub(crate) fn explain_for(
         &self,
         request: v1::ExplainRequest,
@@ -167,7 +167,7 @@ impl Engine {
     ) -> Result<v1::ExplainResponse, Refusal> {
         let needs = Needs::of(request.snapshot.as_ref().is_some_and(is_by_digest));
         let (snapshot, node) = parse::request::explain(request, self.context(caller.stop))?;
-        let explanations = Explanations::new(caller, needs, answer::work_of_explanation(&snapshot));
+        let explanations = Explanations::new(caller, needs, response_memory::explanation_work(&snapshot));
         let explanations = RefCell::new(explanations);
         let stop = || (caller.stop)() || explanations.borrow().is_refused();
         let complete = nodewise_planner::explain_each(&snapshot, node.as_deref(), &stop, &mut |node| {
@@ -177,7 +177,7 @@ impl Engine {
         explanations.into_inner().finish(complete)
     }
 
-    /// What follows from what an executor did. `stop` as for [`Engine::plan`].
+    /// Folds the outcomes of a plan's actions into the state, and says when to reconcile again. `stop` as for [`Engine::plan`].
     pub fn report(
         &self,
         request: v1::ReportRequest,
@@ -186,7 +186,7 @@ impl Engine {
         self.report_for(request, Caller::unbounded(stop))
     }
 
-    /// As [`Engine::report`]. The answer has no more than the request.
+    /// Like [`Engine::report`]. The response is no larger than the request, so no further memory is held for it.
     pub(crate) fn report_for(
         &self,
         request: v1::ReportRequest,
@@ -204,7 +204,7 @@ impl Engine {
     }
 }
 
-/// Whether what is found out in the buckets may be of use to a later call: without a digest no bucket is known again.
+/// Whether every pod bucket has a digest. Without digests a later call cannot reuse the results of this one.
 fn has_digests(snapshot: &v1::Snapshot) -> bool {
     snapshot
         .pod_buckets
@@ -212,13 +212,13 @@ fn has_digests(snapshot: &v1::Snapshot) -> bool {
         .all(|bucket| !bucket.digest.is_empty())
 }
 
-/// Whether a bucket is given by digest alone, so that the request says little of what is planned for.
+/// Whether any bucket is given by digest only, so that the request is much smaller than its snapshot.
 fn is_by_digest(snapshot: &v1::Snapshot) -> bool {
     let mut buckets = snapshot.node_buckets.iter().chain(&snapshot.pod_buckets);
     buckets.any(|bucket| bucket.data.is_none())
 }
 
-/// For callers that wait however long it takes.
+/// A `stop` function for callers without a deadline.
 #[must_use]
 pub fn never() -> bool {
     false

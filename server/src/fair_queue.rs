@@ -1,5 +1,5 @@
-//! Slots that clients get in turns, and of which no client has all: a call waits no longer beside a hundred calls of another client,
-//! however long each of them runs.
+//! Slots that are given round-robin, per client, and of which no client gets all. A client with one call waits no longer because
+//! another client has a hundred calls.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,25 +8,25 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{client::Key, fair_share::Alone};
+use crate::{client::Key, fair_share::MaxShare};
 
-/// The most slots that a client has while others have none.
-const MOST: Alone = Alone::FOUR_FIFTHS;
+/// The part of the slots that a single client may have.
+const MAX_SHARE: MaxShare = MaxShare::FOUR_FIFTHS;
 
-/// So many slots.
+/// A fixed number of slots and the calls that wait for them.
 #[derive(Debug, Clone)]
 pub(crate) struct FairQueue(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// How many slots each client has that has any.
+    /// The number of slots of each client that has any.
     taken: HashMap<Key, usize>,
-    /// Whose turn it is, and the calls that wait. While slots are free only those wait whose client has its part of them.
+    /// The waiting calls per client, in round-robin order. While slots are free, only clients that have used up their part wait.
     clients: VecDeque<(Key, VecDeque<oneshot::Sender<Slot>>)>,
 }
 
-/// The right to run. Given on, or back, on drop.
+/// The right to run. On drop, the next call gets the slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     of: FairQueue,
@@ -42,22 +42,22 @@ impl FairQueue {
         })))
     }
 
-    /// The slots that nobody has.
+    /// The number of free slots.
     pub(crate) fn free(&self) -> usize {
         self.state().free
     }
 
-    /// A slot, when it is the client's turn and it has less than its part.
+    /// Waits for a slot: until it is the client's turn and the client has less than its part.
     pub(crate) async fn acquire(&self, client: &Key) -> Slot {
         let waiting = self.state().queue(client);
         self.give();
-        waiting.await.expect("a slot is given on before the turns end")
+        waiting.await.expect("the queue outlives its waiting calls")
     }
 
-    /// Gives free slots to those who may have them.
+    /// Gives free slots to waiting calls.
     fn give(&self) {
         loop {
-            // The lock must be free when a slot is sent: if the call has just been given up, the slot comes back and is dropped here.
+            // Send without the lock: if the call was just cancelled, `send` returns the slot, and dropping it takes the lock.
             let next = self.state().next();
             let Some((client, call)) = next else { return };
             let of = self.clone();
@@ -74,7 +74,7 @@ impl State {
     fn queue(&mut self, client: &Key) -> oneshot::Receiver<Slot> {
         let (sender, receiver) = oneshot::channel();
         if let Some((_, calls)) = self.clients.iter_mut().find(|(key, _)| key == client) {
-            // Those that were given up must not pile up.
+            // Cancelled calls must not pile up.
             calls.retain(|call| !call.is_closed());
             calls.push_back(sender);
         } else {
@@ -83,14 +83,14 @@ impl State {
         receiver
     }
 
-    /// Whether a client may have one more.
+    /// Whether a client may have one more slot.
     fn allows(&self, client: &Key) -> bool {
         let taken = self.taken.get(client).copied().unwrap_or(0);
         let left = self.free.checked_sub(1);
-        left.is_some_and(|left| MOST.allows(taken, 1, left))
+        left.is_some_and(|left| MAX_SHARE.allows(taken, 1, left))
     }
 
-    /// Takes a slot for the next call whose turn it is. Its client is the last one from then on.
+    /// Takes a slot for the next call in round-robin order, and moves its client to the end of the order.
     fn next(&mut self) -> Option<(Key, oneshot::Sender<Slot>)> {
         loop {
             let first = self.clients.iter().position(|(client, _)| self.allows(client))?;
@@ -137,27 +137,27 @@ mod tests {
         Key::Principal(Arc::from(name))
     }
 
-    /// A call that waits.
-    fn waiting(turns: &FairQueue, name: &str) -> BoxFuture<'static, Slot> {
-        let (turns, client) = (turns.clone(), client(name));
-        let mut call = async move { turns.acquire(&client).await }.boxed();
-        assert!(call.as_mut().now_or_never().is_none(), "nobody has ended");
+    /// A call that waits for a slot.
+    fn waiting(queue: &FairQueue, name: &str) -> BoxFuture<'static, Slot> {
+        let (queue, client) = (queue.clone(), client(name));
+        let mut call = async move { queue.acquire(&client).await }.boxed();
+        assert!(call.as_mut().now_or_never().is_none(), "no slot is free");
         call
     }
 
-    fn taken(turns: &FairQueue) -> Slot {
-        turns
+    fn taken(queue: &FairQueue) -> Slot {
+        queue
             .acquire(&client("first"))
             .now_or_never()
             .expect("a slot is free")
     }
 
     #[test]
-    fn clients_take_turns_however_many_calls_they_have() {
-        let turns = FairQueue::new(1);
-        let mut slot = taken(&turns);
+    fn slots_are_given_round_robin_per_client() {
+        let queue = FairQueue::new(1);
+        let mut slot = taken(&queue);
         let names = ["noisy", "noisy", "noisy", "quiet", "other", "quiet"];
-        let mut calls: Vec<_> = names.map(|name| (name, waiting(&turns, name))).into();
+        let mut calls: Vec<_> = names.map(|name| (name, waiting(&queue, name))).into();
         let mut order = Vec::new();
         while !calls.is_empty() {
             drop(slot);
@@ -171,60 +171,60 @@ mod tests {
         }
         assert_eq!(order, ["noisy", "quiet", "other", "noisy", "quiet", "noisy"]);
         drop(slot);
-        assert_eq!(turns.free(), 1);
+        assert_eq!(queue.free(), 1);
     }
 
     #[test]
-    fn no_client_has_all_slots_and_the_others_do_not_wait_for_it() {
-        let turns = FairQueue::new(4);
-        let mut noisy: Vec<_> = (0..3).map(|_| taken(&turns)).collect();
-        let more = waiting(&turns, "first");
-        let quiet = turns.acquire(&client("quiet")).now_or_never();
+    fn no_client_gets_all_slots() {
+        let queue = FairQueue::new(4);
+        let mut noisy: Vec<_> = (0..3).map(|_| taken(&queue)).collect();
+        let more = waiting(&queue, "first");
+        let quiet = queue.acquire(&client("quiet")).now_or_never();
         let quiet = quiet.expect("a slot is left for others");
-        let other = waiting(&turns, "other");
-        // What the noisy client gives back is for the one that has none, though it asked later.
+        let other = waiting(&queue, "other");
+        // A slot that the noisy client releases goes to the client that has none, though that one asked later.
         noisy.pop();
         let other = other.now_or_never().expect("a slot for the other");
         drop((quiet, other));
-        let more = more.now_or_never().expect("the others have gone");
-        assert_eq!(turns.free(), 1);
+        let more = more.now_or_never().expect("the other clients have ended");
+        assert_eq!(queue.free(), 1);
         drop((noisy, more));
-        assert_eq!(turns.free(), 4);
-        assert!(turns.state().taken.is_empty());
+        assert_eq!(queue.free(), 4);
+        assert!(queue.state().taken.is_empty());
     }
 
     #[test]
-    fn calls_that_are_given_up_lose_no_slot() {
-        let turns = FairQueue::new(1);
-        let slot = taken(&turns);
+    fn a_cancelled_call_loses_no_slot() {
+        let queue = FairQueue::new(1);
+        let slot = taken(&queue);
         let (gone, stays, chosen) = (
-            waiting(&turns, "gone"),
-            waiting(&turns, "stays"),
-            waiting(&turns, "chosen"),
+            waiting(&queue, "gone"),
+            waiting(&queue, "stays"),
+            waiting(&queue, "chosen"),
         );
         drop(gone);
         drop(slot);
-        let slot = stays.now_or_never().expect("the one before it has gone");
+        let slot = stays.now_or_never().expect("the call before it is cancelled");
         drop(slot);
-        // It has been given the slot, and goes before it looks.
+        // This call has already been sent the slot when it is cancelled.
         drop(chosen);
-        assert_eq!(turns.free(), 1);
+        assert_eq!(queue.free(), 1);
     }
 
     #[test]
-    fn who_asks_and_goes_again_and_again_is_forgotten() {
-        let turns = FairQueue::new(1);
-        let slot = taken(&turns);
+    fn cancelled_calls_do_not_pile_up() {
+        let queue = FairQueue::new(1);
+        let slot = taken(&queue);
         for _ in 0..1_000 {
-            drop(waiting(&turns, "fickle"));
+            drop(waiting(&queue, "fickle"));
         }
-        assert_eq!(turns.state().clients.len(), 1);
+        assert_eq!(queue.state().clients.len(), 1);
         assert_eq!(
-            turns.state().clients[0].1.len(),
+            queue.state().clients[0].1.len(),
             1,
-            "only the last one is still known"
+            "only the last call is still queued"
         );
         drop(slot);
-        assert_eq!(turns.free(), 1);
+        assert_eq!(queue.free(), 1);
     }
 }

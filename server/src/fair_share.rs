@@ -1,8 +1,8 @@
-//! Something of which there is only so much, divided among clients.
+//! A limited resource (memory, permits, connections) that clients share.
 //!
-//! What one of them takes may not exceed a multiple of what is left then (the dynamic thresholds by which switches divide
-//! their buffers). So a client alone may take a large part, and never all; with each further one everybody's part becomes
-//! smaller, and who comes new finds something left.
+//! A client may hold at most a fixed multiple of what is free (the dynamic threshold by which network switches share their
+//! buffers). So a single client gets a large part but never everything. With each further client the parts shrink, and a new client
+//! always finds something free.
 
 use std::{
     collections::HashMap,
@@ -16,16 +16,16 @@ use tokio::sync::Notify;
 
 use crate::client::Key;
 
-/// All there is of something.
+/// The resource.
 #[derive(Debug, Clone)]
 pub(crate) struct FairShare(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     capacity: usize,
-    alone: Alone,
+    max_share: MaxShare,
     state: Mutex<State>,
-    /// Something was given back.
+    /// Notified when some of the resource is released.
     freed: Notify,
 }
 
@@ -35,39 +35,39 @@ struct State {
     by_client: HashMap<Key, usize>,
 }
 
-/// How much a client may take that is alone, as parts taken and parts left.
+/// The largest part that a client gets if it is the only one, as the ratio of what it has taken to what is left.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Alone {
-    takes: usize,
-    leaves: usize,
+pub(crate) struct MaxShare {
+    taken: usize,
+    left: usize,
 }
 
-impl Alone {
-    pub(crate) const QUARTER: Self = Self { takes: 1, leaves: 3 };
-    pub(crate) const HALF: Self = Self { takes: 1, leaves: 1 };
-    pub(crate) const FOUR_FIFTHS: Self = Self { takes: 4, leaves: 1 };
+impl MaxShare {
+    pub(crate) const QUARTER: Self = Self { taken: 1, left: 3 };
+    pub(crate) const HALF: Self = Self { taken: 1, left: 1 };
+    pub(crate) const FOUR_FIFTHS: Self = Self { taken: 4, left: 1 };
 
-    /// Whether a client that has `others` besides may take `amount`, so that `left` are left. What a client has besides decides,
-    /// so that whoever has nothing may have whatever is left.
+    /// Whether a client that already holds `others` may take `amount`, so that `left` is left. A client that holds nothing may take
+    /// all that is free.
     pub(crate) fn allows(self, others: usize, amount: usize, left: usize) -> bool {
-        others == 0 || (others + amount).saturating_mul(self.leaves) <= left.saturating_mul(self.takes)
+        others == 0 || (others + amount).saturating_mul(self.left) <= left.saturating_mul(self.taken)
     }
 }
 
-/// What a client has taken. Given back on drop.
+/// An amount that a client holds. Released on drop.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: FairShare,
     client: Key,
-    /// Changes under the lock of the state only.
+    /// Only changed while the state is locked.
     amount: AtomicUsize,
 }
 
 impl FairShare {
-    pub(crate) fn new(capacity: usize, alone: Alone) -> Self {
+    pub(crate) fn new(capacity: usize, max_share: MaxShare) -> Self {
         Self(Arc::new(Inner {
             capacity,
-            alone,
+            max_share,
             state: Mutex::default(),
             freed: Notify::new(),
         }))
@@ -81,21 +81,21 @@ impl FairShare {
         self.state().taken
     }
 
-    /// So much, if the client may have it.
+    /// Takes `amount`, or `None` if the client may not have it now.
     pub(crate) fn take(&self, client: &Key, amount: usize) -> Option<Share> {
-        let share = self.nothing(client);
+        let share = self.empty(client);
         share.resize(amount).then_some(share)
     }
 
-    /// So much, as soon as the client may have it.
+    /// Waits until the client may have `amount`, and takes it.
     pub(crate) async fn wait(&self, client: &Key, amount: usize) -> Share {
-        let share = self.nothing(client);
+        let share = self.empty(client);
         share.grow(amount).await;
         share
     }
 
-    /// A share that is to grow.
-    pub(crate) fn nothing(&self, client: &Key) -> Share {
+    /// An empty share, to be grown later.
+    pub(crate) fn empty(&self, client: &Key) -> Share {
         Share {
             of: self.clone(),
             client: client.clone(),
@@ -103,7 +103,7 @@ impl FairShare {
         }
     }
 
-    /// Whether the client could have so much if this share were given back.
+    /// Whether the client could take `amount` if the share `without` were released.
     pub(crate) fn could_take(&self, client: &Key, amount: usize, without: &Share) -> bool {
         let state = self.state();
         let given = without.amount.load(Ordering::Relaxed);
@@ -116,10 +116,10 @@ impl FairShare {
         self.allows(state.taken - given + amount, others, amount)
     }
 
-    /// Whether a client that has `others` besides may have `amount`, so that `taken` are taken on the whole.
+    /// Whether a client that already holds `others` may have `amount`, after which `taken` is taken in total.
     fn allows(&self, taken: usize, others: usize, amount: usize) -> bool {
         let left = self.0.capacity.checked_sub(taken);
-        left.is_some_and(|left| self.0.alone.allows(others, amount, left))
+        left.is_some_and(|left| self.0.max_share.allows(others, amount, left))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -132,28 +132,28 @@ impl Share {
         &self.client
     }
 
-    /// How much it is.
+    /// The amount held.
     pub(crate) fn amount(&self) -> usize {
         self.amount.load(Ordering::Relaxed)
     }
 
-    /// Gives back what is beyond so much.
+    /// Releases what exceeds `amount`.
     pub(crate) fn shrink(&self, amount: usize) {
-        // Less is always granted.
+        // Shrinking cannot fail.
         let _ = self.resize(amount.min(self.amount()));
     }
 
-    /// All that there is.
+    /// The total capacity of the resource.
     pub(crate) fn capacity(&self) -> usize {
         self.of.capacity()
     }
 
-    /// Takes more, or gives some back, as soon as the client may have so much.
+    /// Changes the amount held, once the client may have `amount`.
     pub(crate) async fn grow(&self, amount: usize) {
         loop {
             let freed = self.of.0.freed.notified();
             tokio::pin!(freed);
-            // From here on nothing that is given back is missed.
+            // Registered before the check, so that no release in between is missed.
             freed.as_mut().enable();
             if self.resize(amount) {
                 return;
@@ -162,7 +162,7 @@ impl Share {
         }
     }
 
-    /// Takes more, or gives some back. It stays as it is when the client may not have so much more.
+    /// Changes the amount held. Returns false, and changes nothing, if the client may not have `amount`.
     #[must_use = "there may be too little left"]
     pub(crate) fn resize(&self, amount: usize) -> bool {
         let mut state = self.of.state();
@@ -190,7 +190,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // Less is always granted.
+        // Shrinking cannot fail.
         let _ = self.resize(0);
     }
 }
@@ -205,26 +205,26 @@ mod tests {
         Key::Principal(Arc::from(name))
     }
 
-    /// Takes one after the other until there is no more.
+    /// Takes shares of 1 until the client gets no more.
     fn all_of(shares: &FairShare, name: &str) -> Vec<Share> {
         std::iter::from_fn(|| shares.take(&client(name), 1)).collect()
     }
 
     #[test]
-    fn nobody_takes_all_and_who_comes_new_finds_something() {
-        for (alone, capacity, expected) in [
-            (Alone::FOUR_FIFTHS, 20, [16, 3, 1]),
-            (Alone::FOUR_FIFTHS, 5, [4, 1, 0]),
-            (Alone::FOUR_FIFTHS, 2, [1, 1, 0]),
-            (Alone::FOUR_FIFTHS, 1, [1, 0, 0]),
-            (Alone::HALF, 12, [6, 3, 1]),
+    fn no_client_takes_everything_and_new_clients_find_something() {
+        for (max_share, capacity, expected) in [
+            (MaxShare::FOUR_FIFTHS, 20, [16, 3, 1]),
+            (MaxShare::FOUR_FIFTHS, 5, [4, 1, 0]),
+            (MaxShare::FOUR_FIFTHS, 2, [1, 1, 0]),
+            (MaxShare::FOUR_FIFTHS, 1, [1, 0, 0]),
+            (MaxShare::HALF, 12, [6, 3, 1]),
         ] {
-            let shares = FairShare::new(capacity, alone);
+            let shares = FairShare::new(capacity, max_share);
             let taken = ["first", "second", "third"].map(|name| all_of(&shares, name));
             assert_eq!(
                 taken.each_ref().map(Vec::len),
                 expected,
-                "{alone:?} of {capacity}"
+                "{max_share:?} of {capacity}"
             );
             assert_eq!(shares.taken(), expected.iter().sum::<usize>());
             drop(taken);
@@ -234,12 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_back_while_others_ask_comes_down_to_their_part() {
-        let shares = FairShare::new(20, Alone::FOUR_FIFTHS);
+    fn a_noisy_client_shrinks_to_its_part_while_others_ask() {
+        let shares = FairShare::new(20, MaxShare::FOUR_FIFTHS);
         let mut noisy = all_of(&shares, "noisy");
         let mut quiet = Vec::new();
         for _ in 0..40 {
-            // One call ends, and both ask for what it leaves, the noisy one first.
+            // One call ends. Both clients ask for the released share, the noisy one first.
             noisy.remove(0);
             noisy.extend(shares.take(&client("noisy"), 1));
             quiet.extend(shares.take(&client("quiet"), 1));
@@ -248,8 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn one_call_may_have_whatever_is_left() {
-        let shares = FairShare::new(100, Alone::HALF);
+    fn a_single_call_may_have_all_that_is_left() {
+        let shares = FairShare::new(100, MaxShare::HALF);
         let call = shares.take(&client("one"), 10).expect("a part");
         assert!(call.resize(100), "all of it, for one call");
         assert!(!call.resize(101));
@@ -265,8 +265,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_gets_what_is_given_back() {
-        let shares = FairShare::new(1, Alone::HALF);
+    async fn a_waiting_client_gets_what_is_released() {
+        let shares = FairShare::new(1, MaxShare::HALF);
         let taken = shares.take(&client("first"), 1).expect("all");
         let second = client("second");
         let waiting = shares.wait(&second, 1);
@@ -275,6 +275,6 @@ mod tests {
         drop(taken);
         tokio::time::timeout(Duration::from_secs(20), waiting)
             .await
-            .expect("it was given back");
+            .expect("the share was released");
     }
 }

@@ -1,11 +1,10 @@
-//! The planning service: requests in, plans out.
+//! The planning service: the gRPC side of `nodewise-planner`, which makes every decision.
 //!
-//! A request passes the gate (draining, load, deadline), is parsed into what the planner takes, planned for on
-//! a bounded pool of threads, and rendered. Everything that decides is in `nodewise-planner`; this crate owns the protocol's
-//! side of it. [`Engine`] gives the same answers without a network.
+//! The server admits a call (drain, load, deadline), parses its request into a snapshot, plans on a bounded pool of threads, and
+//! renders the response. [`Engine`] gives the same responses without a network.
 
 mod admission;
-mod answer;
+mod admission_service;
 pub mod args;
 mod cache;
 mod capabilities;
@@ -16,7 +15,6 @@ mod connection;
 mod engine;
 mod fair_queue;
 mod fair_share;
-mod gate;
 mod limits;
 mod methods;
 mod metrics;
@@ -26,6 +24,7 @@ mod refusal;
 mod render;
 mod request_reader;
 mod response_body;
+mod response_memory;
 mod route;
 mod serve;
 mod service;

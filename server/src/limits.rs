@@ -1,4 +1,4 @@
-//! What one request may hold.
+//! Limits of one request.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ pub struct Limits {
     pub pods: u32,
     /// `Snapshot.bucket_count`.
     pub buckets: u32,
-    /// Revisions that are read in a snapshot; of more the oldest are left out.
+    /// Revisions that are read in a snapshot. If there are more, the oldest are left out.
     pub revisions: u32,
 }
 
 impl Limits {
-    /// Bytes of a message in which next to nothing is asked: about health, capabilities, the contract.
+    /// Bytes of a request for health, capabilities or reflection.
     pub const SMALL_MESSAGE_BYTES: usize = 4 << 10;
-    /// Bytes of the workload, which travels as JSON: more than the apiserver takes in a request.
+    /// Bytes of the workload's JSON. The apiserver accepts less.
     pub const OBJECT_BYTES: usize = 4 << 20;
-    /// Entries of a list of the workload that is walked for every node or pod: tolerations, what a selector or an affinity asks
-    /// for. No cluster has a tenth of it. A node or pod may have as many labels and taints as it likes; beyond this number that
-    /// is odd, and told in a warning.
+    /// Entries of a list of the workload that the planner walks for every node or pod: tolerations, requirements of a selector or
+    /// an affinity. Real clusters have less than a tenth. A node or pod may have more labels or taints than this; the plan then has
+    /// a warning.
     pub const LIST_ENTRIES: usize = 1_024;
-    /// Bytes of a name, a namespace or a uid. The apiserver takes names of 253 bytes and makes uids of 36; the answer repeats
-    /// them for every object.
+    /// Bytes of a name, a namespace or a uid, which the response repeats for every object. The apiserver accepts names of 253 bytes
+    /// and generates uids of 36 bytes.
     pub const NAME_BYTES: usize = 253;
-    /// Bytes of the value of a label that the answer repeats; the apiserver takes no more.
+    /// Bytes of a label value that the response repeats. The apiserver accepts no more.
     pub const LABEL_VALUE_BYTES: usize = 63;
-    /// `PlanRequest.undelivered_reports`: an executor keeps a few.
+    /// Entries of `PlanRequest.undelivered_reports`. An executor keeps a few.
     pub const UNDELIVERED_REPORTS: usize = 64;
-    /// The longest time after which a plan asks to be made again, and that a report may repeat: much longer than any executor lives.
+    /// The longest requeue delay in a plan, and in the report that repeats it. Much longer than any executor runs.
     pub const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
-    /// Values that a selector or an affinity names, all of its expressions together: affinities may list nodes by name.
+    /// Values in all expressions of a selector or an affinity together. An affinity may list nodes by name.
     pub const SELECTOR_VALUES: usize = 16_384;
 }
 
 impl Limits {
-    /// Actions of a plan, and so outcomes of one request: about every node and every pod one.
+    /// Actions of a plan, and so outcomes of one report: about one for every node and every pod.
     #[must_use]
     pub fn actions(&self) -> usize {
         (self.nodes as usize).saturating_add(self.pods as usize)

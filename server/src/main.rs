@@ -15,8 +15,8 @@ use tokio::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long plans that nobody waits for any more may take to notice it.
-const LAST_THREADS: Duration = Duration::from_millis(200);
+/// How long planning threads may take to notice that their callers are gone.
+const THREADS_TIMEOUT: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -72,7 +72,7 @@ fn serve(args: &Args) -> anyhow::Result<()> {
             .map_err(anyhow::Error::from)
     });
     runtime.block_on(telemetry.shutdown());
-    // Whatever still runs after the drain must not hold the process.
-    runtime.shutdown_timeout(LAST_THREADS);
+    // A plan that still runs after the drain must not keep the process alive.
+    runtime.shutdown_timeout(THREADS_TIMEOUT);
     result.map(|_| ())
 }

@@ -1,15 +1,15 @@
-//! The methods of the contract: how each is traced, and what the gate does with it.
+//! The methods of the contract: how each is traced, and how the server admits its calls.
 
 use nodewise_telemetry::grpc::Method;
 
-/// What the gate does with a method.
+/// How the server admits calls of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// One request that is planned for: it needs a place and may not take forever.
+    /// One request that runs on the planning pool: the call needs a permit and has a deadline.
     Planning,
-    /// Many requests, each of which needs a place when it comes; lasts as long as the client wants.
+    /// A stream of requests: each request needs a permit when it arrives. The stream itself has no time limit.
     Stream,
-    /// No work at all.
+    /// Next to no work: no permit is needed.
     Cheap,
 }
 
@@ -27,14 +27,14 @@ const TABLE: [(Method, Class); 5] = [
         method("nodewise.v1.ReconcileService/Explain", true),
         Class::Planning,
     ),
-    // Clients may ask for the capabilities every few seconds, to see whether the server is there: that begins no trace.
+    // Clients may call this every few seconds as a health check, so it starts no trace.
     (
         method("nodewise.v1.ReconcileService/GetCapabilities", false),
         Class::Cheap,
     ),
 ];
 
-/// The methods as traces show them.
+/// The methods as they appear in traces.
 pub(crate) const TRACED: &[Method] = &{
     let mut traced = [TABLE[0].0; TABLE.len()];
     let mut index = 1;
@@ -49,7 +49,7 @@ const fn method(name: &'static str, begins_traces: bool) -> Method {
     Method { name, begins_traces }
 }
 
-/// The class of the method at a path. One that does not exist is refused without work.
+/// The class of the method at a path. An unknown method is cheap: the server refuses it without work.
 pub(crate) fn class(path: &str) -> Class {
     let rpc = path.rsplit('/').next();
     TABLE

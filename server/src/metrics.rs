@@ -1,4 +1,4 @@
-//! What Prometheus is told of the service. Calls are counted as they end; everything else is read when it is asked for.
+//! The metrics of the service. Calls are observed when they end; everything else is read at each scrape.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ pub(crate) struct Metrics {
     calls: Histograms<Call>,
 }
 
-/// Labels as OpenTelemetry's conventions for RPC name them.
+/// Labels as in OpenTelemetry's conventions for RPC.
 #[allow(clippy::struct_field_names)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Call {
@@ -54,12 +54,12 @@ impl Metrics {
             "Calls of the service, from the request's headers to the last byte of the answer",
             calls.clone(),
         );
-        registry.register_collector(Box::new(Load(service.pool().clone())));
-        registry.register_collector(Box::new(Taken {
+        registry.register_collector(Box::new(PoolLoad(service.pool().clone())));
+        registry.register_collector(Box::new(Resources {
             memory: service.memory().clone(),
             connections: connections.clone(),
         }));
-        registry.register_collector(Box::new(Reading(Arc::clone(service.engine()))));
+        registry.register_collector(Box::new(EngineMetrics(Arc::clone(service.engine()))));
         if let Some(tls) = tls {
             registry.register_collector(Box::new(Certificates(tls)));
         }
@@ -70,7 +70,7 @@ impl Metrics {
         }
     }
 
-    /// Counts calls.
+    /// A callback that observes each call when it ends.
     pub(crate) fn on_end(&self) -> OnEnd {
         let calls = self.calls.clone();
         Arc::new(move |method, code, took: Duration| {
@@ -83,7 +83,7 @@ impl Metrics {
         })
     }
 
-    /// The text form of OpenMetrics 1.0.
+    /// The metrics in the text format of OpenMetrics 1.0.
     pub(crate) fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
@@ -92,11 +92,11 @@ impl Metrics {
     }
 }
 
-/// How busy the planning threads are.
+/// The load of the planning pool.
 #[derive(Debug)]
-struct Load(Pool);
+struct PoolLoad(Pool);
 
-impl Collector for Load {
+impl Collector for PoolLoad {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for (name, help, load) in [
             (
@@ -121,14 +121,14 @@ impl Collector for Load {
     }
 }
 
-/// What clients take of the server besides.
+/// Memory and connections.
 #[derive(Debug)]
-struct Taken {
+struct Resources {
     memory: FairShare,
     connections: Connections,
 }
 
-impl Collector for Taken {
+impl Collector for Resources {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Self { memory, connections } = self;
         for (name, help, unit, amount) in [
@@ -169,7 +169,7 @@ impl Collector for Taken {
     }
 }
 
-/// TLS, where it is spoken.
+/// The expiry of the TLS certificates.
 #[derive(Debug)]
 struct Certificates(Acceptor);
 
@@ -186,11 +186,11 @@ impl Collector for Certificates {
     }
 }
 
-/// The cache, and what plans found there.
+/// The cache, the results that plans reuse, and the warnings.
 #[derive(Debug)]
-struct Reading(Arc<Engine>);
+struct EngineMetrics(Arc<Engine>);
 
-impl Collector for Reading {
+impl Collector for EngineMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let cache = self.0.cache();
         let usage = Kind::ALL.map(|kind| (kind.name(), cache.usage(kind)));
@@ -221,18 +221,15 @@ impl Collector for Reading {
         }
         let tally = self.0.tally();
         let steps = [
+            ([("step", "eligibility"), ("source", "cache")], tally.fits_cached),
             (
-                [("step", "eligibility"), ("source", "cache")],
-                tally.fits_recalled,
+                [("step", "eligibility"), ("source", "computed")],
+                tally.fits_computed,
             ),
-            ([("step", "eligibility"), ("source", "computed")], tally.fits_made),
-            (
-                [("step", "summary"), ("source", "cache")],
-                tally.summaries_recalled,
-            ),
+            ([("step", "summary"), ("source", "cache")], tally.summaries_cached),
             (
                 [("step", "summary"), ("source", "computed")],
-                tally.summaries_made,
+                tally.summaries_computed,
             ),
         ];
         counters(
@@ -256,7 +253,7 @@ impl Collector for Reading {
     }
 }
 
-impl Reading {
+impl EngineMetrics {
     fn warnings(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let all = OddKind::ALL
             .into_iter()
@@ -312,7 +309,7 @@ mod tests {
         Acceptor::new(files).expect("good files")
     }
 
-    // The table in the documentation is what is served, and nothing else.
+    // The documentation lists exactly the metrics that are served.
     #[test]
     fn every_metric_is_documented() {
         let service = Service::new(&Config::default());

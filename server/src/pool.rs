@@ -1,8 +1,8 @@
-//! Where planning runs: on threads of its own, a bounded number at a time, with a bounded queue before them.
+//! The pool of planning threads: a bounded number of running calls, and a bounded queue.
 //!
-//! A call first takes a *place*; when there is none for its client it is shed at once, before its message is read. With a
-//! place it waits for a *slot*, in turns with other clients, of whom none has all slots; with a slot it runs. Both are given back when the work has really
-//! ended, not when the caller has gone.
+//! A call first takes a *permit*. If its client can have none, the server sheds the call before it reads the message. With a permit
+//! the call waits for a *slot*; with a slot it runs. Slots are given round-robin, per client, and no client gets all of them.
+//! Permit and slot are released when the work ends, even if the caller left earlier.
 
 use std::{
     sync::{
@@ -18,32 +18,32 @@ use tonic::Status;
 use crate::{
     client::Key,
     fair_queue::FairQueue,
-    fair_share::{Alone, FairShare, Share},
+    fair_share::{FairShare, MaxShare, Share},
     refusal::{self, Refusal},
 };
 
-/// A bounded pool.
+/// The pool.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     /// Queued and running calls.
-    places: FairShare,
+    permits: FairShare,
     /// Running calls.
     slots: FairQueue,
     most: Load,
 }
 
-/// How many calls there are in a pool.
+/// Numbers of calls in a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) queued: usize,
     pub(crate) running: usize,
 }
 
-/// The right to be queued or running. Given back on drop.
+/// The right to be queued or running. Released on drop.
 #[derive(Debug)]
 pub(crate) struct Permit(Share);
 
-/// Tells the work that its caller has gone.
+/// Tells the work, on drop, that its caller has left.
 struct AbandonOnDrop(Arc<AtomicBool>);
 
 impl Drop for AbandonOnDrop {
@@ -53,41 +53,41 @@ impl Drop for AbandonOnDrop {
 }
 
 impl Pool {
-    /// A pool that runs `concurrent` calls and lets `queued` more wait.
+    /// A pool that runs `concurrent` calls and queues `queued` more.
     pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
         let running = concurrent.max(1);
         Self {
-            places: FairShare::new(running.saturating_add(queued), Alone::FOUR_FIFTHS),
+            permits: FairShare::new(running.saturating_add(queued), MaxShare::FOUR_FIFTHS),
             slots: FairQueue::new(running),
             most: Load { queued, running },
         }
     }
 
-    /// The most that it takes.
+    /// The most calls that the pool accepts.
     pub(crate) fn capacity(&self) -> Load {
         self.most
     }
 
-    /// What it has in hand. A call that is just beginning may count as queued.
+    /// The calls in the pool now. A call that is just starting may count as queued.
     pub(crate) fn load(&self) -> Load {
         let running = self.most.running.saturating_sub(self.slots.free());
         Load {
-            queued: self.places.taken().saturating_sub(running),
+            queued: self.permits.taken().saturating_sub(running),
             running,
         }
     }
 
-    /// A place, if there is one for this client.
+    /// A permit, or `None` if this client can have none now.
     pub(crate) fn try_enter(&self, client: &Key) -> Option<Permit> {
-        self.places.take(client, 1).map(Permit)
+        self.permits.take(client, 1).map(Permit)
     }
 
-    /// A place, as soon as there is one for this client.
+    /// Waits for a permit for this client.
     pub(crate) async fn enter(&self, client: &Key) -> Permit {
-        Permit(self.places.wait(client, 1).await)
+        Permit(self.permits.wait(client, 1).await)
     }
 
-    /// Runs `work` and hands it what tells whether to stop: that the deadline has passed, or that this future was dropped.
+    /// Runs `work`. The work gets a function that is true once the deadline has passed or this future was dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         permit: Permit,
@@ -106,8 +106,8 @@ impl Pool {
         .await
     }
 
-    /// Runs what a message needs before it can be planned for, when it is the turn of whom its memory is held for. That is held, and
-    /// the slot, until the work has really ended.
+    /// Runs `work` that a message needs before it can be planned, such as decompression, in a slot of the client that holds
+    /// `memory`. The memory and the slot are held until the work ends.
     pub(crate) async fn prepare<T: Send + 'static>(
         &self,
         memory: Arc<Share>,
@@ -129,7 +129,7 @@ async fn on_a_thread<T: Send + 'static>(
     match tokio::task::spawn_blocking(propagation::carry(work)).await {
         Ok(result) => result,
         Err(error) if error.is_panic() => {
-            // A defect: the caller gets an error and the server lives on.
+            // A bug: this caller gets an error, and the server goes on.
             tracing::error!(%error, "planning panicked");
             Err(Status::internal("planning failed; the server's log tells why"))
         }
@@ -145,11 +145,11 @@ mod tests {
 
     use super::*;
 
-    /// Longer than any of this takes, shorter than anybody waits.
+    /// Fails a test that hangs; everything here takes milliseconds.
     const SOON: Duration = Duration::from_secs(20);
 
-    fn works(stop: &dyn Fn() -> bool) -> Result<(), Refusal> {
-        // As a plan does: it looks now and then.
+    /// Runs until it is stopped, as a long plan does.
+    fn until_stopped(stop: &dyn Fn() -> bool) -> Result<(), Refusal> {
         while !stop() {
             std::thread::yield_now();
         }
@@ -159,11 +159,11 @@ mod tests {
     async fn until_free(pool: &Pool) -> Permit {
         tokio::time::timeout(SOON, pool.enter(&Key::Unknown))
             .await
-            .expect("the place is given back")
+            .expect("the permit is released")
     }
 
     #[tokio::test]
-    async fn a_full_pool_has_no_place_and_a_queue_that_is_bounded() {
+    async fn a_full_pool_sheds_calls() {
         let pool = Pool::new(1, 1);
         let (release, released) = mpsc::channel::<()>();
         let running = pool.try_enter(&Key::Unknown).expect("the slot");
@@ -189,7 +189,7 @@ mod tests {
         let pool = Pool::new(1, 0);
         let permit = pool.try_enter(&Key::Unknown).unwrap();
         let deadline = Instant::now() + Duration::from_millis(10);
-        let ended = tokio::time::timeout(SOON, pool.run(permit, Some(deadline), works))
+        let ended = tokio::time::timeout(SOON, pool.run(permit, Some(deadline), until_stopped))
             .await
             .expect("in time");
         assert_eq!(ended.unwrap_err().code(), Code::DeadlineExceeded);
@@ -197,26 +197,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_whose_caller_has_gone_ends_and_frees_its_slot() {
+    async fn work_whose_caller_has_left_ends_and_frees_its_slot() {
         let pool = Pool::new(1, 0);
         let permit = pool.try_enter(&Key::Unknown).unwrap();
         let (started, starts) = tokio::sync::oneshot::channel();
         let call = pool.run(permit, None, move |stop| {
             started.send(()).expect("the test waits");
-            works(stop)
+            until_stopped(stop)
         });
         tokio::select! {
-            _ = call => panic!("nothing ends the work but its caller"),
+            _ = call => panic!("only a caller that leaves ends the work"),
             started = starts => started.expect("the work starts"),
         }
-        // The call was dropped by the select, as the transport drops it when the client resets its stream.
+        // `select!` dropped the call, as the transport does when the client resets its stream.
         until_free(&pool).await;
     }
 
     #[tokio::test]
-    async fn a_message_that_nobody_waits_for_holds_its_memory_as_long_as_it_is_decoded() {
+    async fn a_message_holds_its_memory_until_decoding_ends_even_if_the_caller_has_left() {
         let pool = Pool::new(1, 0);
-        let memory = FairShare::new(10, Alone::HALF);
+        let memory = FairShare::new(10, MaxShare::HALF);
         let held = Arc::new(memory.take(&Key::Unknown, 5).expect("half of it"));
         let (release, released) = mpsc::channel::<()>();
         let (started, starts) = tokio::sync::oneshot::channel();
@@ -232,12 +232,12 @@ mod tests {
         assert_eq!(
             (memory.taken(), pool.load().running),
             (5, 1),
-            "the caller has gone"
+            "the caller has left, the work still runs"
         );
         release.send(()).expect("it runs");
         let all = tokio::time::timeout(SOON, memory.wait(&Key::Unknown, 1)).await;
-        drop(all.expect("it is given back"));
-        // The slot goes first.
+        drop(all.expect("the memory is released"));
+        // The slot is released before the memory.
         assert_eq!(pool.load().running, 0);
     }
 

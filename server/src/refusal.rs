@@ -1,4 +1,4 @@
-//! Why a request gets no answer, as a type and as a gRPC status.
+//! Why the server refuses a request, as a type and as a gRPC status.
 
 use std::{fmt, time::Duration};
 
@@ -7,7 +7,7 @@ use prost::Message as _;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-/// One wrong field.
+/// A field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The field, as a path from the request message: `snapshot.pod_buckets[0].data.pods[3].uid`.
@@ -22,36 +22,36 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Why a request gets no answer. Nothing may be written to the cluster after any of these.
+/// Why the server refuses a request. After a refusal the executor must not write to the cluster.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The request is wrong (INVALID_ARGUMENT).
     #[error("{}", Summary(.violations, *.more))]
     Invalid {
-        /// What is wrong, in the order of discovery; never empty.
+        /// The wrong fields, in the order of discovery; never empty.
         violations: Vec<Violation>,
-        /// How many more there are that are not listed.
+        /// The number of further violations that are not listed.
         more: usize,
     },
     /// The request exceeds a limit of this server (RESOURCE_EXHAUSTED without RetryInfo).
     #[error("{0}")]
     TooLarge(Violation),
-    /// Buckets were given by digest and are not here (FAILED_PRECONDITION).
+    /// Buckets that were given by digest are not in the cache (FAILED_PRECONDITION).
     #[error(
         "{} node buckets and {} pod buckets that were given by digest are not in the cache: send them inline",
         .0.node_bucket_indices.len(),
         .0.pod_bucket_indices.len()
     )]
     MissingBuckets(v1::MissingBuckets),
-    /// There is no memory for the answer now (RESOURCE_EXHAUSTED with RetryInfo).
+    /// There is no memory for the response now (RESOURCE_EXHAUSTED with RetryInfo).
     #[error("requests in work and their answers take as much memory as this replica gives them")]
     NoMemory,
-    /// Nobody waits for the answer any more (DEADLINE_EXCEEDED).
+    /// The caller has stopped waiting (DEADLINE_EXCEEDED).
     #[error("planning was abandoned: the deadline passed or the call was cancelled")]
     Stopped,
 }
 
-/// The first violation, and how many follow: an error message travels in a header and is read in one line.
+/// The first violation and the number of others, as one line: a status message travels in a header.
 struct Summary<'a>(&'a [Violation], usize);
 
 impl fmt::Display for Summary<'_> {
@@ -97,7 +97,7 @@ impl From<Refusal> for Status {
     }
 }
 
-/// The type URL under which [`v1::MissingBuckets`] travels in the details of a status.
+/// The type URL of [`v1::MissingBuckets`] in the details of a status.
 pub const MISSING_BUCKETS_TYPE_URL: &str = "type.googleapis.com/nodewise.v1.MissingBuckets";
 
 fn missing_buckets(message: String, missing: &v1::MissingBuckets) -> Status {
@@ -112,10 +112,10 @@ fn missing_buckets(message: String, missing: &v1::MissingBuckets) -> Status {
     Status::with_details(Code::FailedPrecondition, message, details.encode_to_vec().into())
 }
 
-/// How long a client that was shed is asked to wait: a few times what a plan takes.
+/// The retry delay for a client that was shed: a few times the duration of a plan.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
-/// The answer of a saturated server: come back after the delay, or go elsewhere.
+/// The status of a saturated server. The client retries after the delay, or calls another replica.
 pub(crate) fn saturated() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
@@ -124,12 +124,12 @@ pub(crate) fn saturated() -> Status {
     )
 }
 
-/// The answer to a request for which there is no memory.
+/// The status of a request for which there is no memory now.
 pub(crate) fn out_of_memory() -> Status {
     Refusal::NoMemory.into()
 }
 
-/// What is told of an answer that takes more memory than there is for all of them.
+/// The refusal of a request whose response would take more memory than the server has for all requests.
 pub(crate) fn answer_too_large(needed: usize, capacity: usize) -> Refusal {
     Refusal::TooLarge(Violation {
         field: "snapshot".to_owned(),
@@ -140,7 +140,7 @@ pub(crate) fn answer_too_large(needed: usize, capacity: usize) -> Refusal {
     })
 }
 
-/// The answer to a stream when too many are open.
+/// The status of a new stream when too many are open.
 pub(crate) fn too_many_streams() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
@@ -149,7 +149,7 @@ pub(crate) fn too_many_streams() -> Status {
     )
 }
 
-/// The end of a stream that asked nothing for a while, when another one needs its place.
+/// The final status of an idle stream that is evicted for another one.
 pub(crate) fn idle_stream(idle: Duration) -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
@@ -161,24 +161,24 @@ pub(crate) fn idle_stream(idle: Duration) -> Status {
     )
 }
 
-/// The answer of a server that is going away.
+/// The status of calls while the server drains.
 pub(crate) fn draining() -> Status {
     Status::unavailable("this replica is draining: call another one")
 }
 
-/// The answer to a message that is longer than this server takes. One that is inflated is not to its end.
+/// The status of a message that is over the limit. `found` is a lower bound: a compressed message is not inflated to its end.
 pub(crate) fn too_long(found: usize, most: usize) -> Status {
     Status::resource_exhausted(format!(
         "a message is too large: {found} bytes or more, and at most {most} are taken"
     ))
 }
 
-/// The answer to a call whose message did not come.
+/// The status of a call whose message did not arrive in time.
 pub(crate) fn not_received(within: Duration) -> Status {
     Status::deadline_exceeded(format!("the message did not arrive within {within:?}"))
 }
 
-/// The answer to a call whose time is up.
+/// The status of a call whose deadline has passed.
 pub(crate) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("the call's deadline passed; planning was abandoned")
 }

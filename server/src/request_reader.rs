@@ -1,8 +1,8 @@
-//! The messages of a call on their way in.
+//! Reads the request messages of a call.
 //!
-//! Each says its length before it comes. From there on memory is held for it, before a byte of it is read; once it is there,
-//! and weighed, as much is held as it takes until it is answered. What there is no memory for is refused, or waits where its
-//! sender waits for it (on a stream). What takes long, decompressing and decoding, is the pool's work like plans.
+//! A gRPC message starts with its length. The reader holds memory for the message before it reads the rest. Once the message has
+//! arrived, the reader estimates what it takes until it is answered, and holds that much. If there is no memory, a unary call is
+//! refused and a stream waits. Long messages are decompressed and decoded on the planning pool.
 
 use std::{io::Read as _, marker::PhantomData, mem, sync::Arc, time::Duration};
 
@@ -20,44 +20,44 @@ use crate::{
     refusal, size_estimate,
 };
 
-/// What stands before each message: a byte that says whether it is compressed, and its length.
+/// Bytes of the gRPC header of a message: a compressed flag and the length.
 const PREFIX: usize = 5;
-/// What requests of real clusters take for each of their bytes, and a fifth more.
-const USUAL_WEIGHT: usize = 5;
-/// What gzip can make of a byte at most.
+/// Bytes of memory that requests of real clusters take for each of their bytes, plus a fifth.
+const USUAL_EXPANSION: usize = 5;
+/// The highest compression ratio of gzip.
 const INFLATION: usize = 1_032;
-/// Memory from which on a message is the pool's work, in bytes: below that it takes less than a millisecond.
+/// Bytes of memory from which a message is processed on the pool. A smaller one takes less than a millisecond.
 const LONG: usize = 1 << 20;
 
-/// What may come.
+/// The limits of a reader.
 #[derive(Debug, Clone)]
 pub(crate) struct ReadLimits {
     /// Most bytes of one message, before and after decompression.
     pub(crate) most: usize,
-    /// Longest time that a message may be on its way.
-    pub(crate) within: Duration,
-    /// Who decodes long ones.
+    /// Longest time for a message to arrive.
+    pub(crate) timeout: Duration,
+    /// Decompresses and decodes long messages.
     pub(crate) pool: Pool,
 }
 
 impl ReadLimits {
-    /// What is read in time.
+    /// Bounds the time of `reading` by the timeout.
     async fn in_time<T>(&self, reading: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-        tokio::time::timeout(self.within, reading)
+        tokio::time::timeout(self.timeout, reading)
             .await
-            .unwrap_or_else(|_| Err(refusal::not_received(self.within)))
+            .unwrap_or_else(|_| Err(refusal::not_received(self.timeout)))
     }
 
-    /// The message decompressed, and what it takes on the whole: itself, and what it is decoded to.
+    /// The decompressed message, and the bytes that it takes in total, before and after decoding.
     async fn unpack<Q: size_estimate::Request>(
         &self,
-        begun: Begun,
+        header: Header,
         bytes: Bytes,
         memory: &Arc<Share>,
     ) -> Result<(Bytes, usize), Status> {
         let most = self.most;
         let unpack = move || {
-            let bytes = if begun.is_compressed() {
+            let bytes = if header.is_compressed() {
                 inflated(&bytes, most)?
             } else {
                 bytes
@@ -65,7 +65,7 @@ impl ReadLimits {
             let taken = bytes.len() + size_estimate::estimate::<Q>(&bytes)?;
             Ok((bytes, taken))
         };
-        self.work(begun.bytes(most), memory, unpack).await
+        self.work(header.bytes(most), memory, unpack).await
     }
 
     async fn decode<Q: size_estimate::Request>(
@@ -73,12 +73,12 @@ impl ReadLimits {
         bytes: Bytes,
         memory: &Arc<Share>,
     ) -> Result<Q, Status> {
-        let usual = bytes.len().saturating_mul(USUAL_WEIGHT);
+        let usual = bytes.len().saturating_mul(USUAL_EXPANSION);
         self.work(usual, memory, || size_estimate::decode_estimated(bytes))
             .await
     }
 
-    /// Does with a message of so much memory what takes longer the longer it is.
+    /// Runs `work` for a message that takes `bytes` of memory: here if the message is short, on the pool if it is long.
     async fn work<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -92,27 +92,27 @@ impl ReadLimits {
     }
 }
 
-/// Where the memory for messages of a stream is.
+/// The memory for the messages of a stream.
 pub(crate) struct MemorySource {
     pub(crate) memory: FairShare,
-    /// Whose they are.
+    /// The client of the stream.
     pub(crate) client: Key,
-    /// Longest time that one waits for memory.
-    pub(crate) patience: Duration,
+    /// Longest time that a message waits for memory.
+    pub(crate) timeout: Duration,
 }
 
 impl MemorySource {
-    /// Waits until the client may have so much.
+    /// Waits until the client may have `bytes`.
     async fn hold(&self, memory: &Share, bytes: usize) -> Result<(), Status> {
-        tokio::time::timeout(self.patience, memory.grow(bytes))
+        tokio::time::timeout(self.timeout, memory.grow(bytes))
             .await
             .map_err(|_| refusal::out_of_memory())
     }
 }
 
-/// The messages of a call.
+/// Reads the request messages of one call.
 pub(crate) struct RequestReader<Q> {
-    wire: Wire,
+    body: RequestBody,
     limits: ReadLimits,
     message: PhantomData<fn() -> Q>,
 }
@@ -124,11 +124,11 @@ pub(crate) struct Held<Q> {
     pub(crate) memory: Arc<Share>,
 }
 
-/// A message that has begun.
+/// The gRPC header of a message.
 #[derive(Debug, Clone, Copy)]
-struct Begun([u8; PREFIX]);
+struct Header([u8; PREFIX]);
 
-impl Begun {
+impl Header {
     fn length(self) -> usize {
         let [_, length @ ..] = self.0;
         usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX)
@@ -138,18 +138,18 @@ impl Begun {
         self.0[0] != 0
     }
 
-    /// The memory to hold for it until it can be weighed: what one of its length takes as a rule, so that those that were let in are
-    /// not refused when they are there.
+    /// The memory to hold until the message has arrived and can be estimated: what messages of this length usually take, so that
+    /// few messages are refused after they were read.
     fn bytes(self, most: usize) -> usize {
         let length = self.length();
         if length > most {
-            // It is refused for that, unread.
+            // The message will be refused without being read.
             return 0;
         }
         let besides = if self.is_compressed() {
             length.saturating_mul(INFLATION).min(most)
         } else {
-            length.saturating_mul(USUAL_WEIGHT)
+            length.saturating_mul(USUAL_EXPANSION)
         };
         length + besides
     }
@@ -157,13 +157,13 @@ impl Begun {
 
 impl<Q: size_estimate::Request> RequestReader<Q> {
     pub(crate) fn new(head: &Parts, body: Body, limits: ReadLimits) -> Self {
-        // Others are refused before anything is taken in.
+        // The transport refuses other encodings before the message is read.
         let is_gzip = head
             .headers
             .get("grpc-encoding")
             .is_some_and(|encoding| encoding == "gzip");
         Self {
-            wire: Wire {
+            body: RequestBody {
                 body,
                 is_gzip,
                 next: Bytes::new(),
@@ -173,53 +173,53 @@ impl<Q: size_estimate::Request> RequestReader<Q> {
         }
     }
 
-    /// The message of a call that has one.
+    /// Reads the message of a unary call.
     pub(crate) async fn only(self, memory: Arc<Share>) -> Result<Q, Status> {
-        let Self { mut wire, limits, .. } = self;
+        let Self { mut body, limits, .. } = self;
         let arriving = async {
-            let begun = wire
-                .begun()
+            let header = body
+                .header()
                 .await?
                 .ok_or_else(|| Status::internal("Missing request message."))?;
-            if !memory.resize(begun.bytes(limits.most)) {
+            if !memory.resize(header.bytes(limits.most)) {
                 return Err(refusal::out_of_memory());
             }
-            let bytes = wire.read(begun, limits.most).await?;
-            if wire.begun().await?.is_some() {
+            let bytes = body.read(header, limits.most).await?;
+            if body.header().await?.is_some() {
                 return Err(Status::internal(
                     "this method takes one message, and more have come",
                 ));
             }
-            Ok((begun, bytes))
+            Ok((header, bytes))
         };
-        let (begun, bytes) = limits.in_time(arriving).await?;
-        let (bytes, taken) = limits.unpack::<Q>(begun, bytes, &memory).await?;
+        let (header, bytes) = limits.in_time(arriving).await?;
+        let (bytes, taken) = limits.unpack::<Q>(header, bytes, &memory).await?;
         if !memory.resize(taken) {
             return Err(refusal::out_of_memory());
         }
         limits.decode(bytes, &memory).await
     }
 
-    /// The messages of a stream. The first error is the end.
+    /// Reads the messages of a stream, which ends at the first error.
     pub(crate) fn all(
         self,
         memory_source: MemorySource,
     ) -> impl Stream<Item = Result<Held<Q>, Status>> + Send + 'static {
-        stream::try_unfold((self, memory_source), |(mut intake, memory_source)| async move {
-            let held = intake.next(&memory_source).await?;
-            Ok(held.map(|held| (held, (intake, memory_source))))
+        stream::try_unfold((self, memory_source), |(mut reader, memory_source)| async move {
+            let held = reader.next(&memory_source).await?;
+            Ok(held.map(|held| (held, (reader, memory_source))))
         })
     }
 
     async fn next(&mut self, memory_source: &MemorySource) -> Result<Option<Held<Q>>, Status> {
-        let Self { wire, limits, .. } = self;
-        let Some(begun) = wire.begun().await? else {
+        let Self { body, limits, .. } = self;
+        let Some(header) = body.header().await? else {
             return Ok(None);
         };
-        let memory = Arc::new(memory_source.memory.nothing(&memory_source.client));
-        memory_source.hold(&memory, begun.bytes(limits.most)).await?;
-        let bytes = limits.in_time(wire.read(begun, limits.most)).await?;
-        let (bytes, taken) = limits.unpack::<Q>(begun, bytes, &memory).await?;
+        let memory = Arc::new(memory_source.memory.empty(&memory_source.client));
+        memory_source.hold(&memory, header.bytes(limits.most)).await?;
+        let bytes = limits.in_time(body.read(header, limits.most)).await?;
+        let (bytes, taken) = limits.unpack::<Q>(header, bytes, &memory).await?;
         memory_source.hold(&memory, taken).await?;
         let message = limits.decode(bytes, &memory).await?;
         Ok(Some(Held { message, memory }))
@@ -242,18 +242,18 @@ fn inflated(bytes: &[u8], most: usize) -> Result<Bytes, Status> {
     Ok(inflated.into())
 }
 
-/// The bytes of a call.
-struct Wire {
+/// The request body of a call.
+struct RequestBody {
     body: Body,
-    /// Whether messages may be compressed, and are so with gzip.
+    /// Whether `grpc-encoding` is gzip, so that messages may be compressed.
     is_gzip: bool,
-    /// What came with the last message, and belongs to the next.
+    /// Bytes of the next message that arrived with the last one.
     next: Bytes,
 }
 
-impl Wire {
-    /// The next message, once its length is known; none at the end.
-    async fn begun(&mut self) -> Result<Option<Begun>, Status> {
+impl RequestBody {
+    /// Reads the header of the next message; `None` at the end of the body.
+    async fn header(&mut self) -> Result<Option<Header>, Status> {
         let mut prefix = [0; PREFIX];
         let mut filled = 0;
         while filled < PREFIX {
@@ -268,16 +268,16 @@ impl Wire {
             filled += length;
             self.next = data;
         }
-        Ok(Some(Begun(prefix)))
+        Ok(Some(Header(prefix)))
     }
 
-    /// The message as it comes.
-    async fn read(&mut self, begun: Begun, most: usize) -> Result<Bytes, Status> {
-        let length = begun.length();
+    /// Reads the message after its header. It may be compressed.
+    async fn read(&mut self, header: Header, most: usize) -> Result<Bytes, Status> {
+        let length = header.length();
         if length > most {
             return Err(refusal::too_long(length, most));
         }
-        if begun.is_compressed() && !self.is_gzip {
+        if header.is_compressed() && !self.is_gzip {
             return Err(Status::internal(
                 "a message says that it is compressed, and grpc-encoding does not say how",
             ));
@@ -287,7 +287,7 @@ impl Wire {
             let mut data = self.data().await?.ok_or_else(cut_short)?;
             self.next = data.split_off(data.len().min(length - message.len()));
             if data.len() == length {
-                // All of it at once, which needs no copy.
+                // The whole message arrived in one frame: no copy is needed.
                 return Ok(data);
             }
             message.extend_from_slice(&data);
@@ -295,13 +295,13 @@ impl Wire {
         Ok(message.freeze())
     }
 
-    /// Some bytes; none at the end.
+    /// The next bytes of the body; `None` at its end.
     async fn data(&mut self) -> Result<Option<Bytes>, Status> {
         if !self.next.is_empty() {
             return Ok(Some(mem::take(&mut self.next)));
         }
         while let Some(frame) = self.body.frame().await.transpose()? {
-            // Trailers of a request mean nothing.
+            // Trailers of a request are ignored.
             if let Some(data) = frame.into_data().ok().filter(|data| !data.is_empty()) {
                 return Ok(Some(data));
             }
@@ -333,7 +333,10 @@ mod tests {
             let status = inflated(&zeros, most).expect_err("too long");
             assert_eq!(status.code(), Code::ResourceExhausted);
             let found = format!("{} bytes or more", most + 1);
-            assert!(status.message().contains(&found), "it went on: {status}");
+            assert!(
+                status.message().contains(&found),
+                "inflated beyond the limit: {status}"
+            );
         }
         for broken in [&b"no gzip"[..], &zeros[..zeros.len() / 2], b""] {
             assert_eq!(

@@ -1,8 +1,7 @@
-//! An answer on its way out.
+//! Sends the body of a response.
 //!
-//! A client that asks and takes nothing of the answer, or little at a time, would keep it here. So an answer is handed over piece by
-//! piece, and when one of them has not gone in time, or the message as a whole, the connection is cut: of a reader that waits, HTTP/2
-//! tells nobody but the connection.
+//! A client that does not read a response, or reads it very slowly, would keep it in the server's memory. So the response is handed
+//! to the transport in chunks. If the transport does not take a chunk, or a whole message, in time, the connection is closed.
 
 use std::{
     pin::Pin,
@@ -19,44 +18,48 @@ use tonic::{Status, body::Body};
 
 use crate::{client::Client, fair_share::Share};
 
-/// What is handed over at once: as much as most readers take in one frame. The transport may keep the last piece of an answer,
-/// of which it could send a byte.
-const PIECE: usize = 16 << 10;
+/// Most bytes of a chunk: the default maximum frame size of HTTP/2. The transport may hold on to the last chunk of a response, even
+/// if only one byte of it is unsent.
+const CHUNK: usize = 16 << 10;
 
-/// An answer.
+/// The body of a response.
 pub(crate) struct ResponseBody {
-    answer: Body,
-    /// What has not been handed over of the present message.
+    response: Body,
+    /// The part of the current message that was not handed over yet.
     left: Bytes,
-    /// That message has several pieces.
+    /// Whether the current message has several chunks.
     is_long: bool,
-    /// Cuts the connection when the last piece does not go.
-    late: Option<AbortOnDropHandle<()>>,
-    /// When the present message must have gone as a whole.
+    /// Closes the connection if the transport does not take the last chunk in time.
+    timer: Option<AbortOnDropHandle<()>>,
+    /// When the current message must have been taken as a whole.
     until: Instant,
     timeouts: Timeouts,
     client: Option<Client>,
-    /// Held for a request, and then for its answer, as long as it is here. Nothing on a stream, whose questions hold their own.
+    /// The memory held for the request, and then for its response. Empty on a stream, where each request holds its own.
     memory: Arc<Share>,
 }
 
-/// How long a client may take over an answer.
+/// How long a client may take to read a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
-    /// Over each piece.
-    pub(crate) piece: Duration,
-    /// Over each message.
+    /// For each chunk.
+    pub(crate) chunk: Duration,
+    /// For each message.
     pub(crate) message: Duration,
 }
 
 impl ResponseBody {
-    /// An answer that must be taken in time.
-    pub(crate) fn new(answer: Body, timeouts: Timeouts, client: Option<Client>, memory: Arc<Share>) -> Self {
+    pub(crate) fn new(
+        response: Body,
+        timeouts: Timeouts,
+        client: Option<Client>,
+        memory: Arc<Share>,
+    ) -> Self {
         Self {
-            answer,
+            response,
             left: Bytes::new(),
             is_long: false,
-            late: None,
+            timer: None,
             until: Instant::now(),
             timeouts,
             client,
@@ -64,36 +67,39 @@ impl ResponseBody {
         }
     }
 
-    /// What there is of a message: all of it, since it is encoded as a whole.
+    /// Starts a message, which the encoder has encoded as a whole.
     fn begin(&mut self, message: Bytes) {
-        // What it was encoded from is gone.
+        // The response that it was encoded from has been dropped.
         self.memory.shrink(message.len());
         self.until = Instant::now() + self.timeouts.message;
-        self.is_long = message.len() > PIECE;
+        self.is_long = message.len() > CHUNK;
         self.left = message;
     }
 
-    fn piece(&mut self) -> Frame<Bytes> {
-        let length = self.left.len().min(PIECE);
-        let mut piece = self.left.split_to(length);
+    fn chunk(&mut self) -> Frame<Bytes> {
+        let length = self.left.len().min(CHUNK);
+        let mut chunk = self.left.split_to(length);
         if self.is_long {
-            // The transport may keep a piece when this is gone, and with it all that it is a part of.
-            piece = Bytes::copy_from_slice(&piece);
+            // A copy: the transport may hold on to a chunk, and a slice would keep the whole message in memory.
+            chunk = Bytes::copy_from_slice(&chunk);
         }
-        self.late = self.client.clone().map(|client| {
-            let Timeouts { piece, message } = self.timeouts;
-            let (piece_late, message_late) = (Instant::now() + piece, self.until);
+        self.timer = self.client.clone().map(|client| {
+            let Timeouts {
+                chunk: timeout,
+                message,
+            } = self.timeouts;
+            let (chunk_until, message_until) = (Instant::now() + timeout, self.until);
             AbortOnDropHandle::new(tokio::spawn(async move {
-                tokio::time::sleep_until(piece_late.min(message_late)).await;
-                if piece_late <= message_late {
-                    tracing::warn!(%client, "cut off: it took nothing of an answer for {piece:?}");
+                tokio::time::sleep_until(chunk_until.min(message_until)).await;
+                if chunk_until <= message_until {
+                    tracing::warn!(%client, "cut off: it took nothing of an answer for {timeout:?}");
                 } else {
                     tracing::warn!(%client, "cut off: it did not take an answer within {message:?}");
                 }
                 client.cut.cancel();
             }))
         });
-        Frame::data(piece)
+        Frame::data(chunk)
     }
 }
 
@@ -105,10 +111,10 @@ impl http_body::Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        // The transport asks for more when the last piece has gone.
-        self.late = None;
+        // The transport polls again once it has taken the last chunk.
+        self.timer = None;
         if self.left.is_empty() {
-            let Some(frame) = ready!(Pin::new(&mut self.answer).poll_frame(context)?) else {
+            let Some(frame) = ready!(Pin::new(&mut self.response).poll_frame(context)?) else {
                 return Poll::Ready(None);
             };
             match frame.into_data() {
@@ -116,10 +122,10 @@ impl http_body::Body for ResponseBody {
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
         }
-        Poll::Ready(Some(Ok(self.piece())))
+        Poll::Ready(Some(Ok(self.chunk())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left.is_empty() && self.answer.is_end_stream()
+        self.left.is_empty() && self.response.is_end_stream()
     }
 }

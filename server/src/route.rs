@@ -1,6 +1,6 @@
-//! From a method's path to the service.
+//! Routes calls to the methods of the service.
 //!
-//! This stands in for the generated router, which reads and decodes whatever comes: here memory is held first (`request_reader`).
+//! Replaces the router that tonic generates, which would decode a message before memory is held for it (`request_reader`).
 
 use std::{future::ready, sync::Arc};
 
@@ -12,7 +12,7 @@ use tower::service_fn;
 
 use crate::{
     admission::Admission,
-    codec::AnswerCodec,
+    codec::ResponseCodec,
     config::Config,
     engine::Engine,
     limits::Limits,
@@ -21,7 +21,7 @@ use crate::{
     size_estimate,
 };
 
-/// The methods of the service.
+/// Routes calls to the service.
 #[derive(Debug, Clone)]
 pub(crate) struct Router {
     service: Service,
@@ -33,14 +33,14 @@ impl Router {
         Self {
             limits: ReadLimits {
                 most: config.max_message_size.as_usize(),
-                within: config.transfer_timeout,
+                timeout: config.transfer_timeout,
                 pool: service.pool().clone(),
             },
             service,
         }
     }
 
-    /// Answers a call that was let in.
+    /// Answers an admitted call.
     pub(crate) async fn answer(
         self,
         request: http::Request<Body>,
@@ -88,7 +88,7 @@ impl Router {
     }
 }
 
-/// A method of one message, which has one answer.
+/// A unary method.
 async fn unary<Q, A, F>(
     request: http::Request<Body>,
     limits: ReadLimits,
@@ -108,7 +108,7 @@ where
     serve(request, limits, answer).await
 }
 
-/// A method, of whose messages the answer is made. The transport looks at the headers, and sends the answer.
+/// A method whose handler reads its own request messages. tonic checks the headers and sends the responses.
 async fn serve<Q, A, S, F>(
     request: http::Request<Body>,
     limits: ReadLimits,
@@ -126,7 +126,7 @@ where
         let (reader, answer) = once.take().expect("a call is answered once");
         answer(reader)
     };
-    Grpc::new(AnswerCodec::<A, Q>::default())
+    Grpc::new(ResponseCodec::<A, Q>::default())
         .max_encoding_message_size(usize::MAX)
         .accept_compressed(CompressionEncoding::Gzip)
         .streaming(service_fn(answer), http::Request::from_parts(head, Body::empty()))

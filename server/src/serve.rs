@@ -1,4 +1,4 @@
-//! A server from its first connection to its last.
+//! Runs a server: listeners, health, reflection, shutdown and drain.
 
 use std::{future::Future, net::SocketAddr, time::Duration};
 
@@ -15,38 +15,38 @@ use tonic_health::ServingStatus;
 use tonic_reflection::server::v1::{ServerReflection, ServerReflectionServer};
 
 use crate::{
-    ByteSize, config::Config, connection::Connections, gate::Gate, limits::Limits, methods, metrics::Metrics,
-    service::Service, size_estimate,
+    ByteSize, admission_service::AdmissionService, config::Config, connection::Connections, limits::Limits,
+    methods, metrics::Metrics, service::Service, size_estimate,
 };
 
-/// HTTP/2 flow-control window of a call. A usual snapshot fits, so that its sender never waits for an acknowledgement.
+/// HTTP/2 flow-control window of a call, in bytes. A usual snapshot fits, so that its sender never waits for a window update.
 const STREAM_WINDOW: u32 = 4 << 20;
-/// HTTP/2 flow-control window of a connection.
+/// HTTP/2 flow-control window of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// Most bytes of a call's headers: four times what a client with a token and a trace's context sends.
+/// Most bytes of the headers of a call: four times what a client sends that has a token and a trace context.
 const HEADERS: u32 = 16 << 10;
-/// How often the files of certificates are looked at.
+/// How often the server checks whether the TLS files have changed.
 const RELOAD: Duration = Duration::from_secs(5);
 
-/// Why a server ended that should not have.
+/// Why a server could not start, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The longest message that is allowed would not be taken.
+    /// The memory for requests is less than the longest allowed message needs.
     #[error(
         "memory for requests: {given} is less than the {needed} that a message of the longest size may take: raise \
          --max-request-memory or lower --max-message-size"
     )]
     RequestMemory {
-        /// What there is.
+        /// The configured memory.
         given: ByteSize,
-        /// What there must be.
+        /// The least memory that is needed.
         needed: ByteSize,
     },
     /// The listener has no address.
     #[error("reading the listener's address: {0}")]
     Address(#[source] std::io::Error),
-    /// The contract's descriptors cannot be served.
+    /// The reflection service cannot be set up.
     #[error("setting up gRPC reflection: {0}")]
     Reflection(#[source] Box<tonic_reflection::server::Error>),
     /// Serving failed.
@@ -59,18 +59,18 @@ pub enum Error {
 pub enum Ended {
     /// Every call was answered.
     Drained,
-    /// The drain timeout passed first; calls were cut off.
+    /// The drain timeout passed first, and the remaining calls were cut off.
     CutOff,
 }
 
-/// Where a server is reached.
+/// The listeners of a server.
 #[derive(Debug)]
 pub struct Listeners {
     /// gRPC.
     pub grpc: TcpListener,
-    /// TLS of these connections, if it is spoken.
+    /// TLS for the gRPC connections; `None` for plain text.
     pub tls: Option<Acceptor>,
-    /// Health and metrics over HTTP, if they are to be served.
+    /// Health and metrics over HTTP; `None` if they are not served.
     pub http: Option<TcpListener>,
 }
 
@@ -85,8 +85,8 @@ impl From<TcpListener> for Listeners {
     }
 }
 
-/// Serves on `listeners` until `shutdown` completes, then drains: accepts nothing more, answers UNAVAILABLE to new plans,
-/// reports NOT_SERVING, and finishes what is in work within [`Config::drain_timeout`].
+/// Serves on `listeners` until `shutdown` completes, then drains: the server accepts no connections, answers new calls with
+/// UNAVAILABLE, reports NOT_SERVING, and finishes the calls in progress within [`Config::drain_timeout`].
 pub async fn run(
     config: Config,
     listeners: impl Into<Listeners>,
@@ -111,7 +111,7 @@ pub async fn run(
         .set_service_status(SERVICE_NAME, ServingStatus::Serving)
         .await;
 
-    let gate = Gate::new(&service, &config);
+    let admission = AdmissionService::new(&service, &config);
     let listening = TcpIncoming::from(listener)
         .with_nodelay(Some(true))
         .with_keepalive(Some(config.keepalive));
@@ -128,9 +128,9 @@ pub async fn run(
         .http2_max_header_list_size(HEADERS)
         .http2_keepalive_interval(Some(config.keepalive))
         .http2_keepalive_timeout(Some(config.keepalive))
-        // For health and reflection: other calls have ended by then, with better words.
+        // For health and reflection. Other calls end earlier, with a better status.
         .timeout(config.longest_call.saturating_add(config.transfer_timeout))
-        .add_service(Traced::new(gate, methods::TRACED, metrics.on_end()))
+        .add_service(Traced::new(admission, methods::TRACED, metrics.on_end()))
         .add_service(health_service.max_decoding_message_size(Limits::SMALL_MESSAGE_BYTES))
         .add_optional_service(reflection(&config)?)
         .serve_with_incoming_shutdown(incoming, service.draining().clone().cancelled_owned());
@@ -147,7 +147,7 @@ pub async fn run(
         .set_service_status(SERVICE_NAME, ServingStatus::NotServing)
         .await;
     service.drain();
-    // Whoever watches the health hears of the end now; a watch that stays open would hold its connection open.
+    // End the health watches too: an open watch would keep its connection open.
     let mut health = health;
     health.clear_service_status("").await;
     health.clear_service_status(SERVICE_NAME).await;
@@ -160,7 +160,7 @@ pub async fn run(
     Ok(Ended::CutOff)
 }
 
-/// Whether there is memory for every message that is allowed.
+/// Checks that the memory for requests is enough for a message of the maximum size.
 fn enough_memory(config: &Config) -> Result<(), Error> {
     let longest = config.max_message_size.as_usize();
     let needed = ByteSize(longest.saturating_add(size_estimate::most(longest)) as u64);
@@ -171,12 +171,12 @@ fn enough_memory(config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The line that tells programs where the server listens: its form is stable.
+/// Logs the address. Programs parse this line, so its form is stable.
 fn log_listening(address: SocketAddr, tls: bool) {
     tracing::info!(addr = %address, tls, "listening on {address}");
 }
 
-/// Serves health and metrics until the answer is dropped: also while the server drains.
+/// Serves health and metrics until the returned guard is dropped, also while the server drains.
 fn serve_http(listener: TcpListener, service: &Service, metrics: Metrics) -> Result<DropGuard, Error> {
     let health = Health {
         metrics: Exposition::new(move || metrics.encode()),

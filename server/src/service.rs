@@ -1,4 +1,4 @@
-//! The five methods.
+//! The methods of the service.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use tracing::{Instrument as _, field::Empty};
 
 use crate::{
     admission::Admission,
-    answer::{Caller, Needs},
     capabilities,
     client::Key,
     config::Config,
     engine::Engine,
-    fair_share::{Alone, FairShare, Share},
+    fair_share::{FairShare, MaxShare, Share},
     pool::{Permit, Pool},
     refusal::{self, Refusal, Violation},
     request_reader::{MemorySource, RequestReader},
+    response_memory::{Caller, Needs},
     stream::{self, Admitted, StreamOptions},
     streams::Streams,
 };
 
-/// The service. Planning happens on the pool's threads; what is here only waits.
+/// The service. Requests are parsed and planned on the threads of the pool.
 #[derive(Debug, Clone)]
 pub struct Service {
     engine: Arc<Engine>,
     pool: Pool,
-    /// Bytes for requests, from their arrival to the end of their answers.
+    /// Memory for requests, from their arrival until their responses are sent.
     memory: FairShare,
     draining: CancellationToken,
-    /// Open streams. Each may have a question in memory for which there is no place yet.
+    /// OpenStream streams. Each may hold memory for one request that waits for its permit.
     streams: Streams,
     config: Config,
 }
@@ -41,7 +41,7 @@ pub struct Service {
 /// A method of the engine.
 type Work<Q, A> = fn(&Engine, Q, Caller<'_>) -> Result<A, Refusal>;
 
-/// Does the work for a request, and holds memory for what follows from it. What the share holds already is for the request.
+/// Runs `work` with a [`Caller`] that holds memory in `memory`, which already holds the memory of the request.
 fn within<A>(
     memory: &Share,
     stop: &dyn Fn() -> bool,
@@ -66,13 +66,13 @@ fn within<A>(
 }
 
 impl Service {
-    /// A service that is ready.
+    /// A service with this configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
             engine: Arc::new(Engine::new(config.limits, config.bucket_cache_size)),
             pool: Pool::new(config.max_concurrent_plans, config.max_queued_plans),
-            memory: FairShare::new(config.max_request_memory.as_usize(), Alone::HALF),
+            memory: FairShare::new(config.max_request_memory.as_usize(), MaxShare::HALF),
             draining: CancellationToken::new(),
             streams: Streams::new(
                 config.max_streams,
@@ -83,7 +83,7 @@ impl Service {
         }
     }
 
-    /// Answers UNAVAILABLE to new requests from now on. Those that have a place are still answered.
+    /// Starts to drain: new requests get UNAVAILABLE, admitted ones are still answered.
     pub fn drain(&self) {
         self.draining.cancel();
     }
@@ -104,7 +104,7 @@ impl Service {
         &self.draining
     }
 
-    /// Answers a request on the pool. The permit and the memory are held until the work has really ended, also when its caller has gone.
+    /// Answers a request on the pool. The permit and the memory are held until the work ends, even if the caller left earlier.
     pub(crate) async fn answer<Q: Send + 'static, A: Send + 'static>(
         &self,
         message: Q,
@@ -126,14 +126,14 @@ impl Service {
             .await
     }
 
-    /// Answers one question of a stream.
+    /// Answers one request of a stream. Errors become part of the response.
     pub(crate) async fn answer_one(self, admitted: Admitted) -> v1::PlanStreamResponse {
         let Admitted {
-            question: v1::PlanStreamRequest { id, request },
+            request: v1::PlanStreamRequest { id, request },
             memory,
             deadline,
             permit,
-            in_work: _in_work,
+            in_progress: _in_progress,
         } = admitted;
         let span = tracing::debug_span!(
             "question",
@@ -183,23 +183,23 @@ impl Service {
             return Err(required("id"));
         }
         let request = request.ok_or_else(|| required("request"))?;
-        let permit = permit.ok_or_else(refusal::deadline_exceeded)?;
-        let engine = Arc::clone(&self.engine);
-        self.pool
-            .run(permit, Some(deadline.into_std()), move |stop| {
-                within(&memory, stop, |caller| engine.plan_for(request, caller))
-            })
-            .await
+        let admission = Admission {
+            client: None,
+            permit: Some(permit.ok_or_else(refusal::deadline_exceeded)?),
+            memory,
+            deadline: Some(deadline),
+        };
+        self.answer(request, admission, Engine::plan_for).await
     }
 }
 
 /// The methods of the contract.
 impl Service {
-    /// One plan, for who asks within this process: nothing bounds the memory.
+    /// Plans for a caller in this process. Memory is not bounded.
     ///
     /// # Errors
     ///
-    /// As the method `Plan` of the contract has them.
+    /// The statuses of the method `Plan`.
     pub async fn plan(&self, request: v1::PlanRequest) -> Result<v1::PlanResponse, Status> {
         if self.draining.is_cancelled() {
             return Err(refusal::draining());
@@ -216,11 +216,11 @@ impl Service {
             .await
     }
 
-    /// Many of them.
+    /// The method `PlanStream`.
     pub(crate) fn plan_stream(
         &self,
         admission: &Admission,
-        questions: RequestReader<v1::PlanStreamRequest>,
+        requests: RequestReader<v1::PlanStreamRequest>,
     ) -> Result<Response<BoxStream<'static, Result<v1::PlanStreamResponse, Status>>>, Status> {
         let client = admission.key().clone();
         let open = self
@@ -239,18 +239,18 @@ impl Service {
         let memory_source = MemorySource {
             memory: self.memory.clone(),
             client,
-            patience: self.config.longest_call,
+            timeout: self.config.longest_call,
         };
-        let questions = questions.all(memory_source);
-        let answers = stream::answers(questions.boxed(), pool, options, move |admitted| {
-            // Also until the answers to the last questions are made.
+        let requests = requests.all(memory_source);
+        let answers = stream::answers(requests.boxed(), pool, options, move |admitted| {
+            // Keeps the stream open until the last requests are answered.
             let _open = &open;
             service.clone().answer_one(admitted)
         });
         Ok(Response::new(answers.boxed()))
     }
 
-    /// What this server takes.
+    /// The method `GetCapabilities`.
     #[must_use]
     pub fn capabilities(&self) -> v1::GetCapabilitiesResponse {
         capabilities::of(&self.config)

@@ -1,7 +1,7 @@
-//! PlanStream: questions in, answers out, in any order.
+//! PlanStream: a stream of requests, answered in any order.
 //!
-//! The answers are a stream that reads a question when there is room for one more in work, so a slow reader or a full pool
-//! slows the sender down through HTTP/2's flow control.
+//! The server reads the next request only when it may have one more in progress. So a full pool, or a client that reads its
+//! responses slowly, slows the client down through HTTP/2 flow control.
 
 use std::{
     num::NonZeroUsize,
@@ -21,40 +21,40 @@ use crate::{
     pool::{Permit, Pool},
     refusal,
     request_reader::Held,
-    streams::{InWork, Open},
+    streams::{InProgress, OpenStream},
 };
 
-/// What a stream is told when it begins.
+/// The limits and signals of one stream.
 pub(crate) struct StreamOptions {
-    /// Questions in work at the same time.
+    /// Most requests in progress at the same time.
     pub(crate) most: NonZeroUsize,
-    /// The end of the whole stream.
+    /// The deadline of the whole stream.
     pub(crate) deadline: Option<Instant>,
-    /// Longest time of one question, from its arrival.
+    /// Longest time of one request, from its arrival.
     pub(crate) longest_call: Duration,
-    /// Ends when no further question is to be read.
+    /// Cancelled when the server drains: no further request is read.
     pub(crate) draining: CancellationToken,
-    /// The stream's place, as long as no other stream has it.
-    pub(crate) open: Arc<Open>,
+    /// The entry of the stream among the open streams.
+    pub(crate) open: Arc<OpenStream>,
 }
 
-/// A question that has come.
+/// A request that was read from a stream.
 pub(crate) struct Admitted {
-    pub(crate) question: v1::PlanStreamRequest,
-    /// Held for it until somebody takes the answer.
+    pub(crate) request: v1::PlanStreamRequest,
+    /// Held for the request until the transport takes the response.
     pub(crate) memory: Arc<Share>,
-    /// When its time is up.
+    /// The deadline of the request.
     pub(crate) deadline: Instant,
-    /// `None`: there was none before the deadline.
+    /// `None` if no permit was free before the deadline.
     pub(crate) permit: Option<Permit>,
-    /// As long as this is here the stream is not idle.
-    pub(crate) in_work: InWork,
+    /// While this exists, the stream is not idle.
+    pub(crate) in_progress: InProgress,
 }
 
-/// Answers `questions` with `answer` until they end, the deadline passes or the server drains. What is in work then is still
-/// answered; after that the stream ends, with an error unless the questions just ended.
+/// Answers `requests` with `answer` until they end, the deadline passes, the stream is evicted or the server drains. Requests in
+/// progress are still answered. Then the stream ends, with an error unless the client ended the stream.
 pub(crate) fn answers<Q, F, A>(
-    questions: Q,
+    requests: Q,
     pool: Pool,
     options: StreamOptions,
     answer: A,
@@ -67,7 +67,7 @@ where
     let ending = Arc::new(OnceLock::new());
     let most = options.most.get();
     let source = Source {
-        questions,
+        requests,
         pool,
         options,
         ending: Arc::clone(&ending),
@@ -77,12 +77,13 @@ where
     stream::unfold(source, Source::next)
         .map(move |admitted| {
             let memory = Arc::clone(&admitted.memory);
-            // In a task of its own: nobody polls this stream while its reader takes nothing, and slots are not to wait for that.
+            // In a task of its own: the transport does not poll this stream while the client reads nothing, and the work must go on
+            // to free its slot.
             let answer = AbortOnDropHandle::new(tokio::spawn(answer(admitted).in_current_span()));
             async move { (answer.await.expect("an answer does not panic"), memory) }
         })
         .buffer_unordered(most)
-        // Held until the next one is asked for, and so this one has been handed on.
+        // Hold the memory until the transport polls for the next response, and so has taken this one.
         .scan(None, |held, (answer, memory)| {
             *held = Some(memory);
             std::future::ready(Some(Ok(answer)))
@@ -91,32 +92,32 @@ where
 }
 
 struct Source<Q> {
-    questions: Q,
+    requests: Q,
     pool: Pool,
     options: StreamOptions,
-    /// The error that the stream is to end with.
+    /// The error with which the stream will end.
     ending: Arc<OnceLock<Status>>,
 }
 
 impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Source<Q> {
-    /// The next question, once it has its place. None is read before: a question that waits takes memory.
+    /// Reads the next request and waits for its permit. Only one request waits at a time, since a waiting request takes memory.
     async fn next(mut self) -> Option<(Admitted, Self)> {
         let Held {
-            message: question,
+            message: request,
             memory,
         } = self.read().await?;
-        let in_work = self.options.open.begin();
+        let in_progress = self.options.open.begin();
         let longest = Instant::now() + self.options.longest_call;
         let deadline = self.options.deadline.map_or(longest, |end| end.min(longest));
         let permit = tokio::time::timeout_at(deadline, self.pool.enter(memory.client()))
             .await
             .ok();
         let admitted = Admitted {
-            question,
+            request,
             memory,
             deadline,
             permit,
-            in_work,
+            in_progress,
         };
         Some((admitted, self))
     }
@@ -132,13 +133,13 @@ impl<Q: Stream<Item = Result<Held<v1::PlanStreamRequest>, Status>> + Unpin> Sour
             biased;
             () = self.options.draining.cancelled() => refusal::draining(),
             () = late => refusal::deadline_exceeded(),
-            idle = self.options.open.displaced().wait() => refusal::idle_stream(idle),
-            question = self.questions.next() => match question? {
-                Ok(question) => return Some(question),
+            idle = self.options.open.eviction().wait() => refusal::idle_stream(idle),
+            request = self.requests.next() => match request? {
+                Ok(request) => return Some(request),
                 Err(status) => status,
             },
         };
-        // Set once: nothing is asked for after the end.
+        // Set once: nothing is read after an error.
         let _ = self.ending.set(error);
         None
     }
@@ -151,32 +152,32 @@ mod tests {
     use super::*;
     use crate::{
         client::Key,
-        fair_share::{Alone, FairShare},
+        fair_share::{FairShare, MaxShare},
         streams::Streams,
     };
 
     fn held(message: v1::PlanStreamRequest) -> Held<v1::PlanStreamRequest> {
-        let memory = FairShare::new(1, Alone::HALF);
+        let memory = FairShare::new(1, MaxShare::HALF);
         Held {
             message,
-            memory: Arc::new(memory.nothing(&Key::Unknown)),
+            memory: Arc::new(memory.empty(&Key::Unknown)),
         }
     }
 
-    fn open() -> Arc<Open> {
+    fn open() -> Arc<OpenStream> {
         let streams = Streams::new(1, Duration::from_mins(1), Duration::from_secs(10));
         let open = streams.open(&Key::Unknown, None, Instant::now());
         Arc::new(open.expect("there is room"))
     }
 
-    /// Answers ten questions, all places being taken at first. Gives the answers' ids and counts what is read.
+    /// Answers ten requests. The id of a response says whether its request got a permit. `read` counts the requests that were read.
     fn ten(
         pool: &Pool,
         longest_call: Duration,
         read: &Arc<AtomicUsize>,
     ) -> impl Stream<Item = Result<v1::PlanStreamResponse, Status>> + use<> {
         let read = Arc::clone(read);
-        let questions = stream::iter(0..10).map(move |_| {
+        let requests = stream::iter(0..10).map(move |_| {
             read.fetch_add(1, Ordering::Relaxed);
             Ok(held(v1::PlanStreamRequest::default()))
         });
@@ -189,12 +190,12 @@ mod tests {
         };
         let id = |admitted: Admitted| {
             if admitted.permit.is_some() {
-                "placed"
+                "permitted"
             } else {
                 "late"
             }
         };
-        answers(questions, pool.clone(), options, move |admitted| {
+        answers(requests, pool.clone(), options, move |admitted| {
             std::future::ready(v1::PlanStreamResponse {
                 id: id(admitted).to_owned(),
                 result: None,
@@ -203,9 +204,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_question_is_read_before_the_last_one_has_its_place() {
+    async fn no_request_is_read_before_the_last_one_has_its_permit() {
         let pool = Pool::new(1, 0);
-        let taken = pool.try_enter(&Key::Unknown).expect("the only place");
+        let taken = pool.try_enter(&Key::Unknown).expect("the only permit");
         let read = Arc::default();
         let answers = ten(&pool, Duration::from_hours(1), &read);
         tokio::pin!(answers);
@@ -213,13 +214,13 @@ mod tests {
         assert_eq!(read.load(Ordering::Relaxed), 1);
         drop(taken);
         let answers: Vec<_> = answers.map(|answer| answer.expect("no error").id).collect().await;
-        assert_eq!(answers, ["placed"; 10]);
+        assert_eq!(answers, ["permitted"; 10]);
     }
 
     #[tokio::test]
-    async fn a_question_that_finds_no_place_has_the_time_of_a_call() {
+    async fn a_request_waits_for_a_permit_until_its_deadline() {
         let pool = Pool::new(1, 0);
-        let _taken = pool.try_enter(&Key::Unknown).expect("the only place");
+        let _taken = pool.try_enter(&Key::Unknown).expect("the only permit");
         let answers = ten(&pool, Duration::from_millis(5), &Arc::default());
         let answers: Vec<_> = answers.map(|answer| answer.expect("no error").id).collect().await;
         assert_eq!(answers, ["late"; 10]);
@@ -235,29 +236,29 @@ mod tests {
             draining: CancellationToken::new(),
             open: open(),
         };
-        let question = |id: &str| {
+        let request = |id: &str| {
             Ok(held(v1::PlanStreamRequest {
                 id: id.to_owned(),
                 request: None,
             }))
         };
-        let questions = stream::iter([question("slow"), question("quick")]);
-        // The first is not answered before the second was handed out.
+        let requests = stream::iter([request("slow"), request("quick")]);
+        // The first request is not answered before the response to the second was received.
         let quick_is_out = CancellationToken::new();
         let awaited = quick_is_out.clone();
         let answers = answers(
-            questions,
+            requests,
             pool,
             options,
-            move |Admitted { question, permit, .. }| {
+            move |Admitted { request, permit, .. }| {
                 let awaited = awaited.clone();
                 async move {
-                    if question.id == "slow" {
+                    if request.id == "slow" {
                         awaited.cancelled().await;
                     }
                     drop(permit);
                     v1::PlanStreamResponse {
-                        id: question.id,
+                        id: request.id,
                         result: None,
                     }
                 }

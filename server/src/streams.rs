@@ -1,7 +1,7 @@
-//! The streams that are open, and which of them makes room for a new one.
+//! The open streams, their limit, and the eviction of idle ones.
 //!
-//! A stream may be open for as long as its client wants, also when it asks nothing, as long as there is room for others. When there is
-//! none, the one that has asked nothing for the longest time ends, if that is longer than the idle timeout.
+//! An idle stream may stay open while the server is below its limit of streams. At the limit, a new stream evicts the stream that
+//! has been idle for the longest time, if that is longer than the idle timeout.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
@@ -13,15 +13,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::{Client, Key},
-    fair_share::{Alone, FairShare, Share},
+    fair_share::{FairShare, MaxShare, Share},
 };
 
-/// The streams of a server.
+/// The open streams of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Streams {
-    room: FairShare,
+    shares: FairShare,
     idle_timeout: Duration,
-    /// How long a stream may take to end that makes room.
+    /// How long the client of an evicted stream may take to read its end.
     transfer_timeout: Duration,
     open: Arc<Mutex<Vec<Weak<Stream>>>>,
 }
@@ -29,103 +29,104 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 struct Stream {
     state: Mutex<State>,
-    displaced: Displaced,
-    /// Its connection, if that is known.
+    eviction: Eviction,
+    /// The client of its connection, if it is known.
     connection: Option<Client>,
-    /// Cancelled when it has ended.
+    /// Cancelled when the stream has ended.
     ended: CancellationToken,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Questions in work.
-    in_work: usize,
-    /// When the last question was answered, or the stream began.
+    /// Requests in progress.
+    in_progress: usize,
+    /// When the last request was answered, or the stream began.
     since: Instant,
-    /// Given back when the stream ends, or makes room.
-    place: Option<Share>,
+    /// Released when the stream ends or is evicted.
+    share: Option<Share>,
 }
 
-/// Tells a stream that it makes room for another one.
+/// Tells a stream that it is evicted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Displaced {
+pub(crate) struct Eviction {
     token: CancellationToken,
     idle: Arc<OnceLock<Duration>>,
 }
 
-impl Displaced {
-    /// Waits for that, and says how long the stream has asked nothing.
+impl Eviction {
+    /// Waits for the eviction. Returns for how long the stream was idle.
     pub(crate) async fn wait(&self) -> Duration {
         self.token.cancelled().await;
         self.idle.get().copied().unwrap_or_default()
     }
 
-    fn tell(&self, idle: Duration) {
-        // Only one new stream takes the place.
+    fn start(&self, idle: Duration) {
+        // A stream is evicted only once.
         let _ = self.idle.set(idle);
         self.token.cancel();
     }
 }
 
-/// A stream that is open, until this is dropped.
+/// An open stream. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<Stream>);
+pub(crate) struct OpenStream(Arc<Stream>);
 
-/// A question of a stream that is in work, until this is dropped.
+/// A request of a stream in progress. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct InWork(Arc<Stream>);
+pub(crate) struct InProgress(Arc<Stream>);
 
 impl Streams {
     pub(crate) fn new(most: usize, idle_timeout: Duration, transfer_timeout: Duration) -> Self {
         Self {
-            room: FairShare::new(most, Alone::FOUR_FIFTHS),
+            shares: FairShare::new(most, MaxShare::FOUR_FIFTHS),
             idle_timeout,
             transfer_timeout,
             open: Arc::default(),
         }
     }
 
-    /// A place for one more stream, if there is one for this client, or an idle stream that makes room.
-    pub(crate) fn open(&self, client: &Key, connection: Option<Client>, now: Instant) -> Option<Open> {
+    /// Opens a stream, or returns `None` if this client may open no more and no idle stream can be evicted for it.
+    pub(crate) fn open(&self, client: &Key, connection: Option<Client>, now: Instant) -> Option<OpenStream> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|stream| stream.strong_count() > 0);
-        let place = self.room.take(client, 1);
-        let place = place.or_else(|| self.make_room(&open, client, now))?;
+        let share = self.shares.take(client, 1);
+        let share = share.or_else(|| self.evict(&open, client, now))?;
         let stream = Arc::new(Stream {
             state: Mutex::new(State {
-                in_work: 0,
+                in_progress: 0,
                 since: now,
-                place: Some(place),
+                share: Some(share),
             }),
-            displaced: Displaced::default(),
+            eviction: Eviction::default(),
             connection,
             ended: CancellationToken::new(),
         });
         open.push(Arc::downgrade(&stream));
-        Some(Open(stream))
+        Some(OpenStream(stream))
     }
 
-    /// Ends the stream that has been idle for the longest time, of those whose place this client may have, and gives that.
-    fn make_room(&self, open: &[Weak<Stream>], client: &Key, now: Instant) -> Option<Share> {
+    /// Evicts the stream that has been idle for the longest time, of those whose share this client may have. Returns that share.
+    fn evict(&self, open: &[Weak<Stream>], client: &Key, now: Instant) -> Option<Share> {
         let (idle, stream) = open
             .iter()
             .filter_map(Weak::upgrade)
-            .filter_map(|stream| Some((stream.idle(&self.room, client, now)?, stream)))
+            .filter_map(|stream| Some((stream.idle(&self.shares, client, now)?, stream)))
             .filter(|(idle, _)| *idle >= self.idle_timeout)
             .max_by_key(|(idle, _)| *idle)?;
-        // A question may have come just now; it is answered still, and the stream ends after it.
-        let place = stream.state().place.take()?;
-        stream.displaced.tell(idle);
-        self.see_to_the_end(&stream);
-        if place.client() == client {
-            return Some(place);
+        // A request may have arrived just now. It is still answered before the stream ends.
+        let share = stream.state().share.take()?;
+        stream.eviction.start(idle);
+        self.bound_end(&stream);
+        if share.client() == client {
+            return Some(share);
         }
-        drop(place);
-        self.room.take(client, 1)
+        drop(share);
+        self.shares.take(client, 1)
     }
 
-    /// A client that does not take the end of its stream loses the connection: what the stream takes is not counted any more.
-    fn see_to_the_end(&self, stream: &Stream) {
+    /// Closes the connection of an evicted stream if its client does not read the end of the stream in time. The stream does not
+    /// count any more, so it must not stay.
+    fn bound_end(&self, stream: &Stream) {
         let Some(client) = stream.connection.clone() else {
             return;
         };
@@ -144,40 +145,40 @@ impl Stream {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For how long it has asked nothing, if its place is of use to this client.
-    fn idle(&self, room: &FairShare, client: &Key, now: Instant) -> Option<Duration> {
+    /// For how long the stream has been idle, if evicting it would let this client open a stream.
+    fn idle(&self, shares: &FairShare, client: &Key, now: Instant) -> Option<Duration> {
         let state = self.state();
-        let place = state.place.as_ref().filter(|_| state.in_work == 0)?;
-        // A client may have one stream in place of another, however many it has.
-        let is_of_use = place.client() == client || room.could_take(client, 1, place);
+        let share = state.share.as_ref().filter(|_| state.in_progress == 0)?;
+        // A client may always replace a stream of its own.
+        let is_of_use = share.client() == client || shares.could_take(client, 1, share);
         is_of_use.then(|| now.duration_since(state.since))
     }
 }
 
-impl Open {
-    /// Tells when another stream has the place.
-    pub(crate) fn displaced(&self) -> &Displaced {
-        &self.0.displaced
+impl OpenStream {
+    /// Signals the eviction of the stream.
+    pub(crate) fn eviction(&self) -> &Eviction {
+        &self.0.eviction
     }
 
-    /// A question has come.
-    pub(crate) fn begin(&self) -> InWork {
-        self.0.state().in_work += 1;
-        InWork(Arc::clone(&self.0))
+    /// Counts a request that has arrived.
+    pub(crate) fn begin(&self) -> InProgress {
+        self.0.state().in_progress += 1;
+        InProgress(Arc::clone(&self.0))
     }
 }
 
-impl Drop for InWork {
+impl Drop for InProgress {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        state.in_work -= 1;
+        state.in_progress -= 1;
         state.since = Instant::now();
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.state().place = None;
+        self.0.state().share = None;
         self.0.ended.cancel();
     }
 }
@@ -196,12 +197,12 @@ mod tests {
         Streams::new(most, MINUTE, Duration::from_secs(10))
     }
 
-    fn is_displaced(open: &Open) -> bool {
-        open.displaced().token.is_cancelled()
+    fn is_evicted(open: &OpenStream) -> bool {
+        open.eviction().token.is_cancelled()
     }
 
     #[test]
-    fn the_stream_that_is_idle_for_the_longest_time_makes_room() {
+    fn the_stream_that_is_idle_for_the_longest_time_is_evicted() {
         let (streams, start) = (streams(3), Instant::now());
         let names = ["first", "second", "third"];
         let open: Vec<_> = (0..)
@@ -211,35 +212,35 @@ mod tests {
                 streams.open(&client(name), None, now).expect("there is room")
             })
             .collect();
-        // As if the first one had asked last, and had its answer.
+        // As if the first stream had the latest request.
         open[0].0.state().since = start + Duration::from_secs(30);
         let new = client("new");
         assert!(
             streams.open(&new, None, start + MINUTE).is_none(),
-            "none is idle for a minute yet"
+            "no stream has been idle for longer than a minute"
         );
-        let newcomer = streams.open(&new, None, start + MINUTE + Duration::from_secs(5));
+        let newest = streams.open(&new, None, start + MINUTE + Duration::from_secs(5));
         assert_eq!(
-            open.iter().map(is_displaced).collect::<Vec<_>>(),
+            open.iter().map(is_evicted).collect::<Vec<_>>(),
             [false, true, false]
         );
-        let idle = open[1].displaced().idle.get();
+        let idle = open[1].eviction().idle.get();
         assert_eq!(idle, Some(&(MINUTE + Duration::from_secs(4))));
-        assert_eq!(streams.room.taken(), 3);
-        drop((open, newcomer));
-        assert_eq!(streams.room.taken(), 0);
+        assert_eq!(streams.shares.taken(), 3);
+        drop((open, newest));
+        assert_eq!(streams.shares.taken(), 0);
     }
 
     #[test]
-    fn streams_live_on_while_there_is_room_and_while_they_are_asked() {
+    fn a_stream_is_not_evicted_below_the_limit_or_while_it_has_requests() {
         let (streams, start) = (streams(2), Instant::now());
         let idle = streams.open(&client("idle"), None, start).expect("there is room");
         let later = start + 100 * MINUTE;
         let asked = streams
             .open(&client("asked"), None, later)
             .expect("there is room");
-        assert!(!is_displaced(&idle), "there was room");
-        let question = asked.begin();
+        assert!(!is_evicted(&idle), "there was room");
+        let request = asked.begin();
         drop(idle);
         let much_later = later + 100 * MINUTE;
         let _second = streams
@@ -248,32 +249,35 @@ mod tests {
         let refused = streams.open(&client("new"), None, much_later + MINUTE / 2);
         assert!(
             refused.is_none(),
-            "one has a question in work, the other is not idle for long"
+            "one stream has a request in progress, the other is not idle for long"
         );
         let before = Instant::now();
-        drop(question);
-        assert!(asked.0.state().since >= before, "it is idle from now on");
+        drop(request);
+        assert!(asked.0.state().since >= before, "the stream is idle from now on");
     }
 
     #[test]
-    fn no_stream_ends_in_vain() {
+    fn no_stream_is_evicted_for_a_client_that_may_have_no_more() {
         let (streams, start) = (streams(5), Instant::now());
         let open = |name: &str, now| streams.open(&client(name), None, now);
         let noisy: Vec<_> = (0..4)
             .map(|_| open("noisy", start).expect("there is room"))
             .collect();
-        let questions: Vec<_> = noisy.iter().map(Open::begin).collect();
+        let requests: Vec<_> = noisy.iter().map(OpenStream::begin).collect();
         let quiet = open("quiet", start).expect("there is room");
         let later = start + 2 * MINUTE;
-        assert!(open("noisy", later).is_none(), "it has as many as it may have");
         assert!(
-            !is_displaced(&quiet),
-            "its place would be of no use to the noisy one"
+            open("noisy", later).is_none(),
+            "the client has as many as it may have"
         );
-        drop(questions);
-        let fifth = open("noisy", later + 2 * MINUTE).expect("one of its own makes room");
-        assert!(!is_displaced(&quiet));
-        assert_eq!(noisy.iter().filter(|open| is_displaced(open)).count(), 1);
+        assert!(
+            !is_evicted(&quiet),
+            "evicting it would not let the noisy client open a stream"
+        );
+        drop(requests);
+        let fifth = open("noisy", later + 2 * MINUTE).expect("one of its own streams is evicted");
+        assert!(!is_evicted(&quiet));
+        assert_eq!(noisy.iter().filter(|open| is_evicted(open)).count(), 1);
         drop(fifth);
     }
 }

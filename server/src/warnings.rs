@@ -1,13 +1,13 @@
-//! Odd objects: nodes, pods and revisions that are read all the same, and what is said about them.
+//! Warnings about odd nodes, pods and revisions.
 //!
-//! Other people than the caller write these objects: a kubelet writes its node's labels, a tenant creates pods. So none of them
-//! may make a request fail. What is odd about one is told in the plan's warnings, and counted.
+//! The caller does not write these objects: a kubelet writes its node's labels, a tenant creates pods. So an odd object must not
+//! make a request fail. The plan has a warning instead, and a metric counts it.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use nodewise_proto::v1;
 
-/// The kind of an odd object, in the order of the names.
+/// The kind of an odd object, ordered by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OddKind {
     /// A ControllerRevision.
@@ -19,7 +19,7 @@ pub enum OddKind {
 }
 
 impl OddKind {
-    /// All.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::ControllerRevision, Self::Node, Self::Pod];
 
     /// The kind's name in Kubernetes.
@@ -33,23 +33,23 @@ impl OddKind {
     }
 }
 
-/// What is odd about an object.
+/// Why an object is odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OddReason {
-    /// There are very many labels, or labels that no apiserver serves.
+    /// The object has very many labels, or labels that no apiserver serves.
     Labels,
-    /// There are very many taints.
+    /// The node has very many taints.
     Taints,
-    /// A moment is beyond the years that can be counted with.
+    /// A timestamp is outside the years 1 to 9999.
     Time,
     /// The data of a revision cannot be read.
     Data,
-    /// The object is one of too many and is left out.
+    /// There are too many such objects, and this one is left out.
     LeftOut,
 }
 
 impl OddReason {
-    /// All.
+    /// All reasons.
     pub const ALL: [Self; 5] = [Self::Labels, Self::Taints, Self::Time, Self::Data, Self::LeftOut];
 
     /// The name in metrics.
@@ -65,17 +65,17 @@ impl OddReason {
     }
 }
 
-/// How many warnings there are of each kind and reason.
+/// The number of warnings by kind and reason.
 pub(crate) type Counts = [[u64; OddReason::ALL.len()]; OddKind::ALL.len()];
 
-/// Warnings, of which the first ones are told and the others are counted. Which are the first depends on the objects alone, and
-/// not on the order in which they come.
+/// Warnings. The first ones, ordered by object, are kept as messages; all are counted. The result does not depend on the order in
+/// which the warnings are added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Warnings(Option<Arc<Noted>>);
 
 #[derive(Debug, Clone, Default)]
 struct Noted {
-    /// The first ones in order.
+    /// At most [`Warnings::MOST`] warnings: the first ones in order.
     first: BTreeSet<Warning>,
     counts: Counts,
 }
@@ -88,12 +88,12 @@ struct Warning {
 }
 
 impl Warnings {
-    /// Most warnings that a plan tells.
+    /// Most warnings in a plan.
     const MOST: usize = 32;
-    /// About what a warning takes besides its texts.
+    /// Bytes of a warning besides its texts, roughly.
     const WARNING_BYTES: usize = 64;
 
-    /// Notes that an object is odd. `message` is one sentence that begins with the field.
+    /// Adds a warning. `message` is one sentence that begins with the field.
     pub(crate) fn add(
         &mut self,
         kind: OddKind,
@@ -103,17 +103,17 @@ impl Warnings {
     ) {
         let noted = self.noted();
         noted.counts[kind as usize][reason as usize] += 1;
-        if noted.is_told(kind, name) {
+        if noted.is_kept(kind, name) {
             noted.first.insert(Warning {
                 kind,
                 name: name.into(),
                 message: message().into(),
             });
-            noted.cut();
+            noted.drop_last();
         }
     }
 
-    /// Adds all of others.
+    /// Adds all warnings of `others`.
     pub(crate) fn merge(&mut self, others: &Self) {
         let Some(others) = &others.0 else { return };
         let noted = self.noted();
@@ -123,19 +123,19 @@ impl Warnings {
             }
         }
         for warning in &others.first {
-            if noted.is_told(warning.kind, &warning.name) {
+            if noted.is_kept(warning.kind, &warning.name) {
                 noted.first.insert(warning.clone());
-                noted.cut();
+                noted.drop_last();
             }
         }
     }
 
-    /// How many there are of each kind and reason; `None` when there is none at all.
+    /// The number of warnings by kind and reason; `None` if there are no warnings.
     pub(crate) fn counts(&self) -> Option<&Counts> {
         self.0.as_deref().map(|noted| &noted.counts)
     }
 
-    /// Bytes of memory that they take.
+    /// Bytes of memory that the warnings take.
     pub(crate) fn bytes(&self) -> usize {
         self.0.as_deref().map_or(0, |noted| {
             let texts = |warning: &Warning| warning.name.len() + warning.message.len();
@@ -147,7 +147,7 @@ impl Warnings {
         })
     }
 
-    /// As messages, and how many more there are.
+    /// The kept warnings as messages, and the number of further warnings.
     pub(crate) fn to_messages(&self) -> (Vec<v1::Warning>, u32) {
         let Some(noted) = &self.0 else {
             return (Vec::new(), 0);
@@ -168,8 +168,8 @@ impl Warnings {
 }
 
 impl Noted {
-    /// Whether a warning about this object is among the first ones so far.
-    fn is_told(&self, kind: OddKind, name: &str) -> bool {
+    /// Whether a warning about this object would be among the first ones so far.
+    fn is_kept(&self, kind: OddKind, name: &str) -> bool {
         self.first.len() < Warnings::MOST
             || self
                 .first
@@ -177,7 +177,7 @@ impl Noted {
                 .is_none_or(|last| (kind, name) <= (last.kind, &*last.name))
     }
 
-    fn cut(&mut self) {
+    fn drop_last(&mut self) {
         if self.first.len() > Warnings::MOST {
             self.first.pop_last();
         }
@@ -200,18 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_ones_are_told_whatever_the_order_and_the_others_are_counted() {
+    fn the_first_warnings_are_kept_in_any_order_of_adding_and_all_are_counted() {
         let all = of(0..100);
         let backwards = of((0..100).rev());
         let mut merged = of((0..100).step_by(2));
         merged.merge(&of((1..100).step_by(2)));
         merged.merge(&Warnings::default());
         for warnings in [all, backwards, merged] {
-            let (told, more) = warnings.to_messages();
-            assert_eq!((told.len(), more), (32, 68));
-            assert_eq!((told[0].kind.as_str(), told[0].name.as_str()), ("Node", "n000"));
-            assert_eq!(told[31].message, "labels of n031");
-            let counts = warnings.counts().expect("there are some");
+            let (kept, more) = warnings.to_messages();
+            assert_eq!((kept.len(), more), (32, 68));
+            assert_eq!((kept[0].kind.as_str(), kept[0].name.as_str()), ("Node", "n000"));
+            assert_eq!(kept[31].message, "labels of n031");
+            let counts = warnings.counts().expect("there are warnings");
             let labels = counts[OddKind::Node as usize][OddReason::Labels as usize];
             assert_eq!((labels, counts.iter().flatten().sum::<u64>()), (100, 100));
             assert!(warnings.bytes() > 32 * 20);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_come_in_the_order_of_their_names() {
+    fn warnings_are_ordered_by_the_name_of_the_kind() {
         assert!(OddKind::ALL.is_sorted_by_key(|kind| kind.name()));
         let mut warnings = of([1]);
         warnings.add(OddKind::Pod, "a", OddReason::Time, || "t".to_owned());
@@ -230,13 +230,13 @@ mod tests {
             .to_messages()
             .0
             .into_iter()
-            .map(|told| told.kind)
+            .map(|warning| warning.kind)
             .collect();
         assert_eq!(kinds, ["ControllerRevision", "Node", "Pod"]);
     }
 
     #[test]
-    fn without_any_there_is_nothing() {
+    fn no_warnings_take_no_memory() {
         let none = Warnings::default();
         assert_eq!((none.to_messages(), none.bytes()), ((Vec::new(), 0), 0));
         assert!(none.counts().is_none());

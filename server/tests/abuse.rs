@@ -1,4 +1,4 @@
-//! What clients may do to a server, and to each other.
+//! Clients that misuse a server: its limits and timeouts hold, and other clients are still served.
 
 mod support;
 
@@ -21,7 +21,7 @@ use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient}
 use nodewise_server::{ByteSize, Config};
 use prost::Message;
 use serde_json::json;
-use support::{Cluster, Form, From, Process, Reader, SOON, Server, call, eventually, framed, get};
+use support::{Cluster, Form, LocalClient, Process, Reader, SOON, Server, call, eventually, framed, get};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -46,12 +46,12 @@ async fn plan(channel: Channel) -> Result<v1::PlanResponse, Status> {
     Ok(client.plan(small()).await?.into_inner())
 }
 
-/// These bytes, and then nothing, and no end.
+/// A body of these bytes that never ends.
 fn stalled(bytes: Bytes) -> impl futures::Stream<Item = Bytes> + Send + 'static {
     stream::iter([bytes]).chain(stream::pending())
 }
 
-/// How a call ended that was answered without a message.
+/// The status of a call that was answered without a message.
 fn status(response: &http::Response<Body>) -> Status {
     Status::from_header_map(response.headers()).expect("the status is among the headers")
 }
@@ -93,15 +93,15 @@ async fn calls_of_a_connection_are_bounded() {
 }
 
 #[tokio::test]
-async fn an_address_has_a_part_of_the_connections() {
+async fn an_address_may_have_a_quarter_of_the_connections() {
     let server = Server::start(Config {
         max_connections: 8,
         ..Config::default()
     })
     .await;
     let mut noisy = Vec::new();
-    while let Ok(channel) = From(2).channel(server.address).await {
-        // A connection that was closed shows it when it is used.
+    while let Ok(channel) = LocalClient(2).channel(server.address).await {
+        // Only a call shows that the server has closed the connection.
         if plan(channel.clone()).await.is_err() {
             break;
         }
@@ -109,31 +109,36 @@ async fn an_address_has_a_part_of_the_connections() {
         assert!(noisy.len() < 8, "one address has them all");
     }
     assert_eq!(noisy.len(), 2, "a quarter");
-    let quiet = From(3).channel(server.address).await.expect("a connection");
+    let quiet = LocalClient(3)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     plan(quiet).await.expect("another address has its own");
     noisy.pop();
     eventually("the connection has ended, and there may be another", || async {
-        plan(From(2).channel(server.address).await.ok()?).await.ok()
+        plan(LocalClient(2).channel(server.address).await.ok()?)
+            .await
+            .ok()
     })
     .await;
 }
 
 #[tokio::test]
-async fn who_begins_slowly_is_cut_off() {
+async fn a_connection_without_a_preface_is_closed() {
     let server = Server::start(Config::default()).await;
     for said in [&b""[..], b"PRI * HTTP/2.0\r\n"] {
         let mut slow = TcpStream::connect(server.address).await.expect("a connection");
-        slow.write_all(said).await.expect("it is open");
-        let mut heard = Vec::new();
-        // The server says its settings first, and then it is over.
-        let end = timeout(SOON, slow.read_to_end(&mut heard)).await;
+        slow.write_all(said).await.expect("the connection is open");
+        let mut received = Vec::new();
+        // The server sends its settings before it closes the connection.
+        let end = timeout(SOON, slow.read_to_end(&mut received)).await;
         let _ = end.expect("the connection is closed");
     }
     plan(server.channel().await).await.expect("the server goes on");
 }
 
-/// Settings with which a message has little time.
-fn impatient() -> Config {
+/// A configuration with a short transfer timeout.
+fn short_transfers() -> Config {
     Config {
         transfer_timeout: Duration::from_millis(300),
         ..Config::default()
@@ -141,8 +146,8 @@ fn impatient() -> Config {
 }
 
 #[tokio::test]
-async fn messages_that_stall_are_given_up() {
-    let server = Server::start(impatient()).await;
+async fn calls_whose_message_stalls_end() {
+    let server = Server::start(short_transfers()).await;
     for path in [PLAN, GET_CAPABILITIES] {
         for bytes in [
             Bytes::new(),
@@ -158,22 +163,22 @@ async fn messages_that_stall_are_given_up() {
 }
 
 #[tokio::test]
-async fn nobody_asks_for_the_health_forever() {
+async fn health_checks_whose_message_stalls_end() {
     let server = Server::start(Config {
         longest_call: Duration::from_millis(100),
-        ..impatient()
+        ..short_transfers()
     })
     .await;
     let call = call(server.channel().await, HEALTH, stalled(framed(100, b"begins")));
     let response = timeout(SOON, call).await.expect("given up").expect("an answer");
     let status = status(&response);
-    // The transport's own words.
+    // The code that tonic's own timeout gives.
     assert_eq!(status.code(), Code::Cancelled, "{status}");
 }
 
 #[tokio::test]
-async fn streams_that_stall_are_cut() {
-    let server = Server::start(impatient()).await;
+async fn streams_whose_message_stalls_end() {
+    let server = Server::start(short_transfers()).await;
     let begins = call(
         server.channel().await,
         PLAN_STREAM,
@@ -187,13 +192,13 @@ async fn streams_that_stall_are_cut() {
     let status = Status::from_header_map(&trailers).expect("a status");
     assert_eq!(status.code(), Code::DeadlineExceeded, "{status}");
 
-    // One that asks nothing for longer than that may go on.
+    // A stream without a message in transit may be idle for longer.
     let question = v1::PlanStreamRequest {
         id: "late".into(),
         request: Some(small()),
     };
     let late = async move {
-        tokio::time::sleep(2 * impatient().transfer_timeout).await;
+        tokio::time::sleep(2 * short_transfers().transfer_timeout).await;
         question
     };
     let mut client = server.client().await;
@@ -205,7 +210,7 @@ async fn streams_that_stall_are_cut() {
 }
 
 #[tokio::test]
-async fn what_nothing_is_asked_in_is_short() {
+async fn messages_of_cheap_calls_are_short() {
     let server = Server::start(Config::default()).await;
     for path in [GET_CAPABILITIES, HEALTH] {
         let long = stalled(framed(1 << 20, b"begins"));
@@ -220,7 +225,7 @@ async fn what_nothing_is_asked_in_is_short() {
 }
 
 #[tokio::test]
-async fn a_message_does_not_say_alone_that_it_is_compressed() {
+async fn a_compressed_message_needs_an_encoding_header() {
     let server = Server::start(Config::default()).await;
     let message = small().encode_to_vec();
     let mut compressed = framed(message.len(), &message).to_vec();
@@ -237,7 +242,7 @@ async fn a_message_does_not_say_alone_that_it_is_compressed() {
 }
 
 #[tokio::test]
-async fn a_call_has_one_message() {
+async fn a_unary_call_with_two_messages_fails() {
     let server = Server::start(Config::default()).await;
     let message = small().encode_to_vec();
     let twice = [framed(message.len(), &message), framed(message.len(), &message)].concat();
@@ -246,13 +251,13 @@ async fn a_call_has_one_message() {
     assert_eq!(status(&response).code(), Code::Internal);
 }
 
-/// All of a message, and the end.
+/// A body of one complete message.
 fn whole(message: &impl Message) -> impl futures::Stream<Item = Bytes> + Send + 'static {
     let bytes = message.encode_to_vec();
     stream::iter([framed(bytes.len(), &bytes)])
 }
 
-/// A question whose answer is some megabytes long.
+/// A request whose response has some megabytes.
 fn explain_all() -> v1::ExplainRequest {
     v1::ExplainRequest {
         snapshot: Cluster::empty(5_000).request(1, Form::Inline).snapshot,
@@ -260,7 +265,7 @@ fn explain_all() -> v1::ExplainRequest {
     }
 }
 
-/// Settings by which an address has one connection, and soon loses it when it takes no answers.
+/// A configuration in which an address may have one connection, and soon loses it if it does not read responses.
 fn one_connection() -> Config {
     Config {
         max_connections: 4,
@@ -269,8 +274,8 @@ fn one_connection() -> Config {
     }
 }
 
-/// Waits until the connection that an address has is gone: it may have another one then.
-async fn is_cut_off(address: From, server: &Server) {
+/// Waits until the connection of an address is closed, so that the address may open another one.
+async fn is_cut_off(address: LocalClient, server: &Server) {
     eventually("the connection is cut", || async {
         plan(address.channel(server.address).await.ok()?).await.ok()
     })
@@ -278,21 +283,21 @@ async fn is_cut_off(address: From, server: &Server) {
 }
 
 #[tokio::test]
-async fn who_takes_no_answer_is_cut_off() {
+async fn a_client_that_does_not_read_a_response_is_cut_off() {
     let server = Server::start(one_connection()).await;
-    // Of a long answer what fits into the window has gone; of a short one nothing has.
+    // Of the long response the server has sent what fits into the window, of the short one nothing.
     for (window, path, body) in [
         (64 << 10, EXPLAIN, whole(&explain_all()).left_stream()),
         (0, PLAN, whole(&small()).right_stream()),
     ] {
         let reader = Reader::with_window(window);
-        let channel = From(2)
+        let channel = LocalClient(2)
             .channel_of(server.address, &reader)
             .await
             .expect("a connection");
         let asked = timeout(SOON, call(channel, path, body)).await;
         let response = asked.expect("in time").expect("an answer");
-        is_cut_off(From(2), &server).await;
+        is_cut_off(LocalClient(2), &server).await;
         let read = timeout(SOON, response.into_body().collect())
             .await
             .expect("it ends");
@@ -301,7 +306,7 @@ async fn who_takes_no_answer_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_an_answer_little_by_little_is_cut_off() {
+async fn a_client_that_reads_a_response_slowly_is_cut_off() {
     let server = Server::start(Config {
         longest_call: Duration::from_secs(2),
         transfer_timeout: Duration::from_secs(2),
@@ -309,46 +314,46 @@ async fn a_client_that_takes_an_answer_little_by_little_is_cut_off() {
     })
     .await;
     let reader = Reader::with_window(16 << 10);
-    let channel = From(2)
+    let channel = LocalClient(2)
         .channel_of(server.address, &reader)
         .await
         .expect("a connection");
     let asked = call(channel, EXPLAIN, whole(&explain_all()));
     let response = timeout(SOON, asked).await.expect("in time").expect("an answer");
-    // A piece at a time, each long before the server is tired of waiting for it; for all of them it takes a minute.
+    // The client reads each chunk long before its timeout, but all of them would take a minute.
     let mut body = response.into_body();
     let taken = async {
-        while let Some(piece) = body.frame().await {
-            piece?;
+        while let Some(chunk) = body.frame().await {
+            chunk?;
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
         Ok::<_, Status>(())
     };
     let taken = timeout(SOON, taken).await.expect("it ends");
     taken.expect_err("the answer was cut off");
-    is_cut_off(From(2), &server).await;
+    is_cut_off(LocalClient(2), &server).await;
 }
 
 #[tokio::test]
-async fn who_reads_nothing_is_cut_off() {
+async fn a_client_that_stops_reading_is_cut_off() {
     let server = Server::start(one_connection()).await;
     let reader = Reader::with_window(1 << 30);
-    let channel = From(2)
+    let channel = LocalClient(2)
         .channel_of(server.address, &reader)
         .await
         .expect("a connection");
-    // The connection is there; from now on nothing comes from it.
+    // From now on the client reads nothing from the connection.
     plan(channel.clone()).await.expect("an answer");
-    reader.is_deaf.store(true, Ordering::Relaxed);
-    // More than the operating system takes for it.
+    reader.is_stopped.store(true, Ordering::Relaxed);
+    // More than the socket buffers hold.
     let _asked: Vec<_> = (0..8)
         .map(|_| tokio::spawn(call(channel.clone(), EXPLAIN, whole(&explain_all()))))
         .collect();
-    is_cut_off(From(2), &server).await;
+    is_cut_off(LocalClient(2), &server).await;
 }
 
 #[tokio::test]
-async fn a_stream_that_nobody_reads_holds_no_thread() {
+async fn an_unread_stream_holds_no_thread() {
     let server = Server::start(Config {
         max_concurrent_plans: 1,
         max_queued_plans: 29,
@@ -364,11 +369,17 @@ async fn a_stream_that_nobody_reads_holds_no_thread() {
     let questions = stream::repeat(framed(bytes.len(), &bytes))
         .take(20)
         .chain(stream::pending());
-    let unread = From(2).channel(server.address).await.expect("a connection");
+    let unread = LocalClient(2)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     let _answers = timeout(SOON, call(unread, PLAN_STREAM, questions))
         .await
         .expect("a stream");
-    let other = From(3).channel(server.address).await.expect("a connection");
+    let other = LocalClient(3)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     for _ in 0..40 {
         let answer = timeout(SOON, plan(other.clone()))
             .await
@@ -378,13 +389,16 @@ async fn a_stream_that_nobody_reads_holds_no_thread() {
 }
 
 #[tokio::test]
-async fn streams_are_divided() {
+async fn a_noisy_client_leaves_streams_to_others() {
     let server = Server::start(Config {
         max_streams: 5,
         ..Config::default()
     })
     .await;
-    let noisy = From(2).channel(server.address).await.expect("a connection");
+    let noisy = LocalClient(2)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     let open = async |channel: Channel| {
         let questions = stream::pending::<v1::PlanStreamRequest>();
         ReconcileServiceClient::new(channel).plan_stream(questions).await
@@ -401,11 +415,14 @@ async fn streams_are_divided() {
         (4, Code::ResourceExhausted),
         "{shed}"
     );
-    let quiet = From(3).channel(server.address).await.expect("a connection");
+    let quiet = LocalClient(3)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     open(quiet).await.expect("there is one for others");
 }
 
-/// Makes so many calls at once that say no more than these bytes, of which `held` are let in, and gives those.
+/// Makes `calls` concurrent calls that send these bytes and then stall. Returns the `held` calls that are admitted.
 async fn held_of<'a>(
     channel: &Channel,
     said: &Bytes,
@@ -428,7 +445,7 @@ async fn held_of<'a>(
 }
 
 #[tokio::test]
-async fn a_noisy_client_leaves_places_to_others() {
+async fn a_noisy_client_leaves_permits_to_others() {
     let server = Server::start(Config {
         max_concurrent_plans: 2,
         max_queued_plans: 3,
@@ -436,20 +453,26 @@ async fn a_noisy_client_leaves_places_to_others() {
         ..Config::default()
     })
     .await;
-    let noisy = From(2).channel(server.address).await.expect("a connection");
-    // Four fifths of the places.
+    let noisy = LocalClient(2)
+        .channel(server.address)
+        .await
+        .expect("a connection");
+    // Four fifths of the permits.
     let mut held = held_of(&noisy, &Bytes::new(), 8, 4).await;
-    let quiet = From(3).channel(server.address).await.expect("a connection");
+    let quiet = LocalClient(3)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     for _ in 0..20 {
-        plan(quiet.clone()).await.expect("there is a place for others");
+        plan(quiet.clone()).await.expect("there is a permit for others");
     }
     assert!(
         futures::poll!(select_all(&mut held)).is_pending(),
-        "the others have their places"
+        "the held calls still have their permits"
     );
 }
 
-/// Nodes, and a template whose affinity is evaluated for each of them, since it names a node, and takes long.
+/// Nodes, and a template whose affinity takes long to evaluate. It names a node, so it is evaluated for each node.
 fn slow(nodes: usize) -> Cluster {
     let mut cluster = Cluster::empty(0);
     let values: Vec<_> = (0..16).map(|number| format!("zone-{number}")).collect();
@@ -472,7 +495,7 @@ fn slow(nodes: usize) -> Cluster {
     cluster
 }
 
-/// How many requests are planned for at the moment.
+/// The number of plans that run now.
 async fn running(http: &str) -> usize {
     let metrics = get(http, "/metrics").await;
     let prefix = "nodewise_planning{state=\"running\"} ";
@@ -481,7 +504,7 @@ async fn running(http: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plans_that_take_long_leave_threads_to_others() {
+async fn slow_plans_leave_threads_to_others() {
     let flags = [
         "--listen",
         "127.0.0.1:0",
@@ -499,9 +522,9 @@ async fn plans_that_take_long_leave_threads_to_others() {
     let mut process = Process::start(&flags, &[]);
     let http = process.http();
     let server = process.url()["http://".len()..].parse().expect("an address");
-    let noisy = From(2).channel(server).await.expect("a connection");
-    let quiet = From(3).channel(server).await.expect("a connection");
-    // The nodes are known to the server, so that the questions are short and nothing but plans takes long.
+    let noisy = LocalClient(2).channel(server).await.expect("a connection");
+    let quiet = LocalClient(3).channel(server).await.expect("a connection");
+    // The nodes are cached first, so that the requests are short and only the plans take long.
     let mut cluster = slow(100_000);
     let planted = Cluster {
         daemon_set: Cluster::empty(0).daemon_set,
@@ -510,7 +533,7 @@ async fn plans_that_take_long_leave_threads_to_others() {
     let planted = planted.request(1, Form::InlineWithDigest);
     let mut client = ReconcileServiceClient::new(noisy).max_decoding_message_size(usize::MAX);
     client.plan(planted).await.expect("a plan");
-    // As many as the client has places for.
+    // As many as one client has permits for.
     let mut asked: Vec<_> = (0..8)
         .map(|number| {
             cluster.daemon_set["metadata"]["uid"] = json!(format!("uid-{number}"));
@@ -523,7 +546,7 @@ async fn plans_that_take_long_leave_threads_to_others() {
         (running(&http).await >= 3).then_some(())
     });
     tokio::select! {
-        ended = &mut asked => panic!("it takes too little time, or is refused: {:?}", ended.0.map(drop)),
+        ended = &mut asked => panic!("a plan ended too early, or was refused: {:?}", ended.0.map(drop)),
         () = part => {}
     }
     let answered = async {
@@ -534,7 +557,7 @@ async fn plans_that_take_long_leave_threads_to_others() {
     };
     tokio::select! {
         biased;
-        ended = asked => panic!("another client had to wait for its end: {:?}", ended.0.map(drop)),
+        ended = asked => panic!("another client had to wait for a slow plan: {:?}", ended.0.map(drop)),
         () = answered => {}
     }
 }
@@ -550,24 +573,30 @@ async fn a_noisy_client_leaves_memory_to_others() {
         ..Config::default()
     })
     .await;
-    let noisy = From(2).channel(server.address).await.expect("a connection");
-    // Half of the memory: each is expected to take six times its length.
+    let noisy = LocalClient(2)
+        .channel(server.address)
+        .await
+        .expect("a connection");
+    // Two calls take half of the memory: the server holds six times the length of a message.
     let held = held_of(&noisy, &framed(512 << 10, b"begins"), 6, 2).await;
-    let quiet = From(3).channel(server.address).await.expect("a connection");
+    let quiet = LocalClient(3)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     for _ in 0..20 {
         plan(quiet.clone()).await.expect("there is memory for others");
     }
-    // A question on a stream waits for memory instead.
+    // A request on a stream waits for memory instead.
     let long = vec![0; 1 << 20];
     let waits = call(noisy, PLAN_STREAM, stream::iter([framed(long.len(), &long)]));
     let waits = timeout(SOON, waits).await.expect("a stream").expect("a stream");
     let mut end = waits.into_body().collect().boxed();
     assert!(futures::poll!(&mut end).is_pending());
     drop(held);
-    // It is no message, which can be said once it was read.
+    // Once the bytes are read, decoding fails.
     let end = timeout(SOON, end)
         .await
-        .expect("the others have gone")
+        .expect("the held calls have ended")
         .expect("in order");
     let trailers = end.trailers().cloned().expect("a status");
     let status = Status::from_header_map(&trailers).expect("a status");
@@ -575,7 +604,7 @@ async fn a_noisy_client_leaves_memory_to_others() {
 }
 
 #[tokio::test]
-async fn a_stream_that_waits_is_read_four_mebibytes_ahead() {
+async fn at_most_four_mebibytes_of_a_stream_that_waits_are_buffered() {
     const LONGEST: usize = 12 << 20;
     const CHUNK: usize = 64 << 10;
     let server = Server::start(Config {
@@ -585,8 +614,11 @@ async fn a_stream_that_waits_is_read_four_mebibytes_ahead() {
         ..Config::default()
     })
     .await;
-    // Somebody has most of the memory, so that a question on a stream waits for it.
-    let noisy = From(2).channel(server.address).await.expect("a connection");
+    // Another client holds most of the memory, so that the request on the stream waits.
+    let noisy = LocalClient(2)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     let held = held_of(&noisy, &framed(LONGEST, b"begins"), 2, 1).await;
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
@@ -598,17 +630,20 @@ async fn a_stream_that_waits_is_read_four_mebibytes_ahead() {
     let chunks = stream::iter(chunks).inspect(move |chunk| {
         counted.fetch_add(chunk.len(), Ordering::Relaxed);
     });
-    let waiting = From(3).channel(server.address).await.expect("a connection");
+    let waiting = LocalClient(3)
+        .channel(server.address)
+        .await
+        .expect("a connection");
     let answers = timeout(SOON, call(waiting, PLAN_STREAM, chunks)).await;
     let answers = answers.expect("a stream").expect("a stream");
-    eventually("as much is read as there is room for", || async {
+    eventually("the flow-control window is full", || async {
         (sent.load(Ordering::Relaxed) >= 4 << 20).then_some(())
     })
     .await;
     for _ in 0..20 {
         plan(server.channel().await).await.expect("others are answered");
     }
-    // The sender has a few more under way.
+    // The client buffers a few chunks more.
     let ahead = sent.load(Ordering::Relaxed);
     assert!(ahead <= (4 << 20) + (1 << 20), "{ahead} bytes");
     drop(held);
@@ -616,11 +651,14 @@ async fn a_stream_that_waits_is_read_four_mebibytes_ahead() {
         .await
         .expect("it is read");
     end.expect("in order");
-    assert!(sent.load(Ordering::Relaxed) > LONGEST, "to its end");
+    assert!(
+        sent.load(Ordering::Relaxed) > LONGEST,
+        "the whole message is read"
+    );
 }
 
 #[tokio::test]
-async fn memory_for_less_than_the_longest_message_is_refused_at_the_start() {
+async fn the_server_does_not_start_with_less_memory_than_the_longest_message_needs() {
     let mut process = Process::start(&["--listen", "127.0.0.1:0", "--max-request-memory", "64MiB"], &[]);
     assert!(!process.ended().await.success());
     let log = process.rest_of_log();

@@ -1,4 +1,4 @@
-//! What the engine and the service answer, without a network.
+//! Responses of the engine and of the service, without a network.
 
 mod support;
 
@@ -40,7 +40,7 @@ fn a_first_plan_creates_the_revision_and_a_pod_on_each_node() {
         created_nodes(&plan),
         (0..5).map(|index| node(index).name).collect::<Vec<_>>()
     );
-    // D-77, S-1
+    // D-77
     let batches: Vec<_> = plan.phases[1]
         .batches
         .iter()
@@ -76,7 +76,7 @@ fn a_first_plan_creates_the_revision_and_a_pod_on_each_node() {
 }
 
 #[test]
-fn who_plans_himself_gets_what_the_planner_gets() {
+fn a_caller_can_get_the_snapshot_and_run_the_planner_itself() {
     let request = Cluster::settled(5).request(4, Form::InlineWithDigest);
     let engine = engine();
     let snapshot = engine.snapshot(request, &never).unwrap();
@@ -91,7 +91,7 @@ fn who_plans_himself_gets_what_the_planner_gets() {
     assert_eq!(verdict, nodewise_planner::plan::Verdict::Noop);
     let by_digest = Cluster::settled(5).request(4, Form::DigestOnly);
     let again = engine.snapshot(by_digest, &never).unwrap();
-    assert_eq!(again.nodes().count(), 5, "buckets are kept");
+    assert_eq!(again.nodes().count(), 5, "buckets are cached");
     let refusal = engine.snapshot(v1::PlanRequest::default(), &never).unwrap_err();
     assert!(matches!(refusal, Refusal::Invalid { .. }), "{refusal}");
 }
@@ -113,7 +113,7 @@ fn the_plan_id_is_the_digest_of_the_plan_without_it() {
 }
 
 #[test]
-fn equal_requests_get_equal_bytes_whoever_answers_and_however_they_are_ordered() {
+fn equal_snapshots_get_equal_plans_in_any_order_and_with_any_cache() {
     let mut cluster = Cluster::settled(300);
     cluster.pods.truncate(250);
     cluster.pods[7].phase = v1::PodPhase::Failed.into();
@@ -136,7 +136,7 @@ fn equal_requests_get_equal_bytes_whoever_answers_and_however_they_are_ordered()
         ..Default::default()
     };
     request.snapshot.as_mut().unwrap().pod_buckets[0].data = Some(alone.encode_to_vec().into());
-    assert_eq!(bytes(request), first, "pods that share nothing");
+    assert_eq!(bytes(request), first, "pods without shared metadata");
     cluster.nodes.reverse();
     cluster.pods.rotate_left(101);
     cluster.nodes[0].labels.reverse();
@@ -220,7 +220,7 @@ fn buckets_may_be_given_by_digest_once_they_were_sent() {
         .unwrap();
     assert_eq!(engine.plan(request, &never).unwrap(), inline);
 
-    // One pod changes: one bucket goes over the wire, and only that one is missing.
+    // One pod changes: only its bucket is missing and must be sent.
     let mut changed = cluster.clone();
     changed.pods[0].ready = v1::ConditionStatus::False.into();
     let Err(Refusal::MissingBuckets(missing)) = engine.plan(changed.request(8, Form::DigestOnly), &never)
@@ -246,7 +246,7 @@ fn buckets_may_be_given_by_digest_once_they_were_sent() {
 }
 
 #[test]
-fn a_bucket_in_whose_place_another_came_makes_room_at_once() {
+fn a_replaced_pod_bucket_is_removed_from_the_cache_at_once() {
     let engine = engine();
     let mut cluster = Cluster::settled(40);
     let mut kept = Vec::new();
@@ -257,11 +257,11 @@ fn a_bucket_in_whose_place_another_came_makes_room_at_once() {
             .unwrap();
         kept.push((engine.cache().entries(), engine.cache().bytes()));
     }
-    // Of nodes, of pods, and what plans found out.
+    // Node buckets, pod buckets, and the results of plans.
     assert_eq!(kept[0].0, 8 + 8 + 1);
     assert!(kept[1..].iter().all(|now| *now == kept[1]), "{kept:?}");
     assert!(engine.plan(cluster.request(8, Form::DigestOnly), &never).is_ok());
-    // A bucket without pods is everybody's.
+    // An empty bucket may belong to any workload, so it is not removed.
     let empty = Cluster::empty(40);
     engine
         .plan(empty.request(8, Form::InlineWithDigest), &never)
@@ -273,7 +273,7 @@ fn a_bucket_in_whose_place_another_came_makes_room_at_once() {
 }
 
 #[test]
-fn a_digest_is_good_only_for_the_place_where_its_bucket_belongs() {
+fn a_cached_bucket_is_checked_again_at_another_position() {
     let engine = engine();
     let cluster = Cluster::settled(40);
     engine
@@ -290,7 +290,7 @@ fn a_digest_is_good_only_for_the_place_where_its_bucket_belongs() {
             .starts_with("snapshot.node_buckets[1].data.nodes["),
         "{violations:?}"
     );
-    // The same bytes under another count of buckets: one empty bucket is like another.
+    // The same bytes with another bucket count: all empty buckets are equal.
     let empty = Cluster::empty(0);
     engine
         .plan(empty.request(2, Form::InlineWithDigest), &never)
@@ -317,9 +317,9 @@ fn bytes_with_a_wrong_digest_do_not_enter_the_cache() {
     assert_eq!(missing.node_bucket_indices, [0]);
 }
 
-// By that a client may send its buckets in several calls.
+// So a client can send its buckets in several calls.
 #[test]
-fn buckets_that_came_with_a_request_that_lacks_others_are_kept() {
+fn inline_buckets_are_cached_even_if_others_are_missing() {
     let engine = engine();
     let cluster = Cluster::settled(40);
     let mut piece = cluster.request(8, Form::InlineWithDigest);
@@ -340,7 +340,7 @@ fn buckets_that_came_with_a_request_that_lacks_others_are_kept() {
 }
 
 #[test]
-fn the_cache_is_bounded_and_what_was_evicted_is_asked_for_again() {
+fn the_cache_is_bounded_and_evicted_buckets_are_missing() {
     let capacity = ByteSize(128 << 10);
     let engine = Engine::new(Limits::default(), capacity);
     let cluster = Cluster::settled(400);
@@ -368,10 +368,10 @@ fn undelivered_reports_are_folded_before_planning() {
     let mut request = cluster.request(1, Form::Inline);
     let plan = engine().plan(request.clone(), &never).unwrap().plan.unwrap();
     request.snapshot.as_mut().unwrap().state.clone_from(&plan.state);
-    // Expectations are outstanding, so nothing but status is planned: S-59.
+    // Expectations are outstanding, so only the status is planned (D-72).
     let waiting = engine().plan(request.clone(), &never).unwrap().plan.unwrap();
     assert_eq!(waiting.verdict(), v1::Verdict::StatusOnly);
-    // Once it is known that every create failed, the gate is open again.
+    // Once reports say that every create failed, pods are created again.
     let outcomes = actions(&plan).map(|action| v1::Outcome {
         action_id: action.id,
         result: v1::Result::Failed.into(),
@@ -444,7 +444,7 @@ fn report(outcomes: Vec<v1::Outcome>) -> v1::ReportRequest {
 }
 
 #[test]
-fn a_report_tells_how_to_come_back() {
+fn the_response_to_a_report_says_when_to_reconcile_again() {
     let outcome = |result: v1::Result| v1::Outcome {
         action_id: 1,
         result: result.into(),
@@ -478,7 +478,7 @@ fn a_report_tells_how_to_come_back() {
 }
 
 #[test]
-fn a_report_names_its_fields() {
+fn errors_of_reports_name_the_field() {
     let outcome = |change: fn(&mut v1::Outcome)| {
         let mut outcome = v1::Outcome {
             action_id: 1,
@@ -615,13 +615,13 @@ fn nodes_are_explained() {
 }
 
 #[test]
-fn the_service_tells_what_it_accepts() {
+fn capabilities_contain_limits_and_deviations() {
     let config = Config {
         max_concurrent_plans: 3,
         ..Config::default()
     };
-    let told = Service::new(&config).capabilities();
-    let limits = told.limits.unwrap();
+    let capabilities = Service::new(&config).capabilities();
+    let limits = capabilities.limits.unwrap();
     assert_eq!(limits.max_message_bytes, 64 << 20);
     assert_eq!(limits.max_concurrent_plans, 3);
     assert_eq!(
@@ -638,28 +638,31 @@ fn the_service_tells_what_it_accepts() {
             config.limits.revisions
         )
     );
-    assert_eq!(told.digest_functions, [i32::from(v1::DigestFunction::Sha256)]);
-    assert_eq!(told.workload_kinds, ["DaemonSet"]);
-    assert_eq!(told.kubernetes_version, "v1.36");
-    assert_eq!(told.engine_version, env!("CARGO_PKG_VERSION"));
-    let ids: Vec<_> = told.deviations.iter().map(|info| info.deviation).collect();
+    assert_eq!(
+        capabilities.digest_functions,
+        [i32::from(v1::DigestFunction::Sha256)]
+    );
+    assert_eq!(capabilities.workload_kinds, ["DaemonSet"]);
+    assert_eq!(capabilities.kubernetes_version, "v1.36");
+    assert_eq!(capabilities.engine_version, env!("CARGO_PKG_VERSION"));
+    let deviations = capabilities.deviations;
+    let ids: Vec<_> = deviations.iter().map(|info| info.deviation).collect();
     assert_eq!(
         ids,
         (1..=17).collect::<Vec<_>>(),
         "every deviation of the protocol"
     );
-    let off: Vec<_> = told
-        .deviations
+    let off: Vec<_> = deviations
         .iter()
         .filter(|info| !info.on_by_default)
         .map(v1::DeviationInfo::deviation)
         .collect();
     assert_eq!(off, [v1::Deviation::SurgeHonoursBackoff]);
-    assert!(told.deviations.iter().all(|info| info.description.ends_with('.')));
+    assert!(deviations.iter().all(|info| info.description.ends_with('.')));
 }
 
 #[tokio::test]
-async fn refusals_are_statuses_for_programs() {
+async fn refusals_have_codes_and_details() {
     let service = Service::new(&Config::default());
     let wrong = service.plan(v1::PlanRequest::default()).await.unwrap_err();
     assert_eq!(wrong.code(), Code::InvalidArgument);
@@ -684,7 +687,7 @@ async fn refusals_are_statuses_for_programs() {
     assert_eq!(too_much.code(), Code::ResourceExhausted);
     assert!(
         too_much.get_details_retry_info().is_none(),
-        "coming back does not help"
+        "a retry does not help"
     );
     assert_eq!(
         too_much.get_details_bad_request().unwrap().field_violations[0].field,
@@ -697,17 +700,17 @@ async fn refusals_are_statuses_for_programs() {
 }
 
 #[test]
-fn what_a_replica_remembers_changes_no_byte_of_an_answer() {
+fn cached_results_change_no_byte_of_a_plan() {
     let warm = engine();
     let mut cluster = Cluster::settled(60);
     let bytes = |engine: &Engine, request| engine.plan(request, &never).unwrap().encode_to_vec();
-    for turn in 0..40 {
-        let pod = &mut cluster.pods[turn * 7 % 60];
-        match turn % 5 {
+    for step in 0..40 {
+        let pod = &mut cluster.pods[step * 7 % 60];
+        match step % 5 {
             0 => pod.ready = v1::ConditionStatus::False.into(),
             1 => pod.deletion_time = moment(NOW),
             2 => {
-                cluster.nodes[turn].taints = vec![v1::Taint {
+                cluster.nodes[step].taints = vec![v1::Taint {
                     key: "dedicated".to_owned(),
                     effect: "NoExecute".to_owned(),
                     ..Default::default()
@@ -715,22 +718,22 @@ fn what_a_replica_remembers_changes_no_byte_of_an_answer() {
             }
             3 => {
                 cluster.daemon_set["spec"]["template"]["spec"]["containers"][0]["image"] =
-                    format!("i:{turn}").into();
+                    format!("i:{step}").into();
             }
             _ => pod.ready = v1::ConditionStatus::True.into(),
         }
         let request = cluster.request(8, Form::InlineWithDigest);
         let fresh = bytes(&engine(), cluster.request(1, Form::Inline));
-        assert_eq!(bytes(&warm, request.clone()), fresh, "turn {turn}");
-        assert_eq!(bytes(&warm, request), fresh, "turn {turn}, again");
+        assert_eq!(bytes(&warm, request.clone()), fresh, "step {step}");
+        assert_eq!(bytes(&warm, request), fresh, "step {step}, again");
     }
     let usage = warm.cache().usage(Kind::Plans);
     assert_eq!((usage.hits, usage.misses), (79, 1));
-    assert!(warm.tally().summaries_recalled > 8 * 40);
+    assert!(warm.tally().summaries_cached > 8 * 40);
 }
 
 #[test]
-fn a_pod_that_is_there_twice_is_found_by_who_remembers_and_by_who_does_not() {
+fn a_duplicate_pod_is_found_with_and_without_cached_results() {
     let warm = engine();
     let mut cluster = Cluster::settled(60);
     warm.plan(cluster.request(8, Form::InlineWithDigest), &never)
@@ -744,9 +747,12 @@ fn a_pod_that_is_there_twice_is_found_by_who_remembers_and_by_who_does_not() {
         violations
     });
     assert_eq!(refusals[0], refusals[1]);
-    let told = &refusals[0][0];
-    assert!(told.description.contains(&cluster.pods[0].uid), "{told:?}");
-    // The error cost what was remembered, and nothing else.
+    let violation = &refusals[0][0];
+    assert!(
+        violation.description.contains(&cluster.pods[0].uid),
+        "{violation:?}"
+    );
+    // The error drops the cached results, but later plans succeed.
     cluster.pods[59].uid.push('x');
     assert!(
         warm.plan(cluster.request(8, Form::InlineWithDigest), &never)
@@ -755,10 +761,10 @@ fn a_pod_that_is_there_twice_is_found_by_who_remembers_and_by_who_does_not() {
 }
 
 #[test]
-fn what_a_plan_asks_for_is_taken_back() {
+fn a_report_may_repeat_the_longest_requeue_delay() {
     let mut cluster = Cluster::settled(1);
     cluster.daemon_set["spec"]["minReadySeconds"] = json!(10);
-    // 9999-12-30T00:00:00Z, the last moment that is taken.
+    // 9999-12-30T00:00:00Z, the last valid timestamp.
     cluster.pods[0].ready_transition_time = moment(253_402_128_000);
     let plan = engine().plan(cluster.request(1, Form::Inline), &never);
     let plan = plan.expect("a plan").plan.expect("a plan");
@@ -768,6 +774,6 @@ fn what_a_plan_asks_for_is_taken_back() {
     let report = support::report_of(&plan, v1::Result::Succeeded);
     let answer = engine()
         .report(report, &never)
-        .expect("what the plan said is taken");
+        .expect("the delay of the plan is valid in a report");
     assert_eq!(answer.requeue_after, Some(after));
 }

@@ -1,5 +1,5 @@
-//! A replica that knows nothing yet is told of the largest cluster, with the limits that everything has by default: in one message
-//! when DaemonSets name a few labels, in several when they name all of them.
+//! Sends the largest cluster to a replica with an empty cache, with all limits at their defaults: in one message if DaemonSets name
+//! few labels, in several pieces if they name all labels.
 
 mod support;
 
@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nodewise_client::{ClientConfig, Digest, Observer, PlanClient, PlanService as _, ServiceError};
-use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node};
+use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::{snapshot, store::Store};
+use nodewise_projection::{DaemonSet, Node};
 use nodewise_proto::{Timestamp, v1};
+use nodewise_runtime::Delta;
 use nodewise_server::Config;
 use prost::Message as _;
 use serde_json::json;
@@ -17,9 +19,9 @@ use support::Process;
 
 const NODES: usize = 100_000;
 const LABELS: usize = 25;
-/// As many as the executor has by default.
+/// The executor's default.
 const BUCKETS: u32 = 64;
-/// Of these labels all DaemonSets together name a few.
+/// The labels that DaemonSets name in the test with few labels.
 const FEW: [&str; 4] = [
     "example.com/label-03",
     "kubernetes.io/os",
@@ -27,7 +29,7 @@ const FEW: [&str; 4] = [
     "topology.kubernetes.io/zone",
 ];
 
-/// A node as clouds make them: labels that all have, some that many have, and its own name.
+/// A node like those of cloud providers: labels that all nodes have, labels that many nodes have, and its own hostname.
 fn node(index: usize) -> Node {
     let name = format!("node-{index:06}.eu-central-1.compute.internal");
     let mut labels: Vec<(String, String)> = (0..LABELS - 4)
@@ -97,7 +99,7 @@ fn listed<T>(objects: Vec<T>) -> Delta<T> {
     }
 }
 
-/// All of the cluster's nodes, and a DaemonSet for each of these labels that names it.
+/// The store of a cluster with all nodes and one DaemonSet for each of these labels, and the first DaemonSet.
 fn cluster(named: &[&str]) -> (Store, DaemonSet) {
     let mut store = Store::new(BUCKETS);
     let workloads: Vec<_> = (0..)
@@ -127,7 +129,7 @@ fn request(store: &mut Store, workload: &DaemonSet, known: &dyn Fn(&Digest) -> b
     }
 }
 
-/// The bytes of each request that was answered, with a plan or otherwise.
+/// The calls so far: the bytes of the request for a plan, `None` for an error.
 #[derive(Debug, Default)]
 struct Sent(Mutex<Vec<Option<usize>>>);
 
@@ -141,17 +143,17 @@ impl Observer for Sent {
     }
 }
 
-/// Asks a server that has just been started with these flags for a plan. Answers with the bytes of the whole request, how many
-/// calls it took, and the answer.
+/// Starts a server with these flags and asks it for a plan. Returns the bytes of the whole request, the number of calls, and the
+/// plan.
 async fn ask(named: &[&str], flags: &[&str]) -> (usize, usize, Result<v1::Plan, ServiceError>) {
     let (mut store, workload) = cluster(named);
     let whole = request(&mut store, &workload, &|_| false).encoded_len();
     let mut server = Process::start(
-        // The machine may do other things while a message of 32 MiB is sent.
+        // A busy machine may take long to send a message of 32 MiB.
         &[&["--listen", "127.0.0.1:0", "--transfer-timeout", "5m"], flags].concat(),
         &[],
     );
-    // In a build for tests, on a machine that does other things.
+    // A debug build on a busy machine is slow.
     let config = ClientConfig {
         timeout: Duration::from_mins(10),
         ..ClientConfig::default()
@@ -169,8 +171,8 @@ async fn ask(named: &[&str], flags: &[&str]) -> (usize, usize, Result<v1::Plan, 
     (whole, calls.len(), answer.map(|answer| answer.plan))
 }
 
-/// The first pods of a DaemonSet whose label all nodes have.
-fn burst(plan: &v1::Plan) -> usize {
+/// The number of pods that a plan creates.
+fn creates(plan: &v1::Plan) -> usize {
     let created = plan
         .actions()
         .filter(|action| matches!(action.kind, Some(v1::action::Kind::CreatePod(_))));
@@ -183,25 +185,25 @@ fn all_labels() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_cold_replica_is_told_of_100_000_nodes_in_one_message_when_few_labels_are_named() {
+async fn one_message_holds_100_000_nodes_if_few_labels_are_named() {
     let (whole, calls, plan) = ask(&FEW, &[]).await;
     assert!(whole < Config::default().max_message_size.as_usize());
     assert_eq!(calls, 1);
-    assert_eq!(burst(&plan.expect("a plan")), 250);
+    assert_eq!(creates(&plan.expect("a plan")), 250);
 }
 
 #[tokio::test]
-async fn a_cold_replica_is_told_of_100_000_nodes_in_pieces_when_all_of_their_labels_are_named() {
+async fn pieces_hold_100_000_nodes_if_all_labels_are_named() {
     let labels = all_labels();
     let named: Vec<_> = labels.iter().map(String::as_str).collect();
     let (whole, calls, plan) = ask(&named, &[]).await;
     assert!(whole > Config::default().max_message_size.as_usize(), "{whole}");
-    // Buckets are not divided, so that pieces are not quite full.
+    // Buckets are not split, so pieces are not quite full.
     let fewest = whole.div_ceil(ClientConfig::default().max_piece_bytes);
     assert!((fewest..=fewest + 1).contains(&calls), "{calls} calls");
-    assert_eq!(burst(&plan.expect("a plan")), 250);
+    assert_eq!(creates(&plan.expect("a plan")), 250);
 
-    // Where there is no room for all buckets that ends soon, and says what to do.
+    // If the cache is too small for all buckets, the client gives up soon, and the error says which flags to change.
     let (_, calls, plan) = ask(&named, &["--bucket-cache-size", "64MiB"]).await;
     let reason = plan
         .expect_err("neither the cache nor a message is large enough")

@@ -1,4 +1,4 @@
-//! What a server takes when clients send the longest messages, many at a time, and when they take long answers slowly.
+//! The memory of a server stays bounded when many clients send the longest messages, or do not read long responses.
 
 mod support;
 
@@ -15,30 +15,30 @@ use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient}
 use nodewise_server::ByteSize;
 use prost::Message;
 use serde_json::json;
-use support::{Cluster, Form, From, Process, Reader, SOON, call, framed, pod};
+use support::{Cluster, Form, LocalClient, Process, Reader, SOON, call, framed, pod};
 use tokio::time::timeout;
 use tonic::{Code, Status, body::Body};
 
 const PLAN: &str = "/nodewise.v1.ReconcileService/Plan";
 const MIB: u64 = 1 << 20;
 
-/// What the server is given for requests: the least that messages of 64 MiB need.
+/// Memory for requests, in bytes: the least that messages of 64 MiB need.
 const REQUESTS: u64 = 643 * MIB;
-/// What it may take besides: itself, what is on its way in each connection, and what its allocator keeps.
+/// Other memory of the process, in bytes: the program, the buffers of connections, and free memory of the allocator.
 const BESIDES: u64 = 192 * MIB;
 
 const ADDRESSES: u8 = 8;
 const CONNECTIONS: usize = 2;
 const CALLS: usize = 2;
 
-/// A message of nearly 64 MiB that takes as much memory as one may.
+/// A message of nearly 64 MiB.
 fn longest() -> Bytes {
     let message = Cluster::settled(120_000).request(1, Form::Inline).encode_to_vec();
     eprintln!("{} MiB", message.len() >> 20);
     framed(message.len(), &message)
 }
 
-/// How calls ended.
+/// Numbers of calls by how they ended.
 #[derive(Debug, Default)]
 struct Ends {
     planned: usize,
@@ -46,8 +46,8 @@ struct Ends {
     others: usize,
 }
 
-/// Sends them one after the other from a connection, every second of them not to its end.
-async fn flood(from: From, server: SocketAddr, longest: Bytes) -> Ends {
+/// Sends messages one after the other on one connection, and does not complete every second one.
+async fn flood(from: LocalClient, server: SocketAddr, longest: Bytes) -> Ends {
     let mut ends = Ends::default();
     let channel = from.channel(server).await.expect("a connection");
     for count in 0..CALLS {
@@ -79,7 +79,7 @@ async fn flood(from: From, server: SocketAddr, longest: Bytes) -> Ends {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_is_held_under_a_bound() {
+async fn many_long_messages_take_bounded_memory() {
     let flags = [
         "--listen",
         "127.0.0.1:0",
@@ -98,10 +98,11 @@ async fn memory_is_held_under_a_bound() {
         .expect("an address");
     let before = process.peak_memory();
     let longest = longest();
-    let connections = (2..2 + ADDRESSES).flat_map(|address| iter::repeat_n(From(address), CONNECTIONS));
+    let connections =
+        (2..2 + ADDRESSES).flat_map(|address| iter::repeat_n(LocalClient(address), CONNECTIONS));
     let flooding = join_all(connections.map(|from| flood(from, server, longest.clone())));
     let small = Cluster::empty(3).request(1, Form::Inline);
-    let channel = From(1).channel(server).await.expect("a connection");
+    let channel = LocalClient(1).channel(server).await.expect("a connection");
     let mut client = ReconcileServiceClient::new(channel);
     tokio::pin!(flooding);
     let mut answered = 0;
@@ -111,7 +112,7 @@ async fn memory_is_held_under_a_bound() {
             tokio::select! {
                 ends = &mut flooding => break ends,
                 answer = timeout(SOON, client.plan(small.clone())) => {
-                    answer.expect("in time").expect("who asks for little is answered");
+                    answer.expect("in time").expect("small requests are answered");
                     answered += 1;
                 }
             }
@@ -127,18 +128,18 @@ async fn memory_is_held_under_a_bound() {
     );
     assert!(answered > 0);
     let count = |what: fn(&Ends) -> usize| ends.iter().map(what).sum::<usize>();
-    assert!(count(|ends| ends.planned) > 0, "some are let in");
+    assert!(count(|ends| ends.planned) > 0, "some are planned");
     assert!(
         count(|ends| ends.refused_for_memory) > 0,
-        "and there is no memory for all of them"
+        "some are refused for memory"
     );
     assert!(peak < REQUESTS + BESIDES, "{} MiB", peak / MIB);
 }
 
-/// Less than the buckets of the pieces take, so that they make room for one another while requests use them.
+/// Bytes of a cache that is too small for all pieces, so that buckets are evicted while requests use them.
 const SMALL_CACHE: u64 = 64 * MIB;
 
-/// The buckets of a request in two messages: each has half of them inline, and the others by digest.
+/// The buckets of a request in two messages. Each message has half of the buckets inline, and the others by digest.
 fn pieces() -> [Bytes; 2] {
     let whole = Cluster::settled(100_000).request(32, Form::InlineWithDigest);
     [0, 1].map(|half| {
@@ -155,9 +156,9 @@ fn pieces() -> [Bytes; 2] {
     })
 }
 
-// What comes inline with a request that lacks buckets is kept in the cache, and in no other memory.
+// The inline buckets of a request that lacks others are stored in the cache only.
 #[tokio::test(flavor = "multi_thread")]
-async fn buckets_in_pieces_are_held_under_a_bound() {
+async fn buckets_in_pieces_take_bounded_memory() {
     let mut process = Process::start(
         &[
             "--listen",
@@ -173,7 +174,7 @@ async fn buckets_in_pieces_are_held_under_a_bound() {
     let server: SocketAddr = url["http://".len()..].parse().expect("an address");
     let pieces = &pieces();
     let connections = (2..2 + ADDRESSES).map(|address| async move {
-        let channel = From(address).channel(server).await.expect("a connection");
+        let channel = LocalClient(address).channel(server).await.expect("a connection");
         let mut codes = Vec::new();
         for piece in pieces.iter().cycle().take(2 * CALLS) {
             let sent = call(channel.clone(), PLAN, stream::iter([piece.clone()]));
@@ -190,48 +191,48 @@ async fn buckets_in_pieces_are_held_under_a_bound() {
         "peak {} MiB, {lacking} lacked buckets, {refused} were refused",
         peak / MIB
     );
-    assert!(lacking > 0, "some are let in");
+    assert!(lacking > 0, "some are admitted");
     assert!(peak < REQUESTS + SMALL_CACHE + BESIDES, "{} MiB", peak / MIB);
 }
 
 const EXPLAIN: &str = "/nodewise.v1.ReconcileService/Explain";
-/// Pods of the planted buckets. An answer that names each of them has twenty to thirty megabytes.
-const PLANTED: usize = 60_000;
-/// How often each of the three questions is asked at once.
+/// Pods of a cached bucket. A response that names each of them has twenty to thirty megabytes.
+const CACHED_PODS: usize = 60_000;
+/// How often each of the three requests is made at the same time.
 const TIMES: usize = 20;
-/// The least that messages of 12 MiB need.
-const REQUESTS_OF_THREE: u64 = 123 * MIB;
+/// Memory for requests, in bytes: the least that messages of 12 MiB need.
+const SMALLER_REQUESTS: u64 = 123 * MIB;
 const CACHE: u64 = 128 * MIB;
-/// Longer than anything here takes.
+/// A timeout that is longer than anything here takes.
 const LONG: Duration = Duration::from_mins(5);
 
-/// Pods of the workload, or of no one, on nodes that do not exist.
-fn planted(are_orphans: bool) -> Cluster {
+/// Pods of the workload, or orphans, on nodes that do not exist.
+fn many_pods(are_orphans: bool) -> Cluster {
     let mut cluster = Cluster::empty(0);
-    // Of two workloads, or the buckets of one would replace those of the other.
+    // Two workloads: the buckets of one would replace those of the other in the cache.
     let uid = format!("{}-2222-3333-4444-555555555555", u8::from(are_orphans));
     cluster.daemon_set["metadata"]["uid"] = uid.as_str().into();
-    cluster.pods = (0..PLANTED).map(|index| pod(index, "hash")).collect();
+    cluster.pods = (0..CACHED_PODS).map(|index| pod(index, "hash")).collect();
     for pod in &mut cluster.pods {
         if are_orphans {
             pod.controller = None;
         } else {
             pod.controller.as_mut().expect("an owner").uid.clone_from(&uid);
-            // Not bound yet, so that they are deleted.
+            // Not bound, so that the plan deletes it.
             pod.target_node_name = std::mem::take(&mut pod.node_name);
         }
     }
     cluster
 }
 
-/// A request by digest, once the server has what it names.
-async fn planting(server: SocketAddr, cluster: &Cluster) -> v1::PlanRequest {
-    let channel = From(9).channel(server).await.expect("a connection");
+/// Sends the buckets of a cluster to the server, and returns a request with their digests.
+async fn cached(server: SocketAddr, cluster: &Cluster) -> v1::PlanRequest {
+    let channel = LocalClient(9).channel(server).await.expect("a connection");
     let inline = cluster.request(1, Form::InlineWithDigest);
     let mut client = ReconcileServiceClient::new(channel).max_decoding_message_size(usize::MAX);
     client.plan(inline).await.expect("a plan");
     let mut request = cluster.request(1, Form::DigestOnly);
-    // As many as one plan may delete of them, if that is worth anything to the one who asks.
+    // A large burst allows a long plan.
     request.options = Some(v1::PlanOptions {
         burst: Some(5_000),
         ..Default::default()
@@ -239,8 +240,8 @@ async fn planting(server: SocketAddr, cluster: &Cluster) -> v1::PlanRequest {
     request
 }
 
-/// Asks by a connection of its own, and takes nothing of the answer but its beginning.
-async fn begun(from: From, server: SocketAddr, path: &str, message: Bytes) -> http::Response<Body> {
+/// Makes a call on its own connection, and reads only the beginning of the response.
+async fn unread(from: LocalClient, server: SocketAddr, path: &str, message: Bytes) -> http::Response<Body> {
     let reader = Reader::with_window(64 << 10);
     let channel = from.channel_of(server, &reader).await.expect("a connection");
     let asked = call(channel, path, stream::iter([message]));
@@ -251,14 +252,14 @@ fn whole(message: &impl Message) -> Bytes {
     let bytes = message.encode_to_vec();
     assert!(
         bytes.len() < 4 << 10,
-        "a question by digest is short: {} bytes",
+        "a request by digest is short: {} bytes",
         bytes.len()
     );
     framed(bytes.len(), &bytes)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn long_answers_to_short_requests_are_held_under_a_bound() {
+async fn unread_long_responses_take_bounded_memory() {
     let mut process = Process::start(
         &[
             "--listen",
@@ -266,7 +267,7 @@ async fn long_answers_to_short_requests_are_held_under_a_bound() {
             "--max-message-size",
             "12MiB",
             "--max-request-memory",
-            &ByteSize(REQUESTS_OF_THREE).to_string(),
+            &ByteSize(SMALLER_REQUESTS).to_string(),
             "--bucket-cache-size",
             &ByteSize(CACHE).to_string(),
             "--max-queued-plans",
@@ -280,8 +281,8 @@ async fn long_answers_to_short_requests_are_held_under_a_bound() {
     );
     let url = process.url();
     let server: SocketAddr = url["http://".len()..].parse().expect("an address");
-    let orphans = planting(server, &planted(true)).await;
-    let owned = planting(server, &planted(false)).await;
+    let orphans = cached(server, &many_pods(true)).await;
+    let owned = cached(server, &many_pods(false)).await;
     let explained = v1::ExplainRequest {
         snapshot: owned.snapshot.clone(),
         ..Default::default()
@@ -290,10 +291,10 @@ async fn long_answers_to_short_requests_are_held_under_a_bound() {
     let before = process.peak_memory();
     let questions = (0..TIMES).flat_map(|_| [(PLAN, &orphans), (PLAN, &owned), (EXPLAIN, &explained)]);
     let asked = (0..).zip(questions).map(|(number, (path, message))| {
-        let from = From(2 + u8::try_from(number % 6).expect("six"));
-        begun(from, server, path, message.clone())
+        let from = LocalClient(2 + u8::try_from(number % 6).expect("six"));
+        unread(from, server, path, message.clone())
     });
-    // They stay open, and nobody reads on.
+    // The responses stay open, and are not read further.
     let answers = join_all(asked).await;
     let peak = process.peak_memory();
     let refused = answers
@@ -305,27 +306,27 @@ async fn long_answers_to_short_requests_are_held_under_a_bound() {
     }
     let answered = answers.len() - refused.len();
     eprintln!(
-        "before {} MiB, peak {} MiB, {answered} answers are on their way, {} were refused",
+        "before {} MiB, peak {} MiB, {answered} responses are unread, {} were refused",
         before / MIB,
         peak / MIB,
         refused.len()
     );
-    assert!(answered > 0, "some are let in");
-    assert!(!refused.is_empty(), "and there is no memory for all of them");
-    assert!(peak < REQUESTS_OF_THREE + CACHE + BESIDES, "{} MiB", peak / MIB);
-    // What is read is given back: somebody who asks for little has an answer meanwhile and afterwards.
+    assert!(answered > 0, "some are answered");
+    assert!(!refused.is_empty(), "some are refused for memory");
+    assert!(peak < SMALLER_REQUESTS + CACHE + BESIDES, "{} MiB", peak / MIB);
+    // Dropping the responses releases their memory, and a small request is answered.
     drop(answers);
-    let channel = From(1).channel(server).await.expect("a connection");
+    let channel = LocalClient(1).channel(server).await.expect("a connection");
     let small = Cluster::empty(3).request(1, Form::Inline);
     let answer = timeout(SOON, ReconcileServiceClient::new(channel).plan(small)).await;
     answer.expect("in time").expect("an answer");
 }
 
-/// Labels that a template names, about as many as it may.
+/// The number of labels that a template names: about as many as it may.
 const NAMED_LABELS: usize = 1_000;
 
-/// Nodes of which no two agree in one label, and a template that asks for that one and for many others.
-fn told_apart(nodes: u32) -> Cluster {
+/// Nodes that all differ in one label, and a template that requires this label and names many others.
+fn distinct_nodes(nodes: u32) -> Cluster {
     let mut cluster = Cluster::empty(0);
     let hostname = json!({"key": "kubernetes.io/hostname", "operator": "Exists"});
     let others =
@@ -346,9 +347,9 @@ fn told_apart(nodes: u32) -> Cluster {
     cluster
 }
 
-// What a template asks does not multiply with the nodes, also where each of them is a case of its own.
+// The memory for the labels that a template names is not multiplied by the number of nodes, even if all nodes differ.
 #[tokio::test(flavor = "multi_thread")]
-async fn labels_that_tell_all_nodes_apart_are_held_under_a_bound() {
+async fn nodes_that_all_differ_take_bounded_memory() {
     const NODES: u32 = 20_000;
     let mut process = Process::start(
         &[
@@ -357,7 +358,7 @@ async fn labels_that_tell_all_nodes_apart_are_held_under_a_bound() {
             "--max-message-size",
             "12MiB",
             "--max-request-memory",
-            &ByteSize(REQUESTS_OF_THREE).to_string(),
+            &ByteSize(SMALLER_REQUESTS).to_string(),
             "--bucket-cache-size",
             "0B",
             "--longest-call",
@@ -367,13 +368,13 @@ async fn labels_that_tell_all_nodes_apart_are_held_under_a_bound() {
     );
     let url = process.url();
     let server: SocketAddr = url["http://".len()..].parse().expect("an address");
-    let plan = told_apart(NODES).request(1, Form::Inline);
+    let plan = distinct_nodes(NODES).request(1, Form::Inline);
     let explain = v1::ExplainRequest {
         snapshot: plan.snapshot.clone(),
         ..Default::default()
     };
     let ask = async |from| {
-        let channel = From(from).channel(server).await.expect("a connection");
+        let channel = LocalClient(from).channel(server).await.expect("a connection");
         ReconcileServiceClient::new(channel).max_decoding_message_size(usize::MAX)
     };
     let (mut one, mut other) = (ask(2).await, ask(3).await);
@@ -389,5 +390,5 @@ async fn labels_that_tell_all_nodes_apart_are_held_under_a_bound() {
     let rollout = plan.expect("a plan").rollout.expect("a rollout");
     assert_eq!(rollout.desired, NODES);
     assert!(explained.nodes.iter().all(|node| node.should_run));
-    assert!(peak < REQUESTS_OF_THREE + BESIDES, "{} MiB", peak / MIB);
+    assert!(peak < SMALLER_REQUESTS + BESIDES, "{} MiB", peak / MIB);
 }

@@ -1,4 +1,4 @@
-//! Whatever arrives: an answer or a refusal, never a panic.
+//! Random and corrupted requests: the engine answers or refuses them, and never panics.
 
 mod support;
 
@@ -12,8 +12,8 @@ use prost::Message as _;
 use serde_json::Value;
 use support::{Cluster, Form, engine};
 
-/// A right request with a bit of everything, as bytes.
-static RIGHT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+/// A valid request with many features, as bytes.
+static VALID: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut cluster = Cluster::settled(6);
     cluster.pods.truncate(4);
     cluster.pods[1].phase = v1::PodPhase::Failed.into();
@@ -32,17 +32,17 @@ static RIGHT: LazyLock<Vec<u8>> = LazyLock::new(|| {
 static SETTLED: LazyLock<Cluster> = LazyLock::new(|| Cluster::settled(2));
 
 /// Replaces, inserts or removes bytes here and there.
-fn spoil(mut bytes: Vec<u8>, edits: &[(usize, u8, u8)]) -> Vec<u8> {
-    for (place, kind, value) in edits {
+fn corrupt(mut bytes: Vec<u8>, edits: &[(usize, u8, u8)]) -> Vec<u8> {
+    for (at, kind, value) in edits {
         if bytes.is_empty() {
             break;
         }
-        let place = place % bytes.len();
+        let at = at % bytes.len();
         match kind % 3 {
-            0 => bytes[place] = *value,
-            1 => bytes.insert(place, *value),
+            0 => bytes[at] = *value,
+            1 => bytes.insert(at, *value),
             _ => {
-                bytes.remove(place);
+                bytes.remove(at);
             }
         }
     }
@@ -53,7 +53,7 @@ fn edits() -> impl Strategy<Value = Vec<(usize, u8, u8)>> {
     prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..12)
 }
 
-/// Any JSON, with the words of the API among its keys and strings.
+/// Random JSON, with field names of the API among its keys and strings.
 fn json() -> impl Strategy<Value = Value> {
     let words = [
         "metadata",
@@ -103,16 +103,16 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts a value at a place that counting finds: the `place`-th value inside, depth first.
-fn put(target: &mut Value, place: &mut usize, value: &Value) -> bool {
-    if *place == 0 {
+/// Replaces the value with number `index`, counted depth first, by `value`.
+fn put(target: &mut Value, index: &mut usize, value: &Value) -> bool {
+    if *index == 0 {
         *target = value.clone();
         return true;
     }
-    *place -= 1;
+    *index -= 1;
     match target {
-        Value::Array(list) => list.iter_mut().any(|inner| put(inner, place, value)),
-        Value::Object(map) => map.iter_mut().any(|(_, inner)| put(inner, place, value)),
+        Value::Array(list) => list.iter_mut().any(|inner| put(inner, index, value)),
+        Value::Object(map) => map.iter_mut().any(|(_, inner)| put(inner, index, value)),
         _ => false,
     }
 }
@@ -121,8 +121,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn spoiled_requests(edits in edits()) {
-        let bytes = spoil(RIGHT.clone(), &edits);
+    fn corrupted_requests(edits in edits()) {
+        let bytes = corrupt(VALID.clone(), &edits);
         if let Ok(request) = v1::PlanRequest::decode(&bytes[..]) {
             let _ = engine().plan(request, &never);
         }
@@ -132,23 +132,23 @@ proptest! {
     }
 
     #[test]
-    fn spoiled_buckets(node_edits in edits(), pod_edits in edits(), random in prop::collection::vec(any::<u8>(), 0..64)) {
-        let mut request = v1::PlanRequest::decode(&RIGHT[..]).unwrap();
+    fn corrupted_buckets(node_edits in edits(), pod_edits in edits(), random in prop::collection::vec(any::<u8>(), 0..64)) {
+        let mut request = v1::PlanRequest::decode(&VALID[..]).unwrap();
         let snapshot = request.snapshot.as_mut().unwrap();
         for (buckets, edits) in [(&mut snapshot.node_buckets, node_edits), (&mut snapshot.pod_buckets, pod_edits)] {
             let data = buckets[0].data.take().unwrap_or_default();
-            buckets[0].data = Some(spoil(data.to_vec(), &edits).into());
+            buckets[0].data = Some(corrupt(data.to_vec(), &edits).into());
             buckets[1].data = Some(Bytes::from(random.clone()));
         }
         let _ = engine().plan(request, &never);
     }
 
     #[test]
-    fn spoiled_workloads(values in prop::collection::vec((0_usize..60, json()), 1..4)) {
+    fn random_json_in_workloads_and_revisions(values in prop::collection::vec((0_usize..60, json()), 1..4)) {
         let mut cluster = SETTLED.clone();
-        for (place, value) in &values {
-            put(&mut cluster.daemon_set, &mut place.clone(), value);
-            put(&mut cluster.revisions[0], &mut place.clone(), value);
+        for (index, value) in &values {
+            put(&mut cluster.daemon_set, &mut index.clone(), value);
+            put(&mut cluster.revisions[0], &mut index.clone(), value);
         }
         let request = cluster.request(1, Form::Inline);
         if let Ok(answer) = engine().plan(request.clone(), &never) {
@@ -161,14 +161,14 @@ proptest! {
     }
 
     #[test]
-    fn spoiled_reports(edits in edits()) {
+    fn corrupted_reports(edits in edits()) {
         let outcome = v1::Outcome {
             action_id: 1,
             result: v1::Result::Failed.into(),
             subject: Some(v1::outcome::Subject::DeletedPodUid("uid".into())),
             ..Default::default()
         };
-        let state = v1::PlanRequest::decode(&RIGHT[..]).unwrap().snapshot.unwrap().state;
+        let state = v1::PlanRequest::decode(&VALID[..]).unwrap().snapshot.unwrap().state;
         let report = v1::ReportRequest {
             workload: Some(v1::WorkloadReference { uid: "uid".into(), ..Default::default() }),
             plan_id: "plan".into(),
@@ -176,7 +176,7 @@ proptest! {
             outcomes: vec![outcome; 3],
             ..Default::default()
         };
-        if let Ok(request) = v1::ReportRequest::decode(&spoil(report.encode_to_vec(), &edits)[..]) {
+        if let Ok(request) = v1::ReportRequest::decode(&corrupt(report.encode_to_vec(), &edits)[..]) {
             let _ = engine().report(request, &never);
         }
     }

@@ -1,4 +1,4 @@
-//! The server over real connections, each on a free port.
+//! Servers over real connections, each on a free port.
 
 mod support;
 
@@ -28,7 +28,7 @@ fn small() -> v1::PlanRequest {
     Cluster::empty(3).request(1, Form::Inline)
 }
 
-/// A call to Plan whose message comes later: the server knows of the call and waits.
+/// A call to Plan whose message is sent later. The server has admitted the call and waits for the message.
 struct Held {
     message: mpsc::Sender<v1::PlanRequest>,
     call: JoinHandle<Result<v1::PlanResponse, Status>>,
@@ -50,13 +50,13 @@ impl Held {
         Self { message, call }
     }
 
-    /// Holds the only place of a server: gives the call, and the answer that every other call gets now.
-    async fn the_only_place_of(server: &Server) -> (Self, Status) {
+    /// Takes the only permit of a server. Returns the call, and the status that every other call gets.
+    async fn the_only_permit_of(server: &Server) -> (Self, Status) {
         let (channel, client) = (server.channel().await, server.client().await);
         let mut held = Self::start(channel.clone());
-        let shed = eventually("the place is held", || {
+        let shed = eventually("the permit is held", || {
             if held.call.is_finished() {
-                // The question below was just being answered when the call came, so the call itself was shed.
+                // The probe below had the permit when the call arrived, so the call itself was shed.
                 held = Self::start(channel.clone());
             }
             let mut client = client.clone();
@@ -76,19 +76,19 @@ impl Held {
     }
 }
 
-/// Settings with which one call fills the server.
-fn one_place() -> Config {
+/// A configuration with which one call fills the server.
+fn one_permit() -> Config {
     Config {
         max_concurrent_plans: 1,
         max_queued_plans: 0,
-        // A test may hold the place for long.
+        // A test may hold the permit for long.
         transfer_timeout: 10 * SOON,
         ..Config::default()
     }
 }
 
 #[tokio::test]
-async fn a_plan_comes_back_in_every_form() {
+async fn a_plan_is_the_same_for_every_form_of_buckets() {
     let server = Server::start(Config::default()).await;
     let mut client = server.client().await;
     let cluster = Cluster::settled(200);
@@ -213,7 +213,7 @@ async fn messages_over_the_limit_are_refused_also_after_decompression() {
     assert_eq!(bomb.code(), Code::ResourceExhausted, "{bomb}");
     assert!(
         zipping.plan(small()).await.is_ok(),
-        "what is small enough may come compressed"
+        "a small message may be compressed"
     );
 
     let question = v1::PlanStreamRequest {
@@ -231,9 +231,9 @@ async fn messages_over_the_limit_are_refused_also_after_decompression() {
 }
 
 #[tokio::test]
-async fn a_full_server_sheds_and_says_when_to_come_back() {
-    let server = Server::start(one_place()).await;
-    let (held, shed) = Held::the_only_place_of(&server).await;
+async fn a_full_server_sheds_calls_with_a_retry_delay() {
+    let server = Server::start(one_permit()).await;
+    let (held, shed) = Held::the_only_permit_of(&server).await;
     assert_eq!(shed.code(), Code::ResourceExhausted);
     assert!(shed.get_details_retry_info().unwrap().retry_delay.unwrap() > Duration::ZERO);
     let mut client = server.client().await;
@@ -242,15 +242,15 @@ async fn a_full_server_sheds_and_says_when_to_come_back() {
             .get_capabilities(v1::GetCapabilitiesRequest {})
             .await
             .is_ok(),
-        "what costs nothing is answered"
+        "cheap calls are answered"
     );
-    // Who was admitted is answered.
+    // The admitted call is answered.
     assert!(held.send(small()).await.is_ok());
 
-    // A client that goes away gives its place back.
-    let (held, _) = Held::the_only_place_of(&server).await;
+    // A client that leaves releases its permit.
+    let (held, _) = Held::the_only_permit_of(&server).await;
     held.call.abort();
-    eventually("the place is free", || {
+    eventually("the permit is free", || {
         let mut client = client.clone();
         async move { client.plan(small()).await.ok() }
     })
@@ -259,7 +259,7 @@ async fn a_full_server_sheds_and_says_when_to_come_back() {
 
 #[tokio::test]
 async fn a_call_ends_at_its_deadline_and_frees_its_slot() {
-    let server = Server::start(one_place()).await;
+    let server = Server::start(one_permit()).await;
     let huge = Cluster::settled(20_000).request(1, Form::InlineWithDigest);
     let mut client = server.client().await;
     let mut request = Request::new(huge);
@@ -278,7 +278,7 @@ async fn a_call_ends_at_its_deadline_and_frees_its_slot() {
 }
 
 #[tokio::test]
-async fn no_call_takes_longer_than_the_server_gives() {
+async fn no_call_takes_longer_than_the_longest_call() {
     let server = Server::start(Config {
         longest_call: Duration::from_millis(20),
         ..Config::default()
@@ -290,29 +290,29 @@ async fn no_call_takes_longer_than_the_server_gives() {
 }
 
 #[tokio::test]
-async fn a_stalled_upload_does_not_keep_its_place() {
+async fn a_stalled_message_releases_its_permit() {
     let server = Server::start(Config {
         transfer_timeout: Duration::from_millis(300),
-        ..one_place()
+        ..one_permit()
     })
     .await;
     let held = Held::start(server.channel().await);
     let late = timeout(SOON, held.call)
         .await
-        .expect("given up long before the longest call")
+        .expect("ended long before the longest call")
         .unwrap()
         .unwrap_err();
     assert_eq!(late.code(), Code::DeadlineExceeded, "{late}");
     assert!(late.message().contains("did not arrive"), "{late}");
     let client = server.client().await;
-    eventually("the place is free", || {
+    eventually("the permit is free", || {
         let mut client = client.clone();
         async move { client.plan(small()).await.ok() }
     })
     .await;
 }
 
-/// Asks on a stream and gives the answers by id, and how the stream ended.
+/// Sends these requests on a stream. Returns the results by id, and the error with which the stream ended.
 async fn stream_of(
     mut client: ReconcileServiceClient<Channel>,
     questions: Vec<(&str, Option<v1::PlanRequest>)>,
@@ -340,7 +340,7 @@ async fn stream_of(
 }
 
 #[tokio::test]
-async fn on_a_stream_each_question_is_answered_and_a_bad_one_fails_alone() {
+async fn an_invalid_request_on_a_stream_fails_alone() {
     let server = Server::start(Config::default()).await;
     let mut wrong = small();
     wrong.snapshot.as_mut().unwrap().now = None;
@@ -387,10 +387,10 @@ async fn on_a_stream_each_question_is_answered_and_a_bad_one_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_long_stream_is_answered_with_few_in_work() {
+async fn a_long_stream_is_answered_with_few_requests_in_progress() {
     let config = Config {
         max_plans_per_stream: 2.try_into().unwrap(),
-        ..one_place()
+        ..one_permit()
     };
     let server = Server::start(config).await;
     let ids: Vec<String> = (0..60).map(|index| format!("q{index}")).collect();
@@ -436,7 +436,7 @@ async fn a_stream_ends_at_its_deadline() {
     while ended.is_none() {
         ended = match timeout(SOON, answers.message())
             .await
-            .expect("the stream ends though its sender does not")
+            .expect("the stream ends although the client does not end it")
         {
             Ok(Some(answer)) => {
                 assert_eq!(answer.id, "early");
@@ -449,7 +449,7 @@ async fn a_stream_ends_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn streams_are_counted() {
+async fn the_number_of_streams_is_limited() {
     let server = Server::start(Config {
         max_streams: 1,
         ..Config::default()
@@ -474,7 +474,7 @@ async fn streams_are_counted() {
 }
 
 #[tokio::test]
-async fn a_stream_that_asks_nothing_makes_room_for_another() {
+async fn an_idle_stream_is_evicted_for_another() {
     let server = Server::start(Config {
         max_streams: 1,
         stream_idle_timeout: Duration::from_millis(200),
@@ -495,13 +495,13 @@ async fn a_stream_that_asks_nothing_makes_room_for_another() {
     questions.send(question("first")).await.expect("it is open");
     let answer = timeout(SOON, answers.message()).await.expect("in time");
     assert_eq!(answer.expect("no error").expect("an answer").id, "first");
-    let (newer, mut answers_of_newer) = eventually("the first stream makes room", || {
+    let (newer, mut answers_of_newer) = eventually("the first stream is evicted", || {
         let client = server.client();
         async move { open(client.await).await.ok() }
     })
     .await;
     let ended = timeout(SOON, answers.message()).await.expect("in time");
-    let ended = ended.expect_err("it has ended");
+    let ended = ended.expect_err("the first stream has ended");
     assert_eq!(ended.code(), Code::ResourceExhausted, "{ended}");
     assert!(ended.message().contains("another one needs its place"), "{ended}");
     assert!(ended.get_details_retry_info().is_some());
@@ -568,8 +568,8 @@ async fn reflection_is_served_when_asked_for() {
 }
 
 #[tokio::test]
-async fn a_draining_server_finishes_what_it_has_and_takes_nothing_new() {
-    let mut server = Server::start(one_place()).await;
+async fn a_draining_server_finishes_admitted_calls_and_refuses_new_ones() {
+    let mut server = Server::start(one_permit()).await;
     let channel = server.channel().await;
     let request = HealthCheckRequest {
         service: "nodewise.v1.ReconcileService".into(),
@@ -584,7 +584,7 @@ async fn a_draining_server_finishes_what_it_has_and_takes_nothing_new() {
         ServingStatus::Serving
     );
 
-    // A stream and a plan are under way.
+    // A stream and a plan are in progress.
     let (questions, receiver) = mpsc::channel(1);
     let mut client = server.client().await;
     let mut answers = client
@@ -600,11 +600,11 @@ async fn a_draining_server_finishes_what_it_has_and_takes_nothing_new() {
         .await
         .unwrap();
     assert_eq!(answers.message().await.unwrap().unwrap().id, "before");
-    let (under_way, _) = Held::the_only_place_of(&server).await;
+    let (under_way, _) = Held::the_only_permit_of(&server).await;
 
     server.stop();
-    let told = timeout(SOON, watch.message()).await.unwrap().unwrap().unwrap();
-    assert_eq!(told.status(), ServingStatus::NotServing);
+    let health = timeout(SOON, watch.message()).await.unwrap().unwrap().unwrap();
+    assert_eq!(health.status(), ServingStatus::NotServing);
     let ended = timeout(SOON, answers.message()).await.unwrap().unwrap_err();
     assert_eq!(ended.code(), Code::Unavailable, "{ended}");
     assert_eq!(client.plan(small()).await.unwrap_err().code(), Code::Unavailable);
@@ -621,13 +621,13 @@ async fn a_draining_server_finishes_what_it_has_and_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn a_drain_ends_for_sure() {
+async fn a_drain_ends_at_its_timeout() {
     let mut server = Server::start(Config {
         drain_timeout: Duration::from_millis(50),
-        ..one_place()
+        ..one_permit()
     })
     .await;
-    let (_held, _) = Held::the_only_place_of(&server).await;
+    let (_held, _) = Held::the_only_permit_of(&server).await;
     server.stop();
     assert_eq!(server.ended().await, Ended::CutOff);
 }

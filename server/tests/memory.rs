@@ -1,4 +1,5 @@
-//! What the cache takes, counted by the allocator: a test binary of its own, since all of its memory counts.
+//! Compares the memory that the cache says it takes with the memory that the allocator counts. In its own test binary, since the
+//! allocator counts the whole process.
 
 mod support;
 
@@ -11,13 +12,13 @@ use support::{Cluster, Form};
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const NODES: usize = 5_000;
-/// What docs/architecture.md says of a node and, for each workload, of a pod, rounded up.
+/// Bytes for each node, and for each pod of each workload, as docs/architecture.md says, rounded up.
 const MOST_PER_NODE: u64 = 650;
 const MOST_PER_POD: u64 = 750;
-/// What the cache's own tables may take.
+/// Bytes that the tables of the cache itself may take.
 const TABLES: u64 = 256 << 10;
 
-/// An engine whose cache keeps everything, and what it takes more than now.
+/// An engine whose cache evicts nothing, and a function for the bytes that were allocated since.
 fn engine() -> (Engine, impl Fn() -> u64) {
     let before = ALLOCATED.current_usage();
     let engine = Engine::new(Limits::default(), ByteSize::mib(1024));
@@ -30,19 +31,19 @@ fn plan(engine: &Engine, cluster: &Cluster) {
     engine.plan(request, &never).expect("a plan");
 }
 
-/// Not tests of their own: two at a time cannot be told apart.
+/// One test: tests that run at the same time would count each other's memory.
 #[test]
-fn the_cache_weighs_what_it_keeps() {
-    pods_and_nodes_take_what_is_said_of_them();
-    what_is_kept_of_a_workload_is_weighed();
-    what_is_kept_of_nodes_without_pods_is_weighed();
+fn the_cache_counts_the_memory_that_it_takes() {
+    nodes_and_pods_take_the_documented_bytes();
+    results_for_large_templates_are_counted();
+    results_for_nodes_without_pods_are_counted();
 }
 
-fn pods_and_nodes_take_what_is_said_of_them() {
+fn nodes_and_pods_take_the_documented_bytes() {
     const WORKLOADS: u64 = 4;
     let mut cluster = Cluster::settled(NODES);
     let (engine, taken) = engine();
-    let mut weights = Vec::new();
+    let mut counted = Vec::new();
     for workload in 0..WORKLOADS {
         let uid = format!("{workload:08}-2222-3333-4444-555555555555");
         cluster.daemon_set["metadata"]["uid"] = json!(uid);
@@ -54,22 +55,19 @@ fn pods_and_nodes_take_what_is_said_of_them() {
             pod.controller.as_mut().expect("an owner").uid.clone_from(&uid);
         }
         plan(&engine, &cluster);
-        weights.push(engine.cache().bytes());
+        counted.push(engine.cache().bytes());
     }
-    let (weight, taken) = (engine.cache().bytes(), taken());
-    assert!(
-        taken <= weight + TABLES,
-        "{taken} bytes are kept, of which {weight} are weighed"
-    );
-    let per_pod = (weight - weights[0]) / ((WORKLOADS - 1) * NODES as u64);
-    let per_node = weights[0] / NODES as u64 - per_pod;
-    println!("weight: {per_node} bytes a node, {per_pod} a pod; {weight} of {taken} bytes");
+    let (bytes, taken) = (engine.cache().bytes(), taken());
+    expect_counted(&engine, taken);
+    let per_pod = (bytes - counted[0]) / ((WORKLOADS - 1) * NODES as u64);
+    let per_node = counted[0] / NODES as u64 - per_pod;
+    println!("{per_node} bytes a node, {per_pod} a pod; {bytes} of {taken} bytes");
     assert!(per_node <= MOST_PER_NODE, "{per_node} bytes a node");
     assert!(per_pod <= MOST_PER_POD, "{per_pod} bytes a pod");
 }
 
-/// Whoever sends large templates under ever new uids fills no memory that is not counted.
-fn what_is_kept_of_a_workload_is_weighed() {
+/// A client that sends large templates with ever new uids cannot fill memory that is not counted.
+fn results_for_large_templates_are_counted() {
     let names: Vec<_> = (0..16_384).map(|number| format!("node-{number:05}")).collect();
     let mut cluster = Cluster::empty(1);
     cluster.daemon_set["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {
@@ -84,25 +82,25 @@ fn what_is_kept_of_a_workload_is_weighed() {
         cluster.daemon_set["metadata"]["uid"] = json!(format!("uid-{workload}"));
         plan(&engine, &cluster);
     }
-    expect_weighed(&engine, taken());
+    expect_counted(&engine, taken());
 }
 
-/// What is kept is weighed, but for the tables that hold it.
-fn expect_weighed(engine: &Engine, taken: u64) {
-    let weight = engine.cache().bytes();
+/// Checks that the cache counts all of its memory except its own tables.
+fn expect_counted(engine: &Engine, taken: u64) {
+    let bytes = engine.cache().bytes();
     assert!(
-        taken <= weight + TABLES,
-        "{taken} bytes are kept, of which {weight} are weighed"
+        taken <= bytes + TABLES,
+        "{taken} bytes are allocated, and the cache counts {bytes}"
     );
 }
 
-/// Of a DaemonSet whose pods are not there yet more is kept of each node than of one at rest.
-fn what_is_kept_of_nodes_without_pods_is_weighed() {
+/// The results for a node without a pod are larger than those for a node of a settled DaemonSet.
+fn results_for_nodes_without_pods_are_counted() {
     let mut cluster = Cluster::empty(NODES);
     let (engine, taken) = engine();
     for workload in 0..20 {
         cluster.daemon_set["metadata"]["uid"] = json!(format!("uid-{workload}"));
         plan(&engine, &cluster);
     }
-    expect_weighed(&engine, taken());
+    expect_counted(&engine, taken());
 }

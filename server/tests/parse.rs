@@ -1,4 +1,4 @@
-//! What is wrong with a request is found, and told with the name of its field.
+//! The parser finds every error of a request and names its field.
 
 mod support;
 
@@ -27,7 +27,7 @@ fn with_nodes(nodes: Vec<v1::Node>) -> v1::PlanRequest {
     changed(|snapshot| snapshot.node_buckets[0].data = Some(v1::NodeBucket { nodes }.encode_to_vec().into()))
 }
 
-/// A bucket of pods that share nothing.
+/// A bucket of pods without shared metadata.
 fn pods_alone(pods: Vec<v1::Pod>) -> Vec<u8> {
     let bucket = v1::PodBucket {
         pods,
@@ -63,7 +63,7 @@ fn with_options(options: v1::PlanOptions) -> v1::PlanRequest {
     }
 }
 
-/// Each request has exactly the one violation that begins so.
+/// Checks that each request has exactly one violation, which begins with the expected text.
 fn check(table: Vec<(v1::PlanRequest, &str)>) {
     for (request, expected) in table {
         let found = violations(request);
@@ -75,7 +75,7 @@ fn check(table: Vec<(v1::PlanRequest, &str)>) {
 }
 
 #[test]
-fn what_pods_share_names_its_fields() {
+fn errors_of_shared_metadata_name_the_field() {
     let shared = |change: fn(&mut v1::PodBucket)| {
         changed(|snapshot| {
             let mut bucket = pods::sharing(vec![pod(0, "h"), pod(1, "h")]);
@@ -105,7 +105,7 @@ fn what_pods_share_names_its_fields() {
 }
 
 #[test]
-fn a_right_request_is_planned_for() {
+fn a_valid_request_is_planned_for() {
     for form in [Form::Inline, Form::InlineWithDigest] {
         for buckets in [1, 7, 64] {
             let plan = engine()
@@ -119,7 +119,7 @@ fn a_right_request_is_planned_for() {
 }
 
 #[test]
-fn the_envelope_names_its_fields() {
+fn errors_of_the_snapshot_name_the_field() {
     check(vec![
         (v1::PlanRequest::default(), "snapshot: is required"),
         (changed(|s| s.now = None), "snapshot.now: is required"),
@@ -198,13 +198,13 @@ fn the_envelope_names_its_fields() {
 }
 
 #[test]
-fn without_synced_caches_a_snapshot_that_has_both_is_enough() {
+fn without_synced_caches_a_snapshot_needs_nodes_and_pods() {
     let request = changed(|snapshot| snapshot.caches_synced = false);
     assert!(engine().plan(request, &never).is_ok());
 }
 
 #[test]
-fn buckets_name_their_fields() {
+fn errors_of_buckets_name_the_field() {
     let digest = |bucket: fn(&mut v1::Snapshot) -> &mut v1::Bucket, change: fn(&mut v1::Bucket)| {
         let mut request = Cluster::settled(2).request(1, Form::InlineWithDigest);
         change(bucket(request.snapshot.as_mut().unwrap()));
@@ -249,7 +249,7 @@ fn buckets_name_their_fields() {
             "snapshot.node_buckets[0].data.nodes[0].name: has 1048576 bytes",
         ),
     ]);
-    // A node in the wrong one of two buckets, and a pod whose target would be in the other.
+    // A node in the wrong one of two buckets, and a pod whose target node belongs to the other.
     let mut request = Cluster::settled(2).request(2, Form::Inline);
     let snapshot = request.snapshot.as_mut().unwrap();
     snapshot.node_buckets.swap(0, 1);
@@ -271,7 +271,7 @@ fn buckets_name_their_fields() {
 }
 
 #[test]
-fn nodes_name_their_fields() {
+fn errors_of_nodes_name_the_field() {
     let one = |change: fn(&mut v1::Node)| {
         let mut nodes = vec![node(0), node(1)];
         change(&mut nodes[1]);
@@ -298,7 +298,7 @@ fn nodes_name_their_fields() {
 }
 
 #[test]
-fn pods_name_their_fields() {
+fn errors_of_pods_name_the_field() {
     let at = |rest: &str| format!("snapshot.pod_buckets[0].data.pods[1].{rest}");
     let in_list = |rest: &str| format!("snapshot.pod_buckets[0].data.pods.{rest}");
     let table: Vec<(v1::PlanRequest, String)> = vec![
@@ -319,7 +319,7 @@ fn pods_name_their_fields() {
     for (request, expected) in table {
         check(vec![(request, &expected)]);
     }
-    // Pods of one name are found in different buckets too.
+    // Pods with the same name are found in different buckets too.
     let mut cluster = Cluster::settled(50);
     cluster.pods[49].name = cluster.pods[0].name.clone();
     let found = violations(cluster.request(16, Form::Inline));
@@ -330,7 +330,7 @@ fn pods_name_their_fields() {
 }
 
 #[test]
-fn the_workload_names_its_fields_inside_the_json() {
+fn errors_of_the_workload_name_the_field_inside_the_json() {
     let at = |rest: &str| format!("snapshot.workload.daemon_set.object: {rest}");
     let raw = |object: &'static [u8]| {
         changed(|s| {
@@ -419,7 +419,7 @@ fn the_workload_names_its_fields_inside_the_json() {
 }
 
 #[test]
-fn revisions_name_their_fields() {
+fn errors_of_revisions_name_the_field() {
     let with = |change: fn(&mut Vec<Value>)| {
         let mut cluster = Cluster::settled(2);
         change(&mut cluster.revisions);
@@ -457,8 +457,8 @@ fn revisions_name_their_fields() {
     ]);
 }
 
-/// The apiserver keeps the data of a revision byte for byte: what cannot be read is another template. The rest of the
-/// request is planned, and the plan is that of data which can be read and is another template.
+/// The apiserver stores the data of a revision byte for byte. Data that cannot be read counts as another template: the plan equals
+/// that for readable data of another template.
 #[test]
 fn data_that_cannot_be_read_is_another_template() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -487,7 +487,7 @@ fn data_that_cannot_be_read_is_another_template() {
             .unwrap_or_else(|refusal| panic!("{refusal:?}"))
             .plan
             .unwrap();
-        // Both name the bytes of the request.
+        // Both depend on the bytes of the request.
         plan.plan_id.clear();
         plan.warnings.clear();
         plan
@@ -503,7 +503,7 @@ fn data_that_cannot_be_read_is_another_template() {
     check(vec![(broken, "snapshot.revisions[0].object: ")]);
 }
 
-/// A request in which every name and uid, and all else that the answer repeats, has so many bytes.
+/// A request in which every text that the response repeats has `bytes` bytes.
 fn named_with(bytes: usize) -> v1::PlanRequest {
     let name = |last: char| format!("{}{last}", "n".repeat(bytes - 1));
     let mut cluster = Cluster::settled(1);
@@ -527,12 +527,12 @@ fn named_with(bytes: usize) -> v1::PlanRequest {
 }
 
 const HASH_LABEL: &str = "controller-revision-hash";
-/// The longest name that an apiserver takes, and the longest value of a label.
+/// The longest name, and the longest label value, that an apiserver accepts.
 const LONGEST_NAME: usize = 253;
 const LONGEST_HASH: usize = 63;
 
 #[test]
-fn what_the_answer_repeats_may_be_as_long_as_an_apiserver_takes_it() {
+fn texts_that_the_response_repeats_may_be_as_long_as_an_apiserver_accepts() {
     let longest = engine().plan(named_with(LONGEST_NAME), &never);
     assert!(longest.is_ok(), "{longest:?}");
     let too_long = violations(named_with(LONGEST_NAME + 1));
@@ -565,7 +565,7 @@ fn what_the_answer_repeats_may_be_as_long_as_an_apiserver_takes_it() {
     assert_eq!(too_long, expected);
 }
 
-/// The apiserver checks of an owner reference only that it names something, so nothing is refused for it.
+/// The apiserver does not limit the length of the name in an owner reference, so a long one is not refused.
 #[test]
 fn owners_may_have_names_of_any_length() {
     let mut cluster = Cluster::settled(2);
@@ -577,7 +577,7 @@ fn owners_may_have_names_of_any_length() {
 }
 
 #[test]
-fn the_state_names_its_fields() {
+fn errors_of_the_state_name_the_field() {
     let expecting = |change: fn(&mut v1::Expectations)| {
         let mut expectations = v1::Expectations {
             set_at: moment(NOW),
@@ -653,7 +653,7 @@ fn the_state_names_its_fields() {
 }
 
 #[test]
-fn the_state_names_its_fields_about_pod_names() {
+fn errors_of_pod_names_in_the_state_name_the_field() {
     let colliding = |nodes: &[&str]| {
         let collision = |node: &&str| v1::PodNameCollision {
             node_name: (*node).to_owned(),
@@ -695,7 +695,7 @@ fn the_state_names_its_fields_about_pod_names() {
 }
 
 #[test]
-fn a_slow_start_names_its_fields() {
+fn errors_of_the_slow_start_name_the_field() {
     let starting = |change: fn(&mut v1::SlowStart)| {
         let mut slow_start = v1::SlowStart {
             size: 1,
@@ -725,7 +725,7 @@ fn a_slow_start_names_its_fields() {
 }
 
 #[test]
-fn options_name_their_fields() {
+fn errors_of_the_options_name_the_field() {
     let burst = i32::from(v1::Deviation::DeleteWithUid);
     check(vec![
         (
@@ -781,7 +781,7 @@ fn options_name_their_fields() {
     ]);
 }
 
-/// D-120: what the apiserver would refuse has defined behaviour and is planned for.
+/// D-120: there is a plan for objects that the apiserver would refuse.
 #[test]
 fn d_120_the_apiservers_validation_is_not_relied_upon() {
     let both_zero = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 0}});
@@ -798,7 +798,7 @@ fn d_120_the_apiservers_validation_is_not_relied_upon() {
         (
             "/spec/updateStrategy",
             json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "5"}}),
-        ), // S-83
+        ), // D-40
         ("/spec/updateStrategy", both_zero),                   // D-40, D-115
         ("/spec/updateStrategy", Value::Null),                 // D-114
         ("/spec/selector", json!({})),                         // D-71, D-116
@@ -833,7 +833,7 @@ fn d_120_the_apiservers_validation_is_not_relied_upon() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once_within_bounds() {
+fn one_refusal_reports_all_errors_within_bounds() {
     let mut request = changed(|snapshot| {
         snapshot.now = None;
         snapshot.revisions.push(v1::ControllerRevision::default());
@@ -899,14 +899,14 @@ fn limits_hold_before_memory_is_spent() {
         refused(Cluster::empty(1).request(5, Form::Inline)),
         "snapshot.bucket_count"
     );
-    // Two bytes each on the wire, more than a hundred in memory.
+    // Each entry has two bytes on the wire and more than a hundred in memory.
     let mut request = Cluster::empty(1).request(1, Form::Inline);
     let bomb = [0x0a, 0x00].repeat(1 << 20);
     request.snapshot.as_mut().unwrap().pod_buckets[0].data = Some(bomb.into());
     assert_eq!(refused(request), "snapshot.pod_buckets[0].data");
 }
 
-/// A request whose lists multiply: few bytes, and hours of comparisons.
+/// A request with lists that multiply: few bytes, but hours of comparisons.
 fn heavy(taints: usize, tolerations: usize) -> v1::PlanRequest {
     let mut cluster = Cluster::empty(1);
     cluster.nodes[0].taints = (0..taints)
@@ -919,7 +919,7 @@ fn heavy(taints: usize, tolerations: usize) -> v1::PlanRequest {
     let mut list: Vec<_> = (1..tolerations)
         .map(|index| json!({"key": format!("o{index}"), "operator": "Exists"}))
         .collect();
-    // Whatever comes is tolerated, by the last one that is tried.
+    // Only the last toleration matches.
     list.push(json!({"operator": "Exists"}));
     cluster.daemon_set["spec"]["template"]["spec"]["tolerations"] = list.into();
     cluster.request(1, Form::Inline)
@@ -969,7 +969,7 @@ fn lists_that_multiply_are_bounded() {
     );
 }
 
-/// A report whose every create found its name taken.
+/// A report in which every create has the result NAME_TAKEN.
 fn collisions(count: usize) -> v1::ReportRequest {
     let outcome = |index| v1::Outcome {
         action_id: 1,
@@ -1065,9 +1065,9 @@ fn reports_and_states_are_bounded_in_every_list() {
 }
 
 #[test]
-fn a_long_report_is_folded_in_one_walk_and_given_up_when_nobody_waits() {
+fn a_long_report_is_folded_in_one_pass_and_can_be_stopped() {
     use std::cell::Cell;
-    // With a search and a sort for each outcome this takes minutes.
+    // With a search and a sort for each outcome this would take minutes.
     let state = engine()
         .report(collisions(100_000), &never)
         .unwrap()
@@ -1084,12 +1084,12 @@ fn a_long_report_is_folded_in_one_walk_and_given_up_when_nobody_waits() {
         asked.set(asked.get() + 1);
         asked.get() > 40
     };
-    // Reading 100,000 outcomes looks 25 times, so the folding is stopped.
+    // Reading 100,000 outcomes polls `stop` 25 times, so folding is stopped.
     assert_eq!(engine().report(collisions(100_000), &stop), Err(Refusal::Stopped));
 }
 
 #[test]
-fn parsing_stops_soon_after_nobody_waits() {
+fn parsing_stops_soon_after_the_caller_has_left() {
     use std::cell::Cell;
     let request = Cluster::settled(6_000).request(8, Form::InlineWithDigest);
     let asked = Cell::new(0_u32);
@@ -1101,7 +1101,7 @@ fn parsing_stops_soon_after_nobody_waits() {
     let whole = asked.replace(0);
     assert!(
         whole > 30,
-        "12,000 items are looked at in steps; asked {whole} times"
+        "`stop` is polled while 12,000 items are read; polled {whole} times"
     );
     for last in [1, whole / 2, whole] {
         asked.set(0);

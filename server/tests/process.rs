@@ -1,4 +1,4 @@
-//! The binary: flags, environment, log, signals.
+//! The binary: flags, environment variables, log and signals.
 
 mod support;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use support::{Cluster, Form, Process, get};
 
 #[tokio::test]
-async fn a_server_takes_a_free_port_serves_and_ends_on_sigterm() {
+async fn a_server_listens_on_a_free_port_and_ends_on_sigterm() {
     let mut process = Process::start(&["--listen", "127.0.0.1:0"], &[]);
     let url = process.url();
     let mut client = ReconcileServiceClient::connect(url).await.unwrap();
@@ -51,7 +51,7 @@ async fn flags_may_come_from_the_environment_and_the_log_may_be_json() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_ends_does_not_hold_a_server_that_must() {
+async fn an_open_stream_does_not_prevent_the_end_of_the_server() {
     let mut process = Process::start(&["--listen", "127.0.0.1:0", "--drain-timeout", "50ms"], &[]);
     let url = process.url();
     let mut client = ReconcileServiceClient::connect(url).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_client_that_never_ends_does_not_hold_a_server_that_must() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_one_clear_line() {
+async fn an_address_in_use_is_an_error_of_one_line() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let mut process = Process::start(&["--listen", &address], &[]);
@@ -76,7 +76,7 @@ async fn an_address_that_is_taken_is_one_clear_line() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_are_served_over_http_where_that_is_asked_for() {
+async fn health_and_metrics_are_served_over_http() {
     let flags = ["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"];
     let mut process = Process::start(&flags, &[]);
     let http = process.http();

@@ -1,4 +1,4 @@
-//! What a request says reaches the planner: each field decides about something.
+//! Every field of a request reaches the planner and changes the plan.
 
 mod support;
 
@@ -7,17 +7,18 @@ use nodewise_server::never;
 use serde_json::{Value, json};
 use support::{Cluster, Form, NOW, actions, engine, moment, node};
 
-/// (numbers, change, revisionHistoryLimit, what is done)
+/// (case, change, revisionHistoryLimit, expected actions)
 type RevisionRow<'a> = (&'a str, fn(&mut Value), Value, &'a str);
-/// (numbers, change, what is done; the counts of current, ready, available and updated)
+/// (case, change, expected actions, expected counts of current, ready, available and updated)
 type PodRow<'a> = (&'a str, fn(&mut v1::Pod), &'a str, [i32; 4]);
 
 fn plan(request: v1::PlanRequest) -> v1::Plan {
     engine().plan(request, &never).unwrap().plan.unwrap()
 }
 
-/// What a plan does, a word for each action but creates and deletes of pods, for which the index of the node or pod is told.
-fn told(plan: &v1::Plan) -> String {
+/// The actions of a plan as text: `+` and the index of the node for a created pod, `-` and the index of a deleted pod, and a word
+/// for every other action.
+fn summary(plan: &v1::Plan) -> String {
     let index = |name: &str| (0..9).find(|index| node(*index).name == name);
     let words = actions(plan).filter_map(|action| {
         Some(match action.kind? {
@@ -40,7 +41,7 @@ fn told(plan: &v1::Plan) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Where pods of a template with these members of its spec start on three nodes, of which the first has this taint.
+/// On which of three nodes pods start. The first node has this taint, and the pod spec of the template has these members.
 fn starts(taint: (&str, &str, &str), members: &Value) -> String {
     let mut cluster = Cluster::empty(3);
     let (key, value, effect) = taint;
@@ -53,7 +54,7 @@ fn starts(taint: (&str, &str, &str), members: &Value) -> String {
         .as_object_mut()
         .unwrap();
     spec.extend(members.as_object().unwrap().clone());
-    told(&plan(cluster.request(1, Form::Inline))).replace("new ", "")
+    summary(&plan(cluster.request(1, Form::Inline))).replace("new ", "")
 }
 
 #[test]
@@ -66,21 +67,21 @@ fn d_8_where_pods_may_start() {
     let tolerate = |toleration: Value| json!({"tolerations": [{"key": "other"}, toleration]});
     #[rustfmt::skip] // one case, one line
     let table = [
-        ("S-15", none, json!({}), "+0 +1 +2"),
-        ("S-10", db, json!({}), "+1 +2"),
-        ("S-19", ("a", "", "NoExecute"), json!({}), "+1 +2"),
-        ("S-20", none, json!({"nodeName": node(1).name}), "+1"),
+        ("D-8: PreferNoSchedule", none, json!({}), "+0 +1 +2"),
+        ("D-8: NoSchedule", db, json!({}), "+1 +2"),
+        ("D-8: NoExecute", ("a", "", "NoExecute"), json!({}), "+1 +2"),
+        ("D-8: nodeName", none, json!({"nodeName": node(1).name}), "+1"),
         ("D-10", none, json!({"nodeSelector": {zone: "eu-central-1b"}}), "+1"),
         ("D-12", none, required(json!([{"matchExpressions": [{"key": zone, "operator": "NotIn", "values": ["eu-central-1b"]}]}])), "+0 +2"),
         ("D-15", none, required(json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node(2).name]}]}])), "+2"),
-        ("S-26", none, required(json!([])), "new"),
-        ("S-11", db, tolerate(json!({"key": "dedicated", "value": "db", "effect": "NoSchedule"})), "+0 +1 +2"),
+        ("D-11", none, required(json!([])), "new"),
+        ("D-17", db, tolerate(json!({"key": "dedicated", "value": "db", "effect": "NoSchedule"})), "+0 +1 +2"),
         ("D-17: value", db, tolerate(json!({"key": "dedicated", "value": "web"})), "+1 +2"),
         ("D-17: operator", db, tolerate(json!({"key": "dedicated", "operator": "Exists"})), "+0 +1 +2"),
         ("D-17: effect", db, tolerate(json!({"key": "dedicated", "operator": "Exists", "effect": "NoExecute"})), "+1 +2"),
         ("D-17: key", db, tolerate(json!({"key": "dedicate", "operator": "Exists"})), "+1 +2"),
-        ("S-9", network, json!({"hostNetwork": true}), "+0 +1 +2"),
-        ("S-9", network, json!({"hostNetwork": false}), "+1 +2"),
+        ("D-18", network, json!({"hostNetwork": true}), "+0 +1 +2"),
+        ("D-18", network, json!({"hostNetwork": false}), "+1 +2"),
     ];
     for (what, taint, members, expected) in table {
         assert_eq!(starts(taint, &members), expected, "{what}: {members}");
@@ -88,7 +89,7 @@ fn d_8_where_pods_may_start() {
 }
 
 #[test]
-fn s_17_the_feature_gate() {
+fn d_17_the_feature_gate() {
     for (feature_gates, expected) in [
         (vec![], "+1"),
         (
@@ -111,17 +112,17 @@ fn s_17_the_feature_gate() {
             }),
             ..cluster.request(1, Form::Inline)
         };
-        assert_eq!(told(&plan(request)).replace("new ", ""), expected, "S-17, D-17");
+        assert_eq!(summary(&plan(request)).replace("new ", ""), expected, "D-17");
     }
 }
 
 #[test]
 fn d_40_the_strategy() {
     let rolling = |limits: Value| json!({"type": "RollingUpdate", "rollingUpdate": limits});
-    // (numbers, strategy, maxUnavailable and maxSurge of three nodes, the error)
+    // (case, strategy, maxUnavailable and maxSurge on three nodes, part of the error)
     let table = [
         (
-            "S-76",
+            "D-40: percent",
             rolling(json!({"maxUnavailable": "50%", "maxSurge": 0})),
             (2, 0),
             "",
@@ -134,14 +135,14 @@ fn d_40_the_strategy() {
         ),
         ("D-40", rolling(json!({"maxUnavailable": 3})), (3, 0), ""),
         (
-            "S-77",
+            "D-40: both zero",
             rolling(json!({"maxUnavailable": 0, "maxSurge": 0})),
             (1, 0),
             "",
         ),
         ("D-40", json!({"type": "RollingUpdate"}), (1, 0), ""),
         (
-            "S-83",
+            "D-40: no percentage",
             rolling(json!({"maxUnavailable": "5"})),
             (0, 0),
             "maxUnavailable is \"5\"",
@@ -159,7 +160,7 @@ fn d_40_the_strategy() {
             (0, 0),
             "",
         ),
-        // What the apiserver fills in (D-114).
+        // The defaults of the apiserver (D-114).
         ("D-114", Value::Null, (1, 0), ""),
         (
             "D-114",
@@ -194,7 +195,7 @@ fn d_1_the_rest_of_the_workload() {
     assert_eq!(
         change("/metadata/resourceVersion", json!("7")).verdict(),
         v1::Verdict::Noop,
-        "S-117"
+        "the resource version is not compared"
     );
     // D-89: each of the eight.
     let counts = [
@@ -233,17 +234,17 @@ fn d_1_the_rest_of_the_workload() {
         (v1::Verdict::Noop, None),
         "D-71"
     );
-    assert_eq!(told(&change("/spec/selector", json!({}))), "SelectingAll", "D-71");
-    let released = "release-revision new release release +0 +1";
-    assert_eq!(told(&change("/spec/selector", Value::Null)), released, "D-22");
-    let not = json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["node-agent"]}]});
-    assert_eq!(told(&change("/spec/selector", not)), released, "D-22");
-    // D-118: the pods are of the first template generation, so only their hash is old (S-113).
     assert_eq!(
-        told(&change("/spec/template/spec/x", json!(1))),
-        "new",
-        "D-59, S-113"
+        summary(&change("/spec/selector", json!({}))),
+        "SelectingAll",
+        "D-71"
     );
+    let released = "release-revision new release release +0 +1";
+    assert_eq!(summary(&change("/spec/selector", Value::Null)), released, "D-22");
+    let not = json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["node-agent"]}]});
+    assert_eq!(summary(&change("/spec/selector", not)), released, "D-22");
+    // D-118: the pods have the first template generation, so only their hash is outdated.
+    assert_eq!(summary(&change("/spec/template/spec/x", json!(1))), "new", "D-59");
     let manifest = |plan: &v1::Plan| {
         let manifest = actions(plan).find_map(|action| match action.kind {
             Some(v1::action::Kind::CreateRevision(create)) => Some(create.manifest),
@@ -277,7 +278,7 @@ fn d_4_revisions() {
         change(&mut other);
         cluster.revisions.push(other);
         cluster.daemon_set["spec"]["revisionHistoryLimit"] = limit;
-        told(&plan_of(&cluster))
+        summary(&plan_of(&cluster))
     };
     #[rustfmt::skip] // one case, one line
     let table: [RevisionRow<'_>; 9] = [
@@ -292,12 +293,12 @@ fn d_4_revisions() {
             other["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }, json!(0), ""),
         ("D-23: another's", |other| other["metadata"]["ownerReferences"][0]["uid"] = json!("x"), json!(0), ""),
-        ("S-112", |other| other["metadata"]["labels"]["app"] = json!("x"), json!(0), "release-revision"),
+        ("D-23: not selected", |other| other["metadata"]["labels"]["app"] = json!("x"), json!(0), "release-revision"),
     ];
     for (what, edit, limit, expected) in table {
         assert_eq!(change(edit, limit), expected, "{what}");
     }
-    // of equal numbers the younger one, which pods are relabelled for (D-56).
+    // of two revisions with the same number the younger one is kept, and pods are relabelled for it (D-56).
     let mut cluster = Cluster::settled(1);
     let mut twin = cluster.revisions[0].clone();
     twin["metadata"]["name"] = json!("a-twin");
@@ -305,8 +306,8 @@ fn d_4_revisions() {
     twin["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
     twin["metadata"]["labels"]["controller-revision-hash"] = json!("twin");
     cluster.revisions.push(twin);
-    assert_eq!(told(&plan_of(&cluster)), "relabel forget", "Q-1, D-56");
-    // D-62, S-106
+    assert_eq!(summary(&plan_of(&cluster)), "relabel forget", "Q-1, D-56");
+    // D-62
     let mut request = Cluster::settled(1).request(1, Form::Inline);
     let revision = &mut request.snapshot.as_mut().unwrap().revisions[0];
     let mut object: Value = serde_json::from_slice(&revision.object).unwrap();
@@ -321,7 +322,7 @@ fn d_4_revisions() {
         }
         _ => None,
     });
-    assert_eq!(raised, Some((Some(1), None)), "S-106");
+    assert_eq!(raised, Some((Some(1), None)), "D-62");
 }
 
 #[test]
@@ -332,7 +333,7 @@ fn d_3_pods() {
         let plan = plan_of(&cluster);
         let status = plan.daemon_set_status.unwrap();
         (
-            told(&plan),
+            summary(&plan),
             [
                 status.current_number_scheduled,
                 status.number_ready,
@@ -345,23 +346,23 @@ fn d_3_pods() {
     let table: [PodRow<'_>; 13] = [
         ("D-31", |_| {}, "", [2, 2, 2, 2]),
         ("D-86", |pod| pod.ready = v1::ConditionStatus::False.into(), "", [2, 1, 1, 2]),
-        ("chapter 0: unknown is not ready", |pod| pod.ready = v1::ConditionStatus::Unknown.into(), "", [2, 1, 1, 2]),
+        ("D-86: unknown is not ready", |pod| pod.ready = v1::ConditionStatus::Unknown.into(), "", [2, 1, 1, 2]),
         ("D-95", |pod| pod.phase = v1::PodPhase::Failed.into(), "FailedDaemonPod -0", [2, 2, 2, 2]),
         ("D-96", |pod| pod.phase = v1::PodPhase::Succeeded.into(), "SucceededDaemonPod -0", [2, 2, 2, 2]),
         ("D-30", |pod| pod.phase = v1::PodPhase::Unknown.into(), "", [2, 2, 2, 2]),
         ("D-26", |pod| (pod.phase, pod.deletion_time) = (v1::PodPhase::Failed.into(), moment(NOW)), "+0", [1, 1, 1, 1]),
-        ("S-35", |pod| pod.controller = None, "adopt", [2, 2, 2, 2]),
-        ("S-37", |pod| pod.controller.as_mut().unwrap().uid = "x".into(), "+0", [1, 1, 1, 1]),
+        ("D-23: orphan", |pod| pod.controller = None, "adopt", [2, 2, 2, 2]),
+        ("D-23: another's", |pod| pod.controller.as_mut().unwrap().uid = "x".into(), "+0", [1, 1, 1, 1]),
         ("D-23", |pod| pod.labels[0].value = "x".into(), "release +0", [1, 1, 1, 1]),
         ("D-24", |pod| pod.target_node_name = std::mem::take(&mut pod.node_name), "", [2, 2, 2, 2]),
         ("D-25", |pod| pod.node_name.clear(), "+0", [1, 1, 1, 1]),
-        // The revision is old, and the template generation is another one.
+        // Neither the hash nor the template generation is current.
         ("D-86", |pod| pod.labels.truncate(1), "-0", [2, 2, 2, 1]),
     ];
     for (what, change, expected, counts) in table {
         assert_eq!(changed(change), (expected.to_owned(), counts), "{what}");
     }
-    // D-36: only the pod that is not bound.
+    // D-36: only the pod that is not bound is deleted.
     for (bound, expected) in [(true, ""), (false, "-1")] {
         let mut cluster = Cluster::settled(2);
         cluster.nodes.pop();
@@ -369,7 +370,7 @@ fn d_3_pods() {
         if !bound {
             pod.target_node_name = std::mem::take(&mut pod.node_name);
         }
-        assert_eq!(told(&plan_of(&cluster)), expected, "D-36");
+        assert_eq!(summary(&plan_of(&cluster)), expected, "D-36");
     }
     // D-38: the older one stays.
     for (created, deleted) in [(NOW - 9_000, "-0"), (NOW, "-1")] {
@@ -377,12 +378,12 @@ fn d_3_pods() {
         cluster.nodes.pop();
         cluster.pods[1].node_name.clone_from(&cluster.nodes[0].name);
         cluster.pods[1].creation_time = moment(created);
-        assert_eq!(told(&plan_of(&cluster)), deleted, "D-38");
+        assert_eq!(summary(&plan_of(&cluster)), deleted, "D-38");
     }
 }
 
 #[test]
-fn what_is_held_between_plans() {
+fn the_state_between_plans() {
     let mut cluster = Cluster::settled(2);
     cluster.pods[0].phase = v1::PodPhase::Failed.into();
     cluster.pods.pop();
@@ -392,7 +393,7 @@ fn what_is_held_between_plans() {
         plan(request)
     };
     let usual = asked(&|_| {});
-    assert_eq!(told(&usual), "FailedDaemonPod +1 -0");
+    assert_eq!(summary(&usual), "FailedDaemonPod +1 -0");
     // D-95, D-98
     let waiting = |observed_generation, last| {
         asked(&move |snapshot| {
@@ -409,14 +410,14 @@ fn what_is_held_between_plans() {
         })
     };
     let waits = waiting(1, NOW - 5);
-    assert_eq!(told(&waits), "+1", "D-95");
+    assert_eq!(summary(&waits), "+1", "D-95");
     assert_eq!(
         waits.requeue_after,
         Some(Duration { seconds: 3, nanos: 0 }),
         "Q-18"
     );
-    assert_eq!(told(&waiting(1, NOW - 8)), told(&usual), "D-95");
-    assert_eq!(told(&waiting(0, NOW - 5)), told(&usual), "D-98");
+    assert_eq!(summary(&waiting(1, NOW - 8)), summary(&usual), "D-95");
+    assert_eq!(summary(&waiting(0, NOW - 5)), summary(&usual), "D-98");
     // D-72
     for (set_at, creates, verdict) in [
         (NOW - 300, true, v1::Verdict::StatusOnly),

@@ -1,4 +1,4 @@
-//! TLS: who is let in, and what is said about certificates that are of no use.
+//! TLS: which clients are allowed, and the errors for unusable certificates.
 
 mod support;
 
@@ -26,13 +26,13 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::transport::Channel;
 
-/// What the log says of a client that is not let in.
+/// The log message for a client that is not allowed.
 const REFUSED: &str = "none of those that are let in";
 
-/// The name that our servers' certificates are for.
+/// The name in the certificates of the servers.
 const NAME: &str = "planner.tools.svc";
 
-/// Authorities, and files of certificates.
+/// A folder with certificate files, and the authority that issues them.
 struct Folder {
     dir: TempDir,
     authority: Authority,
@@ -64,7 +64,7 @@ impl Folder {
         path.to_str().expect("ASCII").to_owned()
     }
 
-    /// A client that shows a certificate for these names, or none.
+    /// A client with a certificate for these names, or without a certificate.
     fn client(&self, names: Option<&[&str]>) -> client::Connector {
         let identity = names.map(|names| {
             let [certificate, key] = self.issue("client", names).map(Into::into);
@@ -77,7 +77,7 @@ impl Folder {
         client::Connector::new(files).expect("good files")
     }
 
-    /// A server in this process that lets in those of our clients that `allowed` names.
+    /// A server in this process that allows these clients.
     async fn serve(&self, allowed: &[&str]) -> Serving {
         let [certificate, key] = self.issue("server", &[NAME]).map(Into::into);
         let acceptor = Acceptor::new(Files {
@@ -132,7 +132,7 @@ async fn plan(channel: Channel) -> Result<v1::Plan, tonic::Status> {
     Ok(response.into_inner().plan.expect("a plan"))
 }
 
-/// A plan over a connection of its own. A client that is not let in may hear of it only when it asks.
+/// A plan over a new connection. A client may get the error that it is not allowed only with its first call.
 async fn asked(address: SocketAddr, connector: client::Connector) -> Result<v1::Plan, String> {
     let channel = connect(address, connector)
         .await
@@ -143,7 +143,7 @@ async fn asked(address: SocketAddr, connector: client::Connector) -> Result<v1::
 }
 
 #[tokio::test]
-async fn only_clients_that_are_named_are_let_in() {
+async fn only_the_named_clients_are_allowed() {
     let folder = Folder::new();
     let server = folder.serve(&["spiffe://cluster.local/ns/tools/*"]).await;
     let named = folder.client(Some(&["spiffe://cluster.local/ns/tools/sa/executor"]));
@@ -162,7 +162,7 @@ async fn only_clients_that_are_named_are_let_in() {
 }
 
 #[tokio::test]
-async fn certificates_change_without_a_call_that_is_cut_off() {
+async fn a_new_certificate_cuts_off_no_calls() {
     let folder = Folder::new();
     let server = folder.serve(&[]).await;
     let channel = connect(server.address, folder.client(Some(&["executor"])))
@@ -175,7 +175,7 @@ async fn certificates_change_without_a_call_that_is_cut_off() {
         .expect("a stream")
         .into_inner();
 
-    // From now on the server's certificate comes from another authority.
+    // The new certificate of the server comes from another authority.
     let until = server.acceptor.until();
     let next = Authority::new("the next authority");
     folder.put(
@@ -193,29 +193,29 @@ async fn certificates_change_without_a_call_that_is_cut_off() {
         .expect_err("unknown");
     assert!(error.contains("UnknownIssuer"), "{error}");
 
-    // What was connected before goes on: the stream, and new calls beside it.
-    plan(channel).await.expect("the connection stands");
+    // The existing connection still works: its stream, and new calls.
+    plan(channel).await.expect("the connection is open");
     let question = v1::PlanStreamRequest {
         id: "1".to_owned(),
         request: Some(Cluster::empty(3).request(1, Form::Inline)),
     };
-    questions.send(question).await.expect("the stream stands");
+    questions.send(question).await.expect("the stream is open");
     let answer = answers
         .message()
         .await
-        .expect("the stream stands")
+        .expect("the stream is open")
         .expect("an answer");
     assert_eq!(answer.id, "1");
 }
 
 #[tokio::test]
-async fn who_does_not_begin_is_cut_off_and_holds_nobody_up() {
+async fn connections_without_a_handshake_are_closed_and_delay_no_others() {
     let folder = Folder::new();
     let server = folder.serve(&[]).await;
     let mut silent = Vec::new();
     for _ in 0..300 {
         let socket = TcpSocket::new_v4().expect("a socket");
-        // More would be more than this address may have.
+        // A hundred for each address: one address may not have all of them.
         let other = Ipv4Addr::new(
             127,
             0,
@@ -239,16 +239,16 @@ async fn who_does_not_begin_is_cut_off_and_holds_nobody_up() {
     }
 }
 
-/// The last line of a server that does not start with these flags.
-async fn complaint(flags: &[&str]) -> String {
+/// The log of a server that does not start with these flags.
+async fn startup_error(flags: &[&str]) -> String {
     let mut process = Process::start(flags, &[]);
     assert!(!process.ended().await.success());
     process.rest_of_log()
 }
 
 #[tokio::test]
-async fn plain_text_is_for_loopback_unless_it_is_asked_for() {
-    let said = complaint(&["--listen", "0.0.0.0:0"]).await;
+async fn plain_text_off_loopback_needs_a_flag() {
+    let said = startup_error(&["--listen", "0.0.0.0:0"]).await;
     assert_said(&said, &["0.0.0.0:0", "--tls-cert", "--plaintext"]);
     let mut asked_for = Process::start(&["--listen", "0.0.0.0:0", "--plaintext"], &[]);
     assert!(asked_for.url().starts_with("http://0.0.0.0:"));
@@ -257,7 +257,7 @@ async fn plain_text_is_for_loopback_unless_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn files_of_no_use_are_named_at_the_start() {
+async fn startup_errors_name_unusable_files() {
     let folder = Folder::new();
     let [certificate, key] = folder.issue("server", &[NAME]);
     let [_, other_key] = folder.issue("other", &[NAME]);
@@ -277,7 +277,7 @@ async fn files_of_no_use_are_named_at_the_start() {
         let flags: Vec<String> = flags.iter().chain(rest).map(|flag| (*flag).to_owned()).collect();
         async move {
             let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-            complaint(&flags).await
+            startup_error(&flags).await
         }
     };
     let said = with("/no/such.crt", &key, &[]).await;
@@ -311,7 +311,7 @@ async fn files_of_no_use_are_named_at_the_start() {
     )
     .await;
     assert_said(&said, &["--tls-allow-client", "executor*", "would also let in"]);
-    let said = complaint(&["--tls-cert", &certificate]).await;
+    let said = startup_error(&["--tls-cert", &certificate]).await;
     assert_said(&said, &["--tls-key"]);
     let said = with(&certificate, &key, &["--tls-allow-client", "executor"]).await;
     assert_said(&said, &["--tls-client-ca"]);
@@ -343,7 +343,7 @@ async fn the_binary_speaks_tls() {
         let answer = asked(address, folder.client(Some(&[name]))).await;
         assert_eq!(answer.is_ok(), is_let_in, "{name}: {answer:?}");
     }
-    // Again and again, which is not worth a line each.
+    // Repeated refusals of one client are logged once.
     for _ in 0..20 {
         let refused = asked(address, folder.client(Some(&["x.tools.svc"]))).await;
         refused.expect_err("not let in");
@@ -355,7 +355,7 @@ async fn the_binary_speaks_tls() {
         assert_said(&warning, &["WARN"]);
         assert_said(&warning, names);
     }
-    // Files of no use change nothing, and are told of.
+    // Unusable files are logged, and the old certificates stay in use.
     let _ = write(folder.path(), "server.crt", "no certificate");
     process.line(|line| {
         line.contains("the certificates cannot be used any more")
@@ -363,7 +363,7 @@ async fn the_binary_speaks_tls() {
     });
     let answer = asked(address, folder.client(Some(&["ci.tools.svc"]))).await;
     answer.expect("as before");
-    // Nothing is said in plain text.
+    // The server does not speak plain text.
     let plain = ReconcileServiceClient::connect(format!("http://{address}"));
     let plain = tokio::time::timeout(Duration::from_secs(10), plain)
         .await
@@ -375,5 +375,5 @@ async fn the_binary_speaks_tls() {
     process.terminate();
     assert!(process.ended().await.success());
     let more = process.rest_of_log();
-    assert!(!more.contains(REFUSED), "one for each client: {more}");
+    assert!(!more.contains(REFUSED), "one line for each client: {more}");
 }

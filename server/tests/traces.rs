@@ -1,4 +1,4 @@
-//! Traces, as a collector gets them from the binary and from an executor.
+//! The traces that the binary and an executor send to a collector.
 
 mod support;
 
@@ -26,11 +26,11 @@ use tokio_util::sync::CancellationToken;
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const PLAN: &str = "nodewise.v1.ReconcileService/Plan";
 const REPORT: &str = "nodewise.v1.ReconcileService/Report";
-/// What the server does of a plan.
+/// The steps of a plan on the server.
 const STEPS: [&str; 3] = ["parse", "decide", "render"];
 const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
-/// An executor in this process, on a simulated cluster of so many nodes, until each has its pod.
+/// Runs an executor in this process, on a simulated cluster of `nodes` nodes, until each node has a pod.
 async fn roll_out(url: String, nodes: u64) {
     let cluster = SimCluster::new(SimConfig::default(), Timestamp::now());
     for number in 0..nodes {
@@ -86,7 +86,7 @@ fn child<'a>(spans: &'a Spans, service: &'a str, name: &'a str, parent: &Span) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
+async fn a_trace_connects_a_reconcile_with_the_servers_plan() {
     const NODES: u64 = 40;
     let collector = Collector::start().await;
     let telemetry = nodewise_telemetry::init(Settings {
@@ -98,7 +98,7 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
     .expect("a good filter");
     let mut process = Process::start(&LISTEN, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url)]);
     roll_out(process.url(), NODES).await;
-    // Batches go out every five seconds: what is there now came because both were told to stop.
+    // Batches are exported every five seconds. Shutting down exports the rest.
     telemetry.shutdown().await;
     process.terminate();
     assert!(process.ended().await.success());
@@ -112,7 +112,7 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
             })
         })
         .expect("a reconcile that made the pods");
-    assert!(reconcile.parent_span_id.is_empty(), "it is the root");
+    assert!(reconcile.parent_span_id.is_empty(), "the reconcile is the root");
     child(&spans, "nodewise-executor", "snapshot", reconcile);
     child(&spans, "nodewise-executor", REPORT, reconcile);
     let asked = child(&spans, "nodewise-executor", PLAN, reconcile);
@@ -140,7 +140,7 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
             .parse()
             .expect("seconds");
         assert!(took > 0.0, "{step} took {took} s");
-        // A step of a millisecond or more is a span besides.
+        // A step of a millisecond or more also has a span.
         for span in named(&spans, "nodewise-server", step) {
             let parent = named(&spans, "nodewise-server", PLAN)
                 .find(|parent| parent.span_id == span.parent_span_id)
@@ -157,14 +157,14 @@ async fn one_trace_leads_from_a_reconcile_to_the_servers_plan() {
         names.remove(step);
     }
     let ours = ["apply", "batch", PLAN, REPORT, "reconcile", "snapshot"];
-    assert_eq!(names, ours.into(), "nothing of the libraries, nothing else");
+    assert_eq!(names, ours.into(), "no spans of libraries");
     let in_trace = spans
         .iter()
         .filter(|(_, span)| span.trace_id == reconcile.trace_id);
-    assert!(in_trace.count() < 30, "never a span per node");
+    assert!(in_trace.count() < 30, "no span per node");
 }
 
-/// One plan for two nodes, by a caller that traces.
+/// Requests a plan for two nodes, with a sampled trace context.
 async fn ask(url: String, change: impl FnOnce(&mut v1::PlanRequest)) -> Result<v1::Plan, tonic::Status> {
     let mut client = ReconcileServiceClient::connect(url).await.expect("a connection");
     let mut message = Cluster::empty(2).request(1, Form::Inline);
@@ -177,7 +177,7 @@ async fn ask(url: String, change: impl FnOnce(&mut v1::PlanRequest)) -> Result<v
     Ok(response.plan.expect("a plan"))
 }
 
-/// The log, after the listening line, and the spans of a server that was asked once.
+/// Runs a server for one plan. Returns its log after the listening line.
 async fn asked_once(environment: &[(&str, &str)]) -> String {
     let mut process = Process::start(&LISTEN, environment);
     ask(process.url(), |_| {}).await.expect("a plan");
@@ -187,8 +187,8 @@ async fn asked_once(environment: &[(&str, &str)]) -> String {
 }
 
 #[tokio::test]
-async fn traces_are_off_by_default_and_where_the_variables_say_so() {
-    // Were they on, the log would say that nobody took the spans.
+async fn traces_are_off_by_default_and_can_be_disabled() {
+    // If traces were on, the log would warn that the export failed.
     let log = asked_once(&[]).await;
     assert!(!log.contains("WARN") && log.contains("drained"), "{log}");
 
@@ -206,9 +206,9 @@ async fn traces_are_off_by_default_and_where_the_variables_say_so() {
     assert_eq!(collector.spans(), [], "another protocol: {log}");
 }
 
-// As in our images, which have none.
+// The images of Nodewise contain no certificate authorities.
 #[test]
-fn without_authorities_the_log_says_what_to_set() {
+fn without_certificate_authorities_the_log_names_the_variable_to_set() {
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317"),
         ("SSL_CERT_FILE", "/dev/null"),
@@ -223,13 +223,13 @@ fn without_authorities_the_log_says_what_to_set() {
 }
 
 #[tokio::test]
-async fn the_variables_name_the_service_and_a_caller_from_elsewhere_is_the_parent() {
+async fn variables_set_the_service_name_and_the_callers_span_is_the_parent() {
     let collector = Collector::start().await;
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"),
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", collector.url.as_str()),
         ("OTEL_SERVICE_NAME", "planner-of-mine"),
-        // The caller's trace is sampled, and the caller decides.
+        // Sampling is parent-based, and the caller's trace is sampled.
         ("OTEL_TRACES_SAMPLER", "parentbased_always_off"),
     ];
     let mut process = Process::start(&LISTEN, &environment);
@@ -265,11 +265,11 @@ async fn the_variables_name_the_service_and_a_caller_from_elsewhere_is_the_paren
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_or_hangs_delays_nothing() {
-    // Bound and not listening: nobody else gets the port meanwhile.
+async fn an_unreachable_or_hanging_collector_delays_nothing() {
+    // Bound but not listening, so that no other process gets the port.
     let closed = tokio::net::TcpSocket::new_v4().unwrap();
     closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    // Connections to it are made, by its backlog, and never answered.
+    // The backlog accepts connections, but the collector never answers.
     let hanging = TcpListener::bind("127.0.0.1:0").unwrap();
     for address in [closed.local_addr().unwrap(), hanging.local_addr().unwrap()] {
         let url = format!("http://{address}");
@@ -281,7 +281,7 @@ async fn a_collector_that_is_away_or_hangs_delays_nothing() {
         let start = Instant::now();
         process.terminate();
         assert!(process.ended().await.success());
-        // The export itself would go on for ten seconds; its end is bounded by three.
+        // The export itself may take ten seconds, but the shutdown waits for three at most.
         let took = start.elapsed();
         assert!(took < Duration::from_secs(7), "{took:?} to end");
         let log = process.rest_of_log();

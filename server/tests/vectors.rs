@@ -1,6 +1,7 @@
-//! The vectors of `proto/testdata/plans` and `reports`: questions as JSON, and what the service answers, for clients in every language.
+//! The test vectors in `proto/testdata/plans` and `reports`, for clients in every language: requests as JSON with the response or
+//! refusal of the service.
 //!
-//! `NODEWISE_REGENERATE=1 cargo test -p nodewise-server --test vectors` writes them anew.
+//! `NODEWISE_REGENERATE=1 cargo test -p nodewise-server --test vectors` writes them again.
 
 mod support;
 
@@ -14,8 +15,8 @@ use support::{engine, reports, requests};
 use tonic::Status;
 use tonic_types::StatusExt as _;
 
-/// What a client learns of a refusal.
-fn told(refusal: Refusal) -> Value {
+/// A refusal as in the vectors: its code and fields.
+fn refusal_json(refusal: Refusal) -> Value {
     let status = Status::from(refusal);
     let violations = status
         .get_details_bad_request()
@@ -36,7 +37,7 @@ fn vector<Q: Serialize, A: Serialize>(
     let question = json(&request);
     let (key, answer) = match answer(request) {
         Ok(response) => ("response", json(&response)),
-        Err(refusal) => ("refusal", told(refusal)),
+        Err(refusal) => ("refusal", refusal_json(refusal)),
     };
     json!({ "name": name, "request": question, key: answer })
 }
@@ -45,17 +46,17 @@ fn json(message: &impl Serialize) -> Value {
     serde_json::to_value(message).expect("JSON")
 }
 
-/// Holds that a folder has the vectors of these questions and no others, or makes it so.
-fn hold<Q: Serialize, A: Serialize>(
+/// Checks that a folder has exactly the vectors of these requests, or writes them.
+fn check<Q: Serialize, A: Serialize>(
     folder: &str,
-    questions: Vec<(&str, Q)>,
+    requests: Vec<(&str, Q)>,
     answer: impl Fn(Q) -> Result<A, Refusal>,
 ) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../proto/testdata/{folder}"));
     let regenerate = std::env::var_os("NODEWISE_REGENERATE").is_some();
     let mut names = BTreeSet::new();
-    for (name, question) in questions {
-        let vector = vector(name, question, &answer);
+    for (name, request) in requests {
+        let vector = vector(name, request, &answer);
         let path = folder.join(format!("{name}.json"));
         names.insert(path.clone());
         if regenerate {
@@ -75,23 +76,22 @@ fn hold<Q: Serialize, A: Serialize>(
     assert_eq!(
         there.collect::<BTreeSet<_>>(),
         names,
-        "vectors that nobody asks for"
+        "every vector belongs to a request"
     );
 }
 
 #[test]
 fn plans_are_as_the_vectors_say() {
-    hold("plans", requests(), |request| engine().plan(request, &never));
+    check("plans", requests(), |request| engine().plan(request, &never));
 }
 
 #[test]
 fn reports_are_answered_as_the_vectors_say() {
-    hold("reports", reports(), |report| engine().report(report, &never));
+    check("reports", reports(), |report| engine().report(report, &never));
 }
 
-/// The JSON form says all that the binary form says.
 #[test]
-fn requests_come_back_from_json() {
+fn requests_survive_a_round_trip_through_json() {
     for (name, request) in requests() {
         let text = serde_json::to_string(&request).expect("JSON");
         assert_eq!(

@@ -1,8 +1,8 @@
-//! Errors with their causes, for people.
+//! Formats errors with their causes.
 
 use std::error::Error;
 
-/// A text about an error, and after it the causes of the error that it does not name yet.
+/// Appends the causes of an error to a text, each after a colon. Causes that the text already contains are left out.
 #[must_use]
 pub fn with_causes(mut text: String, error: &dyn Error) -> String {
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! `/healthz`, `/readyz` and `/metrics` over HTTP.
+//! The HTTP endpoints `/healthz`, `/livez`, `/readyz` and `/metrics`.
 
 mod connections;
 mod plain_text;
@@ -25,18 +25,18 @@ use connections::Limits;
 
 type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
-/// Named checks, each of which passes or says why not. Clones share them.
+/// Named health checks. A check returns Ok, or the reason why it fails. Clones share the checks.
 #[derive(Clone, Default)]
 pub struct Checks(Arc<RwLock<BTreeMap<String, Check>>>);
 
 impl Checks {
-    /// No check: always passes.
+    /// Without checks: every probe succeeds.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a check, or replaces the one of that name. It runs at every probe and must not block.
+    /// Adds or replaces the check with this name. The check runs at every probe and must not block.
     pub fn add(&self, name: &str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
         self.0
             .write()
@@ -44,7 +44,7 @@ impl Checks {
             .insert(name.to_owned(), Arc::new(check));
     }
 
-    /// Sets what the check of that name answers until it is set again.
+    /// Adds or replaces the check with this name by a fixed result.
     pub fn set(&self, name: &str, state: Result<(), String>) {
         self.add(name, move || state.clone());
     }
@@ -57,7 +57,7 @@ impl Checks {
             .remove(name);
     }
 
-    /// Every check that fails, with its reason, by name.
+    /// The names and reasons of all failing checks, sorted by name.
     #[must_use]
     pub fn failing(&self) -> Vec<(String, String)> {
         self.run()
@@ -67,12 +67,12 @@ impl Checks {
     }
 
     fn run(&self) -> Vec<(String, Result<(), String>)> {
-        // Run outside the lock: a check may itself look at these checks.
+        // Run the checks without the lock, because a check may use these checks.
         let checks = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
         checks.into_iter().map(|(name, check)| (name, check())).collect()
     }
 
-    /// What a probe is told: `ok`, or one line per check where any fails or all were asked for.
+    /// The response to a probe: `ok`, or one line per check if any check fails or `verbose` is set.
     fn answer(&self, endpoint: &str, verbose: bool) -> (StatusCode, String) {
         let results = self.run();
         let passed = results.iter().all(|(_, result)| result.is_ok());
@@ -129,25 +129,25 @@ impl fmt::Debug for Checks {
     }
 }
 
-/// What the HTTP server shows. Clones share it.
+/// The content of the HTTP endpoints. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// Checks of `/healthz`: fail them only where a restart helps.
+    /// The checks of `/healthz` and `/livez`. They should fail only if a restart helps.
     pub live: Checks,
-    /// Checks of `/readyz`: what keeps the process from its work, with the reason.
+    /// The checks of `/readyz`. They fail while the process cannot do its work.
     pub ready: Checks,
-    /// What `/metrics` shows.
+    /// The text of `/metrics`.
     pub metrics: Exposition,
-    /// Texts for people, by path.
+    /// Further plain-text pages, by path.
     pub pages: BTreeMap<&'static str, Exposition>,
 }
 
-/// A text that is made when it is asked for; what a scrape gets is in the form of OpenMetrics 1.0. Clones share it.
+/// A text that is generated for each request. That of `/metrics` must be OpenMetrics 1.0. Clones share it.
 #[derive(Clone)]
 pub struct Exposition(Arc<dyn Fn() -> String + Send + Sync>);
 
 impl Exposition {
-    /// Asks `encode` each time.
+    /// Calls `encode` for each request.
     #[must_use]
     pub fn new(encode: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(encode))
@@ -167,7 +167,7 @@ impl fmt::Debug for Exposition {
     }
 }
 
-/// Says where it serves, and serves until the answer is dropped. Fails when the listener has no address.
+/// Serves until the returned guard is dropped, and logs the address. The error is that of `local_addr`.
 pub fn spawn(listener: TcpListener, health: Health) -> io::Result<DropGuard> {
     let address = listener.local_addr()?;
     tracing::info!(addr = %address, "health and metrics: listening on {address}");
@@ -189,7 +189,7 @@ fn router(health: Health) -> Router {
         .with_state(health.metrics)
 }
 
-/// The routes of one probe: all checks at its root, one check below.
+/// The routes of one probe: `/` for all checks, and `/NAME` for one check.
 fn probe<S: Clone + Send + Sync + 'static>(endpoint: &'static str, checks: Checks) -> Router<S> {
     let one = checks.clone();
     Router::new()
@@ -207,7 +207,7 @@ fn probe<S: Clone + Send + Sync + 'static>(endpoint: &'static str, checks: Check
         )
 }
 
-/// OpenMetrics for those who name it in `Accept`, as Prometheus does; for all others the older format, as Prometheus' own libraries do.
+/// Returns OpenMetrics if the `Accept` header names it, as Prometheus does; otherwise the older text format of Prometheus.
 async fn metrics(State(metrics): State<Exposition>, headers: HeaderMap) -> impl IntoResponse {
     const OPEN_METRICS: &str = "application/openmetrics-text";
     let mut accepted = headers.get_all(header::ACCEPT).iter();
@@ -238,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever is to happen has happened by then.
+    /// A timeout that is long enough for any step of a test.
     const SOON: Duration = Duration::from_secs(20);
 
     async fn ask(health: &Health, path: &str) -> (u16, String) {
@@ -256,7 +256,7 @@ mod tests {
         (status, String::from_utf8(body.to_vec()).expect("text"))
     }
 
-    // T-14, M-37: good checks, then a bad one added at run time, which is named with its reason.
+    // The failing check is added at run time. The response has its name and reason.
     #[tokio::test]
     async fn a_failing_check_is_named() {
         let health = Health::default();
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(ask(&health, "/healthz/none").await.0, 404);
     }
 
-    // M-37: `?verbose` lists every check; without any there is a ping.
+    // `?verbose` lists every check, or `ping` if there are none.
     #[tokio::test]
     async fn verbose_lists_all() {
         let health = Health::default();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readiness_and_liveness_are_apart() {
+    async fn readiness_does_not_affect_liveness() {
         let health = Health::default();
         health
             .ready
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metrics_are_served_in_the_format_that_is_asked_for() {
+    async fn metrics_are_served_in_the_accepted_format() {
         const PROMETHEUS: &str =
             "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
         let health = Health {
@@ -342,6 +342,6 @@ mod tests {
         assert!(answer.ends_with("\r\n\r\nok"), "{answer:?}");
         drop(served);
         let closed = async { while TcpStream::connect(address).await.is_ok() {} };
-        timeout(SOON, closed).await.expect("nobody is let in any more");
+        timeout(SOON, closed).await.expect("new connections are refused");
     }
 }

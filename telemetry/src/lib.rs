@@ -1,8 +1,9 @@
-//! What the processes of Nodewise tell about themselves: the log on standard error, and traces over OTLP.
+//! Logs, traces and the HTTP endpoints for health and metrics of the Nodewise processes.
 //!
-//! Traces are off unless the standard `OTEL_*` variables name a collector ([`Traces::from_env`]), and never stand in the way
-//! of the work: spans are queued and exported by a thread of their own, and are lost when the collector cannot take them.
-//! [`grpc`] carries a trace from a caller to a server, [`metrics`] leads from a measurement to the trace that it was part of.
+//! The log goes to standard error. Traces are exported over OTLP if the standard `OTEL_*` variables name a collector
+//! ([`Traces::from_env`]). Export never blocks the process: spans are queued and exported by a thread of their own, and dropped if
+//! the collector does not accept them. [`grpc`] propagates traces from client to server, and [`metrics`] adds exemplars with trace
+//! ids.
 
 mod causes;
 pub mod grpc;
@@ -13,43 +14,43 @@ mod process;
 pub mod propagation;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod told;
 pub mod traces;
+mod truncate;
 
 use opentelemetry_sdk::trace::{SdkTracerProvider, TracerProviderBuilder};
 use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 pub use causes::with_causes;
 pub use logs::LogFormat;
-pub use told::in_short;
 pub use traces::Traces;
+pub use truncate::in_short;
 
-/// What a process is to tell.
+/// The telemetry settings of a process.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name of the program, unless the environment names the service otherwise.
+    /// The default of `service.name`. `OTEL_SERVICE_NAME` replaces it.
     pub service: &'static str,
-    /// The form of the log.
+    /// The format of the log.
     pub log_format: LogFormat,
-    /// What to log: a level, or directives such as `info,nodewise_server=debug`.
+    /// A log level, or directives such as `info,nodewise_server=debug`.
     pub log_filter: String,
-    /// Where traces go.
+    /// Where traces are exported to.
     pub traces: Traces,
 }
 
-/// The telemetry of this process while it lives.
+/// The telemetry of this process. Call [`Self::shutdown`] before the process ends.
 #[derive(Debug)]
-#[must_use = "spans that still wait are lost without a shutdown"]
+#[must_use = "queued spans are lost without a shutdown"]
 pub struct Telemetry {
     provider: Option<SdkTracerProvider>,
 }
 
-/// Sends the events of this process to standard error, and its spans to the collector if there is one.
+/// Starts logging to standard error, and the export of spans if a collector is configured.
 ///
-/// Fails when the log's filter cannot be read. A collector that cannot be used is a warning: traces must not stop the work.
+/// The error is an invalid log filter. A collector that cannot be used is only logged as a warning.
 ///
 /// # Panics
-/// When it was called before, or, with a collector, outside a tokio runtime.
+/// If it is called twice, or, with a collector, outside a tokio runtime.
 pub fn init(settings: Settings) -> Result<Telemetry, ParseError> {
     let log = logs::layer(settings.log_format, &settings.log_filter)?;
     let (provider, problem) = match traces::provider(settings.service, settings.traces) {
@@ -67,7 +68,7 @@ pub fn init(settings: Settings) -> Result<Telemetry, ParseError> {
 }
 
 impl Telemetry {
-    /// Sends the spans that still wait, for at most three seconds. Spans that end later are lost.
+    /// Exports the queued spans, for at most three seconds. Spans that end later are lost.
     pub async fn shutdown(self) {
         let Some(provider) = self.provider else {
             return;

@@ -20,12 +20,13 @@ use tracing_subscriber::{
 
 use crate::propagation;
 
-/// Libraries whose own events tell little to who operates a process. `kube_client::client` warns with the whole answer that it could not read.
+/// Libraries whose events are of little use to operators. `kube_client::client` logs whole responses that it cannot parse as
+/// warnings.
 const QUIET: &str = "h2=warn,hyper=warn,hyper_util=warn,kube=warn,kube_client=warn,kube_client::client=error,tonic=warn,tower=warn";
-/// What these say about exports is said once by [`crate::traces`], not once a batch.
+/// Libraries that log each failed export. [`crate::traces`] logs only the first one.
 const SILENT: &str = "opentelemetry=off,opentelemetry_sdk=off,opentelemetry-otlp=warn";
 
-/// The form of the log.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// Lines for people
@@ -34,14 +35,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// What stands below the log.
-type Below<L> = Layered<Option<L>, Registry>;
+/// The subscriber below the log layer.
+type Inner<L> = Layered<Option<L>, Registry>;
 
-/// Writes what the filter lets pass.
+/// The layer that writes the events that pass the filter.
 pub(crate) fn layer<L: Layer<Registry>>(
     format: LogFormat,
     filter: &str,
-) -> Result<Box<dyn Layer<Below<L>> + Send + Sync>, ParseError> {
+) -> Result<Box<dyn Layer<Inner<L>> + Send + Sync>, ParseError> {
     layer_to(stderr, stderr().is_terminal(), format, filter)
 }
 
@@ -55,7 +56,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    // What is asked for comes last and wins.
+    // The configured filter comes last, so it overrides the defaults.
     let filter = EnvFilter::builder().parse(format!("{QUIET},{SILENT},{filter}"))?;
     let log = fmt::layer().with_writer(writer);
     Ok(match format {
@@ -76,7 +77,7 @@ where
     })
 }
 
-/// Ends each line with the ids of the span that it belongs to, where there is one that is traced.
+/// Appends the trace id and span id to each line within a traced span.
 struct Correlated<F> {
     line: F,
     format: LogFormat,
@@ -137,7 +138,7 @@ mod tests {
         }
     }
 
-    /// The lines of one event outside of any span and one within, and the ids of that span.
+    /// Logs one event outside of any span and one within a span. Returns the lines and the ids of that span.
     fn lines(format: LogFormat) -> (Vec<String>, String, String) {
         let written = Written::default();
         let writer = written.clone();

@@ -1,4 +1,4 @@
-//! Metrics that lead to traces, and what is counted of the traces themselves.
+//! Histograms with exemplars, and the metrics about span export and the process.
 
 use std::{fmt, time::SystemTime};
 
@@ -11,7 +11,7 @@ use prometheus_client::{
 
 use crate::{process::Process, propagation, traces::tally::TALLY};
 
-/// The trace of an exemplar.
+/// The labels of an exemplar: the trace id and the span id of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Exemplar {
     trace_id: String,
@@ -19,7 +19,7 @@ pub struct Exemplar {
 }
 
 impl Exemplar {
-    /// The span that is entered here, if it is recorded.
+    /// The current span, if it is sampled.
     fn current() -> Option<Self> {
         let span = propagation::current();
         (span.is_valid() && span.is_sampled()).then(|| Self {
@@ -29,20 +29,20 @@ impl Exemplar {
     }
 }
 
-/// A histogram whose buckets name a trace of what they last counted.
+/// A histogram. Each bucket has an exemplar: the trace of its last observation.
 pub type Histogram = HistogramWithExemplars<Exemplar>;
 
-/// One of them for each set of labels.
+/// A family of histograms, one for each set of labels.
 pub type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// Observes a value, as part of the span that is entered here.
+/// Observes a value, with the current span as exemplar.
 pub fn observe(histogram: &Histogram, value: f64) {
     let exemplar = Exemplar::current();
     let when = exemplar.is_some().then(SystemTime::now);
     histogram.observe(value, exemplar, when);
 }
 
-/// Shows in `registry` what every process shows: its version, what it uses, and what becomes of its spans.
+/// Registers the metrics that every process has: version, resource usage, and span export.
 pub fn register_process(registry: &mut Registry) {
     registry.register_collector(Box::new(Process));
     registry.register_collector(Box::new(Spans));
@@ -79,7 +79,7 @@ impl Collector for Spans {
     }
 }
 
-/// A gauge without labels, read when it is asked for.
+/// Encodes a gauge without labels.
 pub fn encode_gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Metrics of the process itself, by the names that Prometheus' own libraries use, and its version.
+//! Metrics of the process: its version, and resource usage under the names of Prometheus' client libraries.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use prometheus_client::{
     metrics::{counter::ConstCounter, gauge::ConstGauge, info::Info},
 };
 
-/// `process_*`, and `nodewise_build_info`.
+/// Collects `process_*` and `nodewise_build_info`.
 #[derive(Debug)]
 pub(crate) struct Process;
 
@@ -22,7 +22,7 @@ impl Collector for Process {
             "The version of the program",
             &version,
         )?;
-        // Where /proc cannot be read, a scrape has the other metrics.
+        // Without /proc a scrape has only the version.
         let Ok(usage) = Usage::now() else {
             return Ok(());
         };
@@ -76,7 +76,7 @@ fn encode(
     metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
 }
 
-/// What the process has used so far and uses now.
+/// The resource usage of the process.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
     cpu_seconds: f64,

@@ -1,4 +1,4 @@
-//! The W3C trace context, on its way from one process to the next.
+//! Reads and writes the W3C trace context (`traceparent`, `tracestate`).
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::{
@@ -8,18 +8,18 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 
-/// Bytes of a `tracestate` that everybody has to pass on; a longer one is left out.
+/// The largest size of a `tracestate` in bytes that the specification requires to be passed on. A longer one is dropped.
 const LONGEST_STATE: usize = 512;
 
 const TRACEPARENT: &str = "traceparent";
 
-/// The context of the span that is entered here. Not valid where there is none, or nothing is traced.
+/// The context of the current span. Not valid if there is no span or tracing is off.
 #[must_use]
 pub fn current() -> SpanContext {
     Context::current().span().span_context().clone()
 }
 
-/// Takes the context from here to the thread that does this.
+/// Wraps a closure so that it runs with the present trace context, also on another thread.
 pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let here = Context::current();
     move || {
@@ -28,13 +28,13 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Writes `traceparent` and `tracestate`; nothing where there is no trace.
+/// Writes `traceparent` and `tracestate`. Writes nothing if the context is not valid.
 pub fn inject(span: &SpanContext, headers: &mut HeaderMap) {
     let context = Context::new().with_remote_span_context(span.clone());
     TraceContextPropagator::new().inject_context(&context, &mut Headers(headers));
 }
 
-/// Reads them; what cannot be read counts as absent.
+/// Reads `traceparent` and `tracestate`. Invalid values count as absent.
 #[must_use]
 pub fn extract(headers: &HeaderMap) -> Context {
     let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
@@ -42,13 +42,13 @@ pub fn extract(headers: &HeaderMap) -> Context {
     if span.trace_state().header().len() <= LONGEST_STATE {
         return context;
     }
-    // Every span below would carry it on.
+    // Drop the state: every child span would keep it.
     let state = TraceState::default();
     let span = SpanContext::new(span.trace_id(), span.span_id(), span.trace_flags(), true, state);
     Context::new().with_remote_span_context(span)
 }
 
-/// The same context, of which nothing below is to be recorded.
+/// The same context with the sampled flag off, so that child spans are not recorded.
 #[must_use]
 pub fn unsampled(span: &SpanContext) -> SpanContext {
     let flags = TraceFlags::default();
@@ -56,7 +56,7 @@ pub fn unsampled(span: &SpanContext) -> SpanContext {
     SpanContext::new(span.trace_id(), span.span_id(), flags, span.is_remote(), state)
 }
 
-/// A context as one text, the value of a `traceparent` header; none when it is not valid.
+/// The value of a `traceparent` header for a context. `None` if the context is not valid.
 #[must_use]
 pub fn traceparent(span: &SpanContext) -> Option<String> {
     let mut headers = HeaderMap::new();
@@ -65,7 +65,7 @@ pub fn traceparent(span: &SpanContext) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
-/// Reads such a text.
+/// Parses the value of a `traceparent` header.
 #[must_use]
 pub fn read_traceparent(text: &str) -> Option<SpanContext> {
     let mut headers = HeaderMap::new();
@@ -101,7 +101,7 @@ mod tests {
     const SENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     #[test]
-    fn a_context_survives_the_way_and_garbage_is_none() {
+    fn a_context_is_written_and_read_and_garbage_is_ignored() {
         let mut headers = HeaderMap::new();
         headers.insert("traceparent", HeaderValue::from_static(SENT));
         let mut copied = HeaderMap::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_any_length_is_not_carried_on() {
+    fn a_long_tracestate_is_dropped() {
         for (length, kept) in [(500, true), (600, false)] {
             let mut headers = HeaderMap::new();
             headers.insert("traceparent", HeaderValue::from_static(SENT));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_one_text() {
+    fn a_traceparent_is_written_and_read() {
         let span = read_traceparent(SENT).expect("a context");
         assert_eq!(traceparent(&span).as_deref(), Some(SENT));
         let unsampled = traceparent(&unsampled(&span)).expect("still a context");

@@ -1,4 +1,4 @@
-//! What tests of several crates have in common.
+//! Helpers for the tests of several crates.
 
 use std::{
     collections::BTreeMap,
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// With this variable set the table is written instead of compared.
+/// If this variable is set, the table is written instead of compared.
 const REGENERATE: &str = "NODEWISE_REGENERATE";
 
-/// One family of an exposition.
+/// One metric family of a scrape.
 #[derive(Default)]
 struct Family<'a> {
     kind: &'a str,
@@ -19,11 +19,11 @@ struct Family<'a> {
     has_samples: bool,
 }
 
-/// Asserts that the table of a program's metrics in `docs/operations.md` says what `exposition` says, a scrape in which each
-/// family has a series; or writes the table.
+/// Asserts that the table of a program's metrics in `docs/operations.md` matches `exposition`, a scrape in which each family has a
+/// series. Or writes the table, if `NODEWISE_REGENERATE` is set.
 ///
 /// # Panics
-/// When they differ, or a family has no series.
+/// If they differ, or a family has no series.
 pub fn assert_documented(program: &str, exposition: &str) {
     let path = document();
     let text = fs::read_to_string(&path).expect("docs/operations.md");

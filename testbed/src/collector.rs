@@ -1,4 +1,4 @@
-//! The OpenTelemetry Collector, and the spans that it was sent.
+//! Runs the OpenTelemetry Collector, and reads the spans that it received.
 
 mod sink;
 pub(crate) mod span;
@@ -22,35 +22,35 @@ use crate::tools::Tool;
 use crate::wait::eventually;
 use crate::workdir::Workdir;
 
-/// How long it may take to listen; less than a second on an idle machine.
+/// How long the Collector may take to listen; less than a second on an idle machine.
 const READY_DEADLINE: Duration = Duration::from_mins(1);
 
-/// What it prints when it listens.
+/// The line that it prints when it listens.
 const READY: &str = "Everything is ready";
 
-/// How often a start is tried again because another process took a port first.
+/// How often a start is retried because another process took the port first.
 const PORT_TRIES: usize = 5;
 
-/// Files with what a Collector shows to senders, and whose certificates it wants of them.
+/// The TLS files of a Collector that requires client certificates.
 #[derive(Debug, Clone)]
 pub struct CollectorTls {
-    /// Its certificate, for 127.0.0.1.
+    /// The Collector's certificate, for 127.0.0.1.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The private key of that certificate.
     pub key: PathBuf,
-    /// The authority of senders.
+    /// The CA of the senders' certificates.
     pub clients: PathBuf,
 }
 
-/// An OpenTelemetry Collector of its own process, that keeps what it was sent for the test.
+/// An OpenTelemetry Collector process that keeps the spans it receives.
 ///
-/// It takes OTLP over gRPC, and has neither a queue nor a batch: it answers a sender when the spans are in
-/// [`Collector::spans`]. So whatever a sender was told has arrived is there.
+/// It accepts OTLP over gRPC without queue or batching: a sender gets a success response only once its spans are in
+/// [`Collector::spans`].
 ///
-/// It can be made useless in three ways: [`Collector::stop`], [`Collector::hang`] and [`Collector::refuse`].
+/// A test can make it fail in three ways: [`Collector::stop`], [`Collector::hang`] and [`Collector::refuse`].
 #[derive(Debug)]
 pub struct Collector {
-    // Dropped in this order: nobody sends to the sink any more when it goes.
+    // The process is dropped before the sink that it sends to.
     process: Mutex<Option<Process>>,
     sink: Sink,
     port: u16,
@@ -59,10 +59,10 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts one on a free port.
+    /// Starts a Collector on a free port.
     ///
     /// # Errors
-    /// It cannot be built or started, or does not come to listen; the error shows the end of its log.
+    /// It cannot be built or started, or does not listen in time; the error has the end of its log.
     pub async fn start() -> Result<Self> {
         Self::start_with(None).await
     }
@@ -70,7 +70,7 @@ impl Collector {
     /// The same, over TLS.
     ///
     /// # Errors
-    /// As before, or it does not take the files.
+    /// As for [`Collector::start`], or the Collector does not accept the files.
     pub async fn start_with_tls(tls: CollectorTls) -> Result<Self> {
         Self::start_with(Some(tls)).await
     }
@@ -96,20 +96,20 @@ impl Collector {
         }
     }
 
-    /// Where it takes spans, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it: OTLP over gRPC.
+    /// Its endpoint for OTLP over gRPC, in the form of `OTEL_EXPORTER_OTLP_ENDPOINT`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
-    /// All spans so far, in the order in which they came.
+    /// All spans so far, in the order of arrival.
     #[must_use]
     pub fn spans(&self) -> Vec<Span> {
         self.sink.spans()
     }
 
-    /// Those of one trace.
+    /// The spans of one trace.
     #[must_use]
     pub fn trace(&self, trace_id: &str) -> Vec<Span> {
         let mut spans = self.spans();
@@ -117,10 +117,10 @@ impl Collector {
         spans
     }
 
-    /// Waits until a span has come that `wanted` accepts, and gives the first one.
+    /// Waits for a span that `wanted` accepts, and returns the first one.
     ///
     /// # Errors
-    /// The deadline passed; the error shows what has come instead.
+    /// The deadline passed; the error names the spans that have arrived.
     pub async fn wait_for_span(
         &self,
         deadline: Duration,
@@ -141,7 +141,7 @@ impl Collector {
         .await
     }
 
-    /// Ends it: connections are refused, until [`Collector::start_again`].
+    /// Kills the Collector. Connections are refused until [`Collector::start_again`].
     ///
     /// # Errors
     /// It does not run.
@@ -150,7 +150,7 @@ impl Collector {
         process.context("the Collector does not run")?.kill9()
     }
 
-    /// Starts it again after [`Collector::stop`], at the same endpoint. What it had been sent is still there.
+    /// Starts the Collector again after [`Collector::stop`], at the same endpoint. Earlier spans are kept.
     ///
     /// # Errors
     /// It runs, or cannot be started.
@@ -161,8 +161,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Stops it where it is: connections are made and stay open, and nothing is answered, until
-    /// [`Collector::resume`].
+    /// Pauses the process: connections are accepted and stay open, but get no response until [`Collector::resume`].
     ///
     /// # Errors
     /// It does not run.
@@ -170,7 +169,7 @@ impl Collector {
         self.running(Process::pause)
     }
 
-    /// Lets it go on after [`Collector::hang`]. It then takes what was sent meanwhile.
+    /// Resumes the process after [`Collector::hang`]. It then accepts the spans that were sent meanwhile.
     ///
     /// # Errors
     /// It does not run.
@@ -178,19 +177,18 @@ impl Collector {
         self.running(Process::resume)
     }
 
-    /// Takes no more spans, as when what stands behind a Collector takes none: each sender is answered with this code,
-    /// until [`Collector::accept`]. [`Code::Unavailable`] asks the sender to try again, [`Code::InvalidArgument`]
-    /// tells it to give up.
+    /// Answers every export with this code until [`Collector::accept`], as when the backend of a Collector fails.
+    /// [`Code::Unavailable`] makes the sender retry, [`Code::InvalidArgument`] makes it drop the spans.
     pub fn refuse(&self, code: Code) {
         self.sink.refuse(Some(code));
     }
 
-    /// Takes spans again after [`Collector::refuse`].
+    /// Accepts spans again after [`Collector::refuse`].
     pub fn accept(&self) {
         self.sink.refuse(None);
     }
 
-    /// Fails if it has ended by itself, with the end of its log.
+    /// Fails if the process has ended by itself; the error has the end of its log.
     ///
     /// # Errors
     /// See above.
@@ -210,7 +208,7 @@ impl Collector {
     }
 }
 
-/// Starts it, and waits until it listens on `port`.
+/// Starts the process and waits until it listens on `port`.
 async fn spawn(
     workdir: &Arc<Workdir>,
     port: u16,
@@ -231,17 +229,17 @@ async fn spawn(
 fn configuration(port: u16, tls: Option<&CollectorTls>, sink: &Sink) -> serde_json::Value {
     let tls = tls
         .map(|tls| json!({"cert_file": tls.certificate, "key_file": tls.key, "client_ca_file": tls.clients}));
-    // JSON is YAML, too.
+    // JSON is valid YAML.
     json!({
         "receivers": {"otlp": {"protocols": {"grpc": {"endpoint": format!("127.0.0.1:{port}"), "tls": tls}}}},
         "exporters": {
-            // One line a span in its log, for people.
+            // One line per span in the Collector's log.
             "debug": {"verbosity": "normal"},
             "otlp_grpc": {
                 "endpoint": sink.address().to_string(),
                 "tls": {"insecure": true},
                 "compression": "none",
-                // A refusal goes back to the sender at once.
+                // Return an error to the sender at once.
                 "sending_queue": {"enabled": false},
                 "retry_on_failure": {"enabled": false},
             },

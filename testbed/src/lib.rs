@@ -1,18 +1,18 @@
-//! A real Kubernetes control plane for tests and benchmarks, and what a test of separate processes needs.
+//! Runs a real Kubernetes control plane for tests and benchmarks, and programs under test.
 //!
-//! * [`ControlPlane`]: etcd and kube-apiserver, and on request kube-controller-manager, kube-scheduler and
-//!   kwok's fake kubelets, each a real process on a free port of the loopback interface;
-//! * [`Process`]: a program under test (a server, an executor), with its log, signals and a certain end;
-//! * [`Collector`]: the OpenTelemetry Collector, and the spans that it was sent;
-//! * [`manifests`]: the objects of manifests, also of a kustomization;
-//! * [`Prometheus`]: scrapes metrics, evaluates rules and answers questions;
-//! * [`eventually`]: the one way to wait, for a condition and with a deadline;
-//! * [`Tool`]: the programs behind it, mostly built once from the Go modules pinned in `tools/`.
+//! * [`ControlPlane`]: etcd and kube-apiserver, and optionally kube-controller-manager, kube-scheduler and kwok's fake
+//!   kubelets, each a real process on a free port of the loopback interface;
+//! * [`Process`]: a program under test (a server, an executor), with its log and signals;
+//! * [`Collector`]: the OpenTelemetry Collector, and the spans that it received;
+//! * [`manifests`]: reads and applies manifests and kustomizations;
+//! * [`Prometheus`]: scrapes metrics, evaluates rules and answers queries;
+//! * [`eventually`]: waits for a condition with a deadline;
+//! * [`Tool`]: the programs, most of them built once from the Go modules pinned in `tools/`.
 //!
-//! Whatever is started here is gone when its owner is: on drop, after a panic, and also when the owner is
-//! killed with SIGKILL (see [`Workdir`]).
+//! Everything ends with its owner: on drop, after a panic, and also when the owner is killed with SIGKILL (see
+//! [`Workdir`]).
 //!
-//! Errors are [`anyhow::Error`]: a test has nothing to decide on them, it shows them to a person.
+//! Errors are [`anyhow::Error`], because tests only print them.
 
 mod collector;
 mod control_plane;
@@ -43,7 +43,7 @@ pub use tools::Tool;
 pub use wait::eventually;
 pub use workdir::Workdir;
 
-/// Compiles the example of the README.
+/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! `nodewise-testbed`: builds the testbed's tools, and keeps a control plane up for a person.
+//! `nodewise-testbed`: builds the testbed's tools, and runs a control plane for manual use.
 
 use std::process::ExitCode;
 
@@ -17,15 +17,15 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build every tool that is not built yet and that tests need; not Kubernetes' end-to-end suite (`tool e2e.test`).
+    /// Build every tool that tests need and that is not built yet; not Kubernetes' end-to-end suite (`tool e2e.test`).
     Build,
-    /// Print where one tool is, and build it first if it has to be.
+    /// Print the path of one tool, and build it first if necessary.
     Tool {
         /// The tool's name.
         #[arg(value_parser = tool)]
         tool: Tool,
     },
-    /// Keep a control plane up until Ctrl-C.
+    /// Run a control plane until Ctrl-C.
     Up(Up),
 }
 
@@ -34,7 +34,7 @@ struct Up {
     /// How many fake nodes to create.
     #[arg(long, default_value_t = 3)]
     nodes: usize,
-    /// What runs beside etcd and kube-apiserver.
+    /// The components beside etcd and kube-apiserver.
     #[arg(
         long,
         value_enum,
@@ -42,11 +42,11 @@ struct Up {
         default_value = "controller-manager,scheduler,kwok"
     )]
     with: Vec<Part>,
-    /// Which controllers kube-controller-manager runs. Its DaemonSet controller is left out by default: that
-    /// is Nodewise's part.
+    /// The controllers that kube-controller-manager runs. The DaemonSet controller is off by default, because Nodewise
+    /// replaces it.
     #[arg(long, default_value = "*,-daemonset-controller")]
     controllers: String,
-    /// The Collector that the apiserver and etcd send their spans to: http://HOST:PORT, where it takes OTLP over gRPC.
+    /// The Collector to which the apiserver and etcd export their spans: http://HOST:PORT, OTLP over gRPC.
     #[arg(long, value_name = "URL")]
     traces: Option<String>,
 }
@@ -59,7 +59,7 @@ enum Part {
     Scheduler,
     /// Fake kubelets: nodes and pods become ready.
     Kwok,
-    /// Nothing else.
+    /// No further component.
     None,
 }
 
@@ -100,7 +100,7 @@ fn tool(name: &str) -> Result<Tool, String> {
 }
 
 async fn up(args: Up) -> Result<()> {
-    // Listened for from the beginning: a Ctrl-C while it starts ends it as cleanly as one later.
+    // The handlers are installed first, so that a Ctrl-C during the start also cleans up.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let shown = async {
@@ -149,7 +149,7 @@ async fn start(args: &Up) -> Result<ControlPlane> {
     Ok(control_plane)
 }
 
-/// Returns only when a component has ended, which is an error.
+/// Returns only if a component has ended, which is an error.
 async fn watch(control_plane: &ControlPlane) -> Result<()> {
     let mut seconds = tokio::time::interval(std::time::Duration::from_secs(1));
     loop {

@@ -1,4 +1,4 @@
-//! Manifests: the objects in them, and how an apiserver gets these.
+//! Reads and applies manifests.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,19 +11,19 @@ use serde_json::Value;
 
 use crate::tools::Tool;
 
-/// The objects of a YAML file with any number of documents; empty ones are left out.
+/// The objects of a YAML file. Empty documents are skipped.
 ///
 /// # Errors
-/// It is no YAML.
+/// The text is not YAML.
 pub fn parse(yaml: &str) -> Result<Vec<Value>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(yaml)?;
     Ok(documents.into_iter().filter(|it| !it.is_null()).collect())
 }
 
-/// The objects that a kustomization comes to.
+/// The objects of a kustomization.
 ///
 /// # Errors
-/// kubectl cannot be built, or there is something wrong with the kustomization.
+/// kubectl cannot be built, or the kustomization is invalid.
 pub fn kustomize(folder: &Path) -> Result<Vec<Value>> {
     let output = Command::new(Tool::Kubectl.path()?)
         .arg("kustomize")
@@ -40,10 +40,10 @@ pub fn kustomize(folder: &Path) -> Result<Vec<Value>> {
     parse(&String::from_utf8(output.stdout)?).with_context(|| format!("what {} comes to", folder.display()))
 }
 
-/// Applies an object on the server's side, and gives what the apiserver made of it. Cluster-wide is what names no namespace.
+/// Applies an object with server-side apply and returns the result. An object without a namespace is cluster-scoped.
 ///
 /// # Errors
-/// The apiserver refuses, or it is no object.
+/// The apiserver rejects the object, or the value is not an object.
 pub async fn apply(client: &Client, object: &Value, params: &PatchParams) -> Result<DynamicObject> {
     let what = || format!("applying {} {}", object["kind"], object["metadata"]["name"]);
     let dynamic: DynamicObject = serde_json::from_value(object.clone()).with_context(what)?;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_without_anything_are_no_objects() -> Result<()> {
+    fn empty_documents_are_skipped() -> Result<()> {
         let objects = parse("# first\n---\nkind: A\n---\n# nothing\n---\nkind: B\n")?;
         assert_eq!(
             objects.iter().map(|object| &object["kind"]).collect::<Vec<_>>(),

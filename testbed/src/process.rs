@@ -1,4 +1,4 @@
-//! One started program: its log, its signals and its certain end.
+//! A started program: its log, its signals and its end.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -17,13 +17,13 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use crate::wait::eventually;
 use crate::workdir::Workdir;
 
-/// What stands before the address in the line that tells it.
+/// The text before the address in a program's log line.
 const LISTENING: &str = "listening on ";
 
-/// How many lines of a log an error shows.
+/// How many log lines an error shows.
 const TAIL_LINES: usize = 25;
 
-/// A program that was started and that ends at the latest when this value is dropped.
+/// A started program. It ends at the latest when this value is dropped.
 ///
 /// Standard output and standard error go to one log file, standard input is empty.
 pub struct Process {
@@ -32,12 +32,12 @@ pub struct Process {
     pid: Pid,
     child: Mutex<Child>,
     workdir: Arc<Workdir>,
-    /// Whether a panicking test shows the end of its log.
+    /// Whether a panicking test prints the end of the log.
     under_test: bool,
 }
 
 impl Process {
-    /// Starts `command` with a temporary folder of its own.
+    /// Starts `command` with its own temporary folder.
     ///
     /// # Errors
     /// The program does not exist or cannot be started.
@@ -48,7 +48,7 @@ impl Process {
     /// Starts `command` in the process group of `workdir`, with its log there as `logs/NAME.log` (or
     /// `NAME.2.log` and so on, when the name was used before).
     ///
-    /// The command's standard streams and its process group are replaced; everything else stays as given.
+    /// The standard streams and the process group of the command are replaced.
     ///
     /// # Errors
     /// The program does not exist or cannot be started.
@@ -77,37 +77,37 @@ impl Process {
         })
     }
 
-    /// Says that it is a part of the environment: its log is no news when a test fails.
+    /// Marks the process as part of the environment: its log is not printed when a test fails.
     pub(crate) fn into_environment(mut self) -> Self {
         self.under_test = false;
         self
     }
 
-    /// The name it was started with.
+    /// The name given at the start.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// The temporary folder that it lives in.
+    /// The temporary folder of the process.
     #[must_use]
     pub fn workdir(&self) -> &Arc<Workdir> {
         &self.workdir
     }
 
-    /// The file that its output goes to.
+    /// The file with its output.
     #[must_use]
     pub fn log_path(&self) -> &Path {
         &self.log
     }
 
-    /// All it has printed so far.
+    /// The output so far.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read(&self.log)
@@ -115,7 +115,7 @@ impl Process {
             .unwrap_or_default()
     }
 
-    /// The last lines it has printed.
+    /// The last lines of the output.
     #[must_use]
     pub fn log_tail(&self) -> String {
         let log = self.log();
@@ -123,20 +123,20 @@ impl Process {
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }
 
-    /// How it ended, or `None` while it runs.
+    /// The exit status, or `None` while it runs.
     ///
     /// # Errors
-    /// The system refuses the answer.
+    /// The system call fails.
     pub fn exit_status(&self) -> Result<Option<ExitStatus>> {
         self.child()
             .try_wait()
             .with_context(|| format!("looking after {}", self.name))
     }
 
-    /// Fails if it no longer runs, with the end of its log.
+    /// Fails if the process has ended; the error has the end of its log.
     ///
     /// # Errors
-    /// It has ended.
+    /// The process has ended.
     pub fn check_running(&self) -> Result<()> {
         match self.exit_status()? {
             None => Ok(()),
@@ -149,20 +149,20 @@ impl Process {
         }
     }
 
-    /// Waits for a line that contains `pattern`, from the first one on, and gives the whole line.
+    /// Waits for a line that contains `pattern`, starting at the first line, and returns the line.
     ///
     /// # Errors
-    /// The program ended without printing it, or the deadline passed; the error shows the end of the log.
+    /// The program ended without printing the line, or the deadline passed; the error has the end of the log.
     pub async fn wait_for_log_line(&self, pattern: &str, deadline: Duration) -> Result<String> {
         let what = format!("a line with {pattern:?} from {}", self.name);
         let mut reader = BufReader::new(File::open(&self.log).context("opening a log")?);
         let mut line = Vec::new();
         let found = eventually(deadline, what, async || {
-            // Asked before the log is read: what it printed before it ended counts.
+            // Read before the log, so that output from just before the end counts.
             let ended = self.exit_status()?;
             loop {
                 reader.read_until(b'\n', &mut line)?;
-                // A line that the last read began may end here, although nothing was added to it.
+                // A partial line from the last read is complete once the process has ended.
                 let is_whole = line.last() == Some(&b'\n') || ended.is_some();
                 if line.is_empty() || !is_whole {
                     break;
@@ -187,19 +187,19 @@ impl Process {
         }
     }
 
-    /// Waits until it says where it listens (`listening on 127.0.0.1:7443`), and gives that address.
+    /// Waits for a line such as `listening on 127.0.0.1:7443` and returns the address.
     ///
     /// # Errors
-    /// As [`Process::wait_for_log_line`], or the line names no address.
+    /// As for [`Process::wait_for_log_line`], or the line has no address.
     pub async fn listening_on(&self, deadline: Duration) -> Result<SocketAddr> {
         let line = self.wait_for_log_line(LISTENING, deadline).await?;
         address_in(&line).with_context(|| format!("no address in {line:?}"))
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the process ends by itself.
     ///
     /// # Errors
-    /// The deadline passed; the error shows the end of the log.
+    /// The deadline passed; the error has the end of the log.
     pub async fn wait_for_exit(&self, deadline: Duration) -> Result<ExitStatus> {
         eventually(
             deadline,
@@ -212,10 +212,10 @@ impl Process {
         .await
     }
 
-    /// Ends it at once, without a chance to say good-bye, and waits until it is gone.
+    /// Sends SIGKILL and waits for the end.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The system call fails.
     pub fn kill9(&self) -> Result<()> {
         let mut child = self.child();
         child
@@ -225,39 +225,38 @@ impl Process {
         Ok(())
     }
 
-    /// Asks it to end (SIGTERM) and waits until it has.
+    /// Sends SIGTERM and waits for the end.
     ///
     /// # Errors
-    /// It still runs when the deadline has passed.
+    /// The process still runs at the deadline.
     pub async fn terminate(&self, deadline: Duration) -> Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         self.wait_for_exit(deadline).await
     }
 
-    /// Stops it where it is (SIGSTOP), and waits until all its threads have: its connections stay open and nobody answers.
+    /// Sends SIGSTOP and waits until all threads have stopped. Connections stay open, but nothing answers.
     ///
     /// # Errors
-    /// It no longer runs.
+    /// The process no longer runs.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)?;
-        // On a busy machine its threads would go on for a while. What is waited for is only looked at: an end is left for
-        // whoever asks for it.
+        // On a busy machine the threads would continue for a while. NOWAIT leaves an exit status for a later call.
         let looked = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         retry_on_intr(|| waitid(WaitId::Pid(self.pid), looked))
             .with_context(|| format!("waiting until {} has stopped", self.name))?;
         self.check_running()
     }
 
-    /// Lets it go on after [`Process::pause`].
+    /// Resumes the process (SIGCONT) after [`Process::pause`].
     ///
     /// # Errors
-    /// It no longer runs.
+    /// The process no longer runs.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        // The lock is held, and a child is only reaped under it, so the id cannot belong to anybody else.
+        // A child is reaped only under this lock, so the process id cannot belong to another process.
         let mut child = self.child();
         if let Some(status) = child.try_wait()? {
             bail!("{} has already ended ({status})", self.name);
@@ -272,7 +271,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It can only fail because the process is already gone.
+        // This fails only if the process has already ended.
         let _ = self.kill9();
         if self.under_test && std::thread::panicking() {
             eprintln!("--- the end of the log of {}:\n{}", self.name, self.log_tail());
@@ -289,7 +288,7 @@ impl fmt::Debug for Process {
     }
 }
 
-/// A program that should run has ended.
+/// The error that a program has ended which should run.
 #[derive(Debug)]
 struct Ended {
     name: String,
@@ -298,7 +297,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// Whether it could not listen because another process took its port first.
+    /// Whether the program could not listen because another process took the port first.
     fn port_was_taken(&self) -> bool {
         self.log_tail.contains("address already in use")
     }
@@ -321,7 +320,7 @@ pub(crate) fn port_was_taken(error: &anyhow::Error) -> bool {
     error.downcast_ref::<Ended>().is_some_and(Ended::port_was_taken)
 }
 
-/// The address in a line of a log, whatever the form of the log puts after it.
+/// The address in a log line, in any log format.
 fn address_in(line: &str) -> Option<SocketAddr> {
     let (_, rest) = line.split_once(LISTENING)?;
     let end = rest.find(|c: char| !(c.is_ascii_hexdigit() || ".:[]".contains(c)));
@@ -331,7 +330,7 @@ fn address_in(line: &str) -> Option<SocketAddr> {
         .ok()
 }
 
-/// Makes the first log file for `name` that does not exist yet.
+/// Creates the first log file for `name` that does not exist yet.
 fn new_log(folder: &Path, name: &str) -> std::io::Result<(PathBuf, File)> {
     let mut number = 1;
     loop {
@@ -353,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_found_in_logs_of_any_form() {
+    fn finds_addresses_in_any_log_format() {
         for (line, address) in [
             ("listening on 127.0.0.1:7443", Some("127.0.0.1:7443")),
             (

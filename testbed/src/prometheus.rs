@@ -1,4 +1,4 @@
-//! Prometheus, which scrapes what a test tells it to.
+//! Runs a Prometheus that scrapes the targets of a test.
 
 pub(crate) mod api;
 
@@ -20,16 +20,16 @@ use crate::tools::Tool;
 use crate::wait::eventually;
 use crate::workdir::Workdir;
 
-/// How long it may take to answer; less than a second on an idle machine.
+/// How long Prometheus may take to become ready; less than a second on an idle machine.
 const READY_DEADLINE: Duration = Duration::from_mins(1);
 
-/// How often a start is tried again because another process took a port first.
+/// How often a start is retried because another process took the port first.
 const PORT_TRIES: usize = 5;
 
-/// Between two scrapes of a target, and between two evaluations of a rule.
+/// The interval between scrapes of a target and between evaluations of a rule.
 const INTERVAL: &str = "1s";
 
-/// What a [`Prometheus`] scrapes and evaluates; [`PrometheusBuilder::start`] starts it.
+/// The configuration of a [`Prometheus`]; [`PrometheusBuilder::start`] starts it.
 #[derive(Clone, Debug, Default)]
 pub struct PrometheusBuilder {
     targets: BTreeMap<String, Vec<SocketAddr>>,
@@ -37,24 +37,24 @@ pub struct PrometheusBuilder {
 }
 
 impl PrometheusBuilder {
-    /// Scrapes `/metrics` of this address, once a second. The samples' label `job` is this one.
+    /// Scrapes `/metrics` of this address every second, with this `job` label.
     #[must_use]
     pub fn target(mut self, job: impl Into<String>, address: SocketAddr) -> Self {
         self.targets.entry(job.into()).or_default().push(address);
         self
     }
 
-    /// Evaluates the rules of this file, once a second.
+    /// Evaluates the rules of this file every second.
     #[must_use]
     pub fn rules(mut self, file: impl Into<PathBuf>) -> Self {
         self.rules.push(file.into());
         self
     }
 
-    /// Starts it on a free port, and waits until it answers.
+    /// Starts Prometheus on a free port and waits until it is ready.
     ///
     /// # Errors
-    /// The program is not there or cannot be started, or it refuses its rules; the error shows the end of its log.
+    /// The program is missing or cannot be started, or it rejects the rules; the error has the end of its log.
     pub async fn start(self) -> Result<Prometheus> {
         let program = tokio::task::spawn_blocking(|| Tool::Prometheus.path()).await??;
         let workdir = Workdir::new()?;
@@ -73,7 +73,7 @@ impl PrometheusBuilder {
                     workdir.path().join("data").display()
                 ))
                 .arg("--enable-feature=exemplar-storage")
-                // How long it waits with the first scrape; else five seconds.
+                // The delay before the first scrape; five seconds by default.
                 .arg(format!("--scrape.discovery-reload-interval={INTERVAL}"));
             let targets = self.targets.values().map(Vec::len).sum();
             match Prometheus::start_at(&workdir, port, command, targets).await {
@@ -97,7 +97,7 @@ impl PrometheusBuilder {
             .iter()
             .map(|(job, targets)| json!({"job_name": job, "static_configs": [{"targets": targets}]}))
             .collect();
-        // JSON is YAML, too.
+        // JSON is valid YAML.
         Ok(json!({
             "global": {
                 "scrape_interval": INTERVAL,
@@ -110,17 +110,17 @@ impl PrometheusBuilder {
     }
 }
 
-/// A Prometheus of its own process: it keeps exemplars, too, and all that it keeps is gone with it.
+/// A Prometheus process. It keeps exemplars. Its data is deleted when the value is dropped.
 #[derive(Debug)]
 pub struct Prometheus {
     process: Process,
     api: Api,
-    /// How many it was given.
+    /// The number of configured targets.
     targets: usize,
 }
 
 impl Prometheus {
-    /// What it shall scrape; see [`PrometheusBuilder`].
+    /// Configures a Prometheus; see [`PrometheusBuilder`].
     #[must_use]
     pub fn builder() -> PrometheusBuilder {
         PrometheusBuilder::default()
@@ -132,7 +132,7 @@ impl Prometheus {
             api: Api::new(port)?,
             targets,
         };
-        // Its end is final: waiting on would only hide it.
+        // If the process has ended it does not come back, so stop waiting and report it.
         let ended = eventually(READY_DEADLINE, "a ready Prometheus", async || {
             if let Err(ended) = prometheus.process.check_running() {
                 return Ok(Some(ended));
@@ -144,37 +144,36 @@ impl Prometheus {
         ended.map_or(Ok(prometheus), Err)
     }
 
-    /// Its address for people: a UI and the HTTP API.
+    /// The URL of its UI and HTTP API.
     #[must_use]
     pub fn url(&self) -> &str {
         self.api.url()
     }
 
-    /// Answers a question in `PromQL` as of now: one sample for each series; a question for a plain number has one
-    /// without labels.
+    /// Evaluates a `PromQL` query now. Returns one sample per series; a scalar is one sample without labels.
     ///
     /// # Errors
-    /// Prometheus refuses the question or does not answer, or the answer is neither a number nor an instant vector.
+    /// Prometheus rejects the query or does not answer, or the result is neither a scalar nor an instant vector.
     pub async fn query(&self, promql: &str) -> Result<Vec<Sample>> {
         self.api.query(promql).await
     }
 
-    /// What it scrapes, and how the last scrape went.
+    /// The targets, with the result of the last scrape.
     ///
     /// # Errors
-    /// It does not answer.
+    /// Prometheus does not answer.
     pub async fn targets(&self) -> Result<Vec<Target>> {
         self.api.targets().await
     }
 
-    /// Waits until all targets have been scraped and none has failed.
+    /// Waits until all targets have been scraped successfully.
     ///
     /// # Errors
-    /// The deadline passed; the error shows what the last scrapes said.
+    /// The deadline passed; the error has the result of the last scrapes.
     pub async fn wait_until_up(&self, deadline: Duration) -> Result<()> {
         eventually(deadline, "a scrape of each target", async || {
             let targets = self.targets().await?;
-            // It learns of them only some time after its start.
+            // Prometheus discovers the targets some time after its start.
             let up = targets.iter().filter(|target| target.up).count();
             ensure!(up == self.targets, "{up} of {} are up: {targets:?}", self.targets);
             Ok(())
@@ -182,18 +181,18 @@ impl Prometheus {
         .await
     }
 
-    /// All exemplars that it has of the series that a question in `PromQL` names.
+    /// All exemplars of the series that a `PromQL` query selects.
     ///
     /// # Errors
-    /// Prometheus refuses the question or does not answer.
+    /// Prometheus rejects the query or does not answer.
     pub async fn exemplars(&self, promql: &str) -> Result<Vec<Exemplar>> {
         self.api.exemplars(promql).await
     }
 
-    /// The alerts that are pending or firing now.
+    /// The alerts that are pending or firing.
     ///
     /// # Errors
-    /// It does not answer.
+    /// Prometheus does not answer.
     pub async fn alerts(&self) -> Result<Vec<Alert>> {
         self.api.alerts().await
     }

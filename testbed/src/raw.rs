@@ -1,4 +1,4 @@
-//! Messages as the bytes that they are.
+//! A gRPC codec for raw messages.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::{
@@ -6,7 +6,7 @@ use tonic::{
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-/// Neither encodes nor decodes.
+/// Passes the bytes of messages through, without encoding or decoding.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RawCodec;
 

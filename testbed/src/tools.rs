@@ -1,10 +1,10 @@
-//! The programs that the testbed runs, built or unpacked once and kept.
+//! The programs that the testbed runs. Each is built or unpacked once and kept.
 //!
-//! Each folder under `tools/` is one Go module that pins programs and, through its `go.sum`, every source they
-//! are made of; `tools/otelcol` and `upstream/` have programs of their own. A program is kept under the digest of those two
-//! files and of the module's own sources, so that a new version is a new file and an unchanged one is never built again.
+//! Each folder under `tools/` is a Go module that pins programs and, through its `go.sum`, all their sources;
+//! `tools/otelcol` and `upstream/` contain their own programs. The path of a built program contains a digest of
+//! `go.mod`, `go.sum` and the module's own sources, so an unchanged program is never built again.
 //!
-//! A few programs come from a Debian package instead; see [`debian`].
+//! A few programs come from Debian packages; see [`debian`].
 
 mod debian;
 
@@ -17,29 +17,29 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
 
-/// Names the folder that keeps the built programs, instead of `testbed/bin`.
+/// The environment variable with the folder for built programs, instead of `testbed/bin`.
 const BIN: &str = "NODEWISE_TESTBED_BIN";
 
 /// A program that the testbed runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
-    /// The store behind the apiserver.
+    /// The data store of the apiserver.
     Etcd,
     /// The Kubernetes API.
     KubeApiserver,
     /// Kubernetes' own controllers.
     KubeControllerManager,
-    /// Binds pods to nodes.
+    /// The scheduler.
     KubeScheduler,
     /// The command line client.
     Kubectl,
-    /// Plays the kubelets of fake nodes.
+    /// The fake kubelets.
     Kwok,
     /// The OpenTelemetry Collector.
     Otelcol,
-    /// Scrapes metrics and answers questions about them.
+    /// Scrapes metrics and answers queries.
     Prometheus,
-    /// Checks Prometheus' rules, and tests them.
+    /// Checks and tests Prometheus rules.
     Promtool,
     /// Lints the Protobuf files, and generates the stubs of the Go client.
     Buf,
@@ -47,27 +47,27 @@ pub enum Tool {
     GolangciLint,
     /// Renders and lints the Helm chart.
     Helm,
-    /// Builds images, without a daemon.
+    /// Builds images without a daemon.
     Buildah,
-    /// Starts what is in an image, with nothing else in sight.
+    /// Runs the content of an image in a sandbox.
     Bwrap,
     /// Runs programs for 64-bit ARM.
     QemuAarch64,
-    /// Checks workflows of GitHub.
+    /// Checks GitHub workflows.
     Actionlint,
-    /// Looks for known vulnerabilities in Go modules.
+    /// Finds known vulnerabilities in Go modules.
     Govulncheck,
-    /// Kubernetes' own DaemonSet controller, one sync at a time; see `upstream/README.md`. It is built to leave its
-    /// coverage in `$GOCOVERDIR`, and says on standard error when that is not set.
+    /// Runs single syncs of Kubernetes' own DaemonSet controller; see `upstream/README.md`. It writes coverage data to
+    /// `$GOCOVERDIR`, and warns on standard error if that is not set.
     Upstream,
-    /// The same without coverage, whose counters take time: for measuring it.
+    /// The same without coverage, whose counters take time. For measurements.
     UpstreamPlain,
     /// Kubernetes' own end-to-end suite.
     KubernetesE2e,
 }
 
 impl Tool {
-    /// All of them, in the order in which they are best built.
+    /// All tools, in the best order for building.
     pub const ALL: [Self; 20] = [
         Self::Etcd,
         Self::KubeApiserver,
@@ -91,7 +91,7 @@ impl Tool {
         Self::KubernetesE2e,
     ];
 
-    /// The program's name, also that of its file.
+    /// The name of the program and of its file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -118,14 +118,14 @@ impl Tool {
         }
     }
 
-    /// Whether `testbed build` builds it with the others. Kubernetes' end-to-end suite takes minutes, and only
-    /// `make upstream-e2e` runs it, so it is built when that asks for it.
+    /// Whether `testbed build` builds the tool. Kubernetes' end-to-end suite takes minutes to build and only `make
+    /// upstream-e2e` uses it, so it is built on first use.
     #[must_use]
     pub fn is_built_ahead(self) -> bool {
         self != Self::KubernetesE2e
     }
 
-    /// Where it comes from.
+    /// The source of the program.
     fn source(self) -> Source {
         match self {
             Self::Etcd => Source::go("tools/kubernetes", "go.etcd.io/etcd/server/v3"),
@@ -158,23 +158,23 @@ impl Tool {
         }
     }
 
-    /// What `go` is told besides.
+    /// Additional flags of `go build`.
     fn build_flags(self) -> &'static [&'static str] {
         match self {
             Self::Upstream => &[
                 "-cover",
-                // Without `.` nothing would be left behind: what writes it is made part of a covered `main` only.
+                // `.` is needed: Go writes coverage data only if the `main` package is covered too.
                 "-coverpkg=.,k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util",
             ],
-            // What is left out needs C libraries; with `cni` it wants no network program for images that run nothing while
-            // they are built.
+            // The excluded parts need C libraries. With `cni`, buildah needs no network program as long as builds run
+            // no commands.
             Self::Buildah => &["-tags=cni,containers_image_openpgp,exclude_graphdriver_btrfs"],
             _ => &[],
         }
     }
 
-    /// What a first build takes on two cores.
-    fn patience(self) -> &'static str {
+    /// How long a first build takes on two cores.
+    fn build_time(self) -> &'static str {
         match self {
             Self::KubeApiserver => "several minutes the first time",
             Self::KubernetesE2e => "three to eight minutes the first time",
@@ -198,38 +198,38 @@ impl Tool {
         }
     }
 
-    /// Where the program is; it is built first if it has to be, which can take minutes.
+    /// The path of the program. It is built first if necessary, which can take minutes.
     ///
-    /// Any number of processes may ask at the same time: one builds, the others wait for it. What is being
-    /// done is said on standard error.
+    /// Any number of processes may call this at the same time: one builds, the others wait. Progress is printed on
+    /// standard error.
     ///
     /// # Errors
-    /// There is no Go on this machine, a module or a package cannot be downloaded, or the build fails.
+    /// Go is missing, a module or a package cannot be downloaded, or the build fails.
     pub fn path(self) -> Result<PathBuf> {
         Toolbox::default().get(self)
     }
 }
 
-/// Where a program comes from.
+/// The source of a program.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// It is built from a Go module that pins it.
+    /// A program from a Go module that pins it.
     Go {
-        /// The module's folder, below the toolbox's home.
+        /// The folder of the module, below the toolbox's home.
         folder: &'static str,
-        /// The package of the program's `main`.
+        /// The `main` package.
         package: &'static str,
     },
-    /// It is the test binary of a package, built from a Go module that pins it.
+    /// The test binary of a package, from a Go module that pins it.
     GoTest {
-        /// The module's folder, below the toolbox's home.
+        /// The folder of the module, below the toolbox's home.
         folder: &'static str,
         /// The package with the tests.
         package: &'static str,
     },
-    /// It is the one in `PATH`, or else it is unpacked from a Debian package.
+    /// A program in `PATH`, or else from a Debian package.
     Debian {
-        /// The package's name.
+        /// The name of the package.
         package: &'static str,
     },
 }
@@ -244,23 +244,23 @@ impl Source {
     }
 }
 
-/// Where tools are made from, by what, and where to.
+/// How and where tools are built.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolbox {
     /// The `go` command.
     go: PathBuf,
-    /// The commands of Debian's package management.
+    /// The commands of Debian's package manager.
     apt: debian::Apt,
-    /// Where programs are looked for that need not be made: folders, as in `PATH`.
+    /// The search path for installed programs, like `PATH`.
     search: OsString,
-    /// The folder with the modules' folders; see [`Source::Go`].
+    /// The folder that contains the module folders; see [`Source::Go`].
     home: PathBuf,
-    /// The folder that keeps the programs.
+    /// The folder for built programs.
     bin: PathBuf,
 }
 
 impl Default for Toolbox {
-    /// Commands from `PATH`, this crate's folder, and `$NODEWISE_TESTBED_BIN` or else this crate's `bin/`.
+    /// Uses commands from `PATH`, the modules of this crate, and `$NODEWISE_TESTBED_BIN` or this crate's `bin/`.
     fn default() -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let bin = std::env::var_os(BIN).map_or_else(|| here.join("bin"), PathBuf::from);
@@ -275,11 +275,11 @@ impl Default for Toolbox {
 }
 
 impl Toolbox {
-    /// Where `tool` is; it is made first if it has to be. See [`Tool::path`].
+    /// The path of `tool`, which is built first if necessary. See [`Tool::path`].
     fn get(&self, tool: Tool) -> Result<PathBuf> {
         match tool.source() {
             Source::Go { folder, package } => self.built(tool, folder, package, &["build"]),
-            // `go vet` is for those who write the tests.
+            // Tests of another project need no `go vet`.
             Source::GoTest { folder, package } => {
                 self.built(tool, folder, package, &["test", "-c", "-vet=off"])
             }
@@ -287,7 +287,7 @@ impl Toolbox {
         }
     }
 
-    /// Where the program is that `go` makes of a package of a module, when it is called with `command`.
+    /// The path of a program from a Go module, which is built with `go COMMAND` first if necessary.
     fn built(&self, tool: Tool, module: &str, package: &str, command: &[&str]) -> Result<PathBuf> {
         let source = self.home.join(module);
         let module = module.trim_start_matches("tools/");
@@ -298,7 +298,7 @@ impl Toolbox {
         }
         fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
         let lock = self.lock()?;
-        // Another process may have built it while this one waited.
+        // Another process may have built it in the meantime.
         if !path.exists() {
             self.build(tool, &source, package, command, &path)?;
             self.remove_older(module, &folder);
@@ -307,7 +307,7 @@ impl Toolbox {
         Ok(path)
     }
 
-    /// Where the program of a Debian package is. Whichever version this machine's Debian has is as good as another.
+    /// The path of a program from PATH or a Debian package, in any version.
     fn unpacked(&self, tool: Tool, package: &str) -> Result<PathBuf> {
         let installed = std::env::split_paths(&self.search).map(|folder| folder.join(tool.name()));
         if let Some(path) = installed.into_iter().find(|path| path.is_file()) {
@@ -321,7 +321,7 @@ impl Toolbox {
         fs::create_dir_all(&self.bin).with_context(|| format!("making {}", self.bin.display()))?;
         let lock = self.lock()?;
         if !folder.exists() {
-            eprintln!("testbed: unpacking {package} ({})", tool.patience());
+            eprintln!("testbed: unpacking {package} ({})", tool.build_time());
             self.apt.unpack(package, &folder).with_context(|| {
                 format!("there is no {} in PATH, and no Debian package of it", tool.name())
             })?;
@@ -348,7 +348,7 @@ impl Toolbox {
         Ok(self.bin.join(format!("{module}-{short:012x}")))
     }
 
-    /// Waits until no other process builds. The lock ends with the file, whichever way its owner ends.
+    /// Waits until no other process builds. The lock is released when the file is closed, even by a crash.
     fn lock(&self) -> Result<File> {
         let path = self.bin.join(".lock");
         let lock = File::create(&path).with_context(|| format!("making {}", path.display()))?;
@@ -361,9 +361,9 @@ impl Toolbox {
     }
 
     fn build(&self, tool: Tool, module: &Path, package: &str, command: &[&str], path: &Path) -> Result<()> {
-        eprintln!("testbed: building {} ({})", tool.name(), tool.patience());
+        eprintln!("testbed: building {} ({})", tool.name(), tool.build_time());
         let began = Instant::now();
-        // A file under its final name is always a whole one.
+        // Built under a temporary name, so that a file with the final name is always complete.
         let unfinished = path.with_extension("unfinished");
         let status = Command::new(&self.go)
             .current_dir(module)
@@ -374,7 +374,8 @@ impl Toolbox {
             .arg("-o")
             .arg(&unfinished)
             .arg(package)
-            // Pure Go: no C compiler is needed. A workspace file above must not replace what is pinned here.
+            // Without cgo no C compiler is needed. A `go.work` file in a parent folder must not override the pinned
+            // versions.
             .envs([("CGO_ENABLED", "0"), ("GOWORK", "off")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -396,12 +397,13 @@ impl Toolbox {
         Ok(())
     }
 
-    /// Removes what earlier versions of the module left: some 400 MB each. A leftover harms nobody.
+    /// Removes the programs of earlier versions of the module, some 400 MB each. Failures are ignored.
     fn remove_older(&self, module: &str, current: &Path) {
         let prefix = format!("{module}-");
         for entry in fs::read_dir(&self.bin).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            // A module's name can begin with that of another one (kubernetes, kubernetes-e2e); a digest has no hyphen.
+            // The name of a module can be a prefix of another name (kubernetes, kubernetes-e2e); a digest has no
+            // hyphen.
             let is_version = |name: &str| {
                 name.strip_prefix(&prefix)
                     .is_some_and(|digest| !digest.contains('-'))
@@ -413,13 +415,13 @@ impl Toolbox {
     }
 }
 
-/// What a module's programs depend on: what it pins, and its own sources.
+/// The files that determine a module's programs: `go.mod`, `go.sum` and its own sources.
 fn sources(module: &Path) -> Result<Vec<PathBuf>> {
     let mut sources = vec![module.join("go.mod"), module.join("go.sum")];
     for entry in fs::read_dir(module).with_context(|| format!("reading {}", module.display()))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Tests are no part of a program.
+        // Tests are not part of a program.
         if name.ends_with(".go") && !name.ends_with("_test.go") {
             sources.push(path);
         }
@@ -428,7 +430,7 @@ fn sources(module: &Path) -> Result<Vec<PathBuf>> {
     Ok(sources)
 }
 
-/// Leaves out debug information, and tells Kubernetes its version, which its own release build does the same way.
+/// Leaves out debug information, and sets Kubernetes' version as its own release build does.
 fn linker_flags(module: &Path) -> Result<String> {
     if !["tools/kubernetes", "tools/kubernetes-e2e"]
         .iter()
@@ -471,7 +473,7 @@ mod tests {
 
     use super::*;
 
-    /// A toolbox whose `go` notes that it ran, and builds by making the file it was asked for.
+    /// A toolbox with a fake `go` that logs its calls and creates the output file.
     fn toolbox() -> Result<(TempDir, Toolbox)> {
         let dir = TempDir::new()?;
         let toolbox = Toolbox {
@@ -501,8 +503,8 @@ mod tests {
         Ok((dir, toolbox))
     }
 
-    /// Another process writes the script: while a thread of ours had it open, a child that some other test is
-    /// just starting would hold it open too, and the system does not run a file that is being written.
+    /// Another process writes the script. If this process had the file open for writing, a child process that another
+    /// test starts at that moment would inherit it, and the system does not execute a file that is open for writing.
     fn script(path: &Path, text: &str) -> Result<()> {
         let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod +x "$1""#;
         let status = Command::new("sh")
@@ -514,7 +516,7 @@ mod tests {
         Ok(())
     }
 
-    /// An `apt-get` that finds its package only after it was told to fetch the lists, and a `dpkg-deb`.
+    /// A fake `apt-get` that finds the package only after an `update`, and a fake `dpkg-deb`.
     fn debian(toolbox: &Toolbox, dir: &TempDir) -> Result<()> {
         let runs = dir.path().join("runs").display().to_string();
         let get = format!(
@@ -531,11 +533,11 @@ esac"#
     }
 
     #[test]
-    fn a_debian_package_is_unpacked_once_for_all_its_programs() -> Result<()> {
+    fn debian_package_is_unpacked_once() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         debian(&toolbox, &dir)?;
         let prometheus = toolbox.get(Tool::Prometheus)?;
-        // Asked for the package, for the lists, and for the package again.
+        // download, update, download, and dpkg-deb.
         assert_eq!(runs(&dir), 4);
         let promtool = toolbox.get(Tool::Promtool)?;
         assert_eq!(runs(&dir), 4);
@@ -548,7 +550,7 @@ esac"#
     }
 
     #[test]
-    fn an_installed_program_is_taken_as_it_is() -> Result<()> {
+    fn installed_program_is_used() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         let installed = dir.path().join("installed");
         fs::create_dir(&installed)?;
@@ -562,7 +564,7 @@ esac"#
     }
 
     #[test]
-    fn a_machine_without_debian_packages_is_told_what_to_install() -> Result<()> {
+    fn missing_apt_is_reported() -> Result<()> {
         let (_dir, toolbox) = toolbox()?;
         let error = toolbox.get(Tool::Prometheus).expect_err("there is no apt-get");
         let said = format!("{error:#}");
@@ -576,7 +578,7 @@ esac"#
     }
 
     #[test]
-    fn a_tool_is_built_once_however_many_ask_for_it() -> Result<()> {
+    fn concurrent_requests_build_a_tool_once() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         let paths = thread::scope(|scope| {
             let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| toolbox.get(Tool::Buf))).collect();
@@ -592,7 +594,7 @@ esac"#
     }
 
     #[test]
-    fn a_changed_module_is_built_anew_and_the_old_one_removed() -> Result<()> {
+    fn changed_module_is_rebuilt_and_old_version_removed() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         let kubectl = toolbox.get(Tool::Kubectl)?;
         let old = toolbox.get(Tool::Buf)?;
@@ -610,7 +612,7 @@ esac"#
     }
 
     #[test]
-    fn a_program_is_built_anew_when_its_own_source_changes_but_not_its_tests() -> Result<()> {
+    fn changed_source_causes_a_rebuild_but_changed_tests_do_not() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         let module = toolbox.home.join("upstream");
         fs::write(module.join("main.go"), "package main")?;
@@ -626,7 +628,7 @@ esac"#
     }
 
     #[test]
-    fn what_is_measured_counts_no_coverage() -> Result<()> {
+    fn measured_program_is_built_without_coverage() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         let covered = toolbox.get(Tool::Upstream)?;
         let plain = toolbox.get(Tool::UpstreamPlain)?;
@@ -641,7 +643,7 @@ esac"#
     }
 
     #[test]
-    fn the_end_to_end_suite_is_a_test_binary_and_is_built_only_when_asked_for() -> Result<()> {
+    fn e2e_suite_is_a_test_binary_and_not_built_ahead() -> Result<()> {
         let (dir, toolbox) = toolbox()?;
         let suite = toolbox.get(Tool::KubernetesE2e)?;
         assert!(suite.ends_with("e2e.test"), "{}", suite.display());
@@ -657,7 +659,7 @@ esac"#
     }
 
     #[test]
-    fn a_module_whose_name_begins_with_that_of_another_keeps_its_programs() -> Result<()> {
+    fn removal_ignores_modules_with_a_common_prefix() -> Result<()> {
         let (_dir, toolbox) = toolbox()?;
         let suite = toolbox.get(Tool::KubernetesE2e)?;
         let old = toolbox.get(Tool::Kubectl)?;
@@ -669,7 +671,7 @@ esac"#
     }
 
     #[test]
-    fn a_failed_build_leaves_nothing_that_looks_built() -> Result<()> {
+    fn failed_build_leaves_no_program() -> Result<()> {
         let (_dir, toolbox) = toolbox()?;
         script(&toolbox.go, "exit 1")?;
         let error = toolbox.get(Tool::Buf).expect_err("go fails");
@@ -680,7 +682,7 @@ esac"#
     }
 
     #[test]
-    fn a_machine_without_go_is_told_so() -> Result<()> {
+    fn missing_go_is_reported() -> Result<()> {
         let (_dir, mut toolbox) = toolbox()?;
         toolbox.go = toolbox.bin.join("no-such-go");
         let error = toolbox.get(Tool::Buf).expect_err("there is no go");
@@ -689,7 +691,7 @@ esac"#
     }
 
     #[test]
-    fn upstream_and_the_suite_are_the_kubernetes_that_the_control_plane_runs() -> Result<()> {
+    fn all_modules_pin_the_same_kubernetes() -> Result<()> {
         let home = Toolbox::default().home;
         let pinned =
             |module: &str| kubernetes_version(&fs::read_to_string(home.join(module).join("go.mod"))?);
@@ -699,7 +701,7 @@ esac"#
     }
 
     #[test]
-    fn kubernetes_is_told_the_version_that_its_module_pins() -> Result<()> {
+    fn linker_flags_have_the_pinned_kubernetes_version() -> Result<()> {
         for folder in ["tools/kubernetes", "tools/kubernetes-e2e"] {
             let module = Toolbox::default().home.join(folder);
             let version = kubernetes_version(&fs::read_to_string(module.join("go.mod"))?)?;

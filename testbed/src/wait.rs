@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// The shortest pause between two looks.
+/// The shortest pause between two probes.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Looks again and again until `probe` succeeds, and gives what it returned.
+/// Calls `probe` until it succeeds, and returns its value.
 ///
-/// `probe` says by its error what is still missing ("17 of 20 pods are ready"). When `deadline` has passed,
-/// the last such error is part of this function's own, after `what` was waited for. A probe that is slow
-/// (a list of thousands of pods) is repeated less often, so that waiting does not become the load.
+/// The error of `probe` says what is missing ("17 of 20 pods are ready"). After `deadline`, the returned error contains
+/// `what` and the last error. A slow probe, such as a list of thousands of pods, is called less often, to limit its
+/// load.
 ///
 /// # Errors
 /// The deadline passed.
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn gives_what_the_probe_gave_in_the_end() -> Result<()> {
+    async fn returns_the_value_of_the_probe() -> Result<()> {
         let mut looks = 0;
         let value = eventually(Duration::from_secs(5), "three looks", async || {
             looks += 1;
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn says_what_was_last_seen() {
+    async fn error_has_the_last_error_of_the_probe() {
         let error = eventually(Duration::from_secs(1), "20 ready pods", async || -> Result<()> {
             Err(anyhow!("17 are ready"))
         })

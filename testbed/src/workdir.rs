@@ -1,4 +1,4 @@
-//! A temporary folder that takes its processes with it.
+//! A temporary folder, and the process group that ends with it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,16 +11,16 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-/// Names a folder that keeps the logs of every workdir: `NODEWISE_TESTBED_KEEP_LOGS=/some/folder`.
+/// The environment variable with a folder in which the logs of every workdir are kept:
+/// `NODEWISE_TESTBED_KEEP_LOGS=/some/folder`.
 const KEEP_LOGS: &str = "NODEWISE_TESTBED_KEEP_LOGS";
 
-/// Keeps a process group in existence: it does nothing until its standard input ends.
+/// Keeps a process group alive until its standard input ends.
 const HOLDER: &str = "trap '' HUP INT TERM; read -r _";
 
-/// Waits for the owner's end, then ends the group `$1` and removes the folder `$2`.
+/// Waits until the owner ends, kills the process group `$1` and removes the folder `$2`.
 ///
-/// Removal is tried again for a while, because a process that was just killed may still be in the middle of
-/// a last write.
+/// The removal is retried for a while, because a process that was just killed may still complete a write.
 const GUARD: &str = r#"
 trap '' HUP INT TERM
 read -r _
@@ -29,17 +29,15 @@ tries=0
 until rm -rf -- "$2" || [ "$tries" -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done
 "#;
 
-/// A temporary folder and a process group, both gone when the last owner of this value is.
+/// A temporary folder and a process group. Both end with the last owner of this value.
 ///
-/// Two tiny shells make that hold even when the owner is killed with SIGKILL and no destructor runs. Each
-/// reads from a pipe that only the owner holds open, and the kernel closes it whichever way the owner ends.
-/// One shell only keeps the process group alive, so that a new process can join it; the other, outside the
-/// group, kills the group and removes the folder. (`PR_SET_PDEATHSIG` would end a child already when the
-/// *thread* that started it ends, which a test's runtime does.) Dropping takes the same way, so that it is
-/// proven every time.
+/// Two small shells ensure that, even if the owner is killed with SIGKILL and no destructor runs. Each reads from a
+/// pipe that only the owner holds open, and the kernel closes the pipe when the owner ends. One shell only keeps the
+/// process group alive, so that new processes can join it. The other, outside the group, kills the group and removes
+/// the folder. (`PR_SET_PDEATHSIG` does not work, because it kills a child when the *thread* that started it ends, and
+/// the threads of a test's runtime do.) A normal drop uses the same mechanism, so that every test exercises it.
 ///
-/// With the environment variable `NODEWISE_TESTBED_KEEP_LOGS` naming a folder, the logs are copied there
-/// before they go.
+/// If the environment variable `NODEWISE_TESTBED_KEEP_LOGS` names a folder, the logs are copied there first.
 #[derive(Debug)]
 pub struct Workdir {
     dir: TempDir,
@@ -48,10 +46,10 @@ pub struct Workdir {
 }
 
 impl Workdir {
-    /// Makes a new folder under the system's temporary one (`TMPDIR`).
+    /// Creates a folder in the system's temporary folder (`TMPDIR`).
     ///
     /// # Errors
-    /// The folder cannot be made, or there is no `sh`.
+    /// The folder cannot be created, or there is no `sh`.
     pub fn new() -> Result<Arc<Self>> {
         let dir = tempfile::Builder::new()
             .prefix("nodewise-testbed-")
@@ -71,7 +69,7 @@ impl Workdir {
         self.dir.path()
     }
 
-    /// The folder of the logs, one file per process.
+    /// The folder of the logs, with one file per process.
     #[must_use]
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
@@ -82,7 +80,7 @@ impl Workdir {
         self.holder.id().cast_signed()
     }
 
-    /// Copies the logs to where the environment asks for them.
+    /// Copies the logs to the folder in the environment variable, if set.
     fn keep_logs(&self) -> io::Result<()> {
         let Some(keep) = std::env::var_os(KEEP_LOGS) else {
             return Ok(());
@@ -107,7 +105,7 @@ impl Drop for Workdir {
                 self.path().display()
             );
         }
-        // The pipes close, so that both shells go on to their ends; nothing is left to do if they are gone.
+        // Closing the pipes ends both shells. Errors are ignored, because the shells are gone then.
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();
         drop(self.holder.stdin.take());
@@ -115,8 +113,8 @@ impl Drop for Workdir {
     }
 }
 
-/// Starts a shell that reads from a pipe of ours, in a process group of its own: a Ctrl-C in the terminal is
-/// for the owner, not for those that clean up after it.
+/// Starts a shell that reads from a pipe of this process. It has its own process group, so that a Ctrl-C in the
+/// terminal reaches only the owner and not the cleanup.
 fn shell<S: AsRef<OsStr>>(script: &str, args: impl IntoIterator<Item = S>) -> io::Result<Child> {
     Command::new("sh")
         .args(["-c", script, "nodewise-testbed-guard"])

@@ -1,4 +1,4 @@
-//! The Collector takes spans, and can be made useless in every way.
+//! Tests of the Collector.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use opentelemetry_proto::tonic::trace::v1 as otlp;
 use tonic::transport::Endpoint;
 use tonic::{Code, Request, Status};
 
-/// How long a sender waits for an answer that must come.
+/// How long a sender waits for a response that must arrive.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// How long a sender waits for an answer that must not come: it needs to begin waiting only.
+/// How long a sender waits for a response that must not arrive.
 const HANGING: Duration = Duration::from_millis(300);
 
-/// Sends one span with a name as an SDK does, with a connection of its own.
-async fn send(collector: &Collector, name: &str, patience: Duration) -> Result<(), Status> {
+/// Exports one span with this name over a new connection, as an SDK does.
+async fn send(collector: &Collector, name: &str, timeout: Duration) -> Result<(), Status> {
     let channel = Endpoint::from_shared(collector.endpoint())
         .expect("an endpoint is a URL")
-        .timeout(patience)
+        .timeout(timeout)
         .connect()
         .await
         .map_err(|error| Status::unavailable(format!("connecting: {error}")))?;
@@ -50,7 +50,7 @@ fn names(collector: &Collector) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_was_taken_is_there_at_once() -> Result<()> {
+async fn accepted_spans_are_available_at_once() -> Result<()> {
     let collector = Collector::start().await?;
     send(&collector, "first", DEADLINE).await?;
     let spans = collector.trace(&"01".repeat(16));
@@ -68,7 +68,7 @@ async fn what_was_taken_is_there_at_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_stopped_one_refuses_connections_and_comes_back_where_it_was() -> Result<()> {
+async fn stopped_collector_refuses_connections_and_restarts_on_its_port() -> Result<()> {
     let collector = Collector::start().await?;
     send(&collector, "before", DEADLINE).await?;
     collector.stop()?;
@@ -85,7 +85,7 @@ async fn a_stopped_one_refuses_connections_and_comes_back_where_it_was() -> Resu
 }
 
 #[tokio::test]
-async fn a_hanging_one_takes_connections_and_answers_nothing() -> Result<()> {
+async fn paused_collector_accepts_connections_without_responding() -> Result<()> {
     let collector = Collector::start().await?;
     collector.hang()?;
     let waited = tokio::time::timeout(HANGING, send(&collector, "meanwhile", DEADLINE)).await;
@@ -98,7 +98,7 @@ async fn a_hanging_one_takes_connections_and_answers_nothing() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_refusing_one_answers_with_the_code_it_was_given() -> Result<()> {
+async fn refusing_collector_answers_with_the_code() -> Result<()> {
     let collector = Collector::start().await?;
     for code in [
         Code::Unavailable,
@@ -118,9 +118,9 @@ async fn a_refusing_one_answers_with_the_code_it_was_given() -> Result<()> {
     Ok(())
 }
 
-/// What it holds open ends with it, though it says no good-bye.
+/// The drop must not wait for the open connections of a paused process.
 #[tokio::test]
-async fn a_hanging_one_can_be_dropped() -> Result<()> {
+async fn paused_collector_can_be_dropped() -> Result<()> {
     let collector = Collector::start().await?;
     send(&collector, "before", DEADLINE).await?;
     collector.hang()?;

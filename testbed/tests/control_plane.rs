@@ -1,4 +1,4 @@
-//! The control plane itself: what it is made of works together.
+//! Tests of the control plane's components.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ fn pod(name: &str, node: &str, annotations: &serde_json::Value) -> Result<Pod> {
     }))?)
 }
 
-/// A pod as people see it: its phase, and whether it is ready.
-async fn seen(pods: &Api<Pod>, name: &str) -> Result<(String, bool)> {
+/// The phase of a pod, and whether it is ready.
+async fn phase_and_readiness(pods: &Api<Pod>, name: &str) -> Result<(String, bool)> {
     let status = pods.get(name).await?.status.context("a pod without status")?;
     let ready = status
         .conditions
@@ -37,9 +37,9 @@ async fn seen(pods: &Api<Pod>, name: &str) -> Result<(String, bool)> {
     Ok((status.phase.unwrap_or_default(), ready))
 }
 
-async fn becomes(pods: &Api<Pod>, name: &str, phase: &str, ready: bool) -> Result<()> {
+async fn wait_for_phase(pods: &Api<Pod>, name: &str, phase: &str, ready: bool) -> Result<()> {
     eventually(DEADLINE, format!("{name}: {phase}, ready: {ready}"), async || {
-        let now = seen(pods, name).await?;
+        let now = phase_and_readiness(pods, name).await?;
         ensure!(now == (phase.to_owned(), ready), "it is {now:?}");
         Ok(())
     })
@@ -47,7 +47,7 @@ async fn becomes(pods: &Api<Pod>, name: &str, phase: &str, ready: bool) -> Resul
 }
 
 #[tokio::test]
-async fn two_at_once_know_nothing_of_each_other() -> Result<()> {
+async fn two_control_planes_are_independent() -> Result<()> {
     let (one, other) = tokio::try_join!(ControlPlane::builder().start(), ControlPlane::builder().start())?;
     let names = one.create_nodes(3).await?;
     assert_eq!(names, ["node-0000", "node-0001", "node-0002"]);
@@ -65,7 +65,7 @@ async fn two_at_once_know_nothing_of_each_other() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_audit_log_says_who_wrote_what() -> Result<()> {
+async fn audit_log_has_user_and_object() -> Result<()> {
     let control_plane = ControlPlane::builder()
         .audit_log(true)
         .user(User::new("somebody").cluster_role("cluster-admin"))
@@ -122,11 +122,11 @@ async fn the_audit_log_says_who_wrote_what() -> Result<()> {
 }
 
 #[tokio::test]
-async fn fake_kubelets_do_what_pods_and_nodes_tell_them() -> Result<()> {
+async fn fake_kubelets_follow_annotations_and_labels() -> Result<()> {
     let control_plane = ControlPlane::builder().whole_cluster().start().await?;
     let nodes = control_plane
-        .create_nodes_with(2, |place, node| {
-            if place == 1 {
+        .create_nodes_with(2, |index, node| {
+            if index == 1 {
                 let labels = node.metadata.labels.get_or_insert_default();
                 labels.insert(NODE_SILENT_LABEL.to_owned(), "true".to_owned());
             }
@@ -146,7 +146,7 @@ async fn fake_kubelets_do_what_pods_and_nodes_tell_them() -> Result<()> {
         ("failed", PodBehaviour::Failed, "Failed", false),
     ] {
         make(name, &nodes[0], json!({POD_ANNOTATION: behaviour.value()})).await?;
-        becomes(&pods, name, phase, ready).await?;
+        wait_for_phase(&pods, name, phase, ready).await?;
     }
     make(
         "pending",
@@ -161,26 +161,35 @@ async fn fake_kubelets_do_what_pods_and_nodes_tell_them() -> Result<()> {
     }
     pods.create(&PostParams::default(), &no_image).await?;
     make("last", &nodes[0], json!({})).await?;
-    // The last one is ready, so the kubelets had their chance with the three before it.
-    becomes(&pods, "last", "Running", true).await?;
-    assert_eq!(seen(&pods, "pending").await?, ("Pending".to_owned(), false));
-    assert_eq!(seen(&pods, "silent").await?, ("Pending".to_owned(), false));
-    assert_eq!(seen(&pods, "no-image").await?, ("Pending".to_owned(), false));
+    // The fake kubelets have handled the three earlier pods by the time the last one is ready.
+    wait_for_phase(&pods, "last", "Running", true).await?;
+    assert_eq!(
+        phase_and_readiness(&pods, "pending").await?,
+        ("Pending".to_owned(), false)
+    );
+    assert_eq!(
+        phase_and_readiness(&pods, "silent").await?,
+        ("Pending".to_owned(), false)
+    );
+    assert_eq!(
+        phase_and_readiness(&pods, "no-image").await?,
+        ("Pending".to_owned(), false)
+    );
 
     control_plane
         .set_pod_behaviour("default", "ready", PodBehaviour::Unready)
         .await?;
-    becomes(&pods, "ready", "Running", false).await?;
+    wait_for_phase(&pods, "ready", "Running", false).await?;
     control_plane
         .set_pod_behaviour("default", "ready", PodBehaviour::Failed)
         .await?;
-    becomes(&pods, "ready", "Failed", false).await?;
+    wait_for_phase(&pods, "ready", "Failed", false).await?;
     control_plane
         .set_pod_behaviour("default", "pending", PodBehaviour::Ready)
         .await?;
-    becomes(&pods, "pending", "Running", true).await?;
+    wait_for_phase(&pods, "pending", "Running", true).await?;
     control_plane.set_node_silent(&nodes[1], false).await?;
-    becomes(&pods, "silent", "Running", true).await?;
+    wait_for_phase(&pods, "silent", "Running", true).await?;
 
     node_readiness_follows(&control_plane, &nodes[0]).await?;
     deletion_waits_for_the_kubelet(&control_plane, &pods, &nodes).await
@@ -202,7 +211,7 @@ async fn wait_for_node(control_plane: &ControlPlane, node: &str, ready: &str) ->
     Ok(())
 }
 
-/// A pod goes only when a live kubelet is not told to hold it.
+/// A deleted pod goes away only if its kubelet lives and the pod has no `hold` annotation.
 async fn deletion_waits_for_the_kubelet(
     control_plane: &ControlPlane,
     pods: &Api<Pod>,
@@ -210,7 +219,7 @@ async fn deletion_waits_for_the_kubelet(
 ) -> Result<()> {
     let held = pod("held", &nodes[0], &json!({POD_DELETION_ANNOTATION: "hold"}))?;
     pods.create(&PostParams::default(), &held).await?;
-    becomes(pods, "held", "Running", true).await?;
+    wait_for_phase(pods, "held", "Running", true).await?;
     control_plane.set_node_silent(&nodes[1], true).await?;
     wait_for_node(control_plane, &nodes[1], "Unknown").await?;
 
@@ -224,7 +233,7 @@ async fn deletion_waits_for_the_kubelet(
     for name in ["held", "silent", "last"] {
         pods.delete(name, &DeleteParams::default()).await?;
     }
-    // The last one is gone, so the kubelets had their chance with the two before it.
+    // The fake kubelets have handled the two earlier deletes by the time the last pod is gone.
     gone("last").await?;
     for name in ["held", "silent"] {
         assert!(
@@ -244,7 +253,7 @@ async fn deletion_waits_for_the_kubelet(
 
 #[tokio::test]
 async fn controllers_and_scheduler_work() -> Result<()> {
-    // With the admission plugins of a real cluster, which need what these parts do.
+    // With the admission plugins of a real cluster, which depend on these components.
     let builder = ControlPlane::builder().whole_cluster();
     let control_plane = builder
         .admission("ServiceAccount")
@@ -285,7 +294,7 @@ async fn controllers_and_scheduler_work() -> Result<()> {
     }))?;
     let daemonsets = Api::<DaemonSet>::namespaced(control_plane.client(), "default");
     daemonsets.create(&PostParams::default(), &daemonset).await?;
-    // A later deployment is complete, so a DaemonSet controller would have had its time.
+    // A later Deployment is complete, so a running DaemonSet controller would have created pods by now.
     control_plane
         .kubectl(["create", "deployment", "later", "--image=web:1"])
         .await?;

@@ -1,4 +1,4 @@
-//! Whatever the testbed starts is gone when its owner is, however the owner ends.
+//! Everything that the testbed starts ends with its owner, however the owner ends.
 
 use std::fs;
 use std::io;
@@ -13,13 +13,13 @@ use nodewise_testbed::{ControlPlane, Process, Workdir, eventually};
 
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// The processes whose command line names `folder`, as every one of a control plane's does.
+/// The processes whose command line contains `folder`. Every process of a control plane does.
 fn processes_of(folder: &Path) -> Result<Vec<String>> {
     let folder = folder.to_str().context("a folder with a strange name")?;
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").context("this test looks for processes in /proc")? {
         let command = entry?.path().join("cmdline");
-        // What is no process has no such file, and one that has just ended has none any more.
+        // Other entries of /proc have no such file, nor does a process that has just ended.
         let Ok(line) = fs::read(&command) else { continue };
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
         if line.contains(folder) {
@@ -33,7 +33,7 @@ fn address(server: &str) -> &str {
     server.trim_start_matches("https://")
 }
 
-/// Fails while anything is left of a control plane.
+/// Fails while any process, file or listener of a control plane exists.
 fn check_gone(folder: &Path, server: &str) -> Result<()> {
     let processes = processes_of(folder)?;
     ensure!(processes.is_empty(), "these still run: {processes:#?}");
@@ -53,8 +53,8 @@ const PARTS: [&str; 5] = [
     "kwok",
 ];
 
-/// Waits until the control plane is all there: else its end would prove nothing. (The command line of a process
-/// that has only just started can be empty for a moment.)
+/// Waits until the whole control plane runs; otherwise its end would prove nothing. (The command line of a process that
+/// has just started can be empty for a moment.)
 async fn wait_until_there(folder: &Path, server: &str) -> Result<()> {
     eventually(DEADLINE, "all parts run", async || {
         let processes = processes_of(folder)?;
@@ -79,14 +79,14 @@ async fn start() -> Result<(ControlPlane, PathBuf, String)> {
 }
 
 #[tokio::test]
-async fn all_is_gone_after_drop() -> Result<()> {
+async fn everything_ends_on_drop() -> Result<()> {
     let (control_plane, folder, server) = start().await?;
     drop(control_plane);
     check_gone(&folder, &server)
 }
 
 #[test]
-fn all_is_gone_after_a_panic() -> Result<()> {
+fn everything_ends_after_a_panic() -> Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let (control_plane, folder, server) = runtime.block_on(start())?;
     let result = catch_unwind(AssertUnwindSafe(move || {
@@ -97,7 +97,7 @@ fn all_is_gone_after_a_panic() -> Result<()> {
     check_gone(&folder, &server)
 }
 
-/// Starts `nodewise-testbed up` and gives it with the kubeconfig that it prints.
+/// Starts `nodewise-testbed up`. Returns the process with the folder and the server of the kubeconfig that it prints.
 async fn up() -> Result<(Process, PathBuf, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nodewise-testbed"));
     command.args(["up", "--nodes", "2"]);
@@ -117,14 +117,14 @@ async fn up() -> Result<(Process, PathBuf, String)> {
 }
 
 #[tokio::test]
-async fn all_is_gone_after_the_owner_was_killed() -> Result<()> {
+async fn everything_ends_after_sigkill_of_the_owner() -> Result<()> {
     let (owner, folder, server) = up().await?;
     owner.kill9()?;
     eventually(DEADLINE, "nothing is left", async || check_gone(&folder, &server)).await
 }
 
 #[tokio::test]
-async fn all_is_gone_after_a_person_stopped_it() -> Result<()> {
+async fn everything_ends_after_sigterm() -> Result<()> {
     let (owner, folder, server) = up().await?;
     let status = owner.terminate(DEADLINE).await?;
     ensure!(status.success(), "{status}: {}", owner.log());
@@ -138,7 +138,7 @@ fn sh(script: &str) -> Command {
 }
 
 #[tokio::test]
-async fn a_process_shows_its_log_and_obeys() -> Result<()> {
+async fn process_has_a_log_and_obeys_signals() -> Result<()> {
     let script = "echo first; echo 'listening on 127.0.0.1:7' >&2; trap 'echo bye; exit 3' TERM; while :; do sleep 0.01; done";
     let process = Process::spawn("polite", sh(script))?;
     let line = process.wait_for_log_line("listening on", DEADLINE).await?;
@@ -153,9 +153,9 @@ async fn a_process_shows_its_log_and_obeys() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_process_that_ends_is_not_waited_for_in_vain() -> Result<()> {
+async fn waiting_stops_when_the_process_ends() -> Result<()> {
     let process = Process::spawn("short", sh("printf 'no newline at the end'; exit 4"))?;
-    // Found although the line has no end, because no more of it will come.
+    // The incomplete line counts, because the process has ended.
     assert_eq!(
         process.wait_for_log_line("no newline", DEADLINE).await?,
         "no newline at the end"
@@ -171,9 +171,9 @@ async fn a_process_that_ends_is_not_waited_for_in_vain() -> Result<()> {
     Ok(())
 }
 
-/// The line has been read before the process ended; only its end says that the line is whole.
+/// The line was read before the process ended. Only the end of the process completes it.
 #[tokio::test]
-async fn a_line_without_an_end_is_found_when_its_process_ends_later() -> Result<()> {
+async fn incomplete_line_is_found_when_the_process_ends() -> Result<()> {
     let workdir = Workdir::new()?;
     let may_end = workdir.path().join("may-end");
     let script = format!(
@@ -196,10 +196,10 @@ async fn a_line_without_an_end_is_found_when_its_process_ends_later() -> Result<
 }
 
 #[tokio::test]
-async fn children_of_children_go_too() -> Result<()> {
+async fn grandchildren_end_too() -> Result<()> {
     let workdir = Workdir::new()?;
     let folder = workdir.path().to_owned();
-    // The shell ends at once and leaves a child behind, which names the folder in its command line.
+    // The shell ends at once and leaves a child process with the folder in its command line.
     let script = format!(
         "sh -c 'while :; do sleep 0.01; done' {}/orphan & echo started",
         folder.display()
@@ -211,7 +211,7 @@ async fn children_of_children_go_too() -> Result<()> {
         "there is no orphan"
     );
     drop((process, workdir));
-    // Its new parent, not ours, buries it.
+    // The init process reaps it, not this process.
     eventually(DEADLINE, "the orphan is gone", async || {
         match processes_of(&folder)? {
             left if left.is_empty() => Ok(()),

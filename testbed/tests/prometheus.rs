@@ -1,4 +1,4 @@
-//! Prometheus scrapes, keeps exemplars, evaluates rules and answers.
+//! Tests of Prometheus: scrapes, exemplars, rules and queries.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -54,7 +54,7 @@ async fn serve() -> Result<SocketAddr> {
                  content-length: {}\r\nconnection: close\r\n\r\n{METRICS}",
                 METRICS.len()
             );
-            // A scraper that went away is no news.
+            // Errors are ignored: the scraper may have disconnected.
             let _ = stream.read(&mut request).await;
             let _ = stream.write_all(answer.as_bytes()).await;
         }
@@ -126,8 +126,8 @@ async fn it_scrapes_and_answers() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_target_that_is_not_there_is_not_up() -> Result<()> {
-    // Nobody listens on a port that was just let go.
+async fn missing_target_is_down() -> Result<()> {
+    // Nothing listens on a port that was just released.
     let address = TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
     let prometheus = Prometheus::builder().target("gone", address).start().await?;
     eventually(DEADLINE, "a failed scrape", async || {
@@ -143,7 +143,7 @@ async fn a_target_that_is_not_there_is_not_up() -> Result<()> {
 }
 
 #[tokio::test]
-async fn rules_that_are_wrong_are_told_by_both_programs() -> Result<()> {
+async fn invalid_rules_are_reported_by_both_programs() -> Result<()> {
     let dir = TempDir::new()?;
     let path = rules(
         &dir,

@@ -1,4 +1,4 @@
-//! The control plane's own spans, in the traces of those who ask it for something.
+//! Tests of the control plane's own spans.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::json;
 
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Whoever may be a parent of the apiserver's spans.
+/// A user whose `traceparent` the apiserver accepts.
 const TRACED: &str = "traced";
 
-/// Somebody with the same rights, but not in the group for that.
+/// A user with the same rights, but without the group for that.
 const STRANGER: &str = "stranger";
 
 async fn start(collector: &Collector, per_million: u32) -> Result<ControlPlane> {
@@ -29,7 +29,7 @@ async fn start(collector: &Collector, per_million: u32) -> Result<ControlPlane> 
         .await
 }
 
-/// A new context of a client: its trace id and its span id.
+/// A new trace context of a client: trace id and span id.
 fn context() -> (String, String) {
     (
         format!("{:032x}", rand::random::<u128>()),
@@ -37,7 +37,7 @@ fn context() -> (String, String) {
     )
 }
 
-/// Creates a ConfigMap as `user` does in this context, sampled or not.
+/// Creates a ConfigMap as `user` with this trace context, sampled or not.
 async fn create(
     cluster: &ControlPlane,
     user: &str,
@@ -57,7 +57,7 @@ async fn create(
     Ok(())
 }
 
-/// The spans of a trace, when its apiserver's answer and one of etcd are there.
+/// The spans of a trace, once it has the apiserver's server span and a span of etcd.
 async fn whole_trace(collector: &Collector, trace: &str) -> Result<(Vec<Span>, Span)> {
     eventually(DEADLINE, "the spans of the apiserver and of etcd", async || {
         let spans = collector.trace(trace);
@@ -73,7 +73,7 @@ async fn whole_trace(collector: &Collector, trace: &str) -> Result<(Vec<Span>, S
     .await
 }
 
-/// Whether `root` is above `span`, through spans of the same trace.
+/// Whether `root` is an ancestor of `span` within the trace.
 fn is_below(span: &Span, root: &Span, spans: &[Span]) -> bool {
     span.is_child_of(root)
         || spans
@@ -82,7 +82,7 @@ fn is_below(span: &Span, root: &Span, spans: &[Span]) -> bool {
 }
 
 #[tokio::test]
-async fn a_request_of_somebody_trusted_is_in_the_trace_that_it_names() -> Result<()> {
+async fn request_of_a_trusted_user_continues_its_trace() -> Result<()> {
     let collector = Collector::start().await?;
     let cluster = start(&collector, 0).await?;
     let parent = context();
@@ -100,13 +100,13 @@ async fn a_request_of_somebody_trusted_is_in_the_trace_that_it_names() -> Result
 }
 
 #[tokio::test]
-async fn what_nobody_sampled_is_in_no_trace() -> Result<()> {
+async fn unsampled_and_untrusted_requests_have_no_spans() -> Result<()> {
     let collector = Collector::start().await?;
     let cluster = start(&collector, 0).await?;
     let (unsampled, strange) = (context(), context());
     create(&cluster, TRACED, "unsampled", &unsampled, false).await?;
     create(&cluster, STRANGER, "strange", &strange, true).await?;
-    // Spans leave the apiserver in the order in which they end: those of a later request are there last.
+    // The apiserver exports spans in the order in which they end, so those of the last request arrive last.
     let last = context();
     create(&cluster, TRACED, "last", &last, true).await?;
     whole_trace(&collector, &last.0).await?;
@@ -116,7 +116,7 @@ async fn what_nobody_sampled_is_in_no_trace() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_of_a_stranger_gets_a_trace_of_its_own_with_a_link() -> Result<()> {
+async fn request_of_an_untrusted_user_gets_a_linked_trace() -> Result<()> {
     let collector = Collector::start().await?;
     let cluster = start(&collector, 1_000_000).await?;
     let asked = context();
@@ -140,7 +140,7 @@ async fn a_request_of_a_stranger_gets_a_trace_of_its_own_with_a_link() -> Result
 }
 
 #[tokio::test]
-async fn an_endpoint_that_cannot_be_is_told() {
+async fn invalid_endpoint_is_an_error() {
     let started = ControlPlane::builder()
         .tracing("https://127.0.0.1:4317")
         .start()

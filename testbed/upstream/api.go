@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// maxName is the longest name that an apiserver takes.
+	// maxName is the longest object name that an apiserver accepts.
 	maxName = 253
-	// firstVersion is that of the first write; the objects of a case have lower ones.
+	// firstVersion is the resource version of the first write. The objects of a case have lower ones.
 	firstVersion = 1_000_000
 )
 
-// api is the fake API of one run: what the case's caches hold, changed by its `live`, and what was called.
+// api is the fake API of one run: the objects of the case's caches, changed by its `live`, and the calls so far.
 type api struct {
 	mutex sync.Mutex
-	// By key; never changed, only replaced, since the cache shares them.
+	// The cache shares these objects, so they are replaced and never modified.
 	objects map[objectKey]apiObject
-	// deleting are the revisions that are being deleted, by what the case's caches show.
+	// deleting has the revisions that are in deletion according to the case's caches.
 	deleting map[objectKey]bool
 	faults   []activeFault
-	// created are the names of created pods.
+	// created has the names of created pods.
 	created map[string]bool
 	version int
 	calls   []recordedCall
-	// onPod is told of patched pods; nil tells nobody.
+	// onPod is called with each patched pod. It may be nil.
 	onPod func(*core.Pod)
 }
 
@@ -51,11 +51,11 @@ type apiObject interface {
 
 type activeFault struct {
 	fault
-	// hits counts the calls that it refused.
+	// hits counts the calls that this fault has rejected.
 	hits int
 }
 
-// recordedCall is a write as an outcome tells it.
+// recordedCall is a write in an outcome.
 type recordedCall struct {
 	Op   string `json:"op"`
 	Name string `json:"name"`
@@ -67,7 +67,7 @@ func (a recordedCall) compare(b recordedCall) int {
 	return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Body, b.Body), cmp.Compare(a.Code, b.Code))
 }
 
-// newAPI is the API that the case describes.
+// newAPI returns the API that the case describes.
 func newAPI(c *cluster) *api {
 	a := &api{objects: map[objectKey]apiObject{}, deleting: map[objectKey]bool{}, created: map[string]bool{}, version: firstVersion}
 	for _, ds := range c.daemonSets[1:] {
@@ -98,8 +98,8 @@ func (a *api) put(resource string, object apiObject) {
 	a.objects[objectKey{resource, object.GetNamespace(), object.GetName()}] = object
 }
 
-// serve answers a call, and remembers it unless it is a read. A delete of what is being deleted changes nothing, and Nodewise makes none:
-// it is neither refused nor remembered.
+// serve answers a call and records it unless it is a read. A repeated delete of an object in deletion changes nothing,
+// and Nodewise does not make it. So it always succeeds and is not recorded.
 func (a *api) serve(c call) (code int, answer []byte) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -149,7 +149,7 @@ func (a *api) answer(op, name string, c *call) (object any, code int, err error)
 	return object, http.StatusOK, err
 }
 
-// fault is the first refusal that the case prescribes for a call.
+// fault returns the error of the first fault of the case that matches a call.
 func (a *api) fault(op, name string) error {
 	for i := range a.faults {
 		fault := &a.faults[i]
@@ -201,7 +201,7 @@ func (a *api) create(c *call, name string) (any, error) {
 	return created, nil
 }
 
-// createPod names a pod after its node, so that outcomes of several runs can be compared.
+// createPod names a pod without a name after its node, so that outcomes of several runs are comparable.
 func (a *api) createPod(c *call, node string) (any, error) {
 	created := c.pod
 	if created == nil {
@@ -218,7 +218,7 @@ func (a *api) createPod(c *call, node string) (any, error) {
 	return created, nil
 }
 
-// complete fills in what an apiserver gives to a new object.
+// complete sets uid and resource version, as an apiserver does for a new object.
 func (a *api) complete(object apiObject) {
 	version := a.nextVersion()
 	object.SetUID(types.UID("uid-" + version))
@@ -290,7 +290,7 @@ func (a *api) replaceStatus(c *call, live *apps.DaemonSet) (any, error) {
 	return &replaced, nil
 }
 
-// delete takes a revision away. A pod stays, as it does in its time of grace.
+// delete removes a revision. A pod stays, as during its grace period.
 func (a *api) delete(c *call) (any, error) {
 	if _, err := a.find(c); err != nil {
 		return nil, err
@@ -301,7 +301,7 @@ func (a *api) delete(c *call) (any, error) {
 	return success, nil
 }
 
-// refuse is an apiserver's refusal.
+// refuse returns the error of an apiserver.
 func refuse(code int, reason meta.StatusReason, detail string) *apierrors.StatusError {
 	message := fmt.Sprintf("%s (%d)", reason, code)
 	if detail != "" {
@@ -316,8 +316,8 @@ func refuse(code int, reason meta.StatusReason, detail string) *apierrors.Status
 	}}
 }
 
-// success is the answer to a delete.
+// success is the response to a delete.
 var success = &meta.Status{TypeMeta: statusKind, Status: meta.StatusSuccess}
 
-// statusKind is what a client knows a refusal by. Objects need no kind: a typed client decodes into what it expects.
+// statusKind is how a client recognizes a Status. Other objects need no kind, because a typed client knows it.
 var statusKind = meta.TypeMeta{APIVersion: "v1", Kind: "Status"}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon/util"
 )
 
-// caller makes calls with a real client, and tells each answer in a sentence.
+// caller makes calls with a real client, and describes each response in a sentence.
 type caller struct {
 	ctx    context.Context
 	client kubernetes.Interface

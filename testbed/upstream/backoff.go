@@ -14,7 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// The delays after failed pods, as kube-controller-manager sets them.
+// The delays after failed pods in kube-controller-manager.
 const (
 	firstDelay = time.Second
 	lastDelay  = 15 * time.Minute
@@ -37,12 +37,12 @@ func (e backoffEntry) compare(other backoffEntry) int {
 	)
 }
 
-// key is the one that the controller gives it.
+// key returns the key that the controller uses.
 func (e backoffEntry) key(ds *apps.DaemonSet) string {
 	return fmt.Sprintf("%s/%d/%s", ds.UID, e.ObservedGeneration, e.Node)
 }
 
-// steps is how many failures in a row lead to this delay; 0 when none do.
+// steps returns how many failures in a row lead to this delay, or 0 if none do.
 func (e backoffEntry) steps() int {
 	want, delay := time.Duration(e.DelaySeconds)*time.Second, firstDelay
 	for step := 1; ; step++ {
@@ -56,7 +56,7 @@ func (e backoffEntry) steps() int {
 	}
 }
 
-// newBackoff is the controller's memory of failed pods as the case tells it, on the case's clock.
+// newBackoff returns the controller's back-off with the entries and the clock of the case.
 func newBackoff(c *cluster) *flowcontrol.Backoff {
 	clock := clocktesting.NewFakeClock(c.Now)
 	backoff := flowcontrol.NewFakeBackOff(firstDelay, lastDelay, clock)
@@ -70,10 +70,10 @@ func newBackoff(c *cluster) *flowcontrol.Backoff {
 	return backoff
 }
 
-// readBackoff is what a memory of failed pods holds about a DaemonSet.
+// readBackoff returns the back-off entries of a DaemonSet.
 func readBackoff(backoff *flowcontrol.Backoff, ds *apps.DaemonSet) ([]backoffEntry, error) {
 	entries := []backoffEntry{}
-	// The type of the entries has no name outside of its package, so `field` cannot read them.
+	// The type of the entries is not exported, so `field` cannot read them.
 	items := reflect.ValueOf(backoff).Elem().FieldByName("perItemBackoff")
 	if items.Kind() != reflect.Map {
 		return nil, fmt.Errorf("upstream has changed: %T has no map %q", backoff, "perItemBackoff")

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// bench answers each number on a line of its input: it syncs the case in a file so many times, and tells how many nanoseconds
-// each sync took. It keeps to one thread, the garbage collector's work included, with the collector as Go sets it.
+// bench reads a number per line, syncs the case in a file that often, and writes the nanoseconds that each sync took.
+// It uses one thread, also for the garbage collector, with Go's default settings of the collector.
 func bench(file string, in io.Reader, out io.Writer) error {
 	silence()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -26,7 +26,7 @@ func bench(file string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// What was read is no garbage of any sync.
+	// Data from reading the case must not count as garbage of a sync.
 	runtime.GC()
 	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
 	for lines.Scan() {
@@ -49,7 +49,7 @@ func bench(file string, in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// resting makes one controller over the case in a file, for any number of syncs, with caches as a real one has them.
+// resting returns a controller for the case in a file, for any number of syncs, with caches as in a real controller.
 func resting(ctx context.Context, file string) (*trial, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func resting(ctx context.Context, file string) (*trial, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	// A sync would end before it has begun.
+	// A sync of such a DaemonSet would return at once.
 	if c.subject().DeletionTimestamp != nil {
 		return nil, fmt.Errorf("%s: daemonSets[0] is being deleted", file)
 	}
@@ -69,7 +69,7 @@ func resting(ctx context.Context, file string) (*trial, error) {
 	if len(c.FeatureGates) > 0 {
 		return nil, fmt.Errorf("%s: featureGates: gates are as by default here", file)
 	}
-	// The text of the objects, which no controller keeps.
+	// Frees the text of the objects, which a real controller does not have.
 	c.DaemonSets, c.Nodes, c.Pods, c.Revisions = nil, nil, nil, nil
 	client, err := newClient()
 	if err != nil {
@@ -78,7 +78,7 @@ func resting(ctx context.Context, file string) (*trial, error) {
 	return newTrial(ctx, client, c, newPlainCaches(c))
 }
 
-// time is how long a sync takes that finds nothing to do. One that does anything is an error.
+// time returns how long a sync without any effect takes. A sync with an effect is an error.
 func (t *trial) time(ctx context.Context) (time.Duration, error) {
 	ctx = withAPI(ctx, t.api)
 	o := &outcome{}

@@ -12,7 +12,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// atRest is a cluster in which nothing is to be done.
+// atRest is a cluster in which nothing is left to do.
 func atRest(t testing.TB) fixture {
 	t.Helper()
 	ds := newDaemonSet(func(ds *apps.DaemonSet) {
@@ -29,7 +29,7 @@ func atRest(t testing.TB) fixture {
 	}
 }
 
-// benched is what the bench says about a fixture's case, asked with these lines.
+// benched returns the bench's output for a fixture's case and these input lines.
 func benched(t testing.TB, f fixture, lines string) (string, error) {
 	t.Helper()
 	var asked struct {
@@ -123,7 +123,7 @@ func TestBenchTakesOnlyAClusterAtRest(t *testing.T) {
 	}
 }
 
-// The caches of a bench sort nothing: that would be a cost of this program's.
+// The caches of a bench do not sort, because sorting would add to the measured time.
 func TestPlainCachesArePlain(t *testing.T) {
 	caches := newPlainCaches(&cluster{pods: []*core.Pod{newPod("a1", "a")}})
 	for name, informer := range map[string]informer{

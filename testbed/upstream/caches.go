@@ -13,19 +13,19 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The orders in which caches hand out objects.
+// The orders in which caches list objects.
 const (
 	orderGiven    = "given"
 	orderShuffled = "shuffled"
 )
 
-// caches are the controller's caches, filled by hand.
+// caches are the controller's caches, filled from a case.
 type caches struct {
 	daemonSets, nodes, pods, revisions informer
 }
 
-// newCaches fills caches with a case. With a nil `chance` they hand out objects as the case lists them; else in an order
-// that is new at each call, as that of a real cache is.
+// newCaches fills caches from a case. With a nil `chance` they list objects in the order of the case, otherwise in a
+// new random order at each call, like a real cache.
 func newCaches(c *cluster, chance *rand.Rand) *caches {
 	return &caches{
 		daemonSets: newOrderedInformer(c.daemonSets, chance),
@@ -35,7 +35,7 @@ func newCaches(c *cluster, chance *rand.Rand) *caches {
 	}
 }
 
-// newPlainCaches fills caches as a real controller has them, which cost what they cost there.
+// newPlainCaches fills caches of the type that a real controller has, for measurements.
 func newPlainCaches(c *cluster) *caches {
 	return &caches{
 		daemonSets: newInformer(newIndexer(), c.daemonSets),
@@ -45,8 +45,8 @@ func newPlainCaches(c *cluster) *caches {
 	}
 }
 
-// informer is a shared informer that watches nothing. It has only what the constructor of a controller asks for; the rest
-// of the interface is nil and would panic.
+// informer is a shared informer without a watch. It has only the methods that the constructor of the controller calls.
+// The other methods of the interface are nil and would panic.
 type informer struct {
 	cache.SharedIndexInformer
 	indexer cache.Indexer
@@ -54,7 +54,7 @@ type informer struct {
 
 func newInformer[O apiObject](indexer cache.Indexer, objects []O) informer {
 	for _, object := range objects {
-		// It fails only for what has no key.
+		// Add fails only for objects without a key.
 		utilruntime.Must(indexer.Add(object))
 	}
 	return informer{indexer: indexer}
@@ -68,7 +68,7 @@ func newOrderedInformer[O apiObject](objects []O, chance *rand.Rand) informer {
 	return newInformer(indexer, objects)
 }
 
-// newIndexer is what a shared informer keeps its objects in.
+// newIndexer returns the store of a shared informer.
 func newIndexer() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 }
@@ -111,12 +111,13 @@ func (i podInformer) Lister() corelisters.PodLister { return corelisters.NewPodL
 
 func (i nodeInformer) Lister() corelisters.NodeLister { return corelisters.NewNodeLister(i.indexer) }
 
-// orderedIndexer is a cache whose lists have an order. That of an ordinary one is Go's map order, which cannot be repeated.
+// orderedIndexer is a cache whose lists have a defined order. An ordinary cache lists in Go's map order, which is not
+// reproducible.
 type orderedIndexer struct {
 	cache.Indexer
-	// rank is where an object stands in the case's list.
+	// rank is the index of an object in the case's list.
 	rank map[string]int
-	// chance shuffles every list; nil leaves it.
+	// chance shuffles every list. If nil, lists have the order of the case.
 	chance *rand.Rand
 }
 
@@ -132,7 +133,7 @@ func (o *orderedIndexer) ByIndex(name, value string) ([]any, error) {
 	return o.ordered(objects), err
 }
 
-// ordered sorts, and then shuffles if it is to. Only the sync itself lists, so that nothing here needs a lock.
+// ordered sorts, and shuffles if there is a `chance`. Only the sync lists objects, so no lock is needed.
 func (o *orderedIndexer) ordered(objects []any) []any {
 	slices.SortFunc(objects, func(a, b any) int { return cmp.Compare(o.rank[keyOf(a)], o.rank[keyOf(b)]) })
 	if o.chance != nil {

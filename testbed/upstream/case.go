@@ -17,18 +17,18 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// hashMark stands, in any string of a case and of an outcome, for the hash that a new revision of the first DaemonSet would
-// get.
+// hashMark is, in any string of a case or an outcome, the placeholder for the hash that a new revision of the first
+// DaemonSet would get.
 const hashMark = "@hash"
 
-// request asks for the outcomes of so many syncs of a case.
+// request asks for the outcomes of a number of syncs of a case.
 type request struct {
 	Case  spec   `json:"case"`
 	Runs  int    `json:"runs"`
 	Order string `json:"order"`
 }
 
-// spec is a case as it is written.
+// spec is the JSON of a case.
 type spec struct {
 	Seed         uint64            `json:"seed"`
 	Now          time.Time         `json:"now"`
@@ -45,15 +45,15 @@ type spec struct {
 	Faults       []fault           `json:"faults"`
 }
 
-// revisionSpec keeps a revision's data apart, as text: upstream compares its bytes.
+// revisionSpec has the data of a revision as text, because upstream compares its bytes.
 type revisionSpec struct {
 	Object json.RawMessage `json:"object"`
 	Data   string          `json:"data"`
 }
 
-// liveSpec is where the API differs from the caches.
+// liveSpec describes the differences between the API and the caches.
 type liveSpec struct {
-	// Absent: as in the cache. null: gone.
+	// Absent: as in the cache. null: does not exist.
 	DaemonSet json.RawMessage `json:"daemonSet,omitempty"`
 	Gone      []string        `json:"gone"`
 	Revisions []revisionSpec  `json:"revisions"`
@@ -65,7 +65,7 @@ type expectationsSpec struct {
 	AgeSeconds int64 `json:"ageSeconds"`
 }
 
-// fault is an answer of the API that the case prescribes.
+// fault is an error response of the API in a case.
 type fault struct {
 	Op     string `json:"op"`
 	Name   string `json:"name"`
@@ -75,25 +75,25 @@ type fault struct {
 	Times  int    `json:"times"`
 }
 
-// cluster is a case as it is used: with objects. They are shared by all runs, so nobody may change them.
+// cluster is a decoded case. All runs share its objects, so they must not be modified.
 type cluster struct {
 	spec
-	// hash is what hashMark stands for.
+	// hash is the value of hashMark.
 	hash       string
 	daemonSets []*apps.DaemonSet
 	nodes      []*core.Node
 	pods       []*core.Pod
 	revisions  []*apps.ControllerRevision
-	// live is the API's first DaemonSet; nil when it is gone.
+	// live is the first DaemonSet in the API, or nil if it does not exist.
 	live *apps.DaemonSet
-	// unseen are the revisions that only the API has.
+	// unseen has the revisions that are in the API and not in the cache.
 	unseen []*apps.ControllerRevision
 }
 
-// subject is the DaemonSet that is synced.
+// subject returns the DaemonSet that is synced.
 func (c *cluster) subject() *apps.DaemonSet { return c.daemonSets[0] }
 
-// readRequest decodes a line, with hashMark replaced by the hash.
+// readRequest decodes a line and replaces hashMark by the hash.
 func readRequest(line []byte) (*request, *cluster, error) {
 	asked, err := decodeRequest(line)
 	if err != nil {
@@ -131,7 +131,7 @@ func decodeRequest(line []byte) (*request, error) {
 	return asked, nil
 }
 
-// revisionHash is the hash that a new revision of the first DaemonSet would get.
+// revisionHash returns the hash that a new revision of the first DaemonSet would get.
 func revisionHash(daemonSets []json.RawMessage) (string, error) {
 	if len(daemonSets) == 0 {
 		return "", fmt.Errorf("daemonSets: there is none to sync")
@@ -167,7 +167,7 @@ func newCluster(spec *spec, hash string) (*cluster, error) {
 	return c, c.check()
 }
 
-// check refuses what would be ignored, or would not happen as the case says.
+// check rejects members that would have no effect, or not the effect that the case describes.
 func (c *cluster) check() error {
 	for i, fault := range c.Faults {
 		if !slices.Contains(operations, fault.Op) {
@@ -191,7 +191,7 @@ func (c *cluster) check() error {
 	return nil
 }
 
-// decodeLive is the API's DaemonSet, given what the case says about it.
+// decodeLive returns the DaemonSet in the API.
 func decodeLive(cached *apps.DaemonSet, live json.RawMessage) (*apps.DaemonSet, error) {
 	switch {
 	case live == nil:
@@ -218,7 +218,7 @@ func decodeRevisions(what string, specs []revisionSpec) ([]*apps.ControllerRevis
 		if !json.Valid([]byte(spec.Data)) {
 			return nil, fmt.Errorf("%s.data: it is not JSON", what)
 		}
-		// As an apiserver escapes it.
+		// Escaped as by an apiserver.
 		var escaped bytes.Buffer
 		json.HTMLEscape(&escaped, []byte(spec.Data))
 		revision.Data.Raw = escaped.Bytes()
@@ -227,7 +227,7 @@ func decodeRevisions(what string, specs []revisionSpec) ([]*apps.ControllerRevis
 	return revisions, nil
 }
 
-// object is a pointer to a Kubernetes type.
+// object is a pointer to a Kubernetes API type.
 type object[T any] interface {
 	*T
 	meta.Object
@@ -251,8 +251,7 @@ func decodeAll[T any, O object[T]](what string, texts []json.RawMessage) ([]*T, 
 	return objects, nil
 }
 
-// decode reads an object as a real client does: case-sensitively, without what its type does not know, and with the kind
-// left to the type.
+// decode decodes an object as a real client does: case-sensitively, without unknown fields, and without the kind.
 func decode[T any, O object[T]](what string, text []byte) (*T, error) {
 	decoded := new(T)
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, decoded); err != nil {
@@ -262,7 +261,7 @@ func decode[T any, O object[T]](what string, text []byte) (*T, error) {
 	return decoded, nil
 }
 
-// unique refuses a second object of the same name: a cache cannot hold both.
+// unique rejects a second object with the same name, because a cache cannot contain both.
 func unique(what string, object meta.Object, seen map[string]bool) error {
 	key := object.GetNamespace() + "/" + object.GetName()
 	if seen[key] {
@@ -272,7 +271,7 @@ func unique(what string, object meta.Object, seen map[string]bool) error {
 	return nil
 }
 
-// gone are the keys of what the API does not have any more.
+// gone returns the keys of the objects that the API no longer has.
 func (c *cluster) gone() []objectKey {
 	keys := make([]objectKey, len(c.Live.Gone))
 	for i, gone := range c.Live.Gone {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 )
 
-// trial is a sync in the making: a controller of its own over caches and an API of its own.
+// trial is one sync: a controller with its own caches and API.
 type trial struct {
 	cluster      *cluster
 	api          *api
@@ -25,11 +25,11 @@ type trial struct {
 	queue        *queue
 	expectations controller.ControllerExpectationsInterface
 	sync         func(ctx context.Context, key string) error
-	// key is the DaemonSet's, in queues and expectations.
+	// key is the key of the DaemonSet in queues and expectations.
 	key string
 }
 
-// newTrial wires upstream's controller to a case and to caches that hold it. What it starts ends with `ctx`.
+// newTrial creates upstream's controller for a case with these caches. Its goroutines end with `ctx`.
 func newTrial(ctx context.Context, client kubernetes.Interface, c *cluster, caches *caches) (*trial, error) {
 	t := &trial{
 		cluster:  c,
@@ -59,7 +59,8 @@ func newTrial(ctx context.Context, client kubernetes.Interface, c *cluster, cach
 	return t, t.expect()
 }
 
-// take replaces what the controller tells the world by, and gets hold of what it is driven and asked by.
+// take replaces the controller's queue and event recorders, sets its burst, and reads its expectations and sync
+// handler.
 func (t *trial) take(dsc *daemon.DaemonSetsController) error {
 	type queues = workqueue.TypedRateLimitingInterface[string]
 	own, err := field[queues](dsc, "queue")
@@ -70,7 +71,7 @@ func (t *trial) take(dsc *daemon.DaemonSetsController) error {
 	if err != nil {
 		return err
 	}
-	// They have goroutines.
+	// The queues have goroutines.
 	(*own).ShutDown()
 	(*nodes).ShutDown()
 	t.queue = &queue{TypedRateLimitingInterface: *own}
@@ -106,7 +107,7 @@ func (t *trial) take(dsc *daemon.DaemonSetsController) error {
 	return nil
 }
 
-// expect gives the controller the case's expectations, as old as the case says. Upstream reads their age off the real clock.
+// expect sets the case's expectations with the age in the case. Upstream computes their age with the real clock.
 func (t *trial) expect() error {
 	want := t.cluster.Expectations
 	if want == nil {
@@ -123,7 +124,7 @@ func (t *trial) expect() error {
 	return setField(set, "timestamp", time.Now().Add(-time.Duration(want.AgeSeconds)*time.Second))
 }
 
-// do syncs once, and tells what happened.
+// do syncs once and returns the outcome.
 func (t *trial) do(ctx context.Context) (*outcome, error) {
 	o := &outcome{}
 	if err := t.attempt(withAPI(ctx, t.api), o); err != nil {
@@ -144,7 +145,7 @@ func (t *trial) do(ctx context.Context) (*outcome, error) {
 	return o.sorted(), err
 }
 
-// attempt syncs once. A panic is an outcome, not the end of this program.
+// attempt syncs once. A panic is part of the outcome and does not end the program.
 func (t *trial) attempt(ctx context.Context, o *outcome) error {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -20,11 +20,11 @@ import (
 	"golang.org/x/tools/cover"
 )
 
-// kubernetesModule is the one whose coverage is told.
+// kubernetesModule is the module whose coverage is reported.
 const kubernetesModule = "k8s.io/kubernetes"
 
-// syncPath names what a sync can reach in upstream's package, by file. What serves watches and queues is left out: no case
-// gets there.
+// syncPath lists the functions of upstream's package that a sync can reach, by file. Functions for watches and queues
+// are not included, because no case can reach them.
 var syncPath = map[string][]string{
 	"pkg/controller/daemon/daemon_controller.go": {
 		"enqueueDaemonSetAfter", "getDaemonPods", "getNodesToDaemonPods", "podsShouldBeOnNode", "updateDaemonSet",
@@ -43,7 +43,7 @@ var syncPath = map[string][]string{
 	},
 }
 
-// coverageReport is how much of the sync path was run.
+// coverageReport is the coverage of the sync path.
 type coverageReport struct {
 	Functions []functionCoverage `json:"functions"`
 	Uncovered []uncoveredBlock   `json:"uncovered"`
@@ -56,7 +56,7 @@ type functionCoverage struct {
 	Statements int    `json:"statements"`
 }
 
-// uncoveredBlock is a run of statements that never ran.
+// uncoveredBlock is a block of statements that never ran.
 type uncoveredBlock struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
@@ -64,7 +64,7 @@ type uncoveredBlock struct {
 	Function string `json:"function"`
 }
 
-// coverage writes how much of the sync path ran, by what this program left in a GOCOVERDIR.
+// coverage writes the coverage of the sync path, from the data in a GOCOVERDIR.
 func coverage(dir string, out io.Writer) error {
 	profiles, err := readProfiles(dir)
 	if err != nil {
@@ -102,7 +102,7 @@ func coverage(dir string, out io.Writer) error {
 	return encoder.Encode(report)
 }
 
-// add counts the blocks that lie in a function.
+// add counts the blocks within a function.
 func (r *coverageReport) add(file, name string, extent extent, blocks []cover.ProfileBlock) {
 	function := functionCoverage{Name: name, File: file}
 	for _, block := range blocks {
@@ -121,7 +121,7 @@ func (r *coverageReport) add(file, name string, extent extent, blocks []cover.Pr
 	r.Functions = append(r.Functions, function)
 }
 
-// readProfiles merges the counters of all processes that left some in a folder.
+// readProfiles merges the coverage data of all processes in a folder.
 func readProfiles(dir string) ([]*cover.Profile, error) {
 	text, err := os.CreateTemp("", "upstream-coverage-*")
 	if err != nil {
@@ -141,7 +141,7 @@ func readProfiles(dir string) ([]*cover.Profile, error) {
 	return profiles, nil
 }
 
-// kubernetesSource is the folder of the Kubernetes that this program was built with.
+// kubernetesSource returns the source folder of the Kubernetes version of this program.
 func kubernetesSource() (string, error) {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -174,7 +174,7 @@ func goCommand(args ...string) ([]byte, error) {
 	return output.Bytes(), nil
 }
 
-// extent is where a function's body begins and ends.
+// extent is the position of a function's body.
 type extent struct{ start, end token.Position }
 
 func (e extent) contains(block cover.ProfileBlock) bool {
@@ -185,8 +185,8 @@ func (e extent) contains(block cover.ProfileBlock) bool {
 		before(block.EndLine, block.EndCol, e.end.Line, e.end.Column)
 }
 
-// functionExtents finds the functions of a source file. A method goes by its own name, or by `Type.Name` when its type is
-// not the controller.
+// functionExtents finds the functions in a source file. The key of a method is its name, or `Type.Name` if its receiver
+// is not the controller.
 func functionExtents(file string) (map[string]extent, error) {
 	positions := token.NewFileSet()
 	parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)

@@ -26,7 +26,7 @@ func newDriver() (*driver, error) {
 	return &driver{client: client}, err
 }
 
-// outcomes are the distinct outcomes of a request, in the order in which they were seen first.
+// outcomes returns the distinct outcomes of a request, in the order of their first occurrence.
 func (d *driver) outcomes(line []byte) ([]json.RawMessage, error) {
 	asked, cluster, err := readRequest(line)
 	if err != nil {
@@ -70,8 +70,8 @@ func (d *driver) sync(c *cluster, chance *rand.Rand) (*outcome, error) {
 	return trial.do(ctx)
 }
 
-// encode is an outcome as it is told, and what tells it from another. Several errors at once are joined in the order in which
-// they came in, which is as meaningless as that of calls; so errors of the same words are the same.
+// encode returns the JSON of an outcome, and a key that identifies it. Several errors are joined in the random order in
+// which they occurred, so the key does not depend on the order of an error's words.
 func encode(o *outcome, hash string) (key string, text json.RawMessage, err error) {
 	text, err = encodeRaw(o, hash)
 	if err != nil || o.Error == "" {
@@ -95,11 +95,11 @@ func encodeRaw(o *outcome, hash string) (json.RawMessage, error) {
 	return bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte(hash), []byte(hashMark)), nil
 }
 
-// addresses are where things were in memory. Upstream prints some by accident: whole objects with their pointers, and the
-// pointers to two collision counts in place of the counts.
+// addresses matches memory addresses. Upstream prints some by mistake: the pointers in objects, and the addresses of
+// two collision counts instead of the counts.
 var addresses = regexp.MustCompile(`0x[0-9a-f]{6,}|stale collision count \([0-9]+, expected [0-9]+\)`)
 
-// told is the text of an error, without what says nothing.
+// told returns the text of an error without addresses.
 func told(err error) string {
 	return addresses.ReplaceAllStringFunc(err.Error(), func(found string) string {
 		if strings.HasPrefix(found, "0x") {
@@ -109,7 +109,7 @@ func told(err error) string {
 	})
 }
 
-// setGates turns feature gates on, and returns how to turn all of them back.
+// setGates turns feature gates on, and returns a function that resets all of them.
 func setGates(names []string) (back func(), err error) {
 	if len(names) == 0 {
 		return func() {}, nil

@@ -19,10 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// old is a pod of an earlier revision.
+// old makes a pod one of an earlier revision.
 var old = hashed("old")
 
-// A rolling update may take any one of four old pods: which one is chance, and more syncs show all.
+// A rolling update deletes any one of four old pods. Enough syncs show all four outcomes.
 func TestDistinctOutcomesAreToldOnce(t *testing.T) {
 	f := fixture{
 		nodes:  []*core.Node{newNode("a"), newNode("b"), newNode("c"), newNode("d")},
@@ -30,7 +30,7 @@ func TestDistinctOutcomesAreToldOnce(t *testing.T) {
 		change: func(s *spec) { s.Revisions = []revisionSpec{newRevision(t, newDaemonSet(), "logs-"+hashMark, 1)} },
 	}
 	var deleted []string
-	// That one of four is missed in 200 draws has a chance of 10⁻²⁴.
+	// The probability that 200 syncs miss one of the four is 10⁻²⁴.
 	for _, outcome := range askAll(t, f.request(t, 200, orderGiven)) {
 		for _, call := range outcome.Calls {
 			if call.Op == "delete-pod" {
@@ -44,7 +44,7 @@ func TestDistinctOutcomesAreToldOnce(t *testing.T) {
 	}
 }
 
-// Each fails on its own, and the errors arrive in any order.
+// Each create fails, and the errors occur in any order.
 func TestErrorsThatDifferInOrderAreTheSame(t *testing.T) {
 	f := fixture{
 		pods: []*core.Pod{
@@ -64,7 +64,7 @@ func TestErrorsThatDifferInOrderAreTheSame(t *testing.T) {
 	}
 }
 
-// Pods are created and deleted at once, and all else in turn.
+// Pods are created and deleted concurrently, all other writes are sequential.
 func TestSequence(t *testing.T) {
 	outdated := newDaemonSet(func(ds *apps.DaemonSet) { ds.Spec.Template.Spec.Containers[0].Image = "logs:0" })
 	f := fixture{
@@ -84,7 +84,7 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// Upstream prints the pointers to two numbers in place of the numbers.
+// Upstream prints the addresses of two numbers instead of the numbers.
 func TestAddressesAreNoDifference(t *testing.T) {
 	f := fixture{change: func(s *spec) {
 		outdated := newDaemonSet(func(ds *apps.DaemonSet) { ds.Spec.Template.Spec.Containers[0].Image = "logs:0" })
@@ -97,7 +97,7 @@ func TestAddressesAreNoDifference(t *testing.T) {
 	}
 }
 
-// A given order can be relied on, and chance brings about all others.
+// The given order is kept, and random orders cover all others.
 func TestOrderOfCaches(t *testing.T) {
 	pods := []*core.Pod{newPod("p3", "a"), newPod("p1", "a"), newPod("p2", "a")}
 	listed := func(chance *rand.Rand) (names []string) {
@@ -127,7 +127,7 @@ func TestOrderOfCaches(t *testing.T) {
 	}
 }
 
-// Runs share a case's objects: a sync that changed one would change the next run.
+// Runs share the objects of a case, so a sync must not modify them.
 func TestASyncLeavesItsCaseAlone(t *testing.T) {
 	f := fixture{
 		ds:    newDaemonSet(surging),
@@ -206,7 +206,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A refused request is answered like any other, and the next one is served.
+// A rejected request gets a response, and the next request is served.
 func TestServe(t *testing.T) {
 	good := fixture{}.request(t, 1, orderGiven)
 	input := slices.Concat(good, []byte("\n{\n\n"), good)
@@ -220,7 +220,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Whatever a delay is told as, the controller arrives at it by failures in a row.
+// Each delay that a case can have is reached by a number of failures.
 func TestBackoffIsToldAsItWasGiven(t *testing.T) {
 	for _, delay := range []int64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900} {
 		want := backoffEntry{ObservedGeneration: 3, Node: "a", DelaySeconds: delay, Last: now.Add(-time.Minute)}
@@ -245,7 +245,7 @@ func TestAnUnknownFieldIsToldApart(t *testing.T) {
 	}
 }
 
-// Every function of the sync path is where the list says.
+// Every function in syncPath exists.
 func TestSyncPath(t *testing.T) {
 	source, err := kubernetesSource()
 	if err != nil {
@@ -272,7 +272,7 @@ func targeting(node string) *core.Affinity {
 	}}
 }
 
-// A rolling update in a small cluster, once per sync.
+// A rolling update in a small cluster, one sync per iteration.
 func BenchmarkCase(b *testing.B) {
 	var nodes []*core.Node
 	var pods []*core.Pod

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// field reaches the unexported field `name` of the struct that `of` points to. This is how the controller's recorder, queue
-// and so on are replaced without changing or copying its package. A Kubernetes whose struct looks different is told apart by
-// an error, never by reading the wrong memory: the field must be there and have exactly the type F.
+// field returns a pointer to the unexported field `name` of the struct that `of` points to. With it the controller's
+// recorder, queue and so on are replaced without changing or copying its package. The field must exist and have exactly
+// the type F. If another Kubernetes version differs, the result is an error, never a wrong memory access.
 func field[F any](of any, name string) (*F, error) {
 	value := reflect.ValueOf(of).Elem().FieldByName(name)
 	if !value.IsValid() {

@@ -19,7 +19,7 @@ import (
 
 var now = time.Date(2026, time.January, 2, 3, 4, 5, 6, time.UTC)
 
-// newDaemonSet is one as an apiserver serves it, with defaults.
+// newDaemonSet returns a DaemonSet with an apiserver's defaults.
 func newDaemonSet(changes ...func(*apps.DaemonSet)) *apps.DaemonSet {
 	ds := &apps.DaemonSet{
 		ObjectMeta: meta.ObjectMeta{Name: "logs", Namespace: "default", UID: "ds", ResourceVersion: "5", Generation: 1},
@@ -57,7 +57,7 @@ func newNode(name string, taints ...core.Taint) *core.Node {
 	}
 }
 
-// newPod is a ready one of the current revision.
+// newPod returns a ready pod of the current revision.
 func newPod(name, node string, changes ...func(*core.Pod)) *core.Pod {
 	pod := &core.Pod{
 		ObjectMeta: meta.ObjectMeta{
@@ -88,7 +88,7 @@ func hashed(hash string) func(*core.Pod) {
 	return func(pod *core.Pod) { pod.Labels[apps.ControllerRevisionHashLabelKey] = hash }
 }
 
-// newRevision holds the DaemonSet's template as it is now.
+// newRevision returns a revision with the DaemonSet's present template.
 func newRevision(t testing.TB, ds *apps.DaemonSet, name string, number int64) revisionSpec {
 	t.Helper()
 	object := &apps.ControllerRevision{
@@ -126,12 +126,12 @@ func encodedAll[T any](t testing.TB, values []T) []json.RawMessage {
 	return texts
 }
 
-// fixture is a case in Go's terms.
+// fixture is a case with typed objects.
 type fixture struct {
 	ds    *apps.DaemonSet
 	nodes []*core.Node
 	pods  []*core.Pod
-	// change may do anything else to the case.
+	// change may modify the case further.
 	change func(*spec)
 }
 
@@ -150,7 +150,7 @@ func (f fixture) request(t testing.TB, runs int, order string) []byte {
 	return encoded(t, request{Case: spec, Runs: runs, Order: order})
 }
 
-// ask is the only outcome of a fixture.
+// ask returns the only outcome of a fixture.
 func ask(t testing.TB, f fixture) *outcome {
 	t.Helper()
 	outcomes := askAll(t, f.request(t, 1, orderGiven))
@@ -185,7 +185,7 @@ func testDriver(t testing.TB) *driver {
 	return driver
 }
 
-// said is an outcome in sentences.
+// said describes an outcome in sentences.
 func said(t testing.TB, o *outcome) []string {
 	t.Helper()
 	var lines []string

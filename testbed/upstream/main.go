@@ -1,6 +1,7 @@
-// Upstream drives Kubernetes' own DaemonSet controller, unmodified, over the caches and the API of one case, one sync at a
-// time, and tells every call that it made. It reads a request per line from standard input and writes an answer per line to
-// standard output; README.md describes both. Told to, it measures how long a sync takes instead.
+// Command upstream runs Kubernetes' own, unmodified DaemonSet controller on the caches and the API of a case, one sync
+// at a time, and reports every call that it makes. It reads a request per line from standard input and writes a
+// response per line to standard output; README.md describes both. `upstream bench` measures the duration of syncs
+// instead.
 package main
 
 import (
@@ -38,11 +39,10 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// garbage lets so many percent of what is in use become garbage before it is collected: a case is small, and the next one
-// shares nothing with it.
+// garbage is the percentage for GOGC. It is high because a case is small, and the next case shares nothing with it.
 const garbage = 400
 
-// serve answers requests until there are no more.
+// serve answers requests until the input ends.
 func serve(in io.Reader, out io.Writer) error {
 	silence()
 	debug.SetGCPercent(garbage)
@@ -67,7 +67,7 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// silence keeps upstream from logging: what it did is told in the outcome.
+// silence turns off upstream's logging, because the outcome has all information.
 func silence() {
 	klog.SetLogger(logr.Discard())
 	// The default handlers also sleep, to slow down a controller that fails in a loop.
@@ -75,7 +75,7 @@ func silence() {
 	utilruntime.ReallyCrash = false
 }
 
-// answer is what is written for a request: outcomes, or why there are none.
+// answer is the response to a request: outcomes, or the reason of a rejection.
 type answer struct {
 	Outcomes []json.RawMessage `json:"outcomes,omitempty"`
 	Refused  string            `json:"refused,omitempty"`

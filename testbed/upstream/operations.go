@@ -9,21 +9,21 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The resources that the controller calls.
+// The resources that the controller uses.
 const (
 	daemonSetResource = "daemonsets"
 	podResource       = "pods"
 	revisionResource  = "controllerrevisions"
 )
 
-// operations are the words for calls, in outcomes and in faults.
+// operations are the kinds of calls in outcomes and faults.
 var operations = []string{
 	"create-pod", "delete-pod", "adopt-pod", "release-pod", "relabel-pod", "get-pod",
 	"create-revision", "adopt-revision", "release-revision", "delete-revision", "get-revision", "update-revision",
 	"get-daemonset", "update-status",
 }
 
-// call is a request to the API, taken apart.
+// call is a parsed request to the API.
 type call struct {
 	method      string
 	namespace   string
@@ -36,7 +36,8 @@ type call struct {
 	pod *core.Pod
 }
 
-// newCall takes a request apart. Its path is /api/v1/namespaces/NS/RESOURCE/NAME/SUBRESOURCE or the same under /apis/apps/v1.
+// newCall parses a request. Its path is /api/v1/namespaces/NS/RESOURCE/NAME/SUBRESOURCE or the same under
+// /apis/apps/v1.
 func newCall(request *http.Request, body []byte) call {
 	_, path, _ := strings.Cut(request.URL.Path, "/namespaces/")
 	parts := append(strings.Split(path, "/"), "", "", "")
@@ -51,7 +52,7 @@ func newCall(request *http.Request, body []byte) call {
 	}
 }
 
-// patchBody is what tells one kind of patch from another.
+// patchBody has the members that distinguish the kinds of patches.
 type patchBody struct {
 	Metadata struct {
 		UID             string `json:"uid"`
@@ -61,14 +62,14 @@ type patchBody struct {
 	} `json:"metadata"`
 }
 
-// operation is the word for the call, and the name that goes with it: the node's for a created pod, else the object's.
-// A call that has no word here is one that this program does not know: its method and path stand for it.
+// operation returns the kind of the call and a name: the node for the create of a pod, otherwise the object. For an
+// unknown call the kind consists of the method and the path.
 func (c *call) operation() (op, name string) {
 	name = c.name
 	switch c.method + " " + c.resource + "/" + c.subresource {
 	case "POST " + podResource + "/":
 		op = "create-pod"
-		// A body that is no pod is refused when the pod is made.
+		// A body that is not a pod is rejected by createPod.
 		if pod, err := decode[core.Pod]("the body", c.body); err == nil {
 			c.pod, name = pod, targetNode(pod)
 		}
@@ -100,7 +101,7 @@ func (c *call) operation() (op, name string) {
 
 func (c *call) patchOperation() string {
 	var body patchBody
-	// A patch that is not JSON is refused when it is applied.
+	// A patch that is not JSON is rejected by applyPatch.
 	_ = json.Unmarshal(c.body, &body)
 	owners := body.Metadata.OwnerReferences
 	if len(owners) == 0 {
@@ -114,7 +115,7 @@ func (c *call) patchOperation() string {
 	return "adopt"
 }
 
-// nameOf is the name in an object's body.
+// nameOf returns the name of the object in a body.
 func nameOf(body []byte) string {
 	var object struct {
 		Metadata struct {
@@ -125,7 +126,7 @@ func nameOf(body []byte) string {
 	return object.Metadata.Name
 }
 
-// targetNode is the node that a created pod's required affinity names.
+// targetNode returns the node in the required affinity of a created pod.
 func targetNode(pod *core.Pod) string {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
 		return ""

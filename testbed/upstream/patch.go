@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// applyPatch is the object that a patch makes of another, as an apiserver makes it.
+// applyPatch returns the patched object, as an apiserver would compute it.
 func applyPatch(contentType string, patch []byte, object apiObject) (apiObject, error) {
 	original, err := json.Marshal(object)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// outcome is what one sync did, as it is told.
+// outcome is the outcome of one sync.
 type outcome struct {
 	Panic        string          `json:"panic,omitempty"`
 	Error        string          `json:"error,omitempty"`
@@ -24,8 +24,8 @@ type outcome struct {
 	Backoff      []backoffEntry  `json:"backoff"`
 }
 
-// sequence tells in which order kinds of writes came: one word for calls of one kind in a row. Pods are created and deleted by
-// many goroutines at once, so that these are one kind.
+// sequence returns the order of the kinds of writes, with one word for consecutive calls of one kind. Many goroutines
+// create and delete pods concurrently, so these count as one kind.
 func sequence(calls []recordedCall) []string {
 	words := []string{}
 	for _, call := range calls {
@@ -38,7 +38,7 @@ func sequence(calls []recordedCall) []string {
 	return slices.Compact(words)
 }
 
-// recordedEvent is an event as an outcome tells it.
+// recordedEvent is an event in an outcome.
 type recordedEvent struct {
 	Type    string `json:"type"`
 	Reason  string `json:"reason"`
@@ -49,13 +49,13 @@ func (a recordedEvent) compare(b recordedEvent) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
 }
 
-// outstanding are the creates and deletes that the controller still waits for. Its counters may be negative.
+// outstanding are the creates and deletes that the controller still expects. Its counters may be negative.
 type outstanding struct {
 	Adds int64 `json:"adds"`
 	Dels int64 `json:"dels"`
 }
 
-// recorder is the controller's event recorder. A real one sends events later, from a goroutine of its own.
+// recorder is the controller's event recorder. A real one sends events later, from its own goroutine.
 type recorder struct {
 	mutex  sync.Mutex
 	events []recordedEvent
@@ -77,9 +77,9 @@ func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, e
 	r.Eventf(object, eventType, reason, format, args...)
 }
 
-// queue is the controller's queue: it remembers what is to be looked at again later, and hands out nothing.
+// queue is the controller's queue. It records delayed requeues and hands out nothing.
 type queue struct {
-	// The controller's own, shut down.
+	// The controller's original queue, shut down.
 	workqueue.TypedRateLimitingInterface[string]
 	requeue []float64
 }
@@ -88,7 +88,7 @@ func (q *queue) AddAfter(_ string, after time.Duration) {
 	q.requeue = append(q.requeue, after.Seconds())
 }
 
-// sorted is the same outcome with what has no order in one.
+// sorted sorts the parts of an outcome that have no order.
 func (o *outcome) sorted() *outcome {
 	slices.SortFunc(o.Calls, recordedCall.compare)
 	slices.SortFunc(o.Events, recordedEvent.compare)

@@ -11,8 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What upstream does in well-known situations. The names are those of the scenarios in Nodewise's description of upstream's
-// behaviour: should this program ever tell something else, it is the program that is wrong.
+// Upstream's behaviour in known scenarios. If this program reports something else, it is wrong.
 func TestScenarios(t *testing.T) {
 	current := func(t *testing.T, ds *apps.DaemonSet) []revisionSpec {
 		return []revisionSpec{newRevision(t, ds, "logs-"+hashMark, 1)}
@@ -25,7 +24,7 @@ func TestScenarios(t *testing.T) {
 		want    []string
 	}{
 		{
-			"S-1: five nodes, no pods",
+			"five nodes, no pods",
 			fixture{nodes: []*core.Node{newNode("a"), newNode("b"), newNode("c"), newNode("d"), newNode("e")}},
 			[]string{
 				"create-pod a", "create-pod b", "create-pod c", "create-pod d", "create-pod e", "create-revision logs-@hash as 1",
@@ -35,12 +34,12 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-2: no nodes",
+			"no nodes",
 			fixture{change: func(s *spec) { s.Revisions = current(t, newDaemonSet()) }},
 			[]string{"update-status logs of 1: desired 0 current 0 misscheduled 0 ready 0 updated 0"},
 		},
 		{
-			"S-13: an untolerated NoSchedule taint under a running pod",
+			"an untolerated NoSchedule taint under a running pod",
 			fixture{
 				nodes:  []*core.Node{newNode("a", noSchedule)},
 				pods:   []*core.Pod{newPod("a1", "a")},
@@ -49,7 +48,7 @@ func TestScenarios(t *testing.T) {
 			[]string{"update-status logs of 1: desired 0 current 0 misscheduled 1 ready 0 updated 0"},
 		},
 		{
-			"S-35: a matching orphan",
+			"a matching orphan",
 			fixture{
 				nodes:  []*core.Node{newNode("a")},
 				pods:   []*core.Pod{newPod("a1", "a", orphaned)},
@@ -58,7 +57,7 @@ func TestScenarios(t *testing.T) {
 			[]string{"adopt-pod a1", "update-status logs of 1: desired 1 current 1 misscheduled 0 ready 1 updated 1"},
 		},
 		{
-			"S-35, while the cache does not show the adoption",
+			"a matching orphan, while the cache does not show the adoption",
 			fixture{
 				nodes:  []*core.Node{newNode("a")},
 				pods:   []*core.Pod{newPod("a1", "a", orphaned)},
@@ -70,7 +69,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-38: an orphan, and a DaemonSet that is being deleted as only the API knows",
+			"an orphan, and a DaemonSet that is being deleted according to the API only",
 			fixture{
 				pods: []*core.Pod{newPod("a1", "a", orphaned)},
 				change: func(s *spec) {
@@ -83,7 +82,7 @@ func TestScenarios(t *testing.T) {
 			[]string{"error"},
 		},
 		{
-			"S-48: a failed pod",
+			"a failed pod",
 			fixture{
 				nodes:  []*core.Node{newNode("a")},
 				pods:   []*core.Pod{newPod("a1", "a", failed)},
@@ -95,7 +94,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-57: surge, and a failed pod in back-off",
+			"surge, and a failed pod in back-off",
 			fixture{
 				ds:    newDaemonSet(surging),
 				nodes: []*core.Node{newNode("a")},
@@ -111,7 +110,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-59: creates that are not observed yet",
+			"creates that are not observed yet",
 			fixture{
 				nodes: []*core.Node{newNode("a"), newNode("b")},
 				change: func(s *spec) {
@@ -122,7 +121,7 @@ func TestScenarios(t *testing.T) {
 			[]string{"expects 2, 0", "update-status logs of 0: desired 2 current 0 misscheduled 0 ready 0 updated 0"},
 		},
 		{
-			"S-60: expectations of more than five minutes ago",
+			"expectations of more than five minutes ago",
 			fixture{
 				nodes: []*core.Node{newNode("a")},
 				change: func(s *spec) {
@@ -136,7 +135,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-65: a namespace that is terminating",
+			"a namespace that is terminating",
 			fixture{
 				nodes: []*core.Node{newNode("a"), newNode("b")},
 				change: func(s *spec) {
@@ -150,7 +149,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-103: two revisions with the current data, and an old one with a higher number",
+			"two revisions with the current data, and an old one with a higher number",
 			fixture{
 				nodes: []*core.Node{newNode("a")},
 				pods:  []*core.Pod{newPod("a1", "a", hashed("one"))},
@@ -167,7 +166,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-106: the next revision's name is taken",
+			"the next revision's name is taken",
 			fixture{
 				change: func(s *spec) {
 					s.Live.Revisions = []revisionSpec{newRevision(t, outdated, "logs-"+hashMark, 1)}
@@ -179,7 +178,7 @@ func TestScenarios(t *testing.T) {
 			},
 		},
 		{
-			"S-109: a revision without any label crashes upstream",
+			"a revision without any label crashes upstream",
 			fixture{
 				change: func(s *spec) {
 					revision := newRevision(t, newDaemonSet(), "logs-one", 1)
@@ -198,7 +197,7 @@ func TestScenarios(t *testing.T) {
 			[]string{"panic: assignment to entry in nil map"},
 		},
 		{
-			"S-113: pods that match by generation, not by hash",
+			"pods that match by generation, not by hash",
 			fixture{
 				ds: newDaemonSet(func(ds *apps.DaemonSet) {
 					ds.Annotations = map[string]string{apps.DeprecatedTemplateGeneration: "3"}
@@ -212,7 +211,7 @@ func TestScenarios(t *testing.T) {
 			[]string{"update-status logs of 1: desired 1 current 1 misscheduled 0 ready 1 updated 1"},
 		},
 		{
-			"S-118: the status cannot be stored the first time",
+			"the status cannot be stored the first time",
 			fixture{
 				change: func(s *spec) {
 					s.Revisions = current(t, newDaemonSet())
@@ -235,7 +234,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// S-17: `Gt` in a toleration counts only with its feature gate, which is off again for the next case.
+// `Gt` in a toleration requires its feature gate, which is off again for the next case.
 func TestGatesAreOnForOneCase(t *testing.T) {
 	tolerant := newDaemonSet(func(ds *apps.DaemonSet) {
 		ds.Spec.Template.Spec.Tolerations = []core.Toleration{{Key: "a", Operator: core.TolerationOpGt, Value: "1"}}

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// newClient is a real client whose requests go to the API that their context carries. One serves all runs: building one
-// takes longer than a sync.
+// newClient returns a real client whose requests go to the API in their context. All runs share one client, because
+// creating one takes longer than a sync.
 func newClient() (kubernetes.Interface, error) {
 	config := &rest.Config{
 		Host: "http://api.invalid",
 		// JSON, so that bodies can be read and compared.
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
-		// No limit.
+		// No rate limit.
 		QPS: -1,
 	}
 	client, err := kubernetes.NewForConfigAndClient(config, &http.Client{Transport: transport{}})
@@ -31,15 +31,15 @@ func newClient() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// withAPI makes the requests of a context go to an API.
+// withAPI makes the requests of a context go to this API.
 func withAPI(ctx context.Context, a *api) context.Context {
 	return context.WithValue(ctx, apiKey{}, a)
 }
 
-// apiKey is under which a run's context carries its API.
+// apiKey is the context key of a run's API.
 type apiKey struct{}
 
-// transport hands every request to the API of the run that it belongs to.
+// transport passes each request to the API of its run.
 type transport struct{}
 
 func (transport) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -1,4 +1,4 @@
-//! The end of those who ask.
+//! The client side of TLS connections.
 
 use std::{
     io,
@@ -20,25 +20,25 @@ pub use rustls::pki_types::ServerName;
 /// A connection to a server.
 pub type TlsStream = tokio_rustls::client::TlsStream<TcpStream>;
 
-/// Where a client's certificates are, and what it believes.
+/// The certificate files of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Authorities whose servers are believed; those of the system without it.
+    /// File with the certificate authorities that the client trusts. `None`: those of the system.
     pub authorities: Option<PathBuf>,
-    /// The client's own certificate and its private key, if servers want one.
+    /// The client's own certificate and private key, for servers that require one.
     pub identity: Option<Identity>,
 }
 
-/// A client's own certificate.
+/// The files of a client's own certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// With those that lead to an authority that the servers know.
+    /// File with the certificate, followed by its intermediate certificates.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// File with the private key.
     pub key: PathBuf,
 }
 
-/// Connects to servers, with what is in the files at that moment.
+/// Opens TLS connections. Each connection uses the present contents of the files.
 #[derive(Debug, Clone)]
 pub struct Connector {
     files: Arc<Files>,
@@ -46,9 +46,9 @@ pub struct Connector {
 }
 
 impl Default for Connector {
-    /// Believes the authorities of the system, and has no certificate of its own.
+    /// Trusts the system's certificate authorities and has no certificate of its own.
     fn default() -> Self {
-        Self::new(Files::default()).expect("no file is of no use")
+        Self::new(Files::default()).expect("there are no files to read")
     }
 }
 
@@ -56,7 +56,7 @@ impl Connector {
     /// Reads the files.
     ///
     /// # Errors
-    /// One of them cannot be used.
+    /// A file cannot be used.
     pub fn new(files: Files) -> Result<Self, FileError> {
         let config = load(&files)?;
         Ok(Self {
@@ -65,12 +65,12 @@ impl Connector {
         })
     }
 
-    /// The client's part of a connection's beginning, with a server that must have this name.
+    /// Performs the TLS handshake with a server whose certificate must be for `name`.
     ///
     /// # Errors
-    /// The server speaks no TLS, is not believed, or does not let the client in.
+    /// The server does not speak TLS, its certificate is not trusted, or it rejects the client's certificate.
     pub async fn connect(&self, name: ServerName<'static>, stream: TcpStream) -> io::Result<TlsStream> {
-        // Connections are rare, and stay: each begins with what is in the files by then.
+        // Connections are rare and long-lived, so reading the files for each is cheap.
         match load(&self.files) {
             Ok(config) => *self.last() = config,
             Err(error) => {
@@ -90,7 +90,7 @@ fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
     let provider = Arc::new(ring::default_provider());
     let roots = match &files.authorities {
         Some(path) => files::authorities(path)?.roots,
-        None => of_the_system(),
+        None => system_authorities(),
     };
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -107,15 +107,15 @@ fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
     Ok(Arc::new(config))
 }
 
-/// Whether this system has authorities, as our images do not.
+/// Whether this system has certificate authorities. The Nodewise images have none.
 #[must_use]
 pub fn system_has_authorities() -> bool {
-    !found().0.is_empty()
+    !load_system_authorities().0.is_empty()
 }
 
-/// Without any, nobody is believed.
-fn of_the_system() -> RootCertStore {
-    let (roots, errors) = found();
+/// The system's certificate authorities. If there are none, no server is trusted.
+fn system_authorities() -> RootCertStore {
+    let (roots, errors) = load_system_authorities();
     if roots.is_empty() {
         tracing::warn!(
             ?errors,
@@ -125,7 +125,7 @@ fn of_the_system() -> RootCertStore {
     roots
 }
 
-fn found() -> (RootCertStore, Vec<rustls_native_certs::Error>) {
+fn load_system_authorities() -> (RootCertStore, Vec<rustls_native_certs::Error>) {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);

@@ -1,4 +1,4 @@
-//! Certificates and keys in files, looked through.
+//! Reads certificates and keys from PEM files, and checks them.
 
 use std::{
     io,
@@ -14,118 +14,118 @@ use rustls::{
 };
 use x509_parser::{certificate::X509Certificate, extensions::GeneralName, time::ASN1Time};
 
-/// A file that cannot be used.
+/// A certificate or key file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} in {}: {problem}", path.display())]
 pub struct FileError {
-    /// What it should hold.
+    /// The content that the file should have.
     pub what: &'static str,
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The problem.
     #[source]
     pub problem: Problem,
 }
 
-/// What is wrong with a file.
+/// The problem of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// There is no such file, or it may not be read.
+    /// The file does not exist or cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// Something else is in it.
+    /// The file does not contain this item.
     #[error("it holds no {0} in PEM form")]
     Missing(&'static str),
-    /// Parts of it look like PEM and are not.
+    /// The file has invalid PEM.
     #[error("it is not in PEM form: {0}")]
     Pem(String),
-    /// No certificate of X.509.
+    /// An item is not an X.509 certificate.
     #[error("certificate {number} of it cannot be read: {reason}")]
     Malformed {
-        /// From 1 on.
+        /// The position in the file, from 1.
         number: usize,
-        /// A sentence's part.
+        /// The reason, for people.
         reason: String,
     },
-    /// Its time is over.
+    /// A certificate has expired.
     #[error("certificate {number} of it ({subject}) expired at {at}")]
     Expired {
-        /// From 1 on.
+        /// The position in the file, from 1.
         number: usize,
-        /// Whose it is.
+        /// The subject of the certificate.
         subject: String,
-        /// The end.
+        /// The end of its validity.
         at: Timestamp,
     },
-    /// Its time has not come.
+    /// A certificate is not valid yet.
     #[error("certificate {number} of it ({subject}) is valid only from {at} on")]
     NotYetValid {
-        /// From 1 on.
+        /// The position in the file, from 1.
         number: usize,
-        /// Whose it is.
+        /// The subject of the certificate.
         subject: String,
-        /// The beginning.
+        /// The begin of its validity.
         at: Timestamp,
     },
-    /// The certificates after the first should lead to an authority.
+    /// A certificate is not the issuer of the one before it.
     #[error(
         "certificate {number} of it ({issuer}) is not the issuer of the one before ({subject}): the process's own comes \
          first, and each is followed by its issuer"
     )]
     Order {
-        /// From 1 on.
+        /// The position in the file, from 1.
         number: usize,
-        /// Whose it is.
+        /// The subject of the certificate.
         issuer: String,
-        /// Whose the one before is.
+        /// The subject of the certificate before it.
         subject: String,
     },
-    /// An authority's where a process's is needed.
+    /// The first certificate is that of an authority, not that of a process.
     #[error("it begins with the certificate of an authority ({0}), not with the process's own")]
     Authority(String),
-    /// A process's where an authority's is needed.
+    /// A certificate is not that of an authority.
     #[error("certificate {number} of it ({subject}) is not an authority's (no CA in its basic constraints)")]
     NoAuthority {
-        /// From 1 on.
+        /// The position in the file, from 1.
         number: usize,
-        /// Whose it is.
+        /// The subject of the certificate.
         subject: String,
     },
-    /// A certificate that is for something else.
+    /// The certificate's extended key usage lacks the usage that is needed.
     #[error("the certificate ({subject}) is not for {role}s: its extended key usage lacks {usage}")]
     Usage {
-        /// Whose it is.
+        /// The subject of the certificate.
         subject: String,
-        /// What it is to be used as.
+        /// `server` or `client`.
         role: &'static str,
-        /// The usage's name.
+        /// The missing usage.
         usage: &'static str,
     },
-    /// The key of another certificate.
+    /// The key does not belong to the certificate in this file.
     #[error("it is not the key of the certificate in {}", .0.display())]
     WrongKey(PathBuf),
-    /// Nobody is there to be asked for the password.
+    /// The key is encrypted with a password.
     #[error("it is encrypted with a password: a key without one is needed")]
     Encrypted,
-    /// No client would believe it.
+    /// The server's certificate has neither a DNS name nor an IP address, so no client would accept it.
     #[error(
         "the certificate ({0}) has no name: servers need a DNS name or an IP address among its subject alternative names"
     )]
     Nameless(String),
-    /// A kind of key that is not spoken.
+    /// The kind of key is not supported.
     #[error("this kind of key cannot be used: {0}")]
     Key(String),
-    /// An authority that cannot be relied on.
+    /// rustls does not accept the certificate.
     #[error("certificate {number} of it cannot be trusted: {reason}")]
     Unusable {
-        /// From 1 on.
+        /// The position in the file, from 1.
         number: usize,
-        /// A sentence's part.
+        /// The reason, for people.
         reason: String,
     },
 }
 
-/// Which end of a connection a certificate is for.
+/// The side of a connection that a certificate is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Server,
@@ -152,11 +152,11 @@ impl Role {
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) key: CertifiedKey,
-    /// When the first of its certificates expires.
+    /// The earliest expiry of the certificates in the chain.
     pub(crate) until: Timestamp,
 }
 
-/// Reads a process's certificate, with those that lead to its authority, and its key.
+/// Reads and checks the certificate chain and the private key of a process.
 pub(crate) fn identity(
     provider: &CryptoProvider,
     role: Role,
@@ -231,7 +231,7 @@ fn check_own(role: Role, certificate: &X509Certificate<'_>) -> Result<(), Proble
     if role == Role::Server && !is_named {
         return Err(Problem::Nameless(subject()));
     }
-    // What cannot be read is judged by the other end.
+    // An extension that cannot be parsed is left to the peer's checks.
     let Ok(Some(usage)) = certificate.extended_key_usage() else {
         return Ok(());
     };
@@ -249,17 +249,17 @@ fn check_own(role: Role, certificate: &X509Certificate<'_>) -> Result<(), Proble
     })
 }
 
-/// Authorities that are valid now.
+/// The certificate authorities that are valid now.
 #[derive(Debug)]
 pub(crate) struct Authorities {
-    /// There is at least one.
+    /// At least one.
     pub(crate) roots: RootCertStore,
-    /// When that may change: one of them expires, or another one becomes valid.
+    /// The next time at which the set changes: one expires, or another one becomes valid.
     pub(crate) until: Timestamp,
 }
 
-/// Reads the authorities whose certificates are taken. While they change there are old ones among them: one that is valid is
-/// enough.
+/// Reads certificate authorities. Expired ones and future ones are skipped, since both occur during a rotation. It is an error if
+/// none is valid.
 pub(crate) fn authorities(path: &Path) -> Result<Authorities, FileError> {
     read_authorities(path).map_err(|problem| FileError {
         what: "the authorities",
@@ -299,7 +299,7 @@ fn read_authorities(path: &Path) -> Result<Authorities, Problem> {
     }
 }
 
-/// All certificates of a file; there is at least one.
+/// All certificates of a file. At least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Problem> {
     let all: Vec<_> = CertificateDer::pem_slice_iter(&bytes(path)?)
         .collect::<Result<_, _>>()
@@ -331,7 +331,7 @@ fn parse<'a>(number: usize, der: &'a CertificateDer<'static>) -> Result<X509Cert
     }
 }
 
-/// When it expires.
+/// Checks the validity period, and returns its end.
 fn check_time(number: usize, certificate: &X509Certificate<'_>) -> Result<Timestamp, Problem> {
     let validity = certificate.validity();
     let (from, until) = (timestamp(validity.not_before), timestamp(validity.not_after));
@@ -355,6 +355,6 @@ fn check_time(number: usize, certificate: &X509Certificate<'_>) -> Result<Timest
 }
 
 fn timestamp(time: ASN1Time) -> Timestamp {
-    // X.509 goes as far as the year 9999, and so do timestamps.
+    // The last year of X.509 is 9999, as that of jiff.
     Timestamp::from_second(time.timestamp()).unwrap_or(Timestamp::MAX)
 }

@@ -1,7 +1,7 @@
 //! TLS between the service and its clients.
 //!
-//! Certificates come from files, as cert-manager and the kubelet put them there. They are looked through before they are used,
-//! so that an error names the file and what is wrong with it, and read again when they change: connections that stand go on.
+//! Certificates come from files, as cert-manager and the kubelet write them. They are checked before use, so that an error names
+//! the file and the problem. Changed files are read again; open connections are not affected.
 
 pub mod client;
 mod files;

@@ -1,11 +1,11 @@
-//! Who a client is: the names in its certificate, and which of them are let in.
+//! The names in a client's certificate, and the list of names that a server accepts.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 use rustls::pki_types::CertificateDer;
 use x509_parser::extensions::GeneralName;
 
-/// The names of a client, as its certificate has them.
+/// The names in a client's certificate: URIs, DNS names and the subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientNames {
     uris: Vec<String>,
@@ -14,7 +14,7 @@ pub struct ClientNames {
 }
 
 impl ClientNames {
-    /// Reads a certificate that was verified.
+    /// Reads the names of a verified certificate.
     pub(crate) fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let (_, certificate) = x509_parser::parse_x509_certificate(certificate).ok()?;
         let mut names = Self {
@@ -36,7 +36,7 @@ impl ClientNames {
         Some(names)
     }
 
-    /// One name that tells this client from others: its first URI, or else its first DNS name, or else its subject.
+    /// The name that identifies the client: its first URI, or else its first DNS name, or else its subject.
     #[must_use]
     pub fn principal(&self) -> Arc<str> {
         let name = self.uris.first().or(self.dns.first()).unwrap_or(&self.subject);
@@ -54,8 +54,9 @@ impl fmt::Display for ClientNames {
     }
 }
 
-/// Clients that are let in, by a URI or DNS name in their certificates: `spiffe://cluster.local/ns/tools/sa/executor`,
-/// `executor.tools.svc`, or, with a star at the end, all that begin like this: `spiffe://cluster.local/ns/tools/*`.
+/// A pattern for clients that a server accepts. It is a URI or DNS name of the certificate, for example
+/// `spiffe://cluster.local/ns/tools/sa/executor` or `executor.tools.svc`. With a star at the end it is a prefix:
+/// `spiffe://cluster.local/ns/tools/*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowedClient {
     name: String,
@@ -63,18 +64,18 @@ pub struct AllowedClient {
     is_prefix: bool,
 }
 
-/// Not something that clients can be known by.
+/// A text that is not a pattern for clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AllowedClientError {
-    /// Nothing, or everything.
+    /// The text has no name.
     #[error(
         "must be a URI or DNS name of a client's certificate, such as spiffe://cluster.local/ns/tools/sa/executor"
     )]
     NoName,
-    /// A star in the middle.
+    /// A star that is not at the end.
     #[error("a star stands only at the end")]
     Star,
-    /// The beginning of a name that is not whole.
+    /// A star that is not behind a `/` (URI) or a dot (DNS name).
     #[error("{0}* would also let in {0}x…: a URI's star stands behind a /, a DNS name's behind a dot")]
     HalfName(String),
 }
@@ -110,7 +111,7 @@ impl FromStr for AllowedClient {
 }
 
 impl AllowedClient {
-    /// Whether a client of these names is let in.
+    /// Whether the pattern matches one of these names.
     #[must_use]
     pub fn allows(&self, names: &ClientNames) -> bool {
         let those = if self.is_uri { &names.uris } else { &names.dns };
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_known_by_a_whole_name_or_the_beginning_of_one() {
+    fn patterns_match_a_whole_name_or_a_prefix() {
         let executor = names(
             &["spiffe://cluster.local/ns/tools/sa/executor"],
             &["executor.tools.svc"],
@@ -162,7 +163,7 @@ mod tests {
         let nameless = names(&[], &[]);
         let allowed: AllowedClient = "executor.tools.*".parse().expect("fine");
         assert!(!allowed.allows(&nameless));
-        // A URI is not taken for a DNS name, nor the other way round.
+        // A URI pattern matches only URIs, and a DNS pattern only DNS names.
         let odd = names(&["executor.tools.svc"], &["spiffe://x/y"]);
         for text in ["executor.tools.svc", "spiffe://x/*"] {
             assert!(!text.parse::<AllowedClient>().expect(text).allows(&odd), "{text}");
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_let_in_more_than_it_says_is_refused() {
+    fn ambiguous_patterns_are_errors() {
         for text in ["", "*", "a b"] {
             let error = text.parse::<AllowedClient>().expect_err(text);
             assert_eq!(error, AllowedClientError::NoName, "{text}");
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_principal_is_the_name_that_says_most() {
+    fn the_principal_is_the_first_uri_dns_name_or_subject() {
         assert_eq!(&*names(&["spiffe://a/b"], &["c"]).principal(), "spiffe://a/b");
         assert_eq!(&*names(&[], &["c"]).principal(), "c");
         assert_eq!(&*names(&[], &[]).principal(), "CN=x");

@@ -1,6 +1,7 @@
-//! How often the log tells of a client that is not let in.
+//! Limits the log lines about clients that the server rejects.
 //!
-//! Such a client comes back, many times a second if it likes. It is told of once a minute, with how often it came meanwhile.
+//! A rejected client may reconnect many times a second. It is logged once a minute, with the number of connections since the last
+//! line.
 
 use std::{
     collections::HashMap,
@@ -10,14 +11,14 @@ use std::{
 
 use crate::names::ClientNames;
 
-/// How long nothing more is told of a client.
+/// The time between two log lines about one client.
 const PAUSE: Duration = Duration::from_mins(1);
-/// Clients that are told apart. Further ones are one client, until others have not come for a while.
+/// The number of clients with log lines of their own. All further clients share one, until entries are older than `PAUSE`.
 const MOST: usize = 1_024;
-/// Bytes of a name by which clients are told apart, and of what the log shows of a client's names.
+/// The longest name in bytes: of the key of a client, and of the names in a log line.
 const LONGEST: usize = 1_024;
 
-/// Clients that came and were not let in.
+/// The clients that were rejected lately.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RefusedClients(Arc<Mutex<State>>);
 
@@ -29,14 +30,14 @@ struct State {
 
 #[derive(Debug, Clone, Copy)]
 struct Refused {
-    told: Instant,
-    /// How often it came since.
+    logged: Instant,
+    /// The number of connections since then that were not logged.
     left_out: u64,
 }
 
 impl RefusedClients {
-    /// Tells the log of a client with a good certificate that is none of those that are let in.
-    pub(crate) fn tell(&self, names: &ClientNames) {
+    /// Logs a client with a valid certificate that is not in the list of accepted clients.
+    pub(crate) fn log(&self, names: &ClientNames) {
         if let Some(left_out) = self.note(&names.principal(), Instant::now()) {
             let shown = names.to_string();
             let names = beginning(&shown);
@@ -48,7 +49,8 @@ impl RefusedClients {
         }
     }
 
-    /// How many connections of this client were left out before this one, if it is to be told of.
+    /// Notes a connection. Returns the number of connections that were not logged before it, or `None` if this one is not logged
+    /// either.
     fn note(&self, name: &str, now: Instant) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { known, others } = &mut *state;
@@ -57,7 +59,7 @@ impl RefusedClients {
             return refused.again(now);
         }
         if known.len() >= MOST {
-            known.retain(|_, refused| now.duration_since(refused.told) < PAUSE);
+            known.retain(|_, refused| now.duration_since(refused.logged) < PAUSE);
         }
         if known.len() < MOST {
             known.insert(name.into(), Refused::new(now));
@@ -74,13 +76,13 @@ impl RefusedClients {
 impl Refused {
     fn new(now: Instant) -> Self {
         Self {
-            told: now,
+            logged: now,
             left_out: 0,
         }
     }
 
     fn again(&mut self, now: Instant) -> Option<u64> {
-        if now.duration_since(self.told) < PAUSE {
+        if now.duration_since(self.logged) < PAUSE {
             self.left_out += 1;
             return None;
         }
@@ -90,7 +92,7 @@ impl Refused {
     }
 }
 
-/// As much of a text as there is room for.
+/// The text, cut to `LONGEST` bytes.
 fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST)]
 }
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_told_of_once_a_minute_with_how_often_it_came() {
+    fn a_client_is_logged_once_a_minute_with_the_number_of_connections() {
         let (refused, start) = (RefusedClients::default(), Instant::now());
         let at = |name: &str, seconds| refused.note(name, start + Duration::from_secs(seconds));
         assert_eq!(at("a", 0), Some(0));
@@ -114,17 +116,17 @@ mod tests {
     }
 
     #[test]
-    fn however_many_clients_there_are_few_are_remembered() {
+    fn the_number_of_remembered_clients_is_limited() {
         let (refused, start) = (RefusedClients::default(), Instant::now());
-        let told = |clients: std::ops::Range<usize>, seconds| {
+        let logged = |clients: std::ops::Range<usize>, seconds| {
             let now = start + Duration::from_secs(seconds);
             let long = "x".repeat(LONGEST - 10);
-            let told =
+            let logged =
                 clients.filter(|client| refused.note(&format!("{client:09}{long}{client}"), now).is_some());
-            told.count()
+            logged.count()
         };
-        assert_eq!(told(0..MOST, 0), MOST);
-        assert_eq!(told(MOST..10 * MOST, 1), 1, "all others are one");
+        assert_eq!(logged(0..MOST, 0), MOST);
+        assert_eq!(logged(MOST..10 * MOST, 1), 1, "all others are one");
         let known = || refused.0.lock().expect("no panic").known.len();
         assert_eq!(known(), MOST);
         let longest = refused
@@ -136,7 +138,7 @@ mod tests {
             .map(|name| name.len())
             .max();
         assert!(longest <= Some(LONGEST), "{longest:?}");
-        assert_eq!(told(MOST..MOST + 5, 60), 5, "those from before are forgotten");
+        assert_eq!(logged(MOST..MOST + 5, 60), 5, "those from before are forgotten");
         assert_eq!(known(), 5);
     }
 }

@@ -1,4 +1,4 @@
-//! The service's end.
+//! The server side of TLS connections.
 
 use std::{
     fmt, io,
@@ -31,41 +31,41 @@ use crate::{
 /// A connection to a client.
 pub type TlsStream = tokio_rustls::server::TlsStream<TcpStream>;
 
-/// What gRPC speaks over TLS.
+/// The ALPN protocol of gRPC: HTTP/2.
 pub(crate) const ALPN: &[u8] = b"h2";
 
-/// Where a server's certificates are, and who is let in.
+/// The certificate files of a server, and the clients that it accepts.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// Its certificate, with those that lead to an authority that its clients know.
+    /// File with the certificate, followed by its intermediate certificates.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// File with the private key.
     pub key: PathBuf,
-    /// Who must have a certificate, and from whom; everybody is let in without one.
+    /// The clients that are accepted. `None`: clients need no certificate.
     pub clients: Option<Clients>,
 }
 
-/// Which clients are let in.
+/// The clients that a server accepts.
 #[derive(Debug, Clone)]
 pub struct Clients {
-    /// Authorities whose clients are let in.
+    /// File with the certificate authorities of the clients.
     pub authorities: PathBuf,
-    /// Of those, these only; all of them if there is none.
+    /// Patterns for accepted clients. If empty, every client with a valid certificate is accepted.
     pub allowed: Vec<AllowedClient>,
 }
 
-/// Lets clients in, by what is in the files now.
+/// Accepts TLS connections, with the certificates that were read last.
 #[derive(Clone)]
 pub struct Acceptor {
     files: Arc<Files>,
     current: Arc<Mutex<Current>>,
-    /// Also of clients that came before the files were read again.
+    /// Survives reloads.
     refused: RefusedClients,
 }
 
 struct Current {
     config: Arc<ServerConfig>,
-    /// Of the files, to see whether they have changed. The key is among them: it is not to be printed.
+    /// The bytes of the files, to detect changes. They include the private key, so they must not be printed.
     contents: Contents,
     until: Timestamp,
 }
@@ -84,7 +84,7 @@ impl Acceptor {
     /// Reads the files.
     ///
     /// # Errors
-    /// One of them cannot be used.
+    /// A file cannot be used.
     pub fn new(files: Files) -> Result<Self, FileError> {
         let refused = RefusedClients::default();
         let current = load(&files, contents(&files), &refused)?;
@@ -95,10 +95,10 @@ impl Acceptor {
         })
     }
 
-    /// The server's part of a connection's beginning, and who the client is if it had to say so.
+    /// Performs the TLS handshake. Returns the names of the client if it has a certificate.
     ///
     /// # Errors
-    /// The client speaks no TLS, or is not let in.
+    /// The client does not speak TLS, or its certificate is not accepted.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream, Option<ClientNames>)> {
         let config = Arc::clone(&self.lock().config);
         let stream = TlsAcceptor::from(config).accept(stream).await?;
@@ -107,19 +107,18 @@ impl Acceptor {
         Ok((stream, names))
     }
 
-    /// When the first of the certificates expires, those of the clients' authorities among them, or another authority becomes
-    /// valid.
+    /// The next time at which a certificate expires or another certificate authority of the clients becomes valid.
     #[must_use]
     pub fn until(&self) -> Timestamp {
         self.lock().until
     }
 
-    /// Reads the files again, if they are not what they were, or mean something else by now. Whether they were taken.
+    /// Reads the files again if they have changed or [`Self::until`] has passed. Returns whether new certificates are in use.
     ///
     /// # Errors
-    /// One of them cannot be used; those from before are used then.
+    /// A file cannot be used. The previous certificates stay in use.
     pub fn reload(&self) -> Result<bool, FileError> {
-        // Before the lock is taken, which connections wait for.
+        // Read before locking, because new connections wait for the lock.
         let contents = contents(&self.files);
         let is_the_same =
             |current: &Current| current.contents == contents && Timestamp::now() < current.until;
@@ -131,7 +130,7 @@ impl Acceptor {
         Ok(true)
     }
 
-    /// Reads the files again and again, with such a pause, and tells the log. Never ends.
+    /// Calls [`Self::reload`] periodically and logs the result. Never returns.
     pub async fn keep_reloading(&self, pause: Duration) {
         let mut failed = None;
         loop {
@@ -174,7 +173,7 @@ fn contents(files: &Files) -> Contents {
         .collect()
 }
 
-/// What the files mean. `contents` were read before: files that change in between are read again the next time.
+/// Parses the files. `contents` was read before: if a file changes in between, the next reload sees the difference.
 fn load(files: &Files, contents: Contents, refused: &RefusedClients) -> Result<Current, FileError> {
     let provider = Arc::new(ring::default_provider());
     let identity = files::identity(&provider, Role::Server, &files.certificate, &files.key)?;
@@ -198,7 +197,7 @@ fn load(files: &Files, contents: Contents, refused: &RefusedClients) -> Result<C
     };
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key)));
     config.alpn_protocols = vec![ALPN.to_vec()];
-    // A session that is resumed would not look at the client's certificate again.
+    // No session resumption: a resumed session would not verify the client's certificate again.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Current {
@@ -208,7 +207,7 @@ fn load(files: &Files, contents: Contents, refused: &RefusedClients) -> Result<C
     })
 }
 
-/// Verifies clients, and lets in those that are allowed.
+/// Verifies client certificates, and accepts only the allowed names.
 #[derive(Debug)]
 struct OnlyAllowed {
     inner: Arc<dyn ClientCertVerifier>,
@@ -255,7 +254,7 @@ impl ClientCertVerifier for OnlyAllowed {
             return Ok(verified);
         }
         if let Some(names) = names {
-            self.refused.tell(&names);
+            self.refused.log(&names);
         }
         Err(CertificateError::ApplicationVerificationFailure.into())
     }

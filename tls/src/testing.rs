@@ -18,26 +18,26 @@ pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 /// A certificate and its key, in PEM form.
 #[derive(Debug, Clone)]
 pub struct Pem {
-    /// The process's own certificate, and no other.
+    /// The process's own certificate, without intermediates.
     pub certificate: String,
     /// Its private key.
     pub key: String,
 }
 
 impl Authority {
-    /// A new one.
+    /// A new authority.
     ///
     /// # Panics
-    /// When there is no randomness.
+    /// If no key can be generated.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self::changed(name, |_| {})
     }
 
-    /// A new one, after a change.
+    /// A new authority with changed parameters.
     ///
     /// # Panics
-    /// When there is no randomness.
+    /// If no key can be generated.
     #[must_use]
     pub fn changed(name: &str, change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = named(name);
@@ -55,16 +55,16 @@ impl Authority {
     /// A certificate for servers and clients with these DNS names, IP addresses and URIs.
     ///
     /// # Panics
-    /// When one of them is none.
+    /// If a name is invalid.
     #[must_use]
     pub fn issue(&self, names: &[&str]) -> Pem {
         self.issue_changed(names, |_| {})
     }
 
-    /// The same, after a change.
+    /// As [`Self::issue`], with changed parameters.
     ///
     /// # Panics
-    /// When one of them is none.
+    /// If a name is invalid.
     #[must_use]
     pub fn issue_changed(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Pem {
         let mut params = named(names.first().copied().unwrap_or("nobody"));
@@ -84,10 +84,10 @@ impl Authority {
 }
 
 impl Pem {
-    /// Writes both, and says where.
+    /// Writes both as files, and returns their paths.
     ///
     /// # Panics
-    /// When they cannot be written.
+    /// If they cannot be written.
     #[must_use]
     pub fn write(&self, dir: &Path, name: &str) -> [PathBuf; 2] {
         [
@@ -97,10 +97,10 @@ impl Pem {
     }
 }
 
-/// Writes a file, in one step for those who read it, and says where.
+/// Writes a file atomically, and returns its path.
 ///
 /// # Panics
-/// When it cannot be written.
+/// If it cannot be written.
 #[must_use]
 pub fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
     let (path, new) = (dir.join(name), dir.join(format!("{name}.new")));
@@ -109,10 +109,10 @@ pub fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// Asserts that all of these are in what was said.
+/// Asserts that a message contains all these parts.
 ///
 /// # Panics
-/// When one of them is not.
+/// If it does not.
 #[track_caller]
 pub fn assert_said(said: &str, parts: &[&str]) {
     for part in parts {

@@ -1,4 +1,4 @@
-//! Connections between both ends.
+//! Tests connections between clients and servers.
 
 use std::{
     io,
@@ -24,7 +24,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// Files of both ends; each end believes an authority of its own.
+/// Certificate files of a client and a server. Each side trusts an authority of its own.
 struct Folder {
     dir: TempDir,
     servers: Authority,
@@ -74,7 +74,7 @@ impl Folder {
     }
 }
 
-/// What the server knows of the client after both sent a byte.
+/// Connects, exchanges a byte in both directions, and returns the client's names as the server sees them.
 async fn meet(
     server: &server::Acceptor,
     client: &client::Connector,
@@ -101,7 +101,7 @@ async fn meet(
 }
 
 #[tokio::test]
-async fn everybody_is_let_in_where_no_certificates_are_wanted() {
+async fn clients_need_no_certificate_without_client_authorities() {
     let folder = Folder::new();
     let (server, client) = (folder.server(None), folder.client(None));
     let (names, connected) = meet(&server, &client, "localhost").await;
@@ -110,7 +110,7 @@ async fn everybody_is_let_in_where_no_certificates_are_wanted() {
 }
 
 #[tokio::test]
-async fn a_server_is_believed_by_its_name_and_authority_only() {
+async fn a_server_needs_the_right_name_and_authority() {
     let folder = Folder::new();
     let server = folder.server(None);
     let (_, connected) = meet(&server, &folder.client(None), "another.host").await;
@@ -128,14 +128,14 @@ async fn a_server_is_believed_by_its_name_and_authority_only() {
     let error = connected.expect_err("another authority").to_string();
     assert!(error.contains("UnknownIssuer"), "{error}");
     assert!(accepted.is_err());
-    // Those of the system do not know ours.
+    // The system's authorities do not include the test's authority.
     let of_the_system = client::Connector::new(client::Files::default()).expect("no files");
     let (_, connected) = meet(&server, &of_the_system, "localhost").await;
     connected.expect_err("an unknown authority");
 }
 
 #[tokio::test]
-async fn only_allowed_clients_are_let_in() {
+async fn only_allowed_clients_are_accepted() {
     const URI: &str = "spiffe://cluster.local/ns/tools/sa/executor";
     let folder = Folder::new();
     let server = folder.server(Some(&["spiffe://cluster.local/ns/tools/*", "ci.tools.svc"]));
@@ -161,7 +161,7 @@ async fn only_allowed_clients_are_let_in() {
 }
 
 #[tokio::test]
-async fn clients_without_a_good_certificate_are_refused() {
+async fn clients_without_a_valid_certificate_are_rejected() {
     let folder = Folder::new();
     let server = folder.server(Some(&[]));
     let good = folder.clients.issue(&["executor"]);
@@ -176,12 +176,12 @@ async fn clients_without_a_good_certificate_are_refused() {
 }
 
 #[tokio::test]
-async fn certificates_that_change_are_used_from_the_next_connection_on() {
+async fn changed_certificates_are_used_from_the_next_connection_on() {
     let folder = Folder::new();
     let (server, client) = (folder.server(None), folder.client(None));
     assert!(!server.reload().expect("readable"), "nothing has changed");
 
-    // The server's comes from another authority now, which the client's file gets to know later.
+    // The server gets a certificate from another authority. The client's file has that authority only later.
     let next = Authority::new("of servers, next");
     let _ = next.issue(&["localhost"]).write(folder.path(), "server");
     assert!(server.reload().expect("good files"));
@@ -191,7 +191,7 @@ async fn certificates_that_change_are_used_from_the_next_connection_on() {
     let (_, connected) = meet(&server, &client, "localhost").await;
     connected.expect("known");
 
-    // What cannot be used changes nothing.
+    // Files that cannot be used change nothing.
     let expired = next.issue_changed(&["localhost"], |params| {
         params.not_after = date_time_ymd(2020, 1, 1);
     });
@@ -205,7 +205,7 @@ async fn certificates_that_change_are_used_from_the_next_connection_on() {
     connected.expect("as before");
 }
 
-/// What rustls offers to a server by itself: these versions, and to resume sessions.
+/// A plain rustls client with these versions and session resumption.
 fn offering(folder: &Folder, versions: &[&'static SupportedProtocolVersion]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(folder.servers.pem().as_bytes()).expect("PEM");
@@ -217,7 +217,7 @@ fn offering(folder: &Folder, versions: &[&'static SupportedProtocolVersion]) -> 
 }
 
 #[tokio::test]
-async fn tls_1_2_and_1_3_are_spoken_and_no_session_is_resumed() {
+async fn tls_1_2_and_1_3_work_and_no_session_is_resumed() {
     let folder = Folder::new();
     let server = folder.server(None);
     for version in [&TLS12, &TLS13] {
@@ -236,7 +236,7 @@ async fn tls_1_2_and_1_3_are_spoken_and_no_session_is_resumed() {
                 let name = "localhost".try_into().expect("a name");
                 let connector = TlsConnector::from(Arc::clone(&config));
                 let mut stream = connector.connect(name, stream).await.expect("TLS");
-                // Whatever could be resumed has come by now.
+                // Session tickets would have arrived by now.
                 stream.read_u8().await.expect("read");
                 stream.write_all(b"x").await.expect("written");
                 let (_, state) = stream.get_ref();
@@ -250,7 +250,7 @@ async fn tls_1_2_and_1_3_are_spoken_and_no_session_is_resumed() {
 }
 
 #[tokio::test]
-async fn nothing_older_than_tls_1_2_is_spoken() {
+async fn versions_before_tls_1_2_are_rejected() {
     let folder = Folder::new();
     let server = folder.server(None);
     for version in [[3, 0], [3, 1], [3, 2]] {
@@ -274,7 +274,7 @@ async fn nothing_older_than_tls_1_2_is_spoken() {
     }
 }
 
-/// How a client of an old version begins.
+/// The ClientHello of an old TLS version.
 fn client_hello(version: [u8; 2]) -> Vec<u8> {
     let mut hello = Vec::from(version);
     hello.extend([7; 32]); // Random.

@@ -1,4 +1,4 @@
-//! Files that cannot be used, and what is said about them.
+//! Tests the errors for files that cannot be used.
 
 use std::{fs, path::Path};
 
@@ -29,8 +29,8 @@ impl Folder {
         self.authority.issue(&["localhost"])
     }
 
-    /// What is said about a server's certificate and key, and clients' authorities if there are any.
-    fn said(&self, certificate: &str, key: &str, clients: Option<&str>) -> String {
+    /// The error for a server's certificate, key, and authorities of clients.
+    fn error(&self, certificate: &str, key: &str, clients: Option<&str>) -> String {
         let dir = self.dir.path();
         let files = server::Files {
             certificate: write(dir, "tls.crt", certificate),
@@ -48,17 +48,17 @@ impl Folder {
 }
 
 #[test]
-fn good_files_are_taken() {
+fn valid_files_are_accepted() {
     let folder = Folder::new();
     let good = folder.good();
-    assert_eq!(folder.said(&good.certificate, &good.key, None), "");
+    assert_eq!(folder.error(&good.certificate, &good.key, None), "");
     let chain = format!("{}{}", good.certificate, folder.authority.pem());
     let authorities = format!("{}{}", Authority::new("another").pem(), folder.authority.pem());
-    assert_eq!(folder.said(&chain, &good.key, Some(&authorities)), "");
+    assert_eq!(folder.error(&chain, &good.key, Some(&authorities)), "");
 }
 
 #[test]
-fn a_file_that_is_not_there_or_holds_something_else_is_named() {
+fn missing_files_and_files_with_other_content_are_named() {
     let folder = Folder::new();
     let good = folder.good();
     let nowhere = server::Files {
@@ -78,30 +78,30 @@ fn a_file_that_is_not_there_or_holds_something_else_is_named() {
         ],
     );
 
-    let said = folder.said("hello", &good.key, None);
+    let said = folder.error("hello", &good.key, None);
     assert_said(
         &said,
         &["the certificate in tls.crt", "holds no certificate in PEM form"],
     );
-    let said = folder.said(&good.key, &good.key, None);
+    let said = folder.error(&good.key, &good.key, None);
     assert_said(
         &said,
         &["the certificate in tls.crt", "holds no certificate in PEM form"],
     );
-    let said = folder.said(&good.certificate, &good.certificate, None);
+    let said = folder.error(&good.certificate, &good.certificate, None);
     assert_said(&said, &["the key in tls.key", "holds no private key in PEM form"]);
-    let said = folder.said(&good.certificate, &good.key, Some(""));
+    let said = folder.error(&good.certificate, &good.key, Some(""));
     assert_said(
         &said,
         &["the authorities in ca.crt", "holds no certificate in PEM form"],
     );
     let cut = &good.certificate[..good.certificate.len() / 2];
     assert_said(
-        &folder.said(cut, &good.key, None),
+        &folder.error(cut, &good.key, None),
         &["the certificate in tls.crt", "not in PEM form"],
     );
     let garbage = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
-    let said = folder.said(garbage, &good.key, None);
+    let said = folder.error(garbage, &good.key, None);
     assert_said(
         &said,
         &["the certificate in tls.crt", "certificate 1 of it cannot be read"],
@@ -109,8 +109,8 @@ fn a_file_that_is_not_there_or_holds_something_else_is_named() {
 }
 
 #[test]
-fn a_key_that_may_not_be_read_is_named() {
-    // Whoever may read everything is not refused: then there is nothing to see here but a key that is a folder.
+fn an_unreadable_key_is_named() {
+    // Root can read every file. Then only the case of a folder instead of a key remains.
     let folder = Folder::new();
     let good = folder.good();
     let dir = folder.dir.path();
@@ -126,12 +126,12 @@ fn a_key_that_may_not_be_read_is_named() {
 }
 
 #[test]
-fn the_time_of_a_certificate_is_looked_at() {
+fn the_validity_of_certificates_is_checked() {
     let folder = Folder::new();
     let expired = folder.authority.issue_changed(&["localhost"], |params| {
         params.not_after = date_time_ymd(2020, 1, 2);
     });
-    let said = folder.said(&expired.certificate, &expired.key, None);
+    let said = folder.error(&expired.certificate, &expired.key, None);
     assert_said(
         &said,
         &[
@@ -143,23 +143,23 @@ fn the_time_of_a_certificate_is_looked_at() {
     let early = folder.authority.issue_changed(&["localhost"], |params| {
         params.not_before = date_time_ymd(3000, 1, 2);
     });
-    let said = folder.said(&early.certificate, &early.key, None);
+    let said = folder.error(&early.certificate, &early.key, None);
     assert_said(&said, &["tls.crt", "valid only from 3000-01-02T00:00:00Z on"]);
 
-    // While authorities change, an old one stands beside a new one.
+    // During a rotation an expired authority is in the file beside a new one.
     let old = Authority::changed("old", |params| params.not_after = date_time_ymd(2020, 1, 2));
     let good = folder.good();
-    let said = folder.said(&good.certificate, &good.key, Some(&old.pem()));
+    let said = folder.error(&good.certificate, &good.key, Some(&old.pem()));
     assert_said(
         &said,
         &["the authorities in ca.crt", "CN=old", "expired at 2020-01-02"],
     );
     let both = format!("{}{}", old.pem(), folder.authority.pem());
-    assert_eq!(folder.said(&good.certificate, &good.key, Some(&both)), "");
+    assert_eq!(folder.error(&good.certificate, &good.key, Some(&both)), "");
 }
 
 #[test]
-fn an_authority_whose_time_comes_is_looked_at_again_then() {
+fn an_authority_is_used_from_the_begin_of_its_validity() {
     let folder = Folder::new();
     let dir = folder.dir.path();
     let [certificate, key] = folder.good().write(dir, "tls");
@@ -178,22 +178,22 @@ fn an_authority_whose_time_comes_is_looked_at_again_then() {
 }
 
 #[test]
-fn a_server_has_a_name_and_a_key_without_a_password() {
+fn a_server_needs_a_name_and_a_key_without_password() {
     let folder = Folder::new();
     let nameless = folder.authority.issue(&[]);
-    let said = folder.said(&nameless.certificate, &nameless.key, None);
+    let said = folder.error(&nameless.certificate, &nameless.key, None);
     assert_said(&said, &["the certificate in tls.crt", "(CN=nobody) has no name"]);
     let good = folder.good();
     let encrypted = good.key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
-    let said = folder.said(&good.certificate, &encrypted, None);
+    let said = folder.error(&good.certificate, &encrypted, None);
     assert_said(&said, &["the key in tls.key", "encrypted with a password"]);
 }
 
 #[test]
-fn certificate_and_key_belong_together() {
+fn certificate_and_key_must_match() {
     let folder = Folder::new();
     let (one, other) = (folder.good(), folder.good());
-    let said = folder.said(&one.certificate, &other.key, None);
+    let said = folder.error(&one.certificate, &other.key, None);
     assert_said(
         &said,
         &[
@@ -205,15 +205,15 @@ fn certificate_and_key_belong_together() {
 }
 
 #[test]
-fn a_certificate_stands_where_its_kind_belongs() {
+fn each_file_needs_the_right_kind_of_certificate() {
     let folder = Folder::new();
     let good = folder.good();
-    let said = folder.said(&folder.authority.pem(), &good.key, None);
+    let said = folder.error(&folder.authority.pem(), &good.key, None);
     assert_said(
         &said,
         &["the certificate in tls.crt", "of an authority (CN=our authority)"],
     );
-    let said = folder.said(&good.certificate, &good.key, Some(&good.certificate));
+    let said = folder.error(&good.certificate, &good.key, Some(&good.certificate));
     assert_said(
         &said,
         &[
@@ -222,7 +222,7 @@ fn a_certificate_stands_where_its_kind_belongs() {
         ],
     );
     let reversed = format!("{}{}", good.certificate, Authority::new("a stranger").pem());
-    let said = folder.said(&reversed, &good.key, None);
+    let said = folder.error(&reversed, &good.key, None);
     assert_said(
         &said,
         &[
@@ -233,12 +233,12 @@ fn a_certificate_stands_where_its_kind_belongs() {
     let of_clients = folder.authority.issue_changed(&["localhost"], |params| {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     });
-    let said = folder.said(&of_clients.certificate, &of_clients.key, None);
+    let said = folder.error(&of_clients.certificate, &of_clients.key, None);
     assert_said(&said, &["(CN=localhost) is not for servers", "lacks serverAuth"]);
 }
 
 #[test]
-fn a_clients_files_are_looked_through_as_well() {
+fn the_files_of_clients_are_checked_as_well() {
     let folder = Folder::new();
     let dir = folder.dir.path();
     let of_servers = folder.authority.issue_changed(&["localhost"], |params| {

@@ -1,12 +1,12 @@
-//! `nodewise demo`: the service and the executor at work on a simulated cluster.
+//! `nodewise demo`: runs the service and the executor on a simulated cluster.
 //!
-//! Everything is in this process, but nothing is short-circuited: the executor watches the simulated cluster, asks the
-//! service over gRPC on loopback, and applies what it is told. What is reported about pods was counted by the cluster itself.
+//! Everything runs in this process, with the real interfaces: the executor watches the simulated cluster, calls the service over
+//! gRPC on loopback, and applies the plans. The simulated cluster itself counts the pods in the report.
 
 mod progress;
 mod report;
 mod script;
-mod stage;
+mod simulation;
 mod trace;
 mod tracing;
 mod waterfall;
@@ -21,24 +21,26 @@ use crate::{
 
 use progress::Progress;
 use report::Report;
-use stage::Stage;
+use simulation::Simulation;
 use tracing::Tracing;
 
 pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let nodes = args.nodes as usize;
     let people = args.output == Output::Text;
     let traced = Tracing::start(args)?;
-    let mut stage = Stage::start(nodes).await?;
+    let mut simulation = Simulation::start(nodes).await?;
     if people {
-        print::text(&page(|page| report::introduction(page, nodes, &stage.server)))?;
+        print::text(&page(|page| {
+            report::introduction(page, nodes, &simulation.server);
+        }))?;
     }
     let mut report = Report::new(nodes);
-    for act in script::acts(nodes) {
-        let progress = Progress::new(people, &act.title, nodes);
-        let phase = act.play(&mut stage, &progress).await?;
+    for script in script::phases(nodes) {
+        let progress = Progress::new(people, &script.title, nodes);
+        let phase = script.run(&mut simulation, &progress).await?;
         progress.finish();
         if people {
-            print::text(&page(|page| report::phase(page, &act.title, &phase)))?;
+            print::text(&page(|page| report::phase(page, &script.title, &phase)))?;
         }
         let converged = phase.converged;
         report.add(phase);
@@ -46,8 +48,8 @@ pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
             break;
         }
     }
-    report.duplicates = stage.picture().duplicates;
-    stage.stop().await?;
+    report.duplicates = simulation.picture().duplicates;
+    simulation.stop().await?;
     if args.trace {
         report.slowest_reconcile = traced.slowest();
     }

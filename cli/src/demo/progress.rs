@@ -1,18 +1,18 @@
-//! The line that moves while a phase is under way. It goes to standard error, and only to a terminal.
+//! The progress bar of a phase. It is written to standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nodewise_executor::{metrics::Metrics, sim::Picture};
 
-/// Redraws a second.
+/// The number of redraws per second.
 const RATE: u8 = 15;
 
-/// A phase's line.
+/// The progress bar of a phase.
 pub(super) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// `shown` is false where nobody looks. `nodes` is what the line counts up to.
+    /// `shown` is false for JSON output. `nodes` is the end of the bar.
     pub(super) fn new(shown: bool, title: &str, nodes: usize) -> Self {
         let target = if shown {
             ProgressDrawTarget::stderr_with_hz(RATE)
@@ -29,7 +29,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// How things stand.
+    /// Shows the present numbers.
     pub(super) fn show(&self, picture: &Picture, metrics: &Metrics) {
         self.bar.set_position(picture.updated as u64);
         self.bar.set_message(format!(
@@ -39,7 +39,7 @@ impl Progress {
         ));
     }
 
-    /// Makes room for what comes after.
+    /// Removes the bar.
     pub(super) fn finish(self) {
         self.bar.finish_and_clear();
     }

@@ -1,20 +1,20 @@
-//! What happened, for programs and for people.
+//! The report of the demo, as JSON and as text.
 
 use serde::Serialize;
 
 use super::trace::Trace;
 use crate::text::{ADD, BOLD, DIM, ERROR, PLAIN, Page, count};
 
-/// How much a phase may take from the cluster. Counts of nodes.
+/// The limits of a phase. Counts of nodes.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Budget {
-    /// Without a ready pod at once; `None` where nothing ran before.
+    /// Nodes without a ready pod at the same time. `None` if no pods ran before the phase.
     pub(super) unavailable: Option<usize>,
-    /// With a second pod at once.
+    /// Nodes with a second pod at the same time.
     pub(super) surging: usize,
 }
 
-/// One phase, as the simulated cluster saw it.
+/// The results of one phase, as the simulated cluster counted them.
 #[derive(Debug, Serialize)]
 pub(super) struct Phase {
     pub(super) name: &'static str,
@@ -29,9 +29,9 @@ pub(super) struct Phase {
     pub(super) max_unavailable_seen: usize,
     pub(super) max_surging_seen: usize,
     pub(super) seconds: f64,
-    /// What was allowed.
+    /// The limits of the phase.
     pub(super) budget: Budget,
-    /// It reached its end.
+    /// Whether the phase reached its end.
     pub(super) converged: bool,
 }
 
@@ -44,18 +44,18 @@ impl Phase {
     }
 }
 
-/// The whole demo.
+/// The report of the whole demo.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     nodes: usize,
-    /// Pods that a node had beyond what the strategy allows.
+    /// The number of pods that a node had beyond what the update strategy allows.
     pub(super) duplicates: u64,
-    /// Every phase reached its end.
+    /// Whether every phase reached its end.
     converged: bool,
-    /// No phase took more from the cluster than it may.
+    /// Whether every phase kept its limits.
     budgets_held: bool,
     phases: Vec<Phase>,
-    /// What took longest, if that is asked for.
+    /// The trace of the slowest reconcile, with `--trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) slowest_reconcile: Option<Trace>,
 }
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-/// Who is on stage.
+/// Renders the introduction.
 pub(super) fn introduction(page: &mut Page, nodes: usize, server: &str) {
     page.line(
         0,
@@ -98,7 +98,7 @@ pub(super) fn introduction(page: &mut Page, nodes: usize, server: &str) {
     page.blank();
 }
 
-/// A phase that has ended.
+/// Renders the results of a phase.
 pub(super) fn phase(page: &mut Page, title: &str, phase: &Phase) {
     let (sign, style) = if phase.converged && phase.held_its_budget() {
         ("✓", ADD)
@@ -146,7 +146,7 @@ fn pods(number: u64) -> String {
     counted(number, "pod")
 }
 
-/// How it ended.
+/// Renders the result of the demo.
 pub(super) fn conclusion(page: &mut Page, report: &Report) {
     page.blank();
     let plans: u64 = report.phases.iter().map(|phase| phase.plans).sum();
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Each thing that must hold, and what is said when it does not.
+    /// Each condition of success, and the message if it fails.
     #[test]
     fn the_demo_succeeds_only_when_everything_holds() {
         type Case = (fn(&mut Phase), u64, Option<&'static str>);

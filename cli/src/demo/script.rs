@@ -1,4 +1,4 @@
-//! The phases: what is asked for in each, when it is done, and what must hold meanwhile.
+//! The phases of the demo: their actions, the conditions that end them, and their limits.
 
 use std::time::{Duration, Instant};
 
@@ -8,28 +8,28 @@ use serde_json::Value;
 use super::{
     progress::Progress,
     report::{Budget, Phase},
-    stage::{Stage, node_name},
+    simulation::{Simulation, node_name},
 };
 
-/// A phase that stands still for so long has failed.
+/// A phase without any change for this time has failed.
 const STUCK: Duration = Duration::from_secs(30);
-/// How much of the cluster a rollout may take at once.
+/// The part of the cluster that a rollout may change at the same time.
 const LIMIT: &str = "10%";
 
-/// One phase.
-pub(super) struct Act {
-    /// For programs.
+/// One phase of the demo.
+pub(super) struct PhaseScript {
+    /// The name in JSON.
     name: &'static str,
-    /// For people.
+    /// The title in text.
     pub(super) title: String,
     budget: Budget,
     steps: Vec<Step>,
 }
 
-/// Something that is done, and then waited for.
+/// An action, and the condition to wait for.
 struct Step {
     action: Action,
-    until: fn(&Moment<'_>) -> bool,
+    until: fn(&Observation<'_>) -> bool,
 }
 
 enum Action {
@@ -43,25 +43,25 @@ enum Action {
     Recover(String),
 }
 
-/// What is true at one moment.
-struct Moment<'a> {
+/// The state of the simulated cluster at one time.
+struct Observation<'a> {
     picture: &'a Picture,
     object: &'a Value,
 }
 
-/// All phases for a cluster of that many nodes.
-pub(super) fn acts(nodes: usize) -> Vec<Act> {
-    // As the API scales percentages: rounded up.
+/// All phases for a cluster with this number of nodes.
+pub(super) fn phases(nodes: usize) -> Vec<PhaseScript> {
+    // Percentages are rounded up, as in the Kubernetes API.
     let share = nodes.div_ceil(10);
     let node = node_name(nodes.div_ceil(2), nodes);
     let in_place = |action| {
         vec![Step {
             action,
-            until: is_in_place,
+            until: is_complete,
         }]
     };
     vec![
-        Act {
+        PhaseScript {
             name: "create",
             title: "create a DaemonSet".to_owned(),
             budget: Budget {
@@ -70,7 +70,7 @@ pub(super) fn acts(nodes: usize) -> Vec<Act> {
             },
             steps: in_place(Action::Create),
         },
-        Act {
+        PhaseScript {
             name: "rolling-update",
             title: format!("roll out version 2 with maxUnavailable {LIMIT}"),
             budget: Budget {
@@ -83,7 +83,7 @@ pub(super) fn acts(nodes: usize) -> Vec<Act> {
                 max_surge: "0%",
             }),
         },
-        Act {
+        PhaseScript {
             name: "surge",
             title: format!("roll out version 3 with maxSurge {LIMIT}"),
             budget: Budget {
@@ -96,7 +96,7 @@ pub(super) fn acts(nodes: usize) -> Vec<Act> {
                 max_surge: LIMIT,
             }),
         },
-        Act {
+        PhaseScript {
             name: "break-and-recover",
             title: format!("break {node} and recover it"),
             budget: Budget {
@@ -110,31 +110,35 @@ pub(super) fn acts(nodes: usize) -> Vec<Act> {
                 },
                 Step {
                     action: Action::Recover(node),
-                    until: is_in_place,
+                    until: is_complete,
                 },
             ],
         },
     ]
 }
 
-impl Act {
-    /// Plays the phase to its end, or until nothing moves any more.
-    pub(super) async fn play(&self, stage: &mut Stage, progress: &Progress) -> anyhow::Result<Phase> {
+impl PhaseScript {
+    /// Runs the phase until its end, or until nothing changes any more.
+    pub(super) async fn run(
+        &self,
+        simulation: &mut Simulation,
+        progress: &Progress,
+    ) -> anyhow::Result<Phase> {
         let begun = Instant::now();
-        let (plans, batches) = (stage.metrics.plans(), stage.metrics.batches());
-        stage.cluster.reset_counts();
+        let (plans, batches) = (simulation.metrics.plans(), simulation.metrics.batches());
+        simulation.cluster.reset_counts();
         let mut converged = true;
         for step in &self.steps {
-            step.action.perform(stage)?;
-            converged = converged && wait(stage, step.until, progress).await?;
+            step.action.perform(simulation)?;
+            converged = converged && wait(simulation, step.until, progress).await?;
         }
-        let picture = stage.picture();
+        let picture = simulation.picture();
         Ok(Phase {
             name: self.name,
             created: picture.created,
             deleted: picture.deleted,
-            batches: stage.metrics.batches() - batches,
-            plans: stage.metrics.plans() - plans,
+            batches: simulation.metrics.batches() - batches,
+            plans: simulation.metrics.plans() - plans,
             max_unavailable_seen: picture.max_unavailable,
             max_surging_seen: picture.max_surging,
             seconds: (begun.elapsed().as_secs_f64() * 1_000.0).round() / 1_000.0,
@@ -145,57 +149,57 @@ impl Act {
 }
 
 impl Action {
-    fn perform(&self, stage: &Stage) -> anyhow::Result<()> {
+    fn perform(&self, simulation: &Simulation) -> anyhow::Result<()> {
         match self {
-            Self::Create => stage.create_daemon_set(),
+            Self::Create => simulation.create_daemon_set(),
             Self::RollOut {
                 version,
                 max_unavailable,
                 max_surge,
-            } => stage.roll_out(*version, max_unavailable, max_surge),
-            Self::Break(node) => Ok(stage.cluster.break_node(node)?),
-            Self::Recover(node) => Ok(stage.cluster.recover_node(node)?),
+            } => simulation.roll_out(*version, max_unavailable, max_surge),
+            Self::Break(node) => Ok(simulation.cluster.break_node(node)?),
+            Self::Recover(node) => Ok(simulation.cluster.recover_node(node)?),
         }
     }
 }
 
-/// Lets time pass until something is true; false when nothing moves any more before that.
+/// Advances the simulation until a condition is true. Returns false if nothing changes any more before that.
 async fn wait(
-    stage: &mut Stage,
-    until: fn(&Moment<'_>) -> bool,
+    simulation: &mut Simulation,
+    until: fn(&Observation<'_>) -> bool,
     progress: &Progress,
 ) -> anyhow::Result<bool> {
     let mut last = Picture::default();
-    let mut moved = Instant::now();
+    let mut changed = Instant::now();
     loop {
-        stage.tick().await?;
-        let picture = stage.picture();
-        progress.show(&picture, &stage.metrics);
-        if until(&Moment {
+        simulation.tick().await?;
+        let picture = simulation.picture();
+        progress.show(&picture, &simulation.metrics);
+        if until(&Observation {
             picture: &picture,
-            object: &stage.object(),
+            object: &simulation.object(),
         }) {
             return Ok(true);
         }
         if picture != last {
-            moved = Instant::now();
+            changed = Instant::now();
             last = picture;
-        } else if moved.elapsed() > STUCK {
+        } else if changed.elapsed() > STUCK {
             return Ok(false);
         }
     }
 }
 
-/// Every node has one pod of the present version and nothing else, and the status says so.
-fn is_in_place(moment: &Moment<'_>) -> bool {
+/// Whether every node has exactly one pod, of the present version, and the status agrees.
+fn is_complete(observation: &Observation<'_>) -> bool {
     let Picture {
         nodes,
         pods,
         deleting,
         updated,
         ..
-    } = *moment.picture;
-    let status = |field: &str| moment.object["status"][field].as_u64().unwrap_or_default();
+    } = *observation.picture;
+    let status = |field: &str| observation.object["status"][field].as_u64().unwrap_or_default();
     pods == nodes
         && deleting == 0
         && updated == nodes
@@ -207,10 +211,11 @@ fn is_in_place(moment: &Moment<'_>) -> bool {
         .into_iter()
         .all(|field| status(field) == nodes as u64)
         && status("numberMisscheduled") == 0
-        && moment.object["status"]["observedGeneration"] == moment.object["metadata"]["generation"]
+        && observation.object["status"]["observedGeneration"] == observation.object["metadata"]["generation"]
 }
 
-/// One node is without a ready pod, and the status says that it must not run one now.
-fn is_known_to_be_broken(moment: &Moment<'_>) -> bool {
-    moment.picture.available + 1 == moment.picture.nodes && moment.object["status"]["numberMisscheduled"] == 1
+/// Whether exactly one node has no ready pod, and the status counts it as misscheduled.
+fn is_known_to_be_broken(observation: &Observation<'_>) -> bool {
+    observation.picture.available + 1 == observation.picture.nodes
+        && observation.object["status"]["numberMisscheduled"] == 1
 }

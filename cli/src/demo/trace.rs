@@ -18,7 +18,7 @@ use serde::Serialize;
 
 /// The root span of a reconcile.
 const ROOT: &str = "reconcile";
-/// What is shown beside the name of a span, in this order: the attribute, and words behind its value.
+/// The attributes in the detail column, in this order: the name, and a unit that is appended to the value.
 const DETAILS: [(&str, &str); 12] = [
     ("nodewise.plan.verdict", ""),
     ("nodewise.plan.actions", " actions"),
@@ -34,45 +34,45 @@ const DETAILS: [(&str, &str); 12] = [
     ("rpc.response.status_code", ""),
 ];
 
-/// Keeps the spans of the slowest reconcile that has ended. Clones share it.
+/// A span processor that keeps the spans of the slowest reconcile so far. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Slowest(Arc<Mutex<Kept>>);
+pub(super) struct SlowestReconcile(Arc<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Of traces whose root has not ended, and of the slowest one.
+    /// The spans of traces whose root span has not ended, and of the slowest trace.
     spans: HashMap<TraceId, Vec<SpanData>>,
     slowest: Option<(Duration, TraceId)>,
 }
 
-/// A trace, as programs and people see it.
+/// A trace in the report.
 #[derive(Debug, Serialize)]
 pub(super) struct Trace {
     pub(super) id: String,
-    /// Objects whose events woke the workload.
+    /// The objects whose watch events triggered the reconcile.
     pub(super) triggers: Vec<String>,
     pub(super) spans: Vec<Row>,
 }
 
-/// One span, below the one that it is part of.
+/// One span of a trace.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) name: String,
     /// `internal`, `client` or `server`.
     pub(super) kind: &'static str,
-    /// How far below the root.
+    /// The depth below the root.
     pub(super) depth: usize,
-    /// Whether it is the last one below its parent, for itself and for each one above it but the root.
+    /// For each ancestor below the root, and for the span itself: whether it is the last child of its parent.
     #[serde(skip)]
     pub(super) last: Vec<bool>,
-    /// From the beginning of the trace.
+    /// Milliseconds from the start of the trace.
     pub(super) start_ms: f64,
     pub(super) duration_ms: f64,
     pub(super) detail: String,
 }
 
-impl Slowest {
-    /// The slowest reconcile; none where none was recorded.
+impl SlowestReconcile {
+    /// The trace of the slowest reconcile. `None` if no reconcile was recorded.
     pub(super) fn trace(&self) -> Option<Trace> {
         let kept = self.lock();
         let (_, trace_id) = kept.slowest?;
@@ -101,7 +101,7 @@ impl Slowest {
     }
 }
 
-impl SpanProcessor for Slowest {
+impl SpanProcessor for SlowestReconcile {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, span: SpanData) {
@@ -110,15 +110,15 @@ impl SpanProcessor for Slowest {
         let mut kept = self.lock();
         kept.spans.entry(trace).or_default().push(span);
         let Some(took) = took else { return };
-        let beaten = match kept.slowest {
+        let faster = match kept.slowest {
             Some((slowest, _)) if slowest >= took => Some(trace),
             before => {
                 kept.slowest = Some((took, trace));
                 before.map(|(_, trace)| trace)
             }
         };
-        if let Some(beaten) = beaten {
-            kept.spans.remove(&beaten);
+        if let Some(faster) = faster {
+            kept.spans.remove(&faster);
         }
     }
 
@@ -139,7 +139,7 @@ fn elapsed(from: SystemTime, to: SystemTime) -> Duration {
     to.duration_since(from).unwrap_or_default()
 }
 
-/// Adds a span and what is below it, in the order in which they began.
+/// Adds a span and its descendants, sorted by start time.
 fn add(rows: &mut Vec<Row>, spans: &[SpanData], span: &SpanData, began: SystemTime, last: &[bool]) {
     let ms = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
     rows.push(Row {
@@ -165,12 +165,12 @@ fn add(rows: &mut Vec<Row>, spans: &[SpanData], span: &SpanData, began: SystemTi
     }
 }
 
-/// The attributes that say most.
+/// The text of the detail column.
 fn detail(span: &SpanData) -> String {
     let shown = DETAILS.iter().filter_map(|(name, unit)| {
         let attribute = span.attributes.iter().find(|found| found.key.as_str() == *name)?;
         match &attribute.value {
-            // Nothing failed, and nothing went wrong: that needs no words.
+            // Zero failures and status OK are not shown.
             Value::I64(0) if *name == "nodewise.batch.failed" => None,
             Value::String(text) if text.as_str() == "OK" => None,
             Value::I64(1) => Some(format!("1{}", unit.trim_end_matches('s'))),

@@ -1,27 +1,27 @@
-//! Where the traces of the demo go: to a collector, into the terminal, or nowhere.
+//! The tracing of the demo: to a collector, to the terminal, or off.
 
 use anyhow::{anyhow, bail};
 use nodewise_telemetry::traces::{self, Traces};
 use opentelemetry_sdk::trace::SdkTracerProvider;
 
-use super::trace::{Slowest, Trace};
+use super::trace::{SlowestReconcile, Trace};
 use crate::{args::DemoArgs, print};
 
-/// The service and the executor are one process here.
+/// The service name: service and executor are in one process.
 const SERVICE: &str = "nodewise-demo";
 
-/// The tracing of a demo.
+/// The tracing of the demo.
 pub(super) struct Tracing {
     provider: Option<SdkTracerProvider>,
-    slowest: Slowest,
-    /// The collector that was asked for.
+    slowest: SlowestReconcile,
+    /// The URL of `--otlp`.
     collector: Option<String>,
 }
 
 impl Tracing {
-    /// Traces as far as that is asked for, and begins to log.
+    /// Starts tracing, if it is configured, and logging.
     pub(super) fn start(args: &DemoArgs) -> anyhow::Result<Self> {
-        let slowest = Slowest::default();
+        let slowest = SlowestReconcile::default();
         let read = |name: &str| std::env::var(name).ok();
         let asked = match &args.otlp {
             Some(url) => Traces::to(url, read),
@@ -30,7 +30,7 @@ impl Tracing {
         let exporting = match traces::provider(SERVICE, asked) {
             Ok(exporting) => exporting,
             Err(reason) if args.otlp.is_some() => return Err(anyhow!(reason).context("cannot send traces")),
-            // That is for other programs as well.
+            // The OTEL_* variables may be meant for other programs, so this is only a note.
             Err(reason) => {
                 print::note(&format!("traces are not sent: {reason}"));
                 None
@@ -43,7 +43,7 @@ impl Tracing {
                 Some(kept) => traces.with_span_processor(kept).build(),
                 None => traces.build(),
             });
-        crate::observe(provider.as_ref().map(traces::layer))?;
+        crate::init_logging(provider.as_ref().map(traces::layer))?;
         Ok(Self {
             provider,
             slowest,
@@ -56,7 +56,7 @@ impl Tracing {
         self.slowest.trace()
     }
 
-    /// Sends what still waits. An error when the collector did not take everything.
+    /// Exports the queued spans. With `--otlp` it is an error if the collector did not accept all spans.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         let Some(provider) = self.provider else {
             return Ok(());

@@ -1,16 +1,16 @@
-//! A trace in the terminal: what was done when, one line a span.
+//! Renders a trace as a waterfall diagram with one line per span.
 
 use super::trace::{Row, Trace};
 use crate::text::{BOLD, CHANGE, DIM, PLAIN, Page, columns};
 
-/// Where the terminal's width is not known.
+/// The width if the terminal's width is not known.
 const WIDTH: usize = 110;
-/// Fewer columns than this say nothing about time.
+/// The smallest width of the bars.
 const NARROWEST_BAR: usize = 12;
-/// `1234.5 ms`
+/// The width of a time: `1234.5 ms`.
 const TIME: usize = 10;
 
-/// Writes the trace of the slowest reconcile, or that there is none.
+/// Renders the trace of the slowest reconcile, or a note that there is none.
 pub(super) fn show(page: &mut Page, trace: Option<&Trace>) {
     page.blank();
     let Some(trace) = trace else {
@@ -51,7 +51,7 @@ fn woken(trace: &Trace) -> String {
     }
 }
 
-/// The branches of the tree, the name, and what is worth knowing.
+/// The label of a span: branches of the tree, name, kind and details.
 fn label(row: &Row) -> String {
     let mut label = String::new();
     for (level, last) in row.last.iter().enumerate() {
@@ -72,7 +72,7 @@ fn label(row: &Row) -> String {
     label
 }
 
-/// When a span began and how long it took, as a part of the whole.
+/// The bar of a span: its start and duration relative to the trace.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_stand_where_they_were_in_time() {
+    fn bars_show_start_and_duration() {
         let expected = "
 The slowest reconcile took 40.0 ms
 trace abc, woken by pods demo/a and 1 more

@@ -1,4 +1,4 @@
-//! Files: JSON or YAML, one document or several, a `List` each or a single object.
+//! Reads files: JSON or YAML with one or more documents. Each document is a `List` or a single object.
 
 use std::{
     fmt, fs,
@@ -15,11 +15,11 @@ use serde_json::value::RawValue;
 
 use super::{Cluster, Header, InputError, Kind, Origin, Reader, parse, without_position, yaml};
 
-/// What a file should hold.
+/// The expected content of a file, for errors.
 const EXPECTED: &str =
     "expected a List as `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` prints it";
 
-/// Merges all files.
+/// Reads all files into one cluster.
 pub(super) fn read(cluster: &mut Cluster, files: &[PathBuf]) -> Result<(), InputError> {
     for file in files {
         let source: Arc<str> = name(file).into();
@@ -63,8 +63,8 @@ fn contents(file: &Path, source: &str) -> Result<String, InputError> {
 
 /// The text of a file, without a byte order mark.
 ///
-/// The data of a revision is what some client wrote, byte for byte, and `kubectl get --raw` prints what an apiserver serves: in
-/// JSON bytes that are no UTF-8 are replaced, as the executor does it.
+/// In JSON, invalid UTF-8 is replaced, as in the executor: the data of a revision has the bytes that a client wrote, and
+/// `kubectl get --raw` prints them unchanged.
 pub(super) fn text(bytes: Vec<u8>, source: &str) -> Result<String, InputError> {
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -78,12 +78,12 @@ pub(super) fn text(bytes: Vec<u8>, source: &str) -> Result<String, InputError> {
     })
 }
 
-/// JSON starts with a bracket, everything else is read as YAML.
+/// JSON starts with a bracket. Everything else is read as YAML.
 fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// One file's text.
+/// Adds the objects of one file.
 pub(super) fn add_text(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> Result<(), InputError> {
     if text.trim().is_empty() {
         return Err(InputError::new(source, format!("is empty; {EXPECTED}")));
@@ -104,7 +104,7 @@ pub(super) fn add_text(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> 
     Ok(())
 }
 
-/// Documents are walked twice and kept nowhere: a file may be one long row of brackets.
+/// Adds JSON documents. The text is parsed twice instead of collecting the documents: a file may consist of millions of `[]`.
 fn add_json(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> Result<(), InputError> {
     let documents = || serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let wrong = |error| InputError::new(source, format!("is not JSON: {error}"));
@@ -197,8 +197,8 @@ fn add_document(cluster: &mut Cluster, document: &RawValue, origin: &Origin) -> 
     }
 }
 
-/// Hands on the elements of a list as they are read, until one is refused: a list of all of them would take several times
-/// the text.
+/// Calls a function with each element of a JSON array, until it returns false. Collecting the elements would take several times the
+/// size of the text.
 struct Each<F>(F);
 
 impl<'de, F: FnMut(u32, &'de RawValue) -> bool> Visitor<'de> for Each<F> {
@@ -228,7 +228,7 @@ fn add_item(
     let Header {
         kind, api_version, ..
     } = parse(item, &origin)?;
-    // The items of a typed list, such as a PodList, need not repeat their kind.
+    // The items of a typed list, such as a PodList, need no kind.
     let kind = kind.as_deref().unwrap_or(item_kind);
     if kind.is_empty() {
         return Err(InputError::new(origin.at("kind"), "is missing"));

@@ -1,4 +1,4 @@
-//! A running cluster: lists, never writes and never watches.
+//! Reads the objects of a running cluster with list requests. It never writes.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -6,20 +6,22 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use nodewise_executor::connect;
-use nodewise_executor::list::{Page, Pages};
+use nodewise_runtime::{
+    connect,
+    list::{ListPager, Page},
+};
 use nodewise_telemetry::with_causes;
 use serde_json::value::RawValue;
 
 use super::{Cluster, InputError, Kind, Origin};
 
-/// Objects asked for at once, as kubectl does.
+/// The page size of a list, as in kubectl.
 const PAGE: u32 = 500;
 
-/// What is listed.
+/// The kinds to list.
 const KINDS: [Kind; 4] = [Kind::DaemonSet, Kind::Node, Kind::Pod, Kind::ControllerRevision];
 
-/// Lists everything of one namespace, or of all.
+/// Lists the objects of one namespace and all nodes, or of all namespaces.
 pub(super) async fn read(
     cluster: &mut Cluster,
     kubeconfig: Option<&Path>,
@@ -39,7 +41,7 @@ pub(super) async fn read(
         .into_iter()
         .zip(KINDS)
         .map(|(items, kind)| (kind, items));
-    let lists = all(lists).map_err(|failed| failed.told(&source, namespace))?;
+    let lists = all(lists).map_err(|failed| failed.into_input_error(&source, namespace))?;
     for (kind, items) in lists {
         for (index, item) in (0..).zip(items) {
             let list: Arc<str> = format!("{source}: {}", plural(kind)).into();
@@ -88,7 +90,7 @@ async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Conf
     })
 }
 
-/// There is no kubeconfig where one is looked for, or no home to look in.
+/// Whether the error means that there is no kubeconfig, or no home directory.
 fn is_absent(error: &KubeconfigError) -> bool {
     match error {
         KubeconfigError::FindPath => true,
@@ -108,20 +110,20 @@ fn plural(kind: Kind) -> &'static str {
 
 type Items = Vec<Box<RawValue>>;
 
-/// What cannot be listed, and why.
+/// A failed list.
 #[derive(Debug)]
 enum Failed {
-    /// The user has no right to list these; what the apiserver said about the first.
+    /// The user may not list these kinds. The text is the apiserver's message about the first.
     Forbidden(Vec<Kind>, String),
-    /// Something else went wrong.
-    Otherwise(Kind, String),
+    /// Another error.
+    Other(Kind, String),
 }
 
 impl Failed {
-    fn told(self, source: &str, namespace: Option<&str>) -> InputError {
+    fn into_input_error(self, source: &str, namespace: Option<&str>) -> InputError {
         let (kinds, said) = match self {
             Self::Forbidden(kinds, said) => (kinds, said),
-            Self::Otherwise(kind, said) => {
+            Self::Other(kind, said) => {
                 return InputError::new(source, format!("cannot list {}: {said}", plural(kind)));
             }
         };
@@ -136,7 +138,7 @@ impl Failed {
     }
 }
 
-/// All lists; or why there is one less. A right that is missing is told with all others that are.
+/// All lists, or the error. If several kinds are forbidden, the error names all of them.
 fn all(lists: impl Iterator<Item = (Kind, Result<Items, Failed>)>) -> Result<Vec<(Kind, Items)>, Failed> {
     let (mut found, mut forbidden) = (Vec::new(), None);
     for (kind, items) in lists {
@@ -164,11 +166,11 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
         .map(|namespace| format!("/namespaces/{namespace}"))
         .unwrap_or_default();
     let path = format!("{root}{scope}/{}", plural(kind));
-    let otherwise = |error: String| Failed::Otherwise(kind, error);
+    let otherwise = |error: String| Failed::Other(kind, error);
     let mut items = Vec::new();
-    let mut pages = Pages::new(path, PAGE);
+    let mut pager = ListPager::new(path, PAGE);
     loop {
-        let text = pages.next(client).await.map_err(|error| match &error {
+        let text = pager.next(client).await.map_err(|error| match &error {
             kube::Error::Api(status) if status.is_forbidden() => {
                 Failed::Forbidden(vec![kind], one_line(&error))
             }
@@ -177,13 +179,13 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
         let Some(text) = text else { continue };
         let page = Page::read(&text).map_err(|error| otherwise(error.to_string()))?;
         items.extend(page.items.into_iter().flatten().map(ToOwned::to_owned));
-        if !pages.go_on(&page.metadata) {
+        if !pager.advance(&page.metadata) {
             return Ok(items);
         }
     }
 }
 
-/// An error and its causes, without repeating what the outer one already says.
+/// An error and its causes in one line. For an error of the apiserver, its message.
 fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return status.message.clone();

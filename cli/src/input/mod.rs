@@ -1,7 +1,7 @@
-//! The picture of a cluster, as read from files or from an apiserver.
+//! The objects of a cluster, read from files or from an apiserver.
 //!
-//! DaemonSets and revisions stay the JSON that was served; of nodes and pods, of which there may be many, only the
-//! protocol's projections are kept. Everything remembers where it was read, so that a complaint about it can say so.
+//! DaemonSets and revisions are kept as JSON. Nodes and pods, of which there may be many, are kept as the protocol's projections.
+//! Each object has its origin, so that errors can name it.
 
 mod file;
 mod live;
@@ -9,11 +9,9 @@ mod object;
 mod origin;
 mod yaml;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
-
-use nodewise_executor::project;
 use nodewise_proto::v1;
 use serde_json::value::RawValue;
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
@@ -22,7 +20,7 @@ use crate::args::SourceArgs;
 
 type Reader<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
 
-/// The kinds that a picture consists of.
+/// The kinds of objects that a plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     DaemonSet,
@@ -50,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// An object of a kind of the same name in another API group is something else.
+    /// Finds a kind by name. A kind of that name in another API group does not match.
     fn parse(kind: &str, api_version: Option<&str>) -> Option<Self> {
         Self::ALL.into_iter().find(|known| {
             known.name() == kind && api_version.is_none_or(|version| version == known.api_version())
@@ -58,7 +56,7 @@ impl Kind {
     }
 }
 
-/// An object as it was served.
+/// An object that is kept as JSON.
 #[derive(Debug)]
 pub(crate) struct Served {
     kind: Kind,
@@ -82,29 +80,29 @@ impl Served {
     }
 }
 
-/// An object reduced to what the protocol carries.
+/// An object that is kept as the protocol's projection.
 #[derive(Debug)]
 pub(crate) struct Projected<T> {
     pub(crate) object: T,
     pub(crate) origin: Origin,
 }
 
-/// The picture of a cluster, or of a part of it.
+/// The objects of a cluster, or of one namespace and all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
-    /// Ordered by namespace and name.
+    /// Sorted by namespace and name.
     pub(crate) daemon_sets: Vec<Served>,
     pub(crate) nodes: Vec<Projected<v1::Node>>,
     /// By namespace.
     pub(crate) pods: HashMap<String, Vec<Projected<v1::Pod>>>,
     /// By namespace.
     pub(crate) revisions: HashMap<String, Vec<Served>>,
-    /// The files or the apiserver.
+    /// The names of the files, or the URL of the apiserver.
     pub(crate) sources: Vec<Arc<str>>,
 }
 
 impl Cluster {
-    /// Reads what the command line names.
+    /// Reads the source that the command line names.
     pub(crate) async fn read(source: &SourceArgs, namespace: Option<&str>) -> Result<Self, InputError> {
         let mut cluster = Self::default();
         if source.files.is_empty() {
@@ -122,7 +120,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Reads one text as a file of that name.
+    /// Reads a text as a file with this name.
     pub(crate) fn read_text(name: &str, text: Vec<u8>) -> Result<Self, InputError> {
         let mut cluster = Self::default();
         let source: Arc<str> = name.into();
@@ -131,14 +129,14 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// How many objects were read.
+    /// The number of objects.
     pub(crate) fn objects(&self) -> usize {
         let pods: usize = self.pods.values().map(Vec::len).sum();
         let revisions: usize = self.revisions.values().map(Vec::len).sum();
         self.daemon_sets.len() + self.nodes.len() + pods + revisions
     }
 
-    /// The sources in one phrase.
+    /// The names of the sources, separated by commas.
     pub(crate) fn source(&self) -> String {
         self.sources.join(", ")
     }
@@ -151,7 +149,7 @@ impl Cluster {
         self.revisions.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// Orders what was read. No object may be there twice.
+    /// Sorts the DaemonSets, and checks that no object occurs twice.
     fn complete(&mut self) -> Result<(), InputError> {
         self.daemon_sets
             .sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
@@ -197,12 +195,12 @@ impl Cluster {
         );
         match kind {
             Kind::Node => {
-                let object = projected(|reader| project::node_from(reader), json, &origin)?;
+                let object = projected(|reader| nodewise_projection::node_from(reader), json, &origin)?;
                 self.nodes.push(Projected { object, origin });
             }
             Kind::Pod => {
-                let object = projected(|reader| project::pod_from(reader), json, &origin)?;
-                // Most namespaces of a small file have one pod; the first one shall not take the room of four.
+                let object = projected(|reader| nodewise_projection::pod_from(reader), json, &origin)?;
+                // Vec's first allocation has room for four elements. Most namespaces of a small file have one pod.
                 self.pods
                     .entry(namespace)
                     .or_insert_with(|| Vec::with_capacity(1))
@@ -238,17 +236,16 @@ impl Cluster {
     }
 }
 
-/// What is sent of an object that travels as JSON.
+/// The JSON of an object without managedFields.
 fn kept(json: &RawValue) -> Box<RawValue> {
-    match project::without_managed_fields(json.get()) {
+    match nodewise_projection::without_managed_fields(json.get()) {
         Cow::Borrowed(_) => json.to_owned(),
-        // What was JSON is JSON still.
+        // The result is valid JSON, because the input was.
         Cow::Owned(kept) => RawValue::from_string(kept).unwrap_or_else(|_| json.to_owned()),
     }
 }
 
-/// Finds the first name that is there twice, with a list of references and not a table of names: a file may consist of
-/// names.
+/// Checks that no name occurs twice. Sorts references instead of building a table, to save memory.
 fn unique<'a>(
     kind: Kind,
     namespace: &str,

@@ -1,16 +1,16 @@
-//! What is read of an object besides its projection, and complaints that name the field.
+//! Parses the fields of an object that are not in its projection. Errors name the field.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt as _};
-use nodewise_executor::project::{First, LookedFor, ProjectError};
+use nodewise_projection::{ElementFilter, FirstMatch, ProjectError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{InputError, Origin, Reader};
 
-/// What every object starts with.
+/// The fields that every object has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 pub(super) struct Header<'a> {
@@ -32,7 +32,7 @@ pub(super) struct Metadata<'a> {
     #[serde(borrow)]
     pub(super) uid: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(super) owner_references: Option<First<Owner<'a>>>,
+    pub(super) owner_references: Option<FirstMatch<Owner<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -44,13 +44,13 @@ pub(super) struct Owner<'a> {
     controller: bool,
 }
 
-impl LookedFor for Owner<'_> {
-    fn is_it(&self) -> bool {
+impl ElementFilter for Owner<'_> {
+    fn is_match(&self) -> bool {
         self.controller
     }
 }
 
-/// The parts of a DaemonSet that its selector is about.
+/// The selector of a DaemonSet, and the labels of its template.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Selecting {
@@ -76,8 +76,8 @@ struct TemplateMetadata {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// The apiserver refuses a DaemonSet whose selector does not match its template, since each of its pods would be released
-/// at once and replaced for ever. Whatever else may be wrong with a DaemonSet, the service says.
+/// Checks that the selector of a DaemonSet matches its template. The apiserver rejects such a DaemonSet: each of its pods would be
+/// released at once and replaced for ever. The planner makes all other checks.
 pub(super) fn check_selector(json: &RawValue, origin: &Origin, title: &str) -> Result<(), InputError> {
     let Selecting { spec } = parse(json, origin)?;
     let Some(SelectingSpec {
@@ -101,7 +101,7 @@ pub(super) fn check_selector(json: &RawValue, origin: &Origin, title: &str) -> R
     Err(InputError::new(origin.at("spec.selector"), problem))
 }
 
-/// Parses a part of an object; a failure names the field.
+/// Parses a part of an object. The error names the field.
 pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, origin: &Origin) -> Result<T, InputError> {
     serde_path_to_error::deserialize(&mut Reader::from_str(json.get())).map_err(|error| {
         let path = error.path().to_string();
@@ -110,7 +110,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(json: &'a RawValue, origin: &Origin)
     })
 }
 
-/// Projects an object while it is read. The projection's error begins with the path of the field.
+/// Parses an object into its projection. The error names the field.
 pub(super) fn projected<T>(
     project: impl FnOnce(&mut Reader<'_>) -> Result<T, ProjectError>,
     json: &RawValue,
@@ -120,7 +120,7 @@ pub(super) fn projected<T>(
         .map_err(|error| InputError::new(origin.at(&error.path), without_position(&error.message)))
 }
 
-/// serde_json's positions count from the start of the object, which helps nobody.
+/// Removes the position from an error of serde_json: it is relative to the object, not to the file.
 pub(super) fn without_position(error: &str) -> &str {
     error.rfind(" at line ").map_or(error, |end| &error[..end])
 }

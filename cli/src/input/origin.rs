@@ -1,37 +1,37 @@
-//! Where something was read, and what is wrong with it there.
+//! The position of an object in the input, and errors about the input.
 
 use std::{fmt, sync::Arc};
 
-/// Something is wrong with the input. One line that names the place and the field.
+/// An error about the input: one line with the position and the field.
 #[derive(Debug, thiserror::Error)]
-#[error("{place}: {problem}")]
+#[error("{position}: {problem}")]
 pub(crate) struct InputError {
-    place: String,
+    position: String,
     problem: String,
 }
 
 impl InputError {
-    pub(super) fn new(place: impl fmt::Display, problem: impl fmt::Display) -> Self {
+    pub(super) fn new(position: impl fmt::Display, problem: impl fmt::Display) -> Self {
         Self {
-            place: place.to_string(),
+            position: position.to_string(),
             problem: problem.to_string(),
         }
     }
 }
 
-/// Where an object was read.
+/// The position of an object in the input.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
-    /// The file or the apiserver.
+    /// The name of the file, or the URL of the apiserver.
     pub(super) source: Arc<str>,
-    /// The document within the file, from 1, when there are several.
+    /// The number of the document in the file, from 1. `None` if there is only one.
     pub(super) document: Option<u32>,
-    /// The index among the document's items; `None` when the object is the whole document.
+    /// The index in the document's items. `None` if the object is the whole document.
     pub(super) item: Option<u32>,
 }
 
 impl Origin {
-    /// A field of the object, given as a path below it: `cluster.json: items[3].metadata.name`.
+    /// The position of a field of the object: `cluster.json: items[3].metadata.name`.
     pub(crate) fn at(&self, field: &str) -> String {
         let field = field.trim_start_matches(['.', ':', ' ']);
         match (self.item.is_some(), field.is_empty()) {

@@ -1,4 +1,4 @@
-//! YAML: rewritten as JSON while it is read, so that there is one reader of objects and no tree of values in memory.
+//! Converts YAML to JSON while parsing, so that objects have one parser and no tree of values is built in memory.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use serde::{
 use serde_json::value::RawValue;
 use serde_saphyr::Error;
 
-/// Twice as deep as any object of the API: each level takes stack.
+/// The deepest nesting. Twice as deep as any API object; each level uses stack.
 const DEPTH: usize = 64;
-/// Merge keys (`<<`), each of which may bring all members of another mapping.
+/// The number of merge keys (`<<`). Each may add all members of another mapping.
 const MERGES: usize = 1_000;
-/// Members of one mapping. Their keys are held until it ends, to find those that are there twice.
+/// The number of members of one mapping. Their keys are kept until its end, to find duplicates.
 const MEMBERS: usize = 10_000;
-/// How many times its own scalars and nodes a text may have once its aliases are replaced by what they name.
+/// The largest size of a text after its aliases are expanded, as a multiple of its own size.
 const TIMES: usize = 2;
-/// What a text may have in any case.
+/// The size that a small text may always have.
 const FEW: usize = 10_000;
 
-/// The documents of a text as JSON. How large a file is, is its owner's business; what it unfolds to is bounded by that.
+/// The documents of a text as JSON. The size of the text is not limited; its size after expansion is limited relative to it.
 pub(super) fn documents(text: &str) -> Result<Vec<Box<RawValue>>, Error> {
     let bound = TIMES * text.len() + FEW;
     let budget = serde_saphyr::budget! {
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for Rewrite<'_> {
         self.0.push(b'{');
         let begin = self.0.len();
         for count in 0.. {
-            // As a string, which `y` and `1` are as keys.
+            // Keys are strings, also `y` and `1`.
             let Some(key) = members.next_key::<String>()? else {
                 break;
             };
@@ -146,7 +146,7 @@ impl<'de> Visitor<'de> for Rewrite<'_> {
     }
 }
 
-/// Separates what comes from what is there since `begin`; gives where the text ends if nothing comes.
+/// Appends a comma if there is an element since `begin`. Returns the length before that, to remove the comma if no element follows.
 fn separate(json: &mut Vec<u8>, begin: usize) -> usize {
     let end = json.len();
     if end > begin {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unfolds_without_bound_is_refused() {
+    fn unbounded_expansion_is_an_error() {
         let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
         for (level, before) in (1..12).zip(0..) {
             let names = vec![format!("*a{before}"); 9].join(", ");

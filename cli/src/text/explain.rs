@@ -1,4 +1,4 @@
-//! An explanation for people: a line for nodes that are alike, or everything about one node.
+//! Renders explanations as text: one line per group of equal nodes, or all details of one node.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use nodewise_proto::v1::{self, NodeState, PodPhase};
 
 use super::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, REMOVE, count, impersonal, names};
 
-/// Up to so many nodes that are alike get a line each.
-const SPELLED_OUT: usize = 3;
+/// Groups of at most this size have a line per node.
+const MAX_SINGLE_LINES: usize = 3;
 
-/// The states in the order in which they are told.
+/// The states in the order of the output.
 const STATES: [NodeState; 6] = [
     NodeState::Runs,
     NodeState::Missing,
@@ -41,11 +41,11 @@ pub(crate) fn render_all(page: &mut Page, title: &str, nodes: &[v1::NodeExplanat
             &node.node_name,
             node.pods.iter().map(|pod| pod.pod_name.as_str()),
         );
-        let place = STATES
+        let rank = STATES
             .iter()
             .position(|state| *state == node.state())
             .unwrap_or(STATES.len());
-        groups.entry((place, node.rule, reason)).or_default().push(node);
+        groups.entry((rank, node.rule, reason)).or_default().push(node);
     }
     let widest = nodes
         .iter()
@@ -55,7 +55,7 @@ pub(crate) fn render_all(page: &mut Page, title: &str, nodes: &[v1::NodeExplanat
     for ((_, _, reason), nodes) in &groups {
         let (state, style) = word(nodes[0].state());
         let state = format!("{state:widest$} ");
-        if nodes.len() <= SPELLED_OUT {
+        if nodes.len() <= MAX_SINGLE_LINES {
             for node in nodes {
                 page.marked(
                     2,
@@ -97,7 +97,7 @@ fn summary(nodes: &[v1::NodeExplanation]) -> String {
     }
 }
 
-/// One node in full.
+/// All details of one node.
 pub(crate) fn render_node(page: &mut Page, title: &str, node: &v1::NodeExplanation) {
     let (state, style) = word(node.state());
     page.line(0, BOLD, &format!("{title} on {}", node.node_name));

@@ -1,4 +1,4 @@
-//! What people read: pages of lines, wrapped to the terminal and coloured where there is one.
+//! Text output: lines that are wrapped to the width of the terminal, with colours.
 
 pub(crate) mod explain;
 mod names;
@@ -17,13 +17,13 @@ pub(crate) const CHANGE: Style = AnsiColor::Yellow.on_default();
 pub(crate) const REMOVE: Style = AnsiColor::Red.on_default();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// Narrower terminals get lines of this width all the same.
+/// The smallest width of lines, also on narrower terminals.
 const NARROWEST: usize = 40;
 
-/// Text under construction. Styles are always written; printing strips them where nobody would see colours.
+/// A text under construction. It always contains styles; `print` removes them if the output is not a terminal.
 pub(crate) struct Page {
     text: String,
-    /// Columns to wrap at; `None` leaves lines as long as they are.
+    /// The column to wrap lines at. `None`: lines are not wrapped.
     width: Option<usize>,
 }
 
@@ -35,12 +35,12 @@ impl Page {
         }
     }
 
-    /// Columns of the terminal; `None` where that is not known.
+    /// The width in columns. `None`: unlimited.
     pub(crate) fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// A line of parts, each in its own style, that is not wrapped.
+    /// Adds a line of parts with styles. It is not wrapped.
     pub(crate) fn row(&mut self, parts: &[(Style, &str)]) {
         for (style, part) in parts {
             write!(self.text, "{style}{part}{style:#}").expect("writing to a string cannot fail");
@@ -56,12 +56,12 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A line of one style, continued with the same indentation.
+    /// Adds a line with one style. Continuation lines have the same indentation.
     pub(crate) fn line(&mut self, indent: usize, style: Style, text: &str) {
         self.marked(indent, "", PLAIN, style, text);
     }
 
-    /// A line that begins with a marker in its own style and continues behind it.
+    /// Adds a line that begins with a marker. Continuation lines are indented to the text behind the marker.
     pub(crate) fn marked(
         &mut self,
         indent: usize,
@@ -90,17 +90,17 @@ impl Page {
     }
 }
 
-/// The terminal's columns; `None` when standard output is none.
+/// The width of the terminal in columns. `None` if standard output is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
-/// Every character counts as one column: names and messages of Kubernetes objects are ASCII, and our own signs are narrow.
+/// The width of a text in columns. Every character counts as one: Kubernetes names are ASCII, and the signs used here are narrow.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks a line at blanks. A word longer than the room stands alone.
+/// Breaks a line at spaces. A word that is longer than `room` gets a line of its own.
 fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -126,7 +126,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// A sentence about one pod on one node as a sentence about many.
+/// Replaces the names of node and pods in a sentence with "the node" and "the pod", so that equal sentences can be grouped.
 pub(crate) fn impersonal<'a>(sentence: &str, node: &str, pods: impl IntoIterator<Item = &'a str>) -> String {
     let sentence = pods.into_iter().fold(sentence.to_owned(), |sentence, pod| {
         replace_name(&sentence, pod, "the pod")
@@ -136,7 +136,7 @@ pub(crate) fn impersonal<'a>(sentence: &str, node: &str, pods: impl IntoIterator
         .replace("node the node", "the node")
 }
 
-/// Replaces a name that stands as a word of its own.
+/// Replaces a name where it is a whole word.
 fn replace_name(text: &str, name: &str, by: &str) -> String {
     let words = text.split(' ').map(|word| {
         let alone = word.trim_matches(|sign| ".,;:()\"'".contains(sign)) == name && !name.is_empty();
@@ -149,7 +149,7 @@ fn replace_name(text: &str, name: &str, by: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What a plan says about odd objects.
+/// Adds the warnings of a plan.
 pub(crate) fn render_warnings<'a>(
     page: &mut Page,
     warnings: impl Iterator<Item = &'a v1::Warning>,

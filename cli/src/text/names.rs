@@ -1,11 +1,11 @@
-//! Long lists of names, short: `node-001 … node-250, node-300`.
+//! Shortens long lists of names: `node-001 … node-250, node-300`.
 
 use std::cmp::Ordering;
 
-/// At most this many names or ranges are spelled out.
+/// The largest number of names or ranges in the text.
 const SHOWN: usize = 4;
 
-/// The names in natural order, with runs that count upwards joined and the rest summed up.
+/// The names in natural order. Consecutive numbers become ranges, and names beyond the limit a count.
 pub(super) fn shorten<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_unstable_by(|a, b| natural_order(a, b));
@@ -26,7 +26,7 @@ pub(super) fn shorten<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// One name, or a run of at least three.
+/// One name, or a range of at least three.
 struct Part<'a> {
     first: &'a str,
     last: &'a str,
@@ -59,13 +59,13 @@ fn parts<'a>(names: &[&'a str]) -> Vec<Part<'a>> {
     parts
 }
 
-/// How many names from the first on count upwards in the same place.
+/// The number of names from the first on in which the same number counts upwards.
 fn run_length(names: &[&str]) -> usize {
-    let mut place = None;
+    let mut piece = None;
     let mut length = 1;
     for pair in names.windows(2) {
-        match counted_place(pair[0], pair[1]) {
-            Some(here) if place.is_none_or(|place| place == here) => place = Some(here),
+        match counting_piece(pair[0], pair[1]) {
+            Some(here) if piece.is_none_or(|piece| piece == here) => piece = Some(here),
             _ => break,
         }
         length += 1;
@@ -73,15 +73,15 @@ fn run_length(names: &[&str]) -> usize {
     length
 }
 
-/// Where `b` is `a` with one number raised by one, as the number of the piece; `None` when it is not.
-fn counted_place(a: &str, b: &str) -> Option<usize> {
-    let mut place = None;
+/// The index of the piece in which `b` is `a` plus one. `None` if the names differ in another way.
+fn counting_piece(a: &str, b: &str) -> Option<usize> {
+    let mut piece = None;
     let (mut left, mut right) = (Pieces(a), Pieces(b));
     for index in 0.. {
         match (left.next(), right.next()) {
-            (None, None) => return place,
+            (None, None) => return piece,
             (Some(x), Some(y)) if x == y => {}
-            (Some(x), Some(y)) if place.is_none() && is_next(x, y) => place = Some(index),
+            (Some(x), Some(y)) if piece.is_none() && is_next(x, y) => piece = Some(index),
             _ => return None,
         }
     }
@@ -165,7 +165,7 @@ mod tests {
                 ],
                 "ip-10-0-0-1.ec2.internal … ip-10-0-0-3.ec2.internal",
             ),
-            // Two places change: no run.
+            // Two numbers change: no range.
             (&["a1-1", "a2-1", "a2-2"], "a1-1, a2-1, a2-2"),
             (&["a", "b", "c", "d", "e"], "a, b, c, d, e"),
             (&["a", "b", "c", "d", "e", "f"], "a, b, c, d and 2 more"),

@@ -1,4 +1,4 @@
-//! A plan for people: what is created, changed and deleted, why, and what stays to be done.
+//! Renders plans as text: what is created, changed and deleted, and why.
 
 mod line;
 
@@ -9,25 +9,25 @@ use nodewise_proto::v1::{self, PhaseKind, action::Kind};
 use self::line::{GroupKey, Line};
 use super::{BOLD, DIM, ERROR, PLAIN, Page, count, impersonal, names, render_warnings};
 
-/// Up to so many actions that are alike get a line each.
-const SPELLED_OUT: usize = 3;
+/// Groups of at most this size have a line per action.
+const MAX_SINGLE_LINES: usize = 3;
 
 /// One DaemonSet and its plan.
 pub(crate) struct Planned<'a> {
     /// `DaemonSet kube-system/fluentd`.
     pub(crate) title: String,
     pub(crate) plan: &'a v1::Plan,
-    /// The status that the DaemonSet has now.
+    /// The DaemonSet's present status.
     pub(crate) status: v1::DaemonSetStatus,
 }
 
-/// Whether a plan would write anything that stays. An event is only a message.
+/// Whether a plan has any action other than emitting Events.
 pub(crate) fn changes_something(plan: &v1::Plan) -> bool {
     plan.actions()
         .any(|action| !matches!(action.kind, Some(Kind::EmitEvent(_)) | None))
 }
 
-/// All plans and what they sum up to.
+/// Renders all plans and a summary.
 pub(crate) fn render(page: &mut Page, planned: &[Planned<'_>]) {
     for one in planned {
         render_one(page, one);
@@ -64,7 +64,7 @@ fn render_one(page: &mut Page, planned: &Planned<'_>) {
     }
     let deviations: Vec<String> = plan
         .deviations()
-        .filter(|one| changes_what(*one))
+        .filter(|one| changes_actions(*one))
         .map(deviation)
         .collect();
     if !deviations.is_empty() {
@@ -115,8 +115,9 @@ fn duration(duration: &nodewise_proto::Duration) -> String {
     format!("{exact:#}")
 }
 
-/// The others change only how it is done, in every plan that creates or deletes.
-fn changes_what(deviation: v1::Deviation) -> bool {
+/// Whether a deviation changes which actions a plan has. The other ones change only their form, in every plan that creates or
+/// deletes pods.
+fn changes_actions(deviation: v1::Deviation) -> bool {
     !matches!(
         deviation,
         v1::Deviation::IdempotentCreates | v1::Deviation::DeleteWithUid
@@ -132,14 +133,14 @@ fn deviation(deviation: v1::Deviation) -> String {
         .to_lowercase()
 }
 
-/// The actions of a phase, those alike together.
+/// Renders the actions of a phase, grouped by kind and reason.
 fn render_phase(page: &mut Page, phase: &v1::Phase, old: &v1::DaemonSetStatus) {
     let mut groups: BTreeMap<GroupKey, Vec<&v1::Action>> = BTreeMap::new();
     for action in phase.batches.iter().flat_map(|batch| &batch.actions) {
         groups.entry(GroupKey::of(action)).or_default().push(action);
     }
     for actions in groups.values() {
-        if actions.len() <= SPELLED_OUT {
+        if actions.len() <= MAX_SINGLE_LINES {
             for action in actions {
                 let line = Line::of(action, old);
                 page.marked(2, line.marker, line.style, PLAIN, &line.with_reason(action));
@@ -158,7 +159,7 @@ fn render_phase(page: &mut Page, phase: &v1::Phase, old: &v1::DaemonSetStatus) {
     }
 }
 
-/// Many actions of one kind and reason as one line.
+/// Renders a group of actions as one line.
 fn render_group(page: &mut Page, actions: &[&v1::Action], old: &v1::DaemonSetStatus) {
     let line = Line::of(actions[0], old);
     let names = names::shorten(actions.iter().filter_map(|action| subject(action)));
@@ -176,14 +177,14 @@ fn render_group(page: &mut Page, actions: &[&v1::Action], old: &v1::DaemonSetSta
                 PLAIN,
                 &format!("{what}, for example:"),
             );
-            for reason in several.iter().take(SPELLED_OUT) {
+            for reason in several.iter().take(MAX_SINGLE_LINES) {
                 page.line(6, DIM, reason);
             }
         }
     }
 }
 
-/// What a list of alike actions enumerates: nodes where pods come and go, else the objects.
+/// The name of an action in the list of a group: the node for creates and deletes of pods, otherwise the object.
 fn subject(action: &v1::Action) -> Option<&str> {
     match action.kind.as_ref()? {
         Kind::CreatePod(create) => Some(&create.node_name),
@@ -196,7 +197,7 @@ fn subject(action: &v1::Action) -> Option<&str> {
     }
 }
 
-/// The message of one action as that of many: its node and pod lose their names.
+/// The message of an action without the names of its node and pod.
 fn general_reason(action: &v1::Action) -> String {
     let (node, pod) = match &action.kind {
         Some(Kind::CreatePod(create)) => (create.node_name.as_str(), create.pod_name.as_str()),
@@ -209,7 +210,7 @@ fn general_reason(action: &v1::Action) -> String {
     impersonal(&action.message, node, [pod])
 }
 
-/// What all plans do, in one line.
+/// The summary of all plans, in one line.
 fn summary(planned: &[Planned<'_>]) -> String {
     let (mut creates, mut deletes, mut revisions, mut claims, mut statuses) = (0, 0, 0, 0, 0);
     for action in planned.iter().flat_map(|one| one.plan.actions()) {

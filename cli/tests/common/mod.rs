@@ -1,4 +1,4 @@
-//! Running the built binary.
+//! Runs the built binary.
 
 #![allow(dead_code, reason = "each test file uses its share")]
 
@@ -10,10 +10,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// The clock of the inputs under tests/data.
+/// The time for the inputs in tests/data.
 pub(crate) const NOW: &str = "2026-01-01T02:00:00Z";
 
-/// A file of tests/data.
+/// The path of a file in tests/data.
 pub(crate) fn data(name: &str) -> String {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
@@ -22,14 +22,14 @@ pub(crate) fn data(name: &str) -> String {
         .to_string()
 }
 
-/// The binary with nothing in its environment that could change what it does.
+/// The binary without environment variables that could change its behaviour.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nodewise"));
     command.args(args).env_clear().stdin(Stdio::null());
     command
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -49,7 +49,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Standard output of a run that must have gone well.
+    /// Standard output. Panics if the run failed.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
@@ -68,12 +68,12 @@ pub(crate) fn nodewise_with_input(args: &[&str], input: &str) -> Ran {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
-    // Inputs of tests fit into the pipe's buffer; a binary that does not read them is no error here.
+    // Test inputs fit into the pipe's buffer. It is not an error if the binary does not read them.
     let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
     child.wait_with_output().expect("the binary ends").into()
 }
 
-/// A DaemonSet without pods and as many untainted nodes.
+/// A DaemonSet without pods, and this number of nodes without taints.
 pub(crate) fn new_on(nodes: usize) -> Value {
     let list: Value = serde_json::from_str(&std::fs::read_to_string(data("new.json")).unwrap()).unwrap();
     let daemon_set = list["items"][0].clone();

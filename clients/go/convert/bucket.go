@@ -11,18 +11,18 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// BucketOf is the bucket of a (target) node's name among count buckets: 64-bit FNV-1a of its bytes modulo the count, which
-// must not be 0.
+// BucketOf returns the index of the bucket of a node's name, or of the name of a pod's target node. It is the 64-bit FNV-1a hash of the name's
+// bytes modulo count, which must not be 0.
 func BucketOf(nodeName string, count uint32) uint32 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(nodeName)) // It never fails.
 	return uint32(hash.Sum64() % uint64(count))
 }
 
-// deterministic bytes are equal for equal messages, so that digests repeat.
+// deterministic encoding makes equal bytes, and so equal digests, for equal messages.
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// NodeBuckets divides nodes into count buckets with their canonical bytes, inline and with their digests.
+// NodeBuckets divides nodes into count buckets. Each has its canonical bytes inline, and their digest.
 func NodeBuckets(nodes []*nodewisev1.Node, count uint32) ([]*nodewisev1.Bucket, error) {
 	members := make([][]*nodewisev1.Node, count)
 	for _, node := range nodes {
@@ -32,7 +32,7 @@ func NodeBuckets(nodes []*nodewisev1.Node, count uint32) ([]*nodewisev1.Bucket, 
 	return buckets(members, NodeBucketBytes)
 }
 
-// PodBuckets divides pods likewise, each with its target node.
+// PodBuckets divides pods into count buckets by their target nodes. Each has its canonical bytes inline, and their digest.
 func PodBuckets(pods []*nodewisev1.Pod, count uint32) ([]*nodewisev1.Bucket, error) {
 	members := make([][]*nodewisev1.Pod, count)
 	for _, pod := range pods {
@@ -55,8 +55,8 @@ func buckets[M any](members [][]M, write func([]M) ([]byte, error)) ([]*nodewise
 	return list, nil
 }
 
-// NodeBucketBytes are the canonical bytes of a bucket of these nodes: ordered by name, labels by key. They are equal in every
-// client, whatever the order in which the nodes came.
+// NodeBucketBytes returns the canonical bytes of a bucket of nodes: nodes are ordered by name, and labels by key. They are the same in every
+// client, for any order of the arguments.
 func NodeBucketBytes(nodes []*nodewisev1.Node) ([]byte, error) {
 	bucket := &nodewisev1.NodeBucket{Nodes: slices.Clone(nodes)}
 	for i, node := range bucket.Nodes {
@@ -69,8 +69,8 @@ func NodeBucketBytes(nodes []*nodewisev1.Node) ([]byte, error) {
 	return encode(bucket)
 }
 
-// PodBucketBytes are the canonical bytes of a bucket of these whole pods: first those of the workload by name, then the orphans
-// by name, labels ordered by key, and what several have in common once, in the order in which they first use it.
+// PodBucketBytes returns the canonical bytes of a bucket of pods: first the pods of the workload by name, then the orphans by name. Labels are
+// ordered by key. Metadata that pods share is written once, in the order of its first use.
 func PodBucketBytes(pods []*nodewisev1.Pod) ([]byte, error) {
 	ordered := slices.Clone(pods)
 	slices.SortFunc(ordered, func(a, b *nodewisev1.Pod) int {
@@ -111,7 +111,7 @@ func compareOrphans(a, b *nodewisev1.Pod) int {
 }
 
 func encode(message proto.Message) ([]byte, error) {
-	// Present and empty is an empty bucket; nil would be an absent one.
+	// Never nil: an empty bucket has empty data, and nil would mean that the data is absent.
 	return deterministic.MarshalAppend([]byte{}, message)
 }
 

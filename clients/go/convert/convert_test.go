@@ -43,7 +43,7 @@ func samplePod() *corev1.Pod {
 	}
 }
 
-// What a transform leaves is projected as the whole is, and keeps nothing of what is not.
+// The projection of a transformed object equals that of the whole object, and the transform keeps nothing else.
 func TestSlimPodsAreProjectedAsWholeOnes(t *testing.T) {
 	whole := samplePod()
 	want, err := convert.Pod(whole)
@@ -102,7 +102,7 @@ func TestSlimNodesAreProjectedAsWholeOnes(t *testing.T) {
 	}
 }
 
-// D-24: the first entry decides, even when it names no single node.
+// D-24: the first entry decides, also if it does not name exactly one node.
 func TestTargetNodeOfAnUnboundPod(t *testing.T) {
 	field := func(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {
 		return corev1.NodeSelectorRequirement{Key: key, Operator: operator, Values: values}

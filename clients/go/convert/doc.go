@@ -1,7 +1,7 @@
-// Package convert turns Kubernetes objects into what the protocol carries: projections of nodes and pods, DaemonSets and
-// ControllerRevisions as JSON, and the buckets that nodes and pods travel in.
+// Package convert converts Kubernetes objects to messages of the protocol: projections of nodes and pods, DaemonSets and ControllerRevisions as
+// JSON, and buckets of nodes and pods.
 //
-// Nothing is decided here, with one exception that the protocol asks for: the node that an unbound pod is meant for.
+// It makes no decisions, with one exception that the protocol requires: it finds the node that an unbound pod is meant for.
 package convert
 
 import (
@@ -10,17 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FieldError says what is wrong with which field of which object.
+// FieldError says that a field of an object is wrong.
 type FieldError struct {
-	// Kind of the object, for example Pod.
+	// Kind is the kind of the object, for example Pod.
 	Kind string
-	// Namespace of the object; empty for a Node.
+	// Namespace is the namespace of the object; empty for a Node.
 	Namespace string
-	// Name of the object; empty when that is what is missing.
+	// Name is the name of the object; empty if the name is missing.
 	Name string
-	// Path of the field, for example metadata.uid.
+	// Path is the path of the field, for example metadata.uid.
 	Path string
-	// Reason, for people.
+	// Reason says what is wrong, for people.
 	Reason string
 }
 

@@ -13,7 +13,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// NodeJSON projects a Node that is given as JSON, for instance of a dynamic client. The error is a [FieldError].
+// NodeJSON projects a Node in JSON, for example from a dynamic client. The error is a [FieldError].
 func NodeJSON(text []byte) (*nodewisev1.Node, error) {
 	var read struct {
 		objectJSON
@@ -39,10 +39,10 @@ func NodeJSON(text []byte) (*nodewisev1.Node, error) {
 	return Node(node)
 }
 
-// PodJSON projects a Pod that is given as JSON, for instance of a dynamic client. The error is a [FieldError].
+// PodJSON projects a Pod in JSON, for example from a dynamic client. The error is a [FieldError].
 //
-// It reads every time that an apiserver keeps. Those with a year of five digits cannot be read into a typed object, and one
-// such pod makes a typed list fail; read as Protobuf they can.
+// PodJSON accepts every time that an apiserver stores. A time with a year of five digits cannot be decoded from JSON into a typed object: one
+// such pod makes a typed list fail. From Protobuf it can be decoded.
 func PodJSON(text []byte) (*nodewisev1.Pod, error) {
 	var read struct {
 		objectJSON
@@ -74,7 +74,7 @@ func PodJSON(text []byte) (*nodewisev1.Pod, error) {
 	return Pod(pod)
 }
 
-// objectJSON is what is read of nodes and pods alike. Times are texts as yet.
+// objectJSON are the fields that are read of both nodes and pods. Times are strings, see [objectJSON.time].
 type objectJSON struct {
 	Metadata struct {
 		Name              string                  `json:"name"`
@@ -127,12 +127,13 @@ func (o *objectJSON) time(kind, path string, text *string) (*metav1.Time, error)
 	return &metav1.Time{Time: at}, nil
 }
 
-// beyond reads a time whose year has a sign or more than four digits, which makes it the first or the last moment.
+// beyond reads a time whose year has a sign or more than four digits. It returns a time before the first or after the last one that the protocol
+// allows.
 func beyond(text string) (time.Time, bool) {
 	digits, isNegative := strings.CutPrefix(text, "-")
 	year, rest, _ := strings.Cut(digits, "-")
 	isYear := strings.Trim(year, "0123456789") == "" && (len(year) > 4 || len(year) == 4 && isNegative)
-	// The rest must be that of a time, in a year that has every day.
+	// The rest is checked as a time in the year 2000, which has a 29 February.
 	if _, err := time.Parse(time.RFC3339, "2000-"+rest); err != nil || !isYear {
 		return time.Time{}, false
 	}
@@ -142,7 +143,7 @@ func beyond(text string) (time.Time, bool) {
 	return lastMoment.Add(time.Second), true
 }
 
-// wrong says what could not be read.
+// wrong converts an error of encoding/json to a [FieldError].
 func (o *objectJSON) wrong(kind string, err error) error {
 	var mistyped *json.UnmarshalTypeError
 	if errors.As(err, &mistyped) {

@@ -14,7 +14,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Labels turns labels into those of the protocol, ordered by key.
+// Labels converts labels, ordered by key.
 func Labels(labels map[string]string) []*nodewisev1.Label {
 	if len(labels) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func Labels(labels map[string]string) []*nodewisev1.Label {
 	return list
 }
 
-// Controller is the one owner reference with controller: true; nil for an orphan.
+// Controller converts the first owner reference with controller: true; nil for an orphan.
 func Controller(owners []metav1.OwnerReference) *nodewisev1.ControllerReference {
 	for _, owner := range owners {
 		if owner.Controller != nil && *owner.Controller {
@@ -36,20 +36,19 @@ func Controller(owners []metav1.OwnerReference) *nodewisev1.ControllerReference 
 	return nil
 }
 
-// text is valid UTF-8, as the protocol's must be: an apiserver does not look at what an owner is called.
+// text replaces invalid UTF-8, which the protocol does not allow. An apiserver does not check owner references for it.
 func text(s string) string {
 	return strings.ToValidUTF8(s, string(utf8.RuneError))
 }
 
-// The first and the last moment that the protocol carries. An apiserver takes any year with any time zone. Whoever may write
-// the status of one node or pod could stop a whole controller with a time that is refused; taken for the first or the
-// last moment it says the same: long ago, or not yet.
+// The first and the last time that the protocol allows. An apiserver accepts any year with any time zone. If a time beyond were refused, a client
+// that may write the status of one node or pod could stop the controller. The nearest allowed time means the same: long ago, or not yet.
 var (
 	firstMoment = time.Date(1, time.January, 1, 0, 0, 0, 0, time.UTC)
 	lastMoment  = time.Date(9999, time.December, 30, 0, 0, 0, 0, time.UTC)
 )
 
-// Timestamp turns a time into one that the protocol carries, the nearest if it is beyond. The zero time is none.
+// Timestamp converts a time to the nearest one that the protocol allows. The zero time becomes nil.
 func Timestamp(at metav1.Time) *timestamppb.Timestamp {
 	switch {
 	case at.IsZero():

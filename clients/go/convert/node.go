@@ -38,7 +38,7 @@ func Node(node *corev1.Node) (*nodewisev1.Node, error) {
 	return projection, nil
 }
 
-// SlimNode is a cache.TransformFunc that leaves of a Node what [Node] reads, and its identity.
+// SlimNode is a cache.TransformFunc that keeps of a Node its identity and the fields that [Node] reads.
 func SlimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// TraceparentAnnotation is the annotation of a pod or DaemonSet with the trace context, as a W3C traceparent, of who made it so.
+// TraceparentAnnotation is the annotation of a pod or DaemonSet with the W3C traceparent of the operation that created or changed it.
 const TraceparentAnnotation = "nodewise.dev/traceparent"
 
 // Pod projects a Pod. The error is a [FieldError].
@@ -39,8 +39,8 @@ func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 	return projection, nil
 }
 
-// SlimPod is a cache.TransformFunc that leaves of a Pod what [Pod] reads, its identity and its [TraceparentAnnotation]: a few hundred
-// bytes of several thousand.
+// SlimPod is a cache.TransformFunc that keeps of a Pod its identity, the fields that [Pod] reads, and its [TraceparentAnnotation]. These are a few
+// hundred bytes of several thousand.
 func SlimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -68,7 +68,7 @@ func SlimPod(object any) (any, error) {
 	return slim, nil
 }
 
-// TargetNode is the node that a pod is on, or is meant for; empty for none (D-24). Its hash decides about the pod's bucket.
+// TargetNode returns the name of the node that a pod is on or is meant for; empty for none (D-24). The hash of the name selects the pod's bucket.
 func TargetNode(pod *nodewisev1.Pod) string {
 	if pod.GetNodeName() != "" {
 		return pod.GetNodeName()
@@ -85,8 +85,8 @@ func readyCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// targetNodeName is the node that required node affinity names: the first matchFields entry, over the terms in their order,
-// with key metadata.name and operator In decides; with any other number of values than one there is no target (D-24).
+// targetNodeName returns the node that the required node affinity names (D-24). The first matchFields entry with the key metadata.name and the
+// operator In decides, over all terms in order. If that entry does not have exactly one value, there is no target.
 func targetNodeName(affinity *corev1.Affinity) string {
 	if affinity == nil || affinity.NodeAffinity == nil {
 		return ""

@@ -8,27 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
 // MaxLabels is how many labels of one object are sent at most.
 const MaxLabels = 1024
 
-// ofEveryPod are labels of pods that every plan reads. They come first where there are too many.
+// ofEveryPod are labels of pods that every plan reads. If an object has too many labels, these are sent first.
 var ofEveryPod = []string{"controller-revision-hash", "pod-template-generation"}
 
-// Reads is what the decisions about one DaemonSet read.
+// Reads are the labels that a plan for one DaemonSet reads.
 type Reads struct {
-	// NodeLabels are keys of node labels: its nodeSelector and its required node affinity.
+	// NodeLabels are the keys of node labels in the nodeSelector and the required node affinity.
 	NodeLabels sets.Set[string]
-	// PodLabels are keys of pod labels: its selector.
+	// PodLabels are the keys of pod labels in the selector.
 	PodLabels sets.Set[string]
-	// Selector selects what the service may claim (D-22): the empty selector selects everything, an absent or invalid one
-	// nothing.
+	// Selector selects the orphans that the service may claim (D-22). An empty selector selects everything, and an absent or invalid one
+	// selects nothing.
 	Selector labels.Selector
 }
 
-// ReadsOf reads the JSON of a DaemonSet. Nothing is checked: what the service refuses names nothing or too much.
+// ReadsOf reads the JSON of a DaemonSet. It does not validate the DaemonSet, and skips fields of a wrong type: the service refuses these.
 func ReadsOf(daemonSet []byte) Reads {
 	var parsed struct {
 		Spec json.RawMessage `json:"spec"`
@@ -56,43 +57,27 @@ func ReadsOf(daemonSet []byte) Reads {
 			} `json:"spec"`
 		} `json:"template"`
 	}
-	// What is of another type is passed over, and the rest is read.
+	// Fields of a wrong type are skipped, and the others are read.
 	_ = json.Unmarshal(parsed.Spec, &rest)
 	template := rest.Template.Spec
-	if selected, isObject := template.NodeSelector.(map[string]any); isObject {
-		reads.NodeLabels.Insert(sets.KeySet(selected).UnsortedList()...)
-	}
-	required := member(member(template.Affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
-	for _, term := range elements(member(required, "nodeSelectorTerms")) {
-		insertKeys(reads.NodeLabels, member(term, "matchExpressions"))
+	reads.NodeLabels.Insert(sets.KeySet(rawjson.Object(template.NodeSelector)).UnsortedList()...)
+	const required = "requiredDuringSchedulingIgnoredDuringExecution"
+	for _, term := range rawjson.List(template.Affinity, "nodeAffinity", required, "nodeSelectorTerms") {
+		for _, expression := range rawjson.List(term, "matchExpressions") {
+			if key, isText := rawjson.At(expression, "key").(string); isText {
+				reads.NodeLabels.Insert(key)
+			}
+		}
 	}
 	return reads
 }
 
-func member(value any, name string) any {
-	object, _ := value.(map[string]any)
-	return object[name]
-}
-
-func elements(value any) []any {
-	list, _ := value.([]any)
-	return list
-}
-
-func insertKeys(keys sets.Set[string], entries any) {
-	for _, entry := range elements(entries) {
-		if key, isText := member(entry, "key").(string); isText {
-			keys.Insert(key)
-		}
-	}
-}
-
-// Equal tells whether both read the same.
+// Equal reports whether both have the same label keys.
 func (r Reads) Equal(other Reads) bool {
 	return r.NodeLabels.Equal(other.NodeLabels) && r.PodLabels.Equal(other.PodLabels)
 }
 
-// Selects tells whether the DaemonSet selects an object with these labels.
+// Selects reports whether the DaemonSet selects an object with these labels.
 func (r Reads) Selects(list []*nodewisev1.Label) bool {
 	set := make(labels.Set, len(list))
 	for _, label := range list {
@@ -101,15 +86,15 @@ func (r Reads) Selects(list []*nodewisev1.Label) bool {
 	return r.Selector.Matches(set)
 }
 
-// KeySet has the keys of which labels are sent: those that a decision can read. Whoever may write one object could make the rest
-// of any size.
+// KeySet has the keys of the labels that are sent: those that a plan can read. Other labels are not sent, because a client could make them of any
+// size.
 type KeySet struct {
 	Labels sets.Set[string]
-	// first are labels that are sent however many others there are.
+	// first are the keys of labels that are sent even if an object has too many labels.
 	first []string
 }
 
-// NodeKeys are those of nodes, where these are all DaemonSets of the cluster.
+// NodeKeys returns the keys for nodes. The arguments are all DaemonSets of the cluster.
 func NodeKeys(daemonSets ...Reads) *KeySet {
 	keys := &KeySet{Labels: sets.New[string]()}
 	for _, reads := range daemonSets {
@@ -118,7 +103,7 @@ func NodeKeys(daemonSets ...Reads) *KeySet {
 	return keys
 }
 
-// PodKeys are those of the pods of a namespace, where these are all DaemonSets of it.
+// PodKeys returns the keys for the pods of a namespace. The arguments are all DaemonSets of the namespace.
 func PodKeys(daemonSets ...Reads) *KeySet {
 	keys := &KeySet{Labels: sets.New(ofEveryPod...), first: ofEveryPod}
 	for _, reads := range daemonSets {
@@ -127,21 +112,21 @@ func PodKeys(daemonSets ...Reads) *KeySet {
 	return keys
 }
 
-// ReduceNode leaves of a node what is sent of it; it answers with how many labels that decisions could read it left out, since there
-// are too many.
+// ReduceNode removes the labels of a node that are not sent. It returns how many labels that a plan could read were removed because there are too
+// many.
 func ReduceNode(node *nodewisev1.Node, keys *KeySet) (cut int) {
 	node.Labels, cut = ReduceLabels(node.GetLabels(), keys)
 	return cut
 }
 
-// ReducePod leaves of a pod what is sent of it, and answers likewise.
+// ReducePod removes the labels of a pod that are not sent, and returns the same as [ReduceNode].
 func ReducePod(pod *nodewisev1.Pod, keys *KeySet) (cut int) {
 	pod.Labels, cut = ReduceLabels(pod.GetLabels(), keys)
 	return cut
 }
 
-// ReduceLabels are those of these labels, ordered by key, that are sent, and how many are left out since there are too many: the
-// last ones by key.
+// ReduceLabels returns the labels that are sent, of a list ordered by key. If there are more than [MaxLabels], the last ones by key are left out, and
+// cut is how many.
 func ReduceLabels(list []*nodewisev1.Label, keys *KeySet) (sent []*nodewisev1.Label, cut int) {
 	room := MaxLabels
 	for _, label := range list {

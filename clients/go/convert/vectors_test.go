@@ -28,7 +28,7 @@ type projection struct {
 	DaemonSets []json.RawMessage `json:"daemon_sets"`
 	Projection json.RawMessage   `json:"projection"`
 	Cut        int               `json:"cut"`
-	// Many labels and taints the object has besides, of which so many are sent.
+	// Many labels and taints that the object has in addition, and how many of them are sent.
 	Many     int      `json:"many"`
 	ManySent manySent `json:"many_sent"`
 	Error    *struct {
@@ -38,7 +38,7 @@ type projection struct {
 
 type manySent struct{ Labels, Taints int }
 
-// Every client makes the same of the same object.
+// Every client makes the same projection of the same object.
 func TestProjections(t *testing.T) {
 	for _, vector := range testkit.Vectors[[]projection](t, "projections.json") {
 		t.Run(vector.Name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestProjections(t *testing.T) {
 
 func many(index int) string { return fmt.Sprintf("many-%04d", index) }
 
-// withMany is an object of the vector with all of its labels and taints.
+// withMany is the object of a vector with all of its labels and taints.
 func (p projection) withMany(t *testing.T, text []byte, isNode bool) []byte {
 	t.Helper()
 	if p.Many == 0 {
@@ -92,7 +92,7 @@ func (p projection) withMany(t *testing.T, text []byte, isNode bool) []byte {
 	return text
 }
 
-// reads is what the DaemonSets of the vector read, and one that names all of its many labels.
+// reads is what the DaemonSets of a vector read, with one that names all of its many labels.
 func (p projection) reads() []convert.Reads {
 	all := convert.ReadsOf(nil)
 	for index := range p.Many {
@@ -106,7 +106,7 @@ func (p projection) reads() []convert.Reads {
 	return reads
 }
 
-// withoutMany takes out what the member many stands for, and counts it.
+// withoutMany removes and counts the labels that the member many stands for.
 func withoutMany[K interface{ GetKey() string }](list []K) (kept []K, taken int) {
 	for _, entry := range list {
 		if strings.HasPrefix(entry.GetKey(), "many-") {
@@ -146,7 +146,7 @@ func check[O corev1.Node | corev1.Pod, P proto.Message](
 		}
 	}
 	compare(fromJSON(text))
-	// A typed object cannot hold everything that is served.
+	// A typed object cannot have everything that is served.
 	var object O
 	if err := json.Unmarshal(text, &object); err == nil {
 		compare(fromTyped(&object))
@@ -196,7 +196,7 @@ func TestBucketBytes(t *testing.T) {
 	}
 }
 
-// What is of another type than the API promises names nothing, and spoils nothing else.
+// Fields of a wrong type are skipped, and do not affect the others.
 func TestReadsOfOddDaemonSets(t *testing.T) {
 	for text, want := range map[string][2]int{
 		`{"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"spec":{"nodeSelector":{"c":"d"},"affinity":7}}}}`: {1, 1},

@@ -10,12 +10,11 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// DaemonSet turns a typed DaemonSet into what a snapshot carries.
+// DaemonSet converts a typed DaemonSet for a snapshot.
 //
-// A typed object has lost every field that is newer than the k8s.io/api that read it, and a template that lost one is another
-// template: the plan would make a revision of it and replace all pods. Use this for objects that you have just made, or
-// that no newer apiserver served. A controller sends what was served, see [nodewise.dev/clients/go/served]; [ServedDaemonSet]
-// takes that.
+// A typed object has lost every field that is newer than the k8s.io/api that decoded it. A template that has lost a field is another template: the
+// plan would create a revision for it and replace all pods. Use this function for objects that you have just made, or that no newer
+// apiserver has served. A controller should use [ServedDaemonSet] with objects of [nodewise.dev/clients/go/served].
 func DaemonSet(daemonSet *appsv1.DaemonSet) (*nodewisev1.DaemonSet, error) {
 	text, err := marshal("DaemonSet", daemonSet.DeepCopy())
 	if err != nil {
@@ -29,11 +28,10 @@ func ServedDaemonSet(object []byte) *nodewisev1.DaemonSet {
 	return &nodewisev1.DaemonSet{Object: object}
 }
 
-// ControllerRevision turns a typed ControllerRevision into what a snapshot carries.
+// ControllerRevision converts a typed ControllerRevision for a snapshot.
 //
-// Its data keeps its bytes in a typed object, unless it came by Protobuf or was written with blanks or with characters that
-// encoding/json writes as escapes. Which data a revision has decides whether it is the one of a template: prefer
-// [ServedControllerRevision].
+// The bytes of the data may change: if the object was read as Protobuf, if the data has blanks, or if it has characters that encoding/json
+// escapes. The bytes decide whether a revision is the one of a template, so prefer [ServedControllerRevision].
 func ControllerRevision(revision *appsv1.ControllerRevision) (*nodewisev1.ControllerRevision, error) {
 	text, err := marshal("ControllerRevision", revision.DeepCopy())
 	if err != nil {
@@ -47,7 +45,7 @@ func ServedControllerRevision(object []byte) *nodewisev1.ControllerRevision {
 	return &nodewisev1.ControllerRevision{Object: object}
 }
 
-// marshal writes an object, which it changes, as an apiserver would have served it.
+// marshal removes the managed fields of an object, and encodes it as JSON.
 func marshal(kind string, object metav1.Object) ([]byte, error) {
 	object.SetManagedFields(nil)
 	text, err := json.Marshal(object)

@@ -1,5 +1,5 @@
-// Package ctrl runs a [nodewise.Reconciler] under a manager of controller-runtime: with its queue, its workers, its leader election
-// and its metrics.
+// Package ctrl runs a [nodewise.Reconciler] under a manager of controller-runtime, with the manager's queue, workers, leader election and
+// metrics.
 package ctrl
 
 import (
@@ -24,14 +24,14 @@ import (
 	nodewise "nodewise.dev/clients/go"
 )
 
-// first is the priority of workloads that are not to wait behind others.
+// first is the priority of urgent workloads.
 const first = 100
 
-// workers is how many workloads are reconciled at the same time: as many as [nodewise.Reconciler.Run] does, with the one that it keeps
-// for what is urgent, which is not to be had here.
+// workers is how many workloads are reconciled at the same time. It is the number of workers of [nodewise.Reconciler.Run], including the one
+// for urgent workloads. controller-runtime has no such spare worker.
 const workers = 3
 
-// planViolations is served with the other metrics of the manager.
+// planViolations is registered with the manager's metrics.
 var planViolations = prometheus.NewCounter(prometheus.CounterOpts{
 	Name: "nodewise_plan_violations_total",
 	Help: "Plans of which nothing was written, since they were not for the workload that was asked about or named what is not its own.",
@@ -39,19 +39,19 @@ var planViolations = prometheus.NewCounter(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(planViolations) }
 
-// SetupWithManager lets a manager run the Reconciler, which is then not run otherwise. A manager that loses its leadership ends, and
-// so whoever leads again starts with a new Reconciler, as must be.
+// SetupWithManager adds the Reconciler to a manager. The program must not also call Run. A manager ends when it loses the leadership, so a new
+// leader starts with a new Reconciler, as it must.
 //
-// Three workloads are reconciled at the same time, unless the options or the manager say otherwise: controller-runtime's own default
-// is one, which lets all wait for the slowest.
+// Three workloads are reconciled at the same time, unless the options or the manager set another number. controller-runtime's default is one,
+// with which every workload waits for the slowest one.
 //
-// A DaemonSet that failed is tried again with its own back-off, after [nodewise.Reconciler.MaxBackoff] at the latest, unless the options have
-// a RateLimiter.
+// A DaemonSet that failed is retried with a back-off of its own, of [nodewise.Reconciler.MaxBackoff] at most, unless the options have a
+// RateLimiter.
 //
-// A manager may run several Reconcilers that own different DaemonSets. Each has a name of its own then: [nodewise.WithName].
+// A manager may run several Reconcilers that own different DaemonSets. Give each a name with [nodewise.WithName].
 //
-// What is set up besides, such as predicates, only saves work: a Reconciler owns all DaemonSets of the cluster where
-// [nodewise.WithNamespace], [nodewise.WithSelector] and [nodewise.WithPredicate] do not say otherwise.
+// Only [nodewise.WithNamespace], [nodewise.WithSelector] and [nodewise.WithPredicate] limit which DaemonSets a Reconciler owns. Predicates of
+// controller-runtime do not: they only save work.
 func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, options controller.Options) error {
 	switch {
 	case mgr == nil:
@@ -65,8 +65,8 @@ func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, opti
 	if options.RateLimiter == nil {
 		options.RateLimiter = newLimiter(reconciler.MaxBackoff())
 	}
-	patient := newPatient(options.RateLimiter)
-	options.RateLimiter, options.Reconciler = patient, patient.reconciler(reconciler.Reconcile)
+	limiter := newKeepingLimiter(options.RateLimiter)
+	options.RateLimiter, options.Reconciler = limiter, limiter.reconciler(reconciler.Reconcile)
 	made, err := controller.New(name, mgr, options)
 	if err != nil && strings.Contains(err.Error(), "already exists") {
 		return fmt.Errorf("there is a controller %s already: give this Reconciler another name with nodewise.WithName: %w", name, err)
@@ -80,54 +80,54 @@ func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, opti
 	return nil
 }
 
-// patient is a rate limiter that keeps the back-off of a workload for which nothing could be done yet. controller-runtime forgets it
-// after whatever is no error, and an error would make it grow.
-type patient struct {
+// keepingLimiter is a rate limiter that keeps the back-off of a workload after [nodewise.ErrNotYet]. controller-runtime would reset the back-off
+// if the reconcile returned no error, and increase it if the reconcile returned an error.
+type keepingLimiter struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 
 	mu sync.Mutex
-	// notYet are those in work for which nothing could be done.
+	// notYet are the requests in work whose reconcile has returned ErrNotYet.
 	notYet map[reconcile.Request]bool
 }
 
-// newLimiter makes what controller-runtime takes for a queue with priorities, but for the longest delay: each workload has a back-off of
-// its own, and they do not slow down one another.
+// newLimiter makes the same limiter as controller-runtime's default for priority queues, with another longest delay. Each workload has a back-off
+// of its own.
 func newLimiter(maxBackoff time.Duration) workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxBackoff)
 }
 
-func newPatient(limiter workqueue.TypedRateLimiter[reconcile.Request]) *patient {
-	return &patient{TypedRateLimiter: limiter, notYet: map[reconcile.Request]bool{}}
+func newKeepingLimiter(limiter workqueue.TypedRateLimiter[reconcile.Request]) *keepingLimiter {
+	return &keepingLimiter{TypedRateLimiter: limiter, notYet: map[reconcile.Request]bool{}}
 }
 
-// reconciler has the shape that controller-runtime asks for. When to come back is told through the queue that the watches were given.
-func (p *patient) reconciler(look func(context.Context, types.NamespacedName) error) reconcile.Reconciler {
+// reconciler wraps Reconcile for controller-runtime. The result never has a requeue time: the Reconciler requeues through its [nodewise.Queue].
+func (l *keepingLimiter) reconciler(run func(context.Context, types.NamespacedName) error) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		err := look(ctx, request.NamespacedName)
+		err := run(ctx, request.NamespacedName)
 		if errors.Is(err, nodewise.ErrPlanRefused) {
 			planViolations.Inc()
 		}
 		if !errors.Is(err, nodewise.ErrNotYet) {
 			return reconcile.Result{}, err
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.notYet[request] = true
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.notYet[request] = true
 		return reconcile.Result{}, nil
 	})
 }
 
 // Forget implements [workqueue.TypedRateLimiter].
-func (p *patient) Forget(request reconcile.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.notYet[request] {
-		p.TypedRateLimiter.Forget(request)
+func (l *keepingLimiter) Forget(request reconcile.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.notYet[request] {
+		l.TypedRateLimiter.Forget(request)
 	}
-	delete(p.notYet, request)
+	delete(l.notYet, request)
 }
 
-// watches are what wakes the workloads: those of the Reconciler.
+// watches is the Reconciler as a source of controller-runtime.
 type watches struct {
 	reconciler *nodewise.Reconciler
 }
@@ -144,7 +144,7 @@ func (w watches) WaitForSync(ctx context.Context) error {
 	return w.reconciler.WaitForSync(ctx)
 }
 
-// queue puts workloads into a queue of controller-runtime.
+// queue is a [nodewise.Queue] on a queue of controller-runtime.
 type queue struct {
 	requests workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -157,7 +157,7 @@ func (q queue) AddAfter(key types.NamespacedName, delay time.Duration) {
 	q.requests.AddAfter(reconcile.Request{NamespacedName: key}, delay)
 }
 
-// AddFirst adds a workload before others, after a delay, if the queue has priorities.
+// AddFirst adds a workload after a delay, with a high priority if the queue has priorities.
 func (q queue) AddFirst(key types.NamespacedName, delay time.Duration) {
 	request := reconcile.Request{NamespacedName: key}
 	if ordered, isOrdered := q.requests.(priorityqueue.PriorityQueue[reconcile.Request]); isOrdered {

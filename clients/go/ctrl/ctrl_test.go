@@ -27,7 +27,7 @@ import (
 
 func named(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// Workloads that are not to wait come first where the queue has priorities, and come at all where it has none.
+// Urgent workloads come first in a queue with priorities, and are also added to a queue without.
 func TestQueues(t *testing.T) {
 	ordered := priorityqueue.New[reconcile.Request]("test")
 	plain := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -62,7 +62,7 @@ func (nobody) Report(context.Context, *nodewisev1.ReportRequest) (*nodewisev1.Re
 	return nil, errors.New("told before there was anything to tell")
 }
 
-// A source that is never filled ends with its context.
+// WaitForSync of a source that is never filled ends with its context.
 func TestShapes(t *testing.T) {
 	made, err := nodewise.New(&rest.Config{Host: "http://127.0.0.1:1"}, nobody{})
 	if err != nil {
@@ -81,22 +81,22 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// What could not be done yet is no failure, and no success either: the back-off of what failed before goes on where it was.
+// ErrNotYet is neither a failure nor a success: the back-off stays as it is.
 func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second)
-	patient, request := newPatient(limiter), reconcile.Request{NamespacedName: named("x")}
+	keeping, request := newKeepingLimiter(limiter), reconcile.Request{NamespacedName: named("x")}
 	broken := errors.New("broken")
 	for i, step := range []struct {
 		err  error
 		want int
 	}{{broken, 1}, {nodewise.ErrNotYet, 1}, {fmt.Errorf("a cache: %w", nodewise.ErrNotYet), 1}, {broken, 2}, {nil, 0}} {
 		look := func(context.Context, types.NamespacedName) error { return step.err }
-		result, err := patient.reconciler(look).Reconcile(t.Context(), request)
-		// As the controllers of controller-runtime do.
+		result, err := keeping.reconciler(look).Reconcile(t.Context(), request)
+		// This is what the controllers of controller-runtime do.
 		if err != nil {
-			patient.When(request)
+			keeping.When(request)
 		} else {
-			patient.Forget(request)
+			keeping.Forget(request)
 		}
 		if got := limiter.NumRequeues(request); got != step.want || !result.IsZero() {
 			t.Errorf("step %d: %d failures are remembered, want %d", i, got, step.want)
@@ -104,12 +104,12 @@ func TestTheBackOffOutlastsWhatCouldNotBeDone(t *testing.T) {
 	}
 }
 
-// Plans that were refused are counted where the manager serves its metrics.
+// Refused plans are counted in the manager's metrics.
 func TestRefusedPlansAreCounted(t *testing.T) {
 	before := refusedPlans(t)
 	for _, err := range []error{fmt.Errorf("a plan: %w", nodewise.ErrPlanRefused), errors.New("broken"), nodewise.ErrNotYet, nil} {
 		look := func(context.Context, types.NamespacedName) error { return err }
-		if _, got := newPatient(newLimiter(time.Minute)).reconciler(look).Reconcile(t.Context(), reconcile.Request{}); got != nil && !errors.Is(got, err) {
+		if _, got := newKeepingLimiter(newLimiter(time.Minute)).reconciler(look).Reconcile(t.Context(), reconcile.Request{}); got != nil && !errors.Is(got, err) {
 			t.Error(got)
 		}
 	}
@@ -133,9 +133,9 @@ func refusedPlans(t *testing.T) float64 {
 	return 0
 }
 
-// However many workloads fail, each is slowed down by its own failures only.
+// However many workloads fail, each has only its own back-off.
 func TestWorkloadsDoNotSlowDownOneAnother(t *testing.T) {
-	limiter := newPatient(newLimiter(time.Minute))
+	limiter := newKeepingLimiter(newLimiter(time.Minute))
 	for i := range 1000 {
 		if delay := limiter.When(reconcile.Request{NamespacedName: named(strconv.Itoa(i))}); delay != 5*time.Millisecond {
 			t.Fatalf("workload %d waits %s after its first failure", i, delay)
@@ -172,7 +172,7 @@ func TestTheLongestBackOffIsThatOfTheProfile(t *testing.T) {
 	}
 }
 
-// managing is a manager that takes controllers and does nothing with them.
+// managing is a manager that accepts controllers and does nothing with them.
 type managing struct {
 	manager.Manager
 	options config.Controller
@@ -186,7 +186,7 @@ func (m *managing) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-// One slow workload does not hold up all others, whoever says nothing; who says something is heeded.
+// By default one slow workload does not block the others. Options override the default.
 func TestSeveralWorkloadsAreReconciledAtATime(t *testing.T) {
 	for _, test := range []struct {
 		options  controller.Options
@@ -212,10 +212,10 @@ func TestSeveralWorkloadsAreReconciledAtATime(t *testing.T) {
 	}
 }
 
-// A manager runs several Reconcilers, each with its name. What is missing, or there already, is said with what to do.
+// A manager runs several Reconcilers with different names. Missing arguments and duplicate names return an error that says what to do.
 func TestMistakesAreSaidInFull(t *testing.T) {
 	mgr := &managing{}
-	// controller-runtime remembers names as long as the program runs, and this may run more than once.
+	// controller-runtime remembers names for the whole process, and this test may run more than once.
 	unique := strconv.FormatInt(time.Now().UnixNano(), 10)
 	first, second := nodewise.WithName("first-"+unique), nodewise.WithName("second-"+unique)
 	made := func(options ...nodewise.Option) *nodewise.Reconciler {

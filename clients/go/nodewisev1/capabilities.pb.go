@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// GetCapabilitiesRequest asks what a replica is.
+// GetCapabilitiesRequest asks for the capabilities of the replica that answers the call.
 type GetCapabilitiesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -58,20 +58,21 @@ func (*GetCapabilitiesRequest) Descriptor() ([]byte, []int) {
 	return file_nodewise_v1_capabilities_proto_rawDescGZIP(), []int{0}
 }
 
-// GetCapabilitiesResponse tells what this replica is and what it accepts. It does not change while the replica runs.
+// GetCapabilitiesResponse describes one replica: its version, its limits and what it can plan for. The response of a replica does
+// not change while that replica runs. Replicas behind one address may differ during an upgrade.
 type GetCapabilitiesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The server's version, for example `0.1.0`. Replicas of different versions may answer differently.
+	// The server's version, for example `0.1.0`. Two versions may compute different plans from the same snapshot.
 	EngineVersion string `protobuf:"bytes,1,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
-	// The Kubernetes version whose behaviour is reproduced, for example `v1.36`.
+	// The Kubernetes version whose behaviour the server reproduces, for example `v1.36`.
 	KubernetesVersion string `protobuf:"bytes,2,opt,name=kubernetes_version,json=kubernetesVersion,proto3" json:"kubernetes_version,omitempty"`
-	// What it accepts.
+	// The largest requests that this replica accepts. Always set.
 	Limits *Limits `protobuf:"bytes,3,opt,name=limits,proto3" json:"limits,omitempty"`
-	// Digest functions it knows.
+	// The values of `Snapshot.digest_function` that this replica supports.
 	DigestFunctions []DigestFunction `protobuf:"varint,4,rep,packed,name=digest_functions,json=digestFunctions,proto3,enum=nodewise.v1.DigestFunction" json:"digest_functions,omitempty"`
-	// Workload kinds it plans for, for example `DaemonSet`.
+	// The workload kinds that this replica plans for, for example `DaemonSet`.
 	WorkloadKinds []string `protobuf:"bytes,5,rep,name=workload_kinds,json=workloadKinds,proto3" json:"workload_kinds,omitempty"`
-	// Every deviation it knows and whether the default profile has it on.
+	// Every deviation that this replica knows.
 	Deviations    []*DeviationInfo `protobuf:"bytes,6,rep,name=deviations,proto3" json:"deviations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -149,20 +150,22 @@ func (x *GetCapabilitiesResponse) GetDeviations() []*DeviationInfo {
 	return nil
 }
 
-// Limits are upper bounds on a request.
+// Limits are the limits of one replica. A request with a larger message, more nodes, more pods or more buckets fails with
+// RESOURCE_EXHAUSTED.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Bytes of one message, after decompression.
+	// The size of one message in bytes, after decompression.
 	MaxMessageBytes uint64 `protobuf:"varint,1,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
-	// Plans computed at the same time.
+	// The number of plans that the replica computes at the same time.
 	MaxConcurrentPlans uint32 `protobuf:"varint,2,opt,name=max_concurrent_plans,json=maxConcurrentPlans,proto3" json:"max_concurrent_plans,omitempty"`
-	// Nodes in a snapshot.
+	// The number of nodes in a snapshot.
 	MaxNodes uint32 `protobuf:"varint,3,opt,name=max_nodes,json=maxNodes,proto3" json:"max_nodes,omitempty"`
-	// Pods in a snapshot.
+	// The number of pods in a snapshot.
 	MaxPods uint32 `protobuf:"varint,4,opt,name=max_pods,json=maxPods,proto3" json:"max_pods,omitempty"`
-	// `Snapshot.bucket_count`.
+	// The largest value of `Snapshot.bucket_count`.
 	MaxBucketCount uint32 `protobuf:"varint,5,opt,name=max_bucket_count,json=maxBucketCount,proto3" json:"max_bucket_count,omitempty"`
-	// Revisions of the workload that are read in a snapshot. Of more the oldest are left out, with a warning for each.
+	// The number of revisions of the workload that the replica reads. If a snapshot has more, the replica ignores those without a
+	// controller first, then those with the lowest revision number, and adds a warning to the plan for each.
 	MaxRevisions  uint32 `protobuf:"varint,6,opt,name=max_revisions,json=maxRevisions,proto3" json:"max_revisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -240,14 +243,14 @@ func (x *Limits) GetMaxRevisions() uint32 {
 	return 0
 }
 
-// DeviationInfo tells about one deviation.
+// DeviationInfo describes one deviation.
 type DeviationInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which.
+	// The deviation.
 	Deviation Deviation `protobuf:"varint,1,opt,name=deviation,proto3,enum=nodewise.v1.Deviation" json:"deviation,omitempty"`
-	// Whether PROFILE_DEFAULT has it on.
+	// Whether PROFILE_DEFAULT enables it.
 	OnByDefault bool `protobuf:"varint,2,opt,name=on_by_default,json=onByDefault,proto3" json:"on_by_default,omitempty"`
-	// What it mends, for people.
+	// What changes when the deviation is enabled. One sentence for people.
 	Description   string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

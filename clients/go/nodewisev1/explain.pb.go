@@ -21,21 +21,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// NodeState is what is true of the workload on a node.
+// NodeState is the state of a workload on one node.
 type NodeState int32
 
 const (
 	// Not set.
 	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
-	// Runs, and nothing is to change.
+	// The workload runs on the node and no change is needed.
 	NodeState_NODE_STATE_RUNS NodeState = 1
-	// Should run and has no pod; one is created by the next plan or was created and not seen yet.
+	// The workload should run on the node and has no pod there. The next plan creates one, or a create is outstanding.
 	NodeState_NODE_STATE_MISSING NodeState = 2
-	// Must not run. Pods that are still there are deleted, or kept where a taint only forbids new ones.
+	// The workload must not run on the node. Existing pods are deleted, except where a taint only forbids new pods.
 	NodeState_NODE_STATE_MUST_NOT_RUN NodeState = 3
-	// The pod is being replaced now.
+	// The pod on the node is being replaced.
 	NodeState_NODE_STATE_BEING_REPLACED NodeState = 4
-	// Something is to change, and waits: for the budget, a back-off or expectations.
+	// A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations.
 	NodeState_NODE_STATE_WAITING NodeState = 5
 )
 
@@ -86,23 +86,23 @@ func (NodeState) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{0}
 }
 
-// Rule is the rule that decides about a node.
+// Rule is the rule that decides the state of a workload on one node.
 type Rule int32
 
 const (
 	// Not set.
 	Rule_RULE_UNSPECIFIED Rule = 0
-	// All constraints are met.
+	// The node meets all constraints.
 	Rule_RULE_ELIGIBLE Rule = 1
-	// The template names another node.
+	// The template's spec.nodeName is another node.
 	Rule_RULE_NODE_NAME Rule = 2
-	// The nodeSelector does not match.
+	// The template's nodeSelector does not match the node.
 	Rule_RULE_NODE_SELECTOR Rule = 3
-	// The required node affinity does not match.
+	// The template's required node affinity does not match the node.
 	Rule_RULE_NODE_AFFINITY Rule = 4
-	// A taint with effect NoSchedule is not tolerated.
+	// The template does not tolerate a taint with effect NoSchedule.
 	Rule_RULE_TAINT_NO_SCHEDULE Rule = 5
-	// A taint with effect NoExecute is not tolerated.
+	// The template does not tolerate a taint with effect NoExecute.
 	Rule_RULE_TAINT_NO_EXECUTE Rule = 6
 	// The node does not exist.
 	Rule_RULE_NODE_MISSING Rule = 7
@@ -110,19 +110,19 @@ const (
 	Rule_RULE_MAX_UNAVAILABLE Rule = 8
 	// maxSurge is used up.
 	Rule_RULE_MAX_SURGE Rule = 9
-	// The strategy is OnDelete.
+	// The update strategy is OnDelete: an outdated pod stays until someone deletes it.
 	Rule_RULE_ON_DELETE Rule = 10
-	// A failed pod waits in back-off.
+	// The failed pod on the node is in back-off.
 	Rule_RULE_FAILED_POD_BACKOFF Rule = 11
-	// A pod is being deleted.
+	// A pod on the node is being deleted.
 	Rule_RULE_POD_DELETING Rule = 12
-	// Creates or deletes of an earlier plan have not been seen yet.
+	// Creates or deletes of an earlier plan are outstanding: no watch event has shown them yet.
 	Rule_RULE_EXPECTATIONS Rule = 13
-	// More creates or deletes than the burst allows at once.
+	// The burst limits how many pods one plan creates or deletes. This node's change is left to a later plan.
 	Rule_RULE_BURST Rule = 14
-	// More pods than the node should have.
+	// The node has more pods of the workload than it should.
 	Rule_RULE_EXCESS_POD Rule = 15
-	// The pod is of an older template.
+	// The pod was created from an older template.
 	Rule_RULE_OUTDATED Rule = 16
 	// The new pod is not available yet.
 	Rule_RULE_NEW_POD_NOT_AVAILABLE Rule = 17
@@ -130,7 +130,7 @@ const (
 	Rule_RULE_POD_FINISHED Rule = 18
 	// The workload is being deleted, or its selector is empty.
 	Rule_RULE_WORKLOAD_INACTIVE Rule = 19
-	// The rest of the plan comes first: rolling actions wait until placement is done.
+	// The plan has placement actions. Rollout actions wait until there are none.
 	Rule_RULE_PLACEMENT_FIRST Rule = 20
 )
 
@@ -211,14 +211,15 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{1}
 }
 
-// ExplainRequest asks why a workload runs, or does not run, on nodes.
+// ExplainRequest asks why a workload runs, or does not run, on one node or on all nodes.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As for Plan. Required.
+	// The snapshot, built as for Plan. Required.
 	Snapshot *Snapshot `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// As for Plan.
+	// The options, as for Plan. Optional.
 	Options *PlanOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
-	// Only this node. Empty: every node, and every missing node that pods are meant for.
+	// The node to explain. If empty, the response explains every node of the snapshot, and every missing node that a pod of the
+	// workload is bound to or meant for.
 	NodeName      string `protobuf:"bytes,3,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -275,10 +276,11 @@ func (x *ExplainRequest) GetNodeName() string {
 	return ""
 }
 
-// ExplainResponse tells it, node by node.
+// ExplainResponse explains the workload node by node.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Ordered by node name.
+	// One entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also when the node
+	// does not exist (RULE_NODE_MISSING).
 	Nodes         []*NodeExplanation `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -321,28 +323,30 @@ func (x *ExplainResponse) GetNodes() []*NodeExplanation {
 	return nil
 }
 
-// NodeExplanation is what is true of the workload on one node.
+// NodeExplanation is the state of the workload on one node, and the rule that decides it.
 type NodeExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node.
+	// metadata.name of the node.
 	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// The answer in one word.
+	// The state of the workload on the node.
 	State NodeState `protobuf:"varint,2,opt,name=state,proto3,enum=nodewise.v1.NodeState" json:"state,omitempty"`
-	// The rule that decides, for programs.
+	// The rule that decides the state, for programs.
 	Rule Rule `protobuf:"varint,3,opt,name=rule,proto3,enum=nodewise.v1.Rule" json:"rule,omitempty"`
-	// One sentence for people that names what decides: the taint, the affinity term and the label, the budget and the pods
-	// that use it up.
+	// One sentence for people. It names the cause: the taint, the affinity term and the label, or the budget and the pods that use
+	// it up.
 	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
-	// The workload's pods on or for this node, ordered by what the controller would keep first.
+	// The workload's pods that are bound to this node or meant for it. The pod that the controller would keep comes first.
 	Pods []*PodExplanation `protobuf:"bytes,5,rep,name=pods,proto3" json:"pods,omitempty"`
-	// The workload may start a pod here.
+	// Whether the workload may start a pod on this node.
 	ShouldRun bool `protobuf:"varint,6,opt,name=should_run,json=shouldRun,proto3" json:"should_run,omitempty"`
-	// A pod that is here may stay.
+	// Whether a pod that is already on this node may stay.
 	ShouldKeep bool `protobuf:"varint,7,opt,name=should_keep,json=shouldKeep,proto3" json:"should_keep,omitempty"`
-	// Everything else that a person may want to know: each constraint that was looked at and how it came out. At most 16, first
-	// of all those that are not met, and then how many more there are. When every node is explained, the messages and details
-	// take no more than about twice what the nodes themselves do, and 256 KiB: beyond that, messages are cut and there are no
-	// details. A node that is asked for by name has both whole.
+	// One sentence for each scheduling constraint that was checked, and its result. The constraints that are not met come first. At
+	// most 16 sentences; if there are more, one further entry gives the number of those left out.
+	//
+	// A response for all nodes is limited in size: all messages and details together take at most 256 KiB plus twice the size of the
+	// nodes' names, labels and taints. Beyond that the server leaves out `details` and cuts `message` to about 100 bytes. A response
+	// for one node is not cut.
 	Details       []string `protobuf:"bytes,8,rep,name=details,proto3" json:"details,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -434,20 +438,20 @@ func (x *NodeExplanation) GetDetails() []string {
 	return nil
 }
 
-// PodExplanation is one pod on a node.
+// PodExplanation is the state of one pod.
 type PodExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pod's name.
+	// metadata.name of the pod.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	// Of the current template.
+	// Whether the pod was created from the current template.
 	Updated bool `protobuf:"varint,2,opt,name=updated,proto3" json:"updated,omitempty"`
-	// Ready.
+	// Whether the pod is ready.
 	Ready bool `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
-	// Ready for minReadySeconds.
+	// Whether the pod has been ready for at least minReadySeconds.
 	Available bool `protobuf:"varint,4,opt,name=available,proto3" json:"available,omitempty"`
-	// Being deleted.
+	// Whether the pod is being deleted.
 	Deleting bool `protobuf:"varint,5,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// The phase.
+	// The pod's phase.
 	Phase         PodPhase `protobuf:"varint,6,opt,name=phase,proto3,enum=nodewise.v1.PodPhase" json:"phase,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -9,7 +9,7 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 )
 
-// The stubs are what buf makes of the protocol now. To renew them run, in clients/go, `buf generate`.
+// The stubs are those that buf generates from the protocol. To renew them run `buf generate` in clients/go.
 func TestStubsAreFresh(t *testing.T) {
 	buf := os.Getenv("NODEWISE_BUF")
 	if buf == "" {

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Verdict is a plan in one word.
+// Verdict is what the executor does with a plan.
 type Verdict int32
 
 const (
@@ -30,11 +30,11 @@ const (
 	Verdict_VERDICT_UNSPECIFIED Verdict = 0
 	// Apply the phases.
 	Verdict_VERDICT_APPLY Verdict = 1
-	// Expectations are outstanding: only revisions, claims and status are in the plan.
+	// Apply the phases. Expectations are outstanding, so the plan contains only revisions, claims and status.
 	Verdict_VERDICT_STATUS_ONLY Verdict = 2
-	// The snapshot is older than the executor's own writes. Retry with back-off.
+	// Write nothing. The snapshot is older than the executor's own writes. Retry with back-off.
 	Verdict_VERDICT_STALE Verdict = 3
-	// Nothing to do.
+	// Write nothing. No change is needed.
 	Verdict_VERDICT_NOOP Verdict = 4
 )
 
@@ -83,18 +83,18 @@ func (Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{0}
 }
 
-// PhaseKind is the purpose of a phase. Phases come in this order; each kind at most once.
+// PhaseKind is the purpose of a phase. The phases of a plan are in this order, and each kind occurs at most once.
 type PhaseKind int32
 
 const (
 	// Not set.
 	PhaseKind_PHASE_KIND_UNSPECIFIED PhaseKind = 0
-	// Adopt, release, create, label, renumber and de-duplicate revisions. Pods that are relabelled with that are claimed here,
-	// too.
+	// Adopt, release, create, label, renumber and de-duplicate revisions. If revisions are de-duplicated, this phase also relabels
+	// pods, and it contains the actions of PHASE_KIND_CLAIMS.
 	PhaseKind_PHASE_KIND_REVISIONS PhaseKind = 1
 	// Adopt and release pods.
 	PhaseKind_PHASE_KIND_CLAIMS PhaseKind = 2
-	// Events about decisions. Best effort: a failure here never counts.
+	// Emit Events about decisions. A failure in this phase never counts as a failure.
 	PhaseKind_PHASE_KIND_EVENTS PhaseKind = 3
 	// Create pods, in slow-start batches.
 	PhaseKind_PHASE_KIND_CREATES PhaseKind = 4
@@ -157,7 +157,7 @@ func (PhaseKind) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{1}
 }
 
-// Reason says why an action is in a plan.
+// Reason is why an action is in a plan. Each comment begins with the kind of action.
 type Reason int32
 
 const (
@@ -165,7 +165,7 @@ const (
 	Reason_REASON_UNSPECIFIED Reason = 0
 	// Create: the node should run a pod and has none.
 	Reason_REASON_NODE_WITHOUT_POD Reason = 1
-	// Create: with surge, the node's pods are all finished or being deleted.
+	// Create: with surge; all pods on the node are finished or being deleted.
 	Reason_REASON_NODE_WITHOUT_LIVE_POD Reason = 2
 	// Create: rollout with surge; the old pod is not available, so no budget is needed.
 	Reason_REASON_SURGE_OLD_UNAVAILABLE Reason = 3
@@ -179,11 +179,11 @@ const (
 	Reason_REASON_POD_FAILED Reason = 7
 	// Delete and event: the pod succeeded, but must run.
 	Reason_REASON_POD_SUCCEEDED Reason = 8
-	// Delete: surge; the old pod is not ready and a new one exists.
+	// Delete: rollout with surge; the old pod is not ready and a new one exists.
 	Reason_REASON_SURGE_OLD_NOT_READY Reason = 9
-	// Delete: surge; the new pod is available.
+	// Delete: rollout with surge; the new pod is available.
 	Reason_REASON_SURGE_NEW_AVAILABLE Reason = 10
-	// Delete: the pod waits for a node that does not exist.
+	// Delete: the pod is meant for a node that does not exist.
 	Reason_REASON_NODE_MISSING Reason = 11
 	// Delete: rollout; the old pod is not available, so no budget is needed.
 	Reason_REASON_ROLLOUT_OLD_UNAVAILABLE Reason = 12
@@ -191,9 +191,9 @@ const (
 	Reason_REASON_ROLLOUT_WITHIN_BUDGET Reason = 13
 	// Delete: rollout with surge; the node is no longer eligible and enough others are available.
 	Reason_REASON_ROLLOUT_NODE_SUNSET Reason = 14
-	// Adopt: no controller and the selector matches.
+	// Adopt: the object has no controller and the selector matches its labels.
 	Reason_REASON_SELECTOR_MATCHES Reason = 15
-	// Release: the selector does not match any more.
+	// Release: the selector does not match the object's labels any more.
 	Reason_REASON_SELECTOR_DOES_NOT_MATCH Reason = 16
 	// Create revision: no revision has the present template.
 	Reason_REASON_NEW_TEMPLATE Reason = 17
@@ -203,7 +203,7 @@ const (
 	Reason_REASON_HASH_LABEL_MISSING Reason = 19
 	// Delete revision, relabel pod: several revisions have the present template.
 	Reason_REASON_DUPLICATE_REVISION Reason = 20
-	// Delete revision: more old ones than revisionHistoryLimit.
+	// Delete revision: there are more old revisions than revisionHistoryLimit.
 	Reason_REASON_HISTORY_LIMIT Reason = 21
 	// Update status: a count changed.
 	Reason_REASON_STATUS_CHANGED Reason = 22
@@ -213,9 +213,9 @@ const (
 	Reason_REASON_REVISION_NAME_COLLISION Reason = 24
 	// Event: the selector is empty.
 	Reason_REASON_SELECTING_ALL Reason = 25
-	// Update status: nothing changed, but upstream writes while expectations are pending.
+	// Update status: nothing changed, but upstream writes the status while expectations are outstanding.
 	Reason_REASON_STATUS_REWRITTEN Reason = 26
-	// EmitEvent: an annotation of the workload asks for something that cannot be done.
+	// Event: an annotation of the workload has an invalid value.
 	Reason_REASON_INVALID_ANNOTATION Reason = 27
 )
 
@@ -310,51 +310,57 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
-// Plan says what must happen next for one workload, and why.
+// Plan contains the writes that must happen next for one workload, with the reason for each.
 //
-// Applying it: walk `phases` in order. Skip a phase when an earlier phase with `aborts_on_failure` had a failure, or when
-// it has `requires_success` and any earlier phase had one. In a phase run the batches one after the other; run the actions
-// of a batch concurrently; after a batch with a failure, skip the rest of that phase. Report every action, the
-// skipped ones too. Nothing that a plan does not name may be written.
+// An executor applies a plan as follows:
+//  1. It holds `state` before the first write.
+//  2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, or if the phase has
+//     `requires_success` and any earlier phase had a failure.
+//  3. Within a phase it runs the batches one after the other, and the actions of a batch concurrently. After a batch with a
+//     failure it skips the remaining batches of that phase.
+//  4. It reports the outcome of every action, also of skipped actions.
+//
+// The executor must not write anything that the plan does not contain.
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What to do with this plan.
+	// What the executor does with this plan.
 	Verdict Verdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=nodewise.v1.Verdict" json:"verdict,omitempty"`
-	// A digest of the plan's content, lower-case hex. Equal plans have equal ids. For logs, traces and reports.
+	// A digest of the plan's content in lower-case hex. Equal plans have equal ids. Used in logs, traces and reports.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
-	// The workload that was planned for.
+	// The workload that the plan is for.
 	Workload *WorkloadReference `protobuf:"bytes,3,opt,name=workload,proto3" json:"workload,omitempty"`
-	// The steps, in order. Empty with NOOP and STALE.
+	// The phases, in the order in which they run. Empty with VERDICT_NOOP and VERDICT_STALE.
 	Phases []*Phase `protobuf:"bytes,4,rep,name=phases,proto3" json:"phases,omitempty"`
-	// The manifest of every pod that this plan creates, as JSON: a v1 Pod whose name and node are left open. Empty when
-	// nothing is created.
+	// The manifest of the pods that this plan creates: a v1 Pod as JSON, without the pod's name and node. Empty if the plan creates
+	// no pod.
 	PodManifest []byte `protobuf:"bytes,5,opt,name=pod_manifest,json=podManifest,proto3" json:"pod_manifest,omitempty"`
-	// JSON pointers (RFC 6901) into `pod_manifest`: each string there is replaced by `CreatePod.node_name`.
+	// JSON pointers (RFC 6901) to strings in `pod_manifest`. The executor replaces each of them with `CreatePod.node_name`.
 	NodeNamePointers []string `protobuf:"bytes,6,rep,name=node_name_pointers,json=nodeNamePointers,proto3" json:"node_name_pointers,omitempty"`
-	// What the executor must hold from before its first write on.
+	// The state that the executor must hold before its first write. It replaces the state that the executor held before.
 	State *ReconcileState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
-	// Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since there may be more to create or to
-	// claim than one plan may; the answer to the report says whether that still holds. At most ten years.
+	// The delay after which the executor plans again even without a watch event. At most ten years. Absent: no new plan is needed.
+	// Zero: there may be more to create or to claim than one plan may contain; ReportResponse decides whether the next plan follows
+	// at once.
 	RequeueAfter *durationpb.Duration `protobuf:"bytes,8,opt,name=requeue_after,json=requeueAfter,proto3" json:"requeue_after,omitempty"`
-	// Why, for people. Empty without `requeue_after`.
+	// The reason for `requeue_after`, for people. Empty without `requeue_after`.
 	RequeueReason string `protobuf:"bytes,9,opt,name=requeue_reason,json=requeueReason,proto3" json:"requeue_reason,omitempty"`
-	// The error that upstream's sync would end with: parts of the plan could not be decided. The executor applies the rest
-	// and retries with back-off. Empty when there is none.
+	// The error that upstream's sync would return: the service could not decide a part of the plan. The executor applies the plan and
+	// then retries with back-off. Empty if there is no error.
 	Error string `protobuf:"bytes,10,opt,name=error,proto3" json:"error,omitempty"`
-	// The workload's status as computed from the snapshot, also when it needs no write. Absent with STALE and where
+	// The workload's status as computed from the snapshot, whether or not the plan writes it. Absent with VERDICT_STALE, and if
 	// nothing was counted.
 	DaemonSetStatus *DaemonSetStatus `protobuf:"bytes,11,opt,name=daemon_set_status,json=daemonSetStatus,proto3" json:"daemon_set_status,omitempty"`
-	// How the rollout stands. Absent where nothing was decided.
+	// The progress of the rollout. Absent if the service did not decide about the rollout.
 	Rollout *Rollout `protobuf:"bytes,12,opt,name=rollout,proto3" json:"rollout,omitempty"`
-	// Deviations from upstream that changed this plan, ascending.
+	// The deviations from upstream that changed this plan, in ascending order.
 	Deviations []Deviation `protobuf:"varint,13,rep,packed,name=deviations,proto3,enum=nodewise.v1.Deviation" json:"deviations,omitempty"`
-	// What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
-	// decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
+	// SCOPE_ROLLOUTS if the request had that scope; otherwise not set. An older server ignores the requested scope, plans for the
+	// whole workload, and does not set this field. An executor that asked for SCOPE_ROLLOUTS must not apply a plan without it.
 	Scope Scope `protobuf:"varint,14,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
-	// Odd objects that the server planned around, ascending by kind and name; at most 32. One odd node or pod never makes a
-	// request fail. Empty when there is none.
+	// Invalid or unusual objects in the snapshot that the server tolerated, sorted by kind and name. At most 32. One such object
+	// never makes a request fail.
 	Warnings []*Warning `protobuf:"bytes,15,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	// How many further warnings there are.
+	// The number of warnings beyond the 32 in `warnings`.
 	MoreWarnings  uint32 `protobuf:"varint,16,opt,name=more_warnings,json=moreWarnings,proto3" json:"more_warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,14 +508,14 @@ func (x *Plan) GetMoreWarnings() uint32 {
 	return 0
 }
 
-// Warning names an object of the snapshot that is odd, and says what the server did about it.
+// Warning describes an invalid or unusual object of the snapshot, and how the server treated it.
 type Warning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object's kind: `ControllerRevision`, `Node` or `Pod`.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// metadata.name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// For people: one sentence. It names the field, what was found, and what was used instead.
+	// One sentence for people. It names the field, the value found, and the value used instead.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -566,7 +572,7 @@ func (x *Warning) GetMessage() string {
 	return ""
 }
 
-// WorkloadReference identifies the object that a plan or report is about.
+// WorkloadReference identifies the workload of a plan or report.
 type WorkloadReference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind, for example `DaemonSet`.
@@ -577,7 +583,7 @@ type WorkloadReference struct {
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// metadata.uid.
 	Uid string `protobuf:"bytes,4,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.resourceVersion that the plan was computed from.
+	// metadata.resourceVersion of the workload in the snapshot.
 	ResourceVersion string `protobuf:"bytes,5,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -648,16 +654,16 @@ func (x *WorkloadReference) GetResourceVersion() string {
 	return ""
 }
 
-// Phase is a step of a plan whose actions serve one purpose.
+// Phase is a part of a plan. All its actions serve one purpose.
 type Phase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The purpose.
 	Kind PhaseKind `protobuf:"varint,1,opt,name=kind,proto3,enum=nodewise.v1.PhaseKind" json:"kind,omitempty"`
-	// The actions. Never empty.
+	// The batches, in the order in which they run. Never empty.
 	Batches []*Batch `protobuf:"bytes,2,rep,name=batches,proto3" json:"batches,omitempty"`
-	// A failure in this phase ends the plan: every later phase is skipped.
+	// If an action of this phase fails, the executor skips every later phase.
 	AbortsOnFailure bool `protobuf:"varint,3,opt,name=aborts_on_failure,json=abortsOnFailure,proto3" json:"aborts_on_failure,omitempty"`
-	// Skip this phase when any earlier phase had a failure.
+	// The executor skips this phase if any action of an earlier phase failed.
 	RequiresSuccess bool `protobuf:"varint,4,opt,name=requires_success,json=requiresSuccess,proto3" json:"requires_success,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -721,13 +727,13 @@ func (x *Phase) GetRequiresSuccess() bool {
 	return false
 }
 
-// Batch is a set of actions that may run concurrently.
+// Batch is a set of actions that the executor may run concurrently.
 type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The actions, never empty.
+	// The actions. Never empty.
 	Actions []*Action `protobuf:"bytes,1,rep,name=actions,proto3" json:"actions,omitempty"`
-	// Before the first adoption of the batch read the workload live: it must have the same uid and no deletionTimestamp, or
-	// every adoption of the batch fails. The other actions do not wait for that.
+	// Before the first adoption of the batch the executor reads the workload from the apiserver. If the workload's uid differs or it
+	// has a deletionTimestamp, every adoption of the batch fails. The other actions do not wait for this check.
 	ConfirmWorkload bool `protobuf:"varint,2,opt,name=confirm_workload,json=confirmWorkload,proto3" json:"confirm_workload,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -780,13 +786,13 @@ func (x *Batch) GetConfirmWorkload() bool {
 // Action is one write.
 type Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique and stable within the plan, from 1.
+	// Unique within the plan, from 1.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Why, for programs.
+	// The reason, for programs.
 	Reason Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=nodewise.v1.Reason" json:"reason,omitempty"`
-	// Why, for people: one sentence.
+	// The reason, for people. One sentence.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// What.
+	// The write.
 	//
 	// Types that are valid to be assigned to Kind:
 	//
@@ -1033,7 +1039,7 @@ type Action_UpdateStatus struct {
 }
 
 type Action_EmitEvent struct {
-	// Emit a Kubernetes Event about the workload.
+	// Emit a Kubernetes Event on the workload.
 	EmitEvent *EmitEvent `protobuf:"bytes,15,opt,name=emit_event,json=emitEvent,proto3,oneof"`
 }
 
@@ -1061,12 +1067,12 @@ func (*Action_UpdateStatus) isAction_Kind() {}
 
 func (*Action_EmitEvent) isAction_Kind() {}
 
-// ObjectReference identifies an object of the workload's namespace.
+// ObjectReference identifies an object in the workload's namespace.
 type ObjectReference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// metadata.uid: a precondition wherever the API takes one.
+	// metadata.uid. The executor sends it as a precondition wherever the Kubernetes API supports one.
 	Uid           string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1116,13 +1122,13 @@ func (x *ObjectReference) GetUid() string {
 	return ""
 }
 
-// CreateRevision creates a ControllerRevision of apps/v1. On AlreadyExists the executor reads the object, and plans again
-// at once with it among the snapshot's revisions, marked `read_after_name_collision`.
+// CreateRevision creates an apps/v1 ControllerRevision. On AlreadyExists the executor reads the existing object from the apiserver,
+// adds it to the snapshot's revisions with `read_after_name_collision`, and plans again at once.
 type CreateRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// metadata.name, as in the manifest.
+	// metadata.name. The manifest has the same name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The object as JSON. The bytes of its `data` are to be sent as they are.
+	// The ControllerRevision as JSON. The executor must send the bytes of its `data` unchanged.
 	Manifest      []byte `protobuf:"bytes,2,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1177,9 +1183,10 @@ type UpdateRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision.
 	Revision *ObjectReference `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The merge patch (application/merge-patch+json); holds the uid, so that another object of the name is refused.
+	// The patch (application/merge-patch+json). It contains the uid, so that the apiserver rejects it for another object of that
+	// name.
 	Patch []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
-	// The number after the patch, when the patch changes it.
+	// The revision number after the patch. Set if the patch changes it.
 	RevisionNumber *int64 `protobuf:"varint,3,opt,name=revision_number,json=revisionNumber,proto3,oneof" json:"revision_number,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1236,13 +1243,13 @@ func (x *UpdateRevision) GetRevisionNumber() int64 {
 	return 0
 }
 
-// DeleteRevision deletes a ControllerRevision, with its uid as precondition. NotFound counts as a failure: the snapshot is
-// behind.
+// DeleteRevision deletes a ControllerRevision. The executor sends the uid as a precondition. NotFound counts as a failure, because
+// the snapshot is out of date.
 type DeleteRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision.
 	Revision *ObjectReference `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Its number, for people.
+	// The revision number, for people.
 	RevisionNumber int64 `protobuf:"varint,2,opt,name=revision_number,json=revisionNumber,proto3" json:"revision_number,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1292,12 +1299,12 @@ func (x *DeleteRevision) GetRevisionNumber() int64 {
 	return 0
 }
 
-// AdoptRevision patches a ControllerRevision's owner references. NotFound counts as success.
+// AdoptRevision adds the workload to a ControllerRevision's owner references as its controller. NotFound counts as success.
 type AdoptRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision.
 	Revision *ObjectReference `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The strategic merge patch (application/strategic-merge-patch+json).
+	// The patch (application/strategic-merge-patch+json).
 	Patch         []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1347,12 +1354,12 @@ func (x *AdoptRevision) GetPatch() []byte {
 	return nil
 }
 
-// ReleaseRevision patches a ControllerRevision's owner references. NotFound and Invalid (422) count as success.
+// ReleaseRevision removes the workload from a ControllerRevision's owner references. NotFound and Invalid (422) count as success.
 type ReleaseRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The revision.
 	Revision *ObjectReference `protobuf:"bytes,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// The strategic merge patch.
+	// The patch (application/strategic-merge-patch+json).
 	Patch         []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1402,12 +1409,12 @@ func (x *ReleaseRevision) GetPatch() []byte {
 	return nil
 }
 
-// AdoptPod patches a pod's owner references. NotFound counts as success.
+// AdoptPod adds the workload to a pod's owner references as its controller. NotFound counts as success.
 type AdoptPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod.
 	Pod *ObjectReference `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// The strategic merge patch.
+	// The patch (application/strategic-merge-patch+json).
 	Patch         []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1457,12 +1464,12 @@ func (x *AdoptPod) GetPatch() []byte {
 	return nil
 }
 
-// ReleasePod patches a pod's owner references. NotFound and Invalid (422) count as success.
+// ReleasePod removes the workload from a pod's owner references. NotFound and Invalid (422) count as success.
 type ReleasePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod.
 	Pod *ObjectReference `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// The strategic merge patch.
+	// The patch (application/strategic-merge-patch+json).
 	Patch         []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1512,12 +1519,12 @@ func (x *ReleasePod) GetPatch() []byte {
 	return nil
 }
 
-// RelabelPod gives a pod the hash of the revision that is kept among equals.
+// RelabelPod sets a pod's revision label to the hash of the revision that is kept among duplicates.
 type RelabelPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod.
 	Pod *ObjectReference `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// The JSON merge patch.
+	// The patch (application/merge-patch+json).
 	Patch         []byte `protobuf:"bytes,2,opt,name=patch,proto3" json:"patch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1567,15 +1574,17 @@ func (x *RelabelPod) GetPatch() []byte {
 	return nil
 }
 
-// CreatePod creates `Plan.pod_manifest` for one node. After success the executor emits the Normal event SuccessfulCreate
-// ("Created pod: NAME"), after failure the Warning FailedCreate ("Error creating: ERROR"), on the workload.
+// CreatePod creates a pod for one node from `Plan.pod_manifest`. The executor emits an Event on the workload: after success the
+// Normal Event SuccessfulCreate ("Created pod: NAME"), after failure the Warning Event FailedCreate ("Error creating: ERROR").
 type CreatePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not the
-	// workload's, or that is the workload's own but for another node or with another hash, the outcome is RESULT_NAME_TAKEN: no
-	// event, no failure, and the executor reports and plans again at once.
+	// metadata.name of the pod. Empty: the manifest has a generateName, and the apiserver chooses the name.
+	//
+	// If a pod of this name exists, the executor reads it. If it is the workload's own pod for the same node and with the same
+	// revision hash, the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is RESULT_NAME_TAKEN: the executor emits no Event,
+	// reports, and plans again at once.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	// The node, to be written at `Plan.node_name_pointers`.
+	// The node. The executor writes it at `Plan.node_name_pointers`.
 	NodeName      string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1625,16 +1634,16 @@ func (x *CreatePod) GetNodeName() string {
 	return ""
 }
 
-// DeletePod deletes a pod, gracefully. NotFound counts as success. After success the executor emits the Normal event
-// SuccessfulDelete ("Deleted pod: NAME"), after failure the Warning FailedDelete ("Error deleting: ERROR"), on the
-// workload.
+// DeletePod deletes a pod with its own grace period. NotFound counts as success. The executor emits an Event on the workload: after
+// success the Normal Event SuccessfulDelete ("Deleted pod: NAME"), after failure the Warning Event FailedDelete ("Error deleting:
+// ERROR").
 type DeletePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The pod.
 	Pod *ObjectReference `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// The node it is on or was meant for.
+	// The node that the pod is bound to or was meant for.
 	NodeName string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// Send the uid as a precondition.
+	// Whether the executor sends the uid as a precondition.
 	UidPrecondition bool `protobuf:"varint,3,opt,name=uid_precondition,json=uidPrecondition,proto3" json:"uid_precondition,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1691,18 +1700,18 @@ func (x *DeletePod) GetUidPrecondition() bool {
 	return false
 }
 
-// UpdateStatus replaces the fields of the workload's status that are named here and leaves the others. On a failed write
-// the executor reads the workload once, sets the same values and writes once more.
+// UpdateStatus replaces the listed fields of the workload's status and keeps all others. If the write fails, the executor reads the
+// workload from the apiserver, sets the same values and writes once more.
 type UpdateStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The new values. Absent: those that are there stay.
+	// The new values. Absent: the present values stay.
 	Status *DaemonSetStatus `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
-	// When set: this status.collisionCount. The executor first reads the workload live and fails the action when its
-	// present count differs from `expected_collision_count`, and does not retry the write.
+	// The new value of status.collisionCount. If set, the executor first reads the workload from the apiserver. If the present count
+	// differs from `expected_collision_count`, the action fails. The executor does not repeat a failed write.
 	CollisionCount *int32 `protobuf:"varint,2,opt,name=collision_count,json=collisionCount,proto3,oneof" json:"collision_count,omitempty"`
-	// status.collisionCount in the snapshot. Absent for none.
+	// status.collisionCount in the snapshot. Absent if the workload has none.
 	ExpectedCollisionCount *int32 `protobuf:"varint,3,opt,name=expected_collision_count,json=expectedCollisionCount,proto3,oneof" json:"expected_collision_count,omitempty"`
-	// Wherever the workload is read live: it must have the uid that was planned for, or the action fails.
+	// Whether the action fails if the workload, read from the apiserver, has another uid than `Plan.workload`.
 	UidPrecondition bool `protobuf:"varint,4,opt,name=uid_precondition,json=uidPrecondition,proto3" json:"uid_precondition,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1766,7 +1775,8 @@ func (x *UpdateStatus) GetUidPrecondition() bool {
 	return false
 }
 
-// DaemonSetStatus holds the fields of a DaemonSet's status that its controller writes. The names are upstream's.
+// DaemonSetStatus contains the fields of an apps/v1 DaemonSetStatus that the controller writes. Counts are of nodes. On a node with
+// several pods of the DaemonSet, the pod that the controller would keep counts.
 type DaemonSetStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Nodes that run a pod of the DaemonSet and are supposed to.
@@ -1775,13 +1785,13 @@ type DaemonSetStatus struct {
 	NumberMisscheduled int32 `protobuf:"varint,2,opt,name=number_misscheduled,json=numberMisscheduled,proto3" json:"number_misscheduled,omitempty"`
 	// Nodes that should run a pod of the DaemonSet.
 	DesiredNumberScheduled int32 `protobuf:"varint,3,opt,name=desired_number_scheduled,json=desiredNumberScheduled,proto3" json:"desired_number_scheduled,omitempty"`
-	// Of the current ones, those whose pod is ready.
+	// Nodes of `current_number_scheduled` whose pod is ready.
 	NumberReady int32 `protobuf:"varint,4,opt,name=number_ready,json=numberReady,proto3" json:"number_ready,omitempty"`
-	// Of the current ones, those whose pod is of the current template.
+	// Nodes of `current_number_scheduled` whose pod was created from the current template.
 	UpdatedNumberScheduled int32 `protobuf:"varint,5,opt,name=updated_number_scheduled,json=updatedNumberScheduled,proto3" json:"updated_number_scheduled,omitempty"`
-	// Of the current ones, those whose pod has been ready for minReadySeconds.
+	// Nodes of `current_number_scheduled` whose pod has been ready for at least minReadySeconds.
 	NumberAvailable int32 `protobuf:"varint,6,opt,name=number_available,json=numberAvailable,proto3" json:"number_available,omitempty"`
-	// desired_number_scheduled less number_available.
+	// `desired_number_scheduled` minus `number_available`.
 	NumberUnavailable int32 `protobuf:"varint,7,opt,name=number_unavailable,json=numberUnavailable,proto3" json:"number_unavailable,omitempty"`
 	// The metadata.generation that this status reflects.
 	ObservedGeneration int64 `protobuf:"varint,8,opt,name=observed_generation,json=observedGeneration,proto3" json:"observed_generation,omitempty"`
@@ -1875,14 +1885,14 @@ func (x *DaemonSetStatus) GetObservedGeneration() int64 {
 	return 0
 }
 
-// EmitEvent emits a Kubernetes Event about the workload.
+// EmitEvent emits a Kubernetes Event on the workload.
 type EmitEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `Normal` or `Warning`.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	// CamelCase, for machines.
+	// The Event's reason in CamelCase, for programs.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// For people.
+	// The Event's message, for people.
 	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1939,32 +1949,33 @@ func (x *EmitEvent) GetMessage() string {
 	return ""
 }
 
-// Rollout is where the rollout of the current template stands. Counts are of nodes.
+// Rollout is the progress of the rollout of the current template. Counts are of nodes.
+//
+// `outdated`, `without_pod`, `updated_unavailable` and `updated_available` count each node that should run a pod exactly once;
+// their sum is `desired`. A pod that is being deleted counts as a pod that is not available.
 type Rollout struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The value of label `controller-revision-hash` of the current revision.
 	CurrentHash string `protobuf:"bytes,1,opt,name=current_hash,json=currentHash,proto3" json:"current_hash,omitempty"`
-	// The number of the current revision, after this plan.
+	// The revision number of the current revision after this plan.
 	CurrentRevision int64 `protobuf:"varint,2,opt,name=current_revision,json=currentRevision,proto3" json:"current_revision,omitempty"`
 	// Nodes that should run a pod.
 	Desired uint32 `protobuf:"varint,3,opt,name=desired,proto3" json:"desired,omitempty"`
-	// maxUnavailable scaled to `desired`. 0 with surge.
+	// maxUnavailable as a number of nodes; percentages are of `desired`. 0 with surge.
 	MaxUnavailable uint32 `protobuf:"varint,4,opt,name=max_unavailable,json=maxUnavailable,proto3" json:"max_unavailable,omitempty"`
-	// maxSurge scaled to `desired`.
+	// maxSurge as a number of nodes; percentages are of `desired`.
 	MaxSurge uint32 `protobuf:"varint,5,opt,name=max_surge,json=maxSurge,proto3" json:"max_surge,omitempty"`
-	// How much of maxUnavailable is used before this plan. May exceed it.
+	// Nodes that use up maxUnavailable before this plan. May exceed `max_unavailable`.
 	Unavailable uint32 `protobuf:"varint,6,opt,name=unavailable,proto3" json:"unavailable,omitempty"`
-	// How much of maxSurge is used before this plan. May exceed it.
+	// Nodes that use up maxSurge before this plan. May exceed `max_surge`.
 	Surging uint32 `protobuf:"varint,7,opt,name=surging,proto3" json:"surging,omitempty"`
-	// Of the nodes that should run a pod, those that have pods none of which is of the current template. Together with the three
-	// counts below, each of these nodes is counted once: the four are `desired`. A pod that is being deleted is still there, and is
-	// not available.
+	// Nodes that should run a pod and have only pods of older templates.
 	Outdated uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
-	// Those that have no pod.
+	// Nodes that should run a pod and have none.
 	WithoutPod uint32 `protobuf:"varint,9,opt,name=without_pod,json=withoutPod,proto3" json:"without_pod,omitempty"`
-	// Those that have a pod of the current template, and no such pod that is available.
+	// Nodes that should run a pod and have one of the current template, but none of these is available.
 	UpdatedUnavailable uint32 `protobuf:"varint,10,opt,name=updated_unavailable,json=updatedUnavailable,proto3" json:"updated_unavailable,omitempty"`
-	// Those that have a pod of the current template that is available.
+	// Nodes that should run a pod and have an available one of the current template.
 	UpdatedAvailable uint32 `protobuf:"varint,11,opt,name=updated_available,json=updatedAvailable,proto3" json:"updated_available,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

@@ -4,10 +4,10 @@
 // 	protoc        (unknown)
 // source: nodewise/v1/reconcile_service.proto
 
-// Nodewise: given this picture of a cluster, what must happen next for this workload?
+// Nodewise computes, from a snapshot of a cluster, the writes that a Kubernetes workload controller would do next.
 //
-// Read snapshot.proto for the question, plan.proto for the answer and report.proto for what is said afterwards;
-// docs/protocol.md walks through a whole reconcile.
+// snapshot.proto defines the input, plan.proto the output, and report.proto the results that the executor sends back.
+// docs/protocol.md describes a whole reconcile step by step.
 
 package nodewisev1
 
@@ -26,15 +26,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PlanRequest asks what must happen next for one workload.
+// PlanRequest asks for the plan of one workload.
 type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The picture of the cluster, as far as this workload is concerned. Required.
+	// The workload and the part of the cluster that it depends on. Required.
 	Snapshot *Snapshot `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// How to plan. Optional: the defaults are the default profile and upstream's burst.
+	// How to plan. Optional. The defaults are PROFILE_DEFAULT and a burst of 250.
 	Options *PlanOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
-	// Reports of earlier plans for this workload that could not be delivered, oldest first. They are folded into
-	// `snapshot.state` before planning. Their own `state` fields are ignored. Set by the executor; usually empty; at most 64.
+	// Reports of earlier plans for this workload that the executor could not deliver, oldest first. At most 64; usually empty. The
+	// service applies their outcomes to `snapshot.state` before it plans, and ignores their own `state`.
 	UndeliveredReports []*ReportRequest `protobuf:"bytes,3,rep,name=undelivered_reports,json=undeliveredReports,proto3" json:"undelivered_reports,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -91,7 +91,7 @@ func (x *PlanRequest) GetUndeliveredReports() []*ReportRequest {
 	return nil
 }
 
-// PlanResponse carries the plan.
+// PlanResponse contains the plan.
 type PlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan. Always set.
@@ -137,12 +137,12 @@ func (x *PlanResponse) GetPlan() *Plan {
 	return nil
 }
 
-// PlanStreamRequest is one question on a stream.
+// PlanStreamRequest is one request on a stream.
 type PlanStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the caller, echoed in the answer. Must not be empty; an id may be used again once it was answered.
+	// Chosen by the caller and repeated in the response. Required. The caller may reuse an id after it received the response.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The question. Required.
+	// The request. Required.
 	Request       *PlanRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -192,12 +192,12 @@ func (x *PlanStreamRequest) GetRequest() *PlanRequest {
 	return nil
 }
 
-// PlanStreamResponse is one answer on a stream.
+// PlanStreamResponse is one response on a stream.
 type PlanStreamResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id of the request that this answers.
+	// `PlanStreamRequest.id` of the request that this message answers.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Either the plan or the error that the unary call would have ended with.
+	// The plan, or the error that the unary call would have returned.
 	//
 	// Types that are valid to be assigned to Result:
 	//
@@ -280,7 +280,7 @@ type PlanStreamResponse_Response struct {
 }
 
 type PlanStreamResponse_Error struct {
-	// The error of this request alone.
+	// The error. It concerns this request only.
 	Error *CallError `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
 }
 
@@ -288,14 +288,14 @@ func (*PlanStreamResponse_Response) isPlanStreamResponse_Result() {}
 
 func (*PlanStreamResponse_Error) isPlanStreamResponse_Result() {}
 
-// CallError is the status that a unary call would have ended with.
+// CallError is the gRPC status that the unary call would have returned.
 type CallError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A gRPC status code, never OK.
+	// The gRPC status code. Never OK.
 	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
-	// For people.
+	// The error message, for people.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// A serialized google.rpc.Status, the same bytes that a unary call carries in `grpc-status-details-bin`. May be empty.
+	// A serialized google.rpc.Status: the bytes that a unary call has in `grpc-status-details-bin`. May be empty.
 	Status        []byte `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -352,15 +352,15 @@ func (x *CallError) GetStatus() []byte {
 	return nil
 }
 
-// MissingBuckets is the detail of FAILED_PRECONDITION: buckets that this replica does not have.
+// MissingBuckets is the status detail of FAILED_PRECONDITION. It lists the buckets that the replica does not have.
 type MissingBuckets struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Indices into `snapshot.node_buckets`, ascending.
+	// Indices into `snapshot.node_buckets`, ascending. Always complete.
 	NodeBucketIndices []uint32 `protobuf:"varint,1,rep,packed,name=node_bucket_indices,json=nodeBucketIndices,proto3" json:"node_bucket_indices,omitempty"`
-	// Indices into `snapshot.pod_buckets`, ascending.
+	// Indices into `snapshot.pod_buckets`, ascending. Always complete.
 	PodBucketIndices []uint32 `protobuf:"varint,2,rep,packed,name=pod_bucket_indices,json=podBucketIndices,proto3" json:"pod_bucket_indices,omitempty"`
-	// The digests themselves, node buckets first, in the order of the indices. Empty when more than 32 buckets are missing:
-	// errors travel in a header, and some clients take no more than 8 KiB of headers. The indices are always complete.
+	// The digests of these buckets: node buckets first, in the order of the indices. Empty if more than 32 buckets are missing,
+	// because status details travel in a header and some clients accept no more than 8 KiB of headers.
 	Digests       [][]byte `protobuf:"bytes,3,rep,name=digests,proto3" json:"digests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,10 +4,10 @@
 // - protoc             (unknown)
 // source: nodewise/v1/reconcile_service.proto
 
-// Nodewise: given this picture of a cluster, what must happen next for this workload?
+// Nodewise computes, from a snapshot of a cluster, the writes that a Kubernetes workload controller would do next.
 //
-// Read snapshot.proto for the question, plan.proto for the answer and report.proto for what is said afterwards;
-// docs/protocol.md walks through a whole reconcile.
+// snapshot.proto defines the input, plan.proto the output, and report.proto the results that the executor sends back.
+// docs/protocol.md describes a whole reconcile step by step.
 
 package nodewisev1
 
@@ -35,45 +35,55 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ReconcileService plans. It never talks to a cluster: an executor sends a snapshot, applies the plan it gets back
-// and reports what it did.
+// ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
+// receives, and reports the results.
 //
-// Every answer depends on the request alone. Equal requests get byte-equal answers from any replica and at any time;
-// a replica keeps caches and nothing else.
+// A response depends on the request alone. Equal requests get byte-equal responses, from any replica of the same version and at any
+// time. A replica keeps caches and no other state.
 //
 // Errors, for every method:
-//   - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-//     fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
-//     description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
-//     is listed, up to 32 fields. Do not retry.
-//   - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
-//     send the same call again with those buckets inline.
-//   - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-//     retry after its delay, here or on another replica; without it the request itself exceeds a limit of
-//     GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
-//   - UNAVAILABLE: the replica is draining. Retry on another one.
-//   - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
-//     abandoned.
+//   - INVALID_ARGUMENT: the request is wrong. Do not retry. The status details contain google.rpc.BadRequest with up to 32
+//     violations. Each violation names a field as a path from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). If
+//     the field holds JSON, the description begins with the path inside the JSON (`spec.selector.matchLabels: ...`).
+//   - FAILED_PRECONDITION: the request gives buckets by digest only, and the replica does not have them. The status details contain
+//     MissingBuckets. Send the same request again with those buckets inline.
+//   - RESOURCE_EXHAUSTED with google.rpc.RetryInfo in the status details: the replica is saturated. Retry after that delay, on the
+//     same replica or on another one.
+//   - RESOURCE_EXHAUSTED without google.rpc.RetryInfo: the request exceeds a limit, for example one of
+//     GetCapabilitiesResponse.limits. The status details contain google.rpc.BadRequest, which names the field, unless the replica
+//     rejected the message before reading it.
+//   - UNAVAILABLE: the replica is draining. Retry on another replica.
+//   - DEADLINE_EXCEEDED: the deadline of the call passed, or the longest time that the replica allows for a call. The replica
+//     stopped planning.
+//   - INTERNAL: the service has a defect. Retry once on another replica, then back off.
 //
-// After any error the executor must write nothing to the cluster.
+// After any error the executor must not write to the cluster.
 type ReconcileServiceClient interface {
-	// Plan answers one workload's snapshot with one plan.
+	// Plan computes the plan for one workload.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
-	// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
-	// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-	// stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
-	// RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
-	// minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
-	// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
-	// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
-	// cannot be read.
+	// PlanStream is Plan for many workloads over one stream. The clients of this repository do not use it.
+	//
+	// Responses carry the id of their request and may come in any order. If one request fails, the stream continues.
+	//
+	// Load: a saturated replica does not reject the requests of a stream; it stops reading until it has capacity. A request whose
+	// response needs more memory than is free gets RESOURCE_EXHAUSTED with RetryInfo. If too many streams are open, a new stream ends
+	// with RESOURCE_EXHAUSTED and RetryInfo, unless an open stream has been idle for the server's stream idle timeout (60 s by
+	// default): then the stream that was idle longest ends in that way instead. Otherwise an idle stream may stay open.
+	//
+	// Time: the deadline of the call applies to the whole stream. Each request has the longest time that the replica allows for a
+	// call.
+	//
+	// End: a draining replica stops reading, answers the requests that it has read, and ends the stream with UNAVAILABLE. A message
+	// that cannot be read ends the stream in the same way, with the error of that message.
 	PlanStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PlanStreamRequest, PlanStreamResponse], error)
-	// Report takes what the executor did and answers with the state to hold and when to come back. A report that could not
-	// be delivered may ride on the next Plan; losing every report costs time, never correctness.
+	// Report takes the results of a plan. The response has the state that the executor must hold, and the time of the next reconcile.
+	// A report that could not be delivered may be sent with the next Plan (`PlanRequest.undelivered_reports`). If a report is lost,
+	// the next plan may come later, but is still correct.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
-	// GetCapabilities tells what this replica is and what it accepts.
+	// GetCapabilities describes the replica: its version, its limits and what it can plan for.
 	GetCapabilities(ctx context.Context, in *GetCapabilitiesRequest, opts ...grpc.CallOption) (*GetCapabilitiesResponse, error)
-	// Explain tells, for each node or for one, whether the workload runs there and the rule that decides it.
+	// Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
+	// nothing.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
 }
 
@@ -142,45 +152,55 @@ func (c *reconcileServiceClient) Explain(ctx context.Context, in *ExplainRequest
 // All implementations must embed UnimplementedReconcileServiceServer
 // for forward compatibility.
 //
-// ReconcileService plans. It never talks to a cluster: an executor sends a snapshot, applies the plan it gets back
-// and reports what it did.
+// ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
+// receives, and reports the results.
 //
-// Every answer depends on the request alone. Equal requests get byte-equal answers from any replica and at any time;
-// a replica keeps caches and nothing else.
+// A response depends on the request alone. Equal requests get byte-equal responses, from any replica of the same version and at any
+// time. A replica keeps caches and no other state.
 //
 // Errors, for every method:
-//   - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-//     fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
-//     description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
-//     is listed, up to 32 fields. Do not retry.
-//   - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
-//     send the same call again with those buckets inline.
-//   - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-//     retry after its delay, here or on another replica; without it the request itself exceeds a limit of
-//     GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
-//   - UNAVAILABLE: the replica is draining. Retry on another one.
-//   - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
-//     abandoned.
+//   - INVALID_ARGUMENT: the request is wrong. Do not retry. The status details contain google.rpc.BadRequest with up to 32
+//     violations. Each violation names a field as a path from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). If
+//     the field holds JSON, the description begins with the path inside the JSON (`spec.selector.matchLabels: ...`).
+//   - FAILED_PRECONDITION: the request gives buckets by digest only, and the replica does not have them. The status details contain
+//     MissingBuckets. Send the same request again with those buckets inline.
+//   - RESOURCE_EXHAUSTED with google.rpc.RetryInfo in the status details: the replica is saturated. Retry after that delay, on the
+//     same replica or on another one.
+//   - RESOURCE_EXHAUSTED without google.rpc.RetryInfo: the request exceeds a limit, for example one of
+//     GetCapabilitiesResponse.limits. The status details contain google.rpc.BadRequest, which names the field, unless the replica
+//     rejected the message before reading it.
+//   - UNAVAILABLE: the replica is draining. Retry on another replica.
+//   - DEADLINE_EXCEEDED: the deadline of the call passed, or the longest time that the replica allows for a call. The replica
+//     stopped planning.
+//   - INTERNAL: the service has a defect. Retry once on another replica, then back off.
 //
-// After any error the executor must write nothing to the cluster.
+// After any error the executor must not write to the cluster.
 type ReconcileServiceServer interface {
-	// Plan answers one workload's snapshot with one plan.
+	// Plan computes the plan for one workload.
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
-	// PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
-	// any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-	// stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
-	// RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
-	// minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
-	// the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
-	// more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
-	// cannot be read.
+	// PlanStream is Plan for many workloads over one stream. The clients of this repository do not use it.
+	//
+	// Responses carry the id of their request and may come in any order. If one request fails, the stream continues.
+	//
+	// Load: a saturated replica does not reject the requests of a stream; it stops reading until it has capacity. A request whose
+	// response needs more memory than is free gets RESOURCE_EXHAUSTED with RetryInfo. If too many streams are open, a new stream ends
+	// with RESOURCE_EXHAUSTED and RetryInfo, unless an open stream has been idle for the server's stream idle timeout (60 s by
+	// default): then the stream that was idle longest ends in that way instead. Otherwise an idle stream may stay open.
+	//
+	// Time: the deadline of the call applies to the whole stream. Each request has the longest time that the replica allows for a
+	// call.
+	//
+	// End: a draining replica stops reading, answers the requests that it has read, and ends the stream with UNAVAILABLE. A message
+	// that cannot be read ends the stream in the same way, with the error of that message.
 	PlanStream(grpc.BidiStreamingServer[PlanStreamRequest, PlanStreamResponse]) error
-	// Report takes what the executor did and answers with the state to hold and when to come back. A report that could not
-	// be delivered may ride on the next Plan; losing every report costs time, never correctness.
+	// Report takes the results of a plan. The response has the state that the executor must hold, and the time of the next reconcile.
+	// A report that could not be delivered may be sent with the next Plan (`PlanRequest.undelivered_reports`). If a report is lost,
+	// the next plan may come later, but is still correct.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
-	// GetCapabilities tells what this replica is and what it accepts.
+	// GetCapabilities describes the replica: its version, its limits and what it can plan for.
 	GetCapabilities(context.Context, *GetCapabilitiesRequest) (*GetCapabilitiesResponse, error)
-	// Explain tells, for each node or for one, whether the workload runs there and the rule that decides it.
+	// Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
+	// nothing.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
 	mustEmbedUnimplementedReconcileServiceServer()
 }

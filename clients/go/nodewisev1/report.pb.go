@@ -22,26 +22,29 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Result is how an action ended.
+// Result is the result of an action.
 type Result int32
 
 const (
 	// Not set.
 	Result_RESULT_UNSPECIFIED Result = 0
-	// Done.
+	// The action succeeded.
 	Result_RESULT_SUCCEEDED Result = 1
-	// Create pod: a pod of that name exists and is ours for the same node and revision: as good as done.
+	// CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
+	// failure.
 	Result_RESULT_ALREADY_EXISTS Result = 2
-	// Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
-	// Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
+	// CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+	// revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
+	// name.
 	Result_RESULT_NAME_TAKEN Result = 3
-	// Delete, adopt or release: the object is gone. Not a failure.
+	// DeletePod, adopt or release: the object does not exist any more. Not a failure. For DeleteRevision, the result is RESULT_FAILED
+	// instead.
 	Result_RESULT_NOT_FOUND Result = 4
-	// Create pod: refused because the namespace is terminating. Not a failure, and no batch stops for it.
+	// CreatePod: the apiserver refused the pod because the namespace is terminating. Not a failure: later batches still run.
 	Result_RESULT_NAMESPACE_TERMINATING Result = 5
-	// Failed: refused, timed out or unclear.
+	// The action failed: the apiserver refused it, it timed out, or its result is not known.
 	Result_RESULT_FAILED Result = 6
-	// Not attempted.
+	// The executor did not attempt the action.
 	Result_RESULT_SKIPPED Result = 7
 )
 
@@ -96,17 +99,18 @@ func (Result) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_report_proto_rawDescGZIP(), []int{0}
 }
 
-// Requeue is how an executor comes back to a workload.
+// Requeue is how an executor schedules the next reconcile of a workload.
 type Requeue int32
 
 const (
 	// Not set.
 	Requeue_REQUEUE_UNSPECIFIED Requeue = 0
-	// Only when a watch event asks for it. The retry counter is reset.
+	// Reconcile only after a watch event. Reset the workload's retry counter.
 	Requeue_REQUEUE_NONE Requeue = 1
-	// After `requeue_after`, or earlier on an event. The retry counter is reset.
+	// Reconcile after `requeue_after`, or earlier after a watch event. Reset the workload's retry counter.
 	Requeue_REQUEUE_AFTER Requeue = 2
-	// With the executor's per-workload exponential back-off: something failed. `requeue_after`, if set, holds besides.
+	// An action failed, or the plan had an error. Reconcile after the workload's exponential back-off. If `requeue_after` is set,
+	// also reconcile after that delay.
 	Requeue_REQUEUE_BACKOFF Requeue = 3
 )
 
@@ -153,24 +157,24 @@ func (Requeue) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_report_proto_rawDescGZIP(), []int{1}
 }
 
-// ReportRequest says what an executor did with a plan.
+// ReportRequest contains what an executor did with one plan.
 type ReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The workload, as in the plan. Required.
+	// `Plan.workload`. Required.
 	Workload *WorkloadReference `protobuf:"bytes,1,opt,name=workload,proto3" json:"workload,omitempty"`
-	// The plan's id. Required.
+	// `Plan.plan_id`. Required.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
-	// What the executor holds now: `Plan.state` less what its watches have shown since. Ignored when the report
-	// rides on a PlanRequest.
+	// The state that the executor holds now: `Plan.state` without what its watches have shown since. Ignored in
+	// `PlanRequest.undelivered_reports`.
 	State *ReconcileState `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// One per action of the plan, the skipped ones too, in any order. Those that succeeded and have no subject, such as
-	// adoptions, may be left out: nothing depends on them.
+	// One entry per action of the plan, also for skipped actions, in any order. Entries for actions that succeeded and have no
+	// `subject`, such as adoptions, may be left out.
 	Outcomes []*Outcome `protobuf:"bytes,4,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
-	// As in the PlanRequest.
+	// The options of the PlanRequest.
 	Options *PlanOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
-	// `Plan.requeue_after`, echoed.
+	// `Plan.requeue_after`, unchanged.
 	RequeueAfter *durationpb.Duration `protobuf:"bytes,6,opt,name=requeue_after,json=requeueAfter,proto3" json:"requeue_after,omitempty"`
-	// `Plan.error`, echoed.
+	// `Plan.error`, unchanged.
 	PlanError     string `protobuf:"bytes,7,opt,name=plan_error,json=planError,proto3" json:"plan_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -255,18 +259,18 @@ func (x *ReportRequest) GetPlanError() string {
 	return ""
 }
 
-// Outcome is what became of one action.
+// Outcome is the result of one action.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// `Action.id`.
 	ActionId uint32 `protobuf:"varint,1,opt,name=action_id,json=actionId,proto3" json:"action_id,omitempty"`
-	// How it ended.
+	// The result.
 	Result Result `protobuf:"varint,2,opt,name=result,proto3,enum=nodewise.v1.Result" json:"result,omitempty"`
 	// The error, for people. Empty after success.
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// The HTTP status of the apiserver's answer; 0 when there was none.
+	// The HTTP status code that the apiserver returned. 0 if there was no response.
 	HttpStatus uint32 `protobuf:"varint,4,opt,name=http_status,json=httpStatus,proto3" json:"http_status,omitempty"`
-	// For CreatePod and DeletePod, whatever the result: which expectation it settles or leaves.
+	// The expectation that the action concerns. Set for CreatePod and DeletePod, whatever the result.
 	//
 	// Types that are valid to be assigned to Subject:
 	//
@@ -365,12 +369,12 @@ type isOutcome_Subject interface {
 }
 
 type Outcome_CreatedPod struct {
-	// The create, as in `Plan.state.expectations.creates`.
+	// For CreatePod: the entry of `Plan.state.expectations.creates`.
 	CreatedPod *ExpectedCreate `protobuf:"bytes,5,opt,name=created_pod,json=createdPod,proto3,oneof"`
 }
 
 type Outcome_DeletedPodUid struct {
-	// The uid of the pod to delete.
+	// For DeletePod: the uid of the pod.
 	DeletedPodUid string `protobuf:"bytes,6,opt,name=deleted_pod_uid,json=deletedPodUid,proto3,oneof"`
 }
 
@@ -378,18 +382,18 @@ func (*Outcome_CreatedPod) isOutcome_Subject() {}
 
 func (*Outcome_DeletedPodUid) isOutcome_Subject() {}
 
-// ReportResponse tells the executor what to hold and when to come back.
+// ReportResponse contains the state that the executor must hold and the time of the next reconcile.
 type ReportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The state of the request less everything that the outcomes settle, plus pod name collisions. Since watch events go on
-	// while a report is under way, the executor removes from what it holds whatever is missing here and never adds an
-	// expectation.
+	// `ReportRequest.state` without the expectations that the outcomes settle, and with new pod name collisions. Watch events may
+	// arrive during the Report call. So the executor removes from the expectations that it holds those that are missing here, and
+	// never adds one.
 	State *ReconcileState `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// How to come back.
+	// How to schedule the next reconcile of the workload.
 	Requeue Requeue `protobuf:"varint,2,opt,name=requeue,proto3,enum=nodewise.v1.Requeue" json:"requeue,omitempty"`
-	// With REQUEUE_AFTER: when.
+	// The delay before the next reconcile. Always set with REQUEUE_AFTER. May be set with REQUEUE_BACKOFF. Zero means at once.
 	RequeueAfter *durationpb.Duration `protobuf:"bytes,3,opt,name=requeue_after,json=requeueAfter,proto3" json:"requeue_after,omitempty"`
-	// Why, for people.
+	// The reason, for people. May be empty.
 	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -17,21 +17,26 @@ const firstAddress = 3 * time.Second
 // Digest is the SHA-256 of a bucket's bytes.
 type Digest = [32]byte
 
-// BuildRequest builds a request; it is told which buckets the replica that is about to be asked is believed to have, which may go
-// by their digest alone. It is called anew for each replica that is tried, never twice at a time, and not any more when the call
-// that it is for has returned.
+// BuildRequest builds a request for a plan. The function known reports whether the replica that is asked next is believed to have a bucket.
+// Such a bucket may be sent by digest alone.
+//
+// The client calls BuildRequest again for each replica that it tries, and again when a replica lacks buckets. It never calls it
+// concurrently, and not after the call has returned.
 type BuildRequest func(known func(Digest) bool) (*nodewisev1.PlanRequest, error)
 
-// Answer is a plan, and the request that it answers.
+// BuildExplainRequest builds a request for an explanation, in the same way as [BuildRequest] builds one for a plan.
+type BuildExplainRequest func(known func(Digest) bool) (*nodewisev1.ExplainRequest, error)
+
+// Answer is a plan, and the number of the request that it answers.
 type Answer struct {
-	// Plan is what must happen next.
+	// Plan is what the caller must do next.
 	Plan *nodewisev1.Plan
-	// Request is which of the requests that were built it answers, from 0: a plan is good only together with what it was made
-	// from, and that need not be what was built last.
+	// Request is the number of the request that the plan answers: 0 for the first one that was built. A plan is valid only for the
+	// snapshot that it was made from, which need not be the one that was built last.
 	Request int
 }
 
-// Client asks one or more replicas of the service. It is safe for concurrent use.
+// Client calls one or more replicas of the service. It is safe for concurrent use.
 type Client struct {
 	config    config
 	replicas  *replicas
@@ -43,10 +48,15 @@ type Client struct {
 	followed  map[*replica]context.CancelFunc
 }
 
-// New makes a client of the replicas that these servers lead to: http://HOST:PORT for one replica, https://HOST:PORT for one over
-// TLS, which needs [WithTransportCredentials], and dns:///HOST:PORT for one at each record of a name, as a headless Service has. One that
-// is not on loopback is refused without these, unless plain text is asked for: [WithPlaintext].
-// Until Close or the end of the context it follows where they are and how they stand. It logs to the logger of the context.
+// New makes a client of the replicas at these servers. A server is one of:
+//
+//   - http://HOST:PORT, one replica in plain text;
+//   - https://HOST:PORT, one replica over TLS, which needs [WithTransportCredentials];
+//   - dns:///HOST:PORT, one replica at each A and AAAA record of the name, as a headless Service has.
+//
+// New refuses plain text to a server that is not on loopback, unless [WithPlaintext] is given.
+// Until Close or the end of the context the client looks names up and follows the health of the replicas. It logs to the logger of the
+// context.
 func New(ctx context.Context, servers []string, options ...Option) (*Client, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("no planning service is given: at least one is needed")
@@ -75,17 +85,17 @@ func New(ctx context.Context, servers []string, options ...Option) (*Client, err
 	client := &Client{config: config, cancel: cancel, followed: map[*replica]context.CancelFunc{}}
 	client.close = sync.OnceValue(client.closeOnce)
 	client.replicas = newReplicas(&client.config, klog.FromContext(ctx))
-	client.discovery = &discovery{targets: targets, replicas: client.replicas, gone: client.drop}
+	client.discovery = &discovery{targets: targets, replicas: client.replicas, removed: client.drop}
 	if err := client.discovery.start(); err != nil {
 		cancel()
 		return nil, err
 	}
 	client.tasks.Go(func() { client.discovery.follow(ctx) })
-	client.tasks.Go(func() { client.lookAfterAll(ctx) })
+	client.tasks.Go(func() { client.followHealth(ctx) })
 	return client, nil
 }
 
-// Close ends the connections, and with them the calls under way. To close it again does nothing.
+// Close closes the connections, and with them the calls under way. Closing again does nothing.
 func (c *Client) Close() error {
 	return c.close()
 }
@@ -101,11 +111,11 @@ func (c *Client) closeOnce() error {
 	return errors.Join(closed...)
 }
 
-// Health is why the service cannot be reached, if so, or that it was not asked yet.
+// Health returns nil if a replica answers. Otherwise the error says why the service cannot be reached, or that it was not asked yet.
 func (c *Client) Health() error { return c.replicas.health() }
 
-// lookAfterAll follows the health of each replica, as they come and go.
-func (c *Client) lookAfterAll(ctx context.Context) {
+// followHealth follows the health of each replica, as replicas are added and removed.
+func (c *Client) followHealth(ctx context.Context) {
 	for {
 		members, changed := c.replicas.now()
 		c.mu.Lock()
@@ -113,7 +123,7 @@ func (c *Client) lookAfterAll(ctx context.Context) {
 			if c.followed[member] == nil {
 				of, cancel := context.WithCancel(ctx)
 				c.followed[member] = cancel
-				c.tasks.Go(func() { c.replicas.lookAfter(of, member) })
+				c.tasks.Go(func() { c.replicas.followHealth(of, member) })
 			}
 		}
 		c.mu.Unlock()
@@ -125,11 +135,11 @@ func (c *Client) lookAfterAll(ctx context.Context) {
 	}
 }
 
-// drop lets go of replicas that are no more. Their calls under way may go on as long as a call takes.
-func (c *Client) drop(gone []*replica) {
+// drop stops following removed replicas, and closes their connections after the longest time of a call, so that calls under way can end.
+func (c *Client) drop(removed []*replica) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, replica := range gone {
+	for _, replica := range removed {
 		if cancel := c.followed[replica]; cancel != nil {
 			cancel()
 			delete(c.followed, replica)
@@ -138,83 +148,63 @@ func (c *Client) drop(gone []*replica) {
 	}
 }
 
-// Plan asks what must happen next for the workload of this uid. The error is an [*UnreachableError], a [*RefusedError], or what
-// building the request ended with.
+// Plan asks what must happen next for the workload of this uid. The error is an [*UnreachableError], a [*RefusedError], or the error of
+// build.
 func (c *Client) Plan(ctx context.Context, uid string, build BuildRequest) (*Answer, error) {
-	deadline := time.Now().Add(c.config.timeout)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	asking := &asking{client: c, uid: uid, builder: &builder{build: build}}
-	defer asking.builder.end()
-	tries, opinions := newTries(&c.config, c.config.minAttempts, deadline), &opinions{replicas: c.replicas}
-	for {
-		order := c.order(ctx, uid)
-		turn := tries.turn(order)
-		if turn == nil {
-			break
-		}
-		taken := asking.take(ctx, turn)
-		if taken.unbuilt != nil {
-			return nil, taken.unbuilt
-		}
-		for _, failed := range taken.failed {
-			opinions.failed(failed.replica, failed.failure)
-		}
-		if taken.answer != nil {
-			opinions.answered(taken.by)
-			return taken.answer, nil
-		}
-		if err := opinions.verdict(len(order)); err != nil {
-			return nil, err
-		}
-		if taken.hedged {
-			tries.also(turn.spare)
-		}
-		pause, more := tries.pause(order, opinions.retryAfter())
-		if !more || !sleep(ctx, pause) {
-			break
-		}
+	answered, err := callWithSnapshot(ctx, c, uid, build, planMethod)
+	if err != nil {
+		return nil, err
 	}
-	return nil, opinions.unreachable(ctx)
+	return &Answer{Plan: answered.answer, Request: answered.request}, nil
 }
 
-// Report says what became of a plan. Each replica is asked once: a report that is not delivered rides on the next plan. The error
-// is an [*UnreachableError] or a [*RefusedError].
+// Explain asks, for each node or for one, whether the workload of this uid runs there, and which rule decides that. Replicas, attempts,
+// deadlines and buckets are handled as by [Client.Plan], and so are errors.
+func (c *Client) Explain(ctx context.Context, uid string, build BuildExplainRequest) (*nodewisev1.ExplainResponse, error) {
+	answered, err := callWithSnapshot(ctx, c, uid, build, explainMethod)
+	if err != nil {
+		return nil, err
+	}
+	return answered.answer, nil
+}
+
+// Report sends the outcomes of a plan. Each replica is asked once: an executor sends a report that was not delivered with its next
+// request for a plan. The error is an [*UnreachableError] or a [*RefusedError].
 func (c *Client) Report(ctx context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 	deadline := time.Now().Add(c.config.timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	uid := report.GetWorkload().GetUid()
-	tries, opinions := newTries(&c.config, 1, deadline), &opinions{replicas: c.replicas}
+	attempts, failures := newAttempts(&c.config, 1, deadline), &callFailures{replicas: c.replicas}
 	order := c.order(ctx, uid)
-	for turn := tries.turn(order); turn != nil; turn = tries.turn(order) {
-		response, err := c.reportTo(ctx, turn, report)
+	for attempt := attempts.next(order); attempt != nil; attempt = attempts.next(order) {
+		response, err := c.reportTo(ctx, attempt, report)
 		if err == nil {
-			c.replicas.answered(turn.replica)
-			opinions.answered(turn.replica)
+			c.replicas.answered(attempt.replica)
+			failures.answeredBy(attempt.replica)
 			return response, nil
 		}
-		failure := newFailure(turn.replica, err)
+		failure := newFailure(attempt.replica, err)
 		if ctx.Err() == nil {
-			c.replicas.judge(uid, turn.replica, failure)
+			c.replicas.callFailed(uid, attempt.replica, failure)
 		}
-		opinions.failed(turn.replica, failure)
-		if err := opinions.verdict(len(order)); err != nil {
+		failures.add(attempt.replica, failure)
+		if err := failures.final(len(order)); err != nil {
 			return nil, err
 		}
 	}
-	return nil, opinions.unreachable(ctx)
+	return nil, failures.unreachable(ctx)
 }
 
 func (c *Client) reportTo(
-	ctx context.Context, turn *turn, report *nodewisev1.ReportRequest,
+	ctx context.Context, attempt *attempt, report *nodewisev1.ReportRequest,
 ) (*nodewisev1.ReportResponse, error) {
-	ctx, cancel := context.WithDeadline(ctx, turn.until)
+	ctx, cancel := context.WithDeadline(ctx, attempt.until)
 	defer cancel()
-	return turn.replica.client.Report(ctx, report)
+	return attempt.replica.client.Report(ctx, report)
 }
 
-// order is the replicas in the order in which a workload asks them. It waits a little for the first.
+// order returns the replicas in the order in which a workload asks them. If none is known yet, it waits up to [firstAddress].
 func (c *Client) order(ctx context.Context, uid string) []*replica {
 	ctx, cancel := context.WithTimeout(ctx, firstAddress)
 	defer cancel()

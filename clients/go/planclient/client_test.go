@@ -96,7 +96,7 @@ func TestMissingBucketsAreSentInTheSameCall(t *testing.T) {
 	if _, err := ask(t, client, "a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	// It has forgotten the second one.
+	// The replica has lost the second bucket.
 	replica.answers(func(_ context.Context, request *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
 		if request.GetSnapshot().GetNodeBuckets()[1].Data != nil {
 			return planned("again"), nil
@@ -112,7 +112,7 @@ func TestMissingBucketsAreSentInTheSameCall(t *testing.T) {
 	}
 }
 
-// One whose cache keeps nothing gets everything in the end, and is not shunned for it.
+// A replica whose cache keeps nothing gets all buckets in the end, and is not evicted for that.
 func TestAReplicaThatForgetsEverythingGetsEverything(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	client := newClient(t, []*fakeReplica{replica})
@@ -125,12 +125,12 @@ func TestAReplicaThatForgetsEverythingGetsEverything(t *testing.T) {
 			return planned("at last"), nil
 		}
 		turn++
-		// Another workload's answer lets the client believe that it has it.
+		// The answer to another workload makes the client believe that the replica has both buckets.
 		members, _ := client.replicas.now()
 		members[0].learn([]Digest{sha256.Sum256([]byte("a")), sha256.Sum256([]byte("b"))})
 		return nil, lacks(t, turn%2)
 	})
-	if answer, err := ask(t, client, "a", "b"); err != nil || answer.Plan.GetPlanId() != "at last" || turn != corrections {
+	if answer, err := ask(t, client, "a", "b"); err != nil || answer.Plan.GetPlanId() != "at last" || turn != maxCorrections {
 		t.Fatalf("got %v, %v after %d", answer, err, turn)
 	}
 }
@@ -144,15 +144,8 @@ func lacks(t *testing.T, indices ...uint32) error {
 	return said.Err()
 }
 
-// What each kind of failure means: who is asked besides, how the call ends, and who is shunned.
+// Each kind of failure: which replicas are asked, how the call ends, and which replica is evicted.
 func TestFailures(t *testing.T) {
-	exhausted, err := status.New(codes.ResourceExhausted, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Millisecond)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	busy := func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
-		return nil, exhausted.Err()
-	}
 	for _, test := range []struct {
 		name         string
 		first, other func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error)
@@ -163,7 +156,7 @@ func TestFailures(t *testing.T) {
 		{name: "a wrong request", first: refuses(codes.InvalidArgument), refused: true},
 		{name: "too large for one", first: refuses(codes.ResourceExhausted), answered: true},
 		{name: "too large for two", first: refuses(codes.OutOfRange), other: refuses(codes.ResourceExhausted), refused: true},
-		{name: "saturated", first: busy, answered: true},
+		{name: "saturated", first: busy(t), answered: true},
 		{name: "draining", first: refuses(codes.Unavailable), answered: true, isShunned: true},
 		{name: "no replica at all", first: refuses(codes.Unimplemented), answered: true, isShunned: true},
 		{name: "a defect of one", first: refuses(codes.Internal), answered: true, isShunned: true},
@@ -190,28 +183,45 @@ func TestFailures(t *testing.T) {
 			case !test.answered && !test.refused && !errors.As(err, &unreachable):
 				t.Errorf("got %v, %v", answer, err)
 			}
-			members, _ := client.replicas.now()
-			own := members[slices.IndexFunc(members, func(r *replica) bool { return r.address == first.address })]
-			// A probe may have brought it back by now; that it was shunned is remembered until it answers a call.
-			if isShunned := own.rest() > 0; isShunned != test.isShunned {
+			own := replicaOf(client, first)
+			// A probe may have made it ready again by now. The evictions are counted until it answers a call.
+			if isShunned := own.probeDelay() > 0; isShunned != test.isShunned {
 				t.Errorf("shunned: %t", isShunned)
 			}
 		})
 	}
 }
 
+// busy answers as a saturated replica does.
+func busy(t *testing.T) func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+	t.Helper()
+	exhausted, err := status.New(codes.ResourceExhausted, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Millisecond)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+		return nil, exhausted.Err()
+	}
+}
+
+// replicaOf is the client's view of a replica.
+func replicaOf(client *Client, of *fakeReplica) *replica {
+	members, _ := client.replicas.now()
+	return members[slices.IndexFunc(members, func(r *replica) bool { return r.address == of.address })]
+}
+
 func countReady(client *Client) int {
 	members, _ := client.replicas.now()
 	count := 0
 	for _, member := range members {
-		if standing, _ := member.stands(); standing == ready {
+		if state, _ := member.now(); state == ready {
 			count++
 		}
 	}
 	return count
 }
 
-// Health: one that drains says so, and is asked no more; one that is gone comes back by a probe.
+// A draining replica says so and is asked last. A replica that is gone becomes ready again by a probe.
 func TestHealthIsFollowed(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas)
@@ -237,7 +247,7 @@ func TestHealthIsFollowed(t *testing.T) {
 	}
 }
 
-// A headless Service gets another replica: it is found though no connection breaks, and takes its share.
+// A new replica of a headless Service is found although no connection breaks, and gets its share of the workloads.
 func TestNewReplicasAreDiscovered(t *testing.T) {
 	one := startReplica(t, "127.0.0.1:0")
 	_, port, err := net.SplitHostPort(one.address)
@@ -288,26 +298,24 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 	askAll()
 }
 
-// The first plan is taken, and the other call is cancelled.
+// The first answer is used, and the other call is cancelled.
 func TestASlowReplicaIsHedged(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas, WithHedging(10*time.Millisecond))
 	first, _ := home(replicas)
 	first.answers(hangs)
-	for range mostOvertaken {
+	for range maxLostHedges {
 		answer, err := ask(t, client, "a")
 		if err != nil || answer.Plan.GetPlanId() == first.address {
 			t.Fatalf("got %v, %v", answer, err)
 		}
 	}
-	members, _ := client.replicas.now()
-	own := members[slices.IndexFunc(members, func(r *replica) bool { return r.address == first.address })]
-	if own.rest() == 0 {
+	if replicaOf(client, first).probeDelay() == 0 {
 		t.Error("one that hangs is never told from one that is slow")
 	}
 }
 
-// A report is offered to each replica once.
+// A report is sent to each replica at most once.
 func TestReports(t *testing.T) {
 	replicas := three(t)
 	client := newClient(t, replicas)
@@ -330,16 +338,23 @@ func TestReports(t *testing.T) {
 
 func TestCancelledCallsBlameNobody(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
-	replica.answers(hangs)
+	asked := make(chan struct{})
+	replica.answers(func(ctx context.Context, request *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+		asked <- struct{}{}
+		return hangs(ctx, request)
+	})
 	client := newClient(t, []*fakeReplica{replica})
 	for _, uid := range []string{"u1", "u2"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(20*time.Millisecond, cancel)
+		go func() {
+			<-asked
+			cancel()
+		}()
 		if _, err := client.Plan(ctx, uid, request("a")); err == nil {
 			t.Fatal("somebody answered")
 		}
 	}
-	if members, _ := client.replicas.now(); members[0].rest() > 0 {
+	if members, _ := client.replicas.now(); members[0].probeDelay() > 0 {
 		t.Error("it was evicted")
 	}
 }
@@ -353,7 +368,7 @@ func TestRequestsThatCannotBeBuiltAreNotSent(t *testing.T) {
 	}
 }
 
-// The context of a trace goes out with each call.
+// Each call carries the trace context.
 func TestTracesArePropagated(t *testing.T) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	replica := startReplica(t, "127.0.0.1:0")

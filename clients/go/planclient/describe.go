@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	// nested is what a message begins with that some proxy made from a whole error, whose code is told besides.
+	// nested is the prefix of a message that a proxy made from a whole gRPC error. The code of the error is printed anyway.
 	nested = regexp.MustCompile(`rpc error: code = \w+ desc = `)
-	// connection is what gRPC puts around the error of a connection.
+	// connection matches how gRPC-Go wraps the error of a connection.
 	connection = regexp.MustCompile(`^connection error: desc = (".*")$`)
 )
 
-// describe says in one sentence which replica failed a call, how, and what to change if that can be told.
+// describe says in one sentence which replica failed a call, how, and what to change if that is known.
 func describe(replica *replica, err error) string {
-	said, isStatus := status.FromError(err)
-	message := nested.ReplaceAllString(said.Message(), "")
+	failed, isStatus := status.FromError(err)
+	message := nested.ReplaceAllString(failed.Message(), "")
 	if quoted := connection.FindStringSubmatch(message); quoted != nil {
 		if unquoted, err := strconv.Unquote(quoted[1]); err == nil {
 			message = unquoted
@@ -29,19 +29,19 @@ func describe(replica *replica, err error) string {
 	}
 	message = brief.Text(message)
 	if isStatus {
-		message = said.Code().String() + ": " + message
+		message = failed.Code().String() + ": " + message
 	}
-	if advice := replica.advice(said); advice != "" {
+	if advice := replica.advice(failed); advice != "" {
 		message += "; " + advice
 	}
 	return replica.address + ": " + message
 }
 
-// advice says what may be wrong with the address, and what to write instead; empty where that cannot be told.
-func (r *replica) advice(said *status.Status) string {
-	isAway, message := said.Code() == codes.Unavailable, said.Message()
+// advice says what may be wrong with the address, and what to write instead; empty if that is not known.
+func (r *replica) advice(failed *status.Status) string {
+	isAway, message := failed.Code() == codes.Unavailable, failed.Message()
 	switch {
-	case said.Code() == codes.Unimplemented:
+	case failed.Code() == codes.Unimplemented:
 		return "what listens there is no nodewise-server, or one of another version: check the address, and the version of the server"
 	case isAway && strings.Contains(message, "server preface"):
 		return "what listens there does not speak gRPC in plain text: check the port, and if it speaks TLS, " + r.of.secured()

@@ -24,7 +24,7 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// serving is the address of a gRPC server.
+// serving starts a gRPC server, and returns its address.
 func serving(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOption) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func serving(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOp
 	return listener.Addr().String()
 }
 
-// refusing is a service that refuses every plan so.
+// refusing is a service that refuses every plan with this error.
 type refusing struct {
 	nodewisev1.UnimplementedReconcileServiceServer
 	err error
@@ -70,8 +70,8 @@ func dial(t *testing.T, server string, options ...planclient.Option) *planclient
 	return client
 }
 
-// When a client reaches something else than a planning service, one sentence says what to change. It is in the error of a call and, where
-// there is no health to follow, in that of Health.
+// When a client reaches another server than a planning service, one sentence says what to change. It is in the error of a call and, if there
+// is no health service, in that of Health.
 func TestMistakesInTheAddressAreSaidInFull(t *testing.T) {
 	issued := httptest.NewTLSServer(nil)
 	t.Cleanup(issued.Close)
@@ -122,7 +122,7 @@ func TestMistakesInTheAddressAreSaidInFull(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if !test.isServing {
-				// Of another gRPC server it says which service is missing there: that of health.
+				// The health check of another gRPC server names the missing health service instead.
 				want := strings.TrimPrefix(test.want, "Unimplemented: unknown service nodewise.v1.ReconcileService; ")
 				testkit.Eventually(t, "Health says so", func() bool { err := client.Health(); return err != nil && strings.Contains(err.Error(), want) })
 			}
@@ -130,7 +130,7 @@ func TestMistakesInTheAddressAreSaidInFull(t *testing.T) {
 	}
 }
 
-// An address that cannot be one is refused with what to write.
+// The error of an invalid address says what to write.
 func TestAddressesWithoutAPortAreRefusedWithWhatToWrite(t *testing.T) {
 	for server, want := range map[string]string{
 		"dns:///planner.tools.svc": "the port is missing: write dns:///planner.tools.svc:7443, or another port",
@@ -143,7 +143,7 @@ func TestAddressesWithoutAPortAreRefusedWithWhatToWrite(t *testing.T) {
 	}
 }
 
-// Nothing is said twice, whatever proxies and gRPC put around a message.
+// Messages have no duplicate parts, whatever proxies and gRPC wrap around them.
 func TestMessagesSayThingsOnce(t *testing.T) {
 	proxied := status.Error(codes.Unavailable, status.Error(codes.Unavailable, "the backend is gone").Error())
 	unknown := planclient.WithLookup(func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") })
@@ -161,7 +161,7 @@ func TestMessagesSayThingsOnce(t *testing.T) {
 	}
 }
 
-// Whatever listens there may say anything, at any length.
+// Messages of a server may be of any content and length.
 func TestMessagesAreOnOneLineAndCut(t *testing.T) {
 	said, err := status.New(codes.InvalidArgument, "one\ntwo"+strings.Repeat("x", 5000)).WithDetails(&errdetails.BadRequest{
 		FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: "f", Description: "three\n" + strings.Repeat("y", 5000)}},
@@ -175,7 +175,7 @@ func TestMessagesAreOnOneLineAndCut(t *testing.T) {
 	}
 }
 
-// What a call ended with is in its error: the status of gRPC, and the end of the context.
+// The error of a call wraps its gRPC status and the error of the context.
 func TestErrorsCanBeTold(t *testing.T) {
 	for _, code := range []codes.Code{codes.InvalidArgument, codes.Unavailable, codes.PermissionDenied} {
 		client := dial(t, testkit.Serve(t, refusing{err: status.Error(code, "as told")}))

@@ -11,56 +11,56 @@ import (
 )
 
 const (
-	// shortestLookup is the shortest time between two look-ups, however much fails.
-	shortestLookup = time.Second
-	lookupTimeout  = 10 * time.Second
+	// minLookupPeriod is the shortest time between two look-ups, however often they are requested.
+	minLookupPeriod = time.Second
+	lookupTimeout   = 10 * time.Second
 )
 
 func systemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// discovery keeps the set of replicas up to date: each target tells its addresses, and together they are the set.
+// discovery keeps the set of replicas up to date. The set is the addresses of all targets.
 type discovery struct {
 	targets  []target
 	replicas *replicas
-	// told is what each target said last.
-	told [][]endpoint
-	// gone is told of replicas that are no more.
-	gone func([]*replica)
+	// found are the addresses of each target, as they were found last.
+	found [][]endpoint
+	// removed is called with replicas that are no longer in the set.
+	removed func([]*replica)
 }
 
-// start takes in the addresses that need not be looked up.
+// start adds the addresses that need not be looked up.
 func (d *discovery) start() error {
-	d.told = make([][]endpoint, len(d.targets))
+	d.found = make([][]endpoint, len(d.targets))
 	for i, target := range d.targets {
 		if !target.isName() {
-			d.told[i] = target.endpoints(target.address())
+			d.found[i] = target.endpoints(target.address())
 		}
 	}
 	return d.replace()
 }
 
 func (d *discovery) replace() error {
-	gone, err := d.replicas.replace(slices.Concat(d.told...))
-	if len(gone) > 0 {
-		d.gone(gone)
+	removed, err := d.replicas.replace(slices.Concat(d.found...))
+	if len(removed) > 0 {
+		d.removed(removed)
 	}
 	return err
 }
 
-// follow looks the names up, again and again.
+// follow looks the names up until the context ends: every lookupPeriod, and when a look-up is requested.
 func (d *discovery) follow(ctx context.Context) {
 	hasNames := slices.ContainsFunc(d.targets, func(t target) bool { return t.isName() })
 	for hasNames && ctx.Err() == nil {
 		d.lookUp(ctx)
-		if !sleep(ctx, shortestLookup) {
+		if !sleep(ctx, minLookupPeriod) {
 			return
 		}
 		select {
 		case <-ctx.Done():
-		case <-d.replicas.doubts:
-		case <-time.After(max(d.replicas.config.lookupPeriod-shortestLookup, 0)):
+		case <-d.replicas.lookups:
+		case <-time.After(max(d.replicas.config.lookupPeriod-minLookupPeriod, 0)):
 		}
 	}
 }
@@ -75,9 +75,9 @@ func (d *discovery) lookUp(ctx context.Context) {
 		}
 		lookups.Go(func() {
 			found, err := d.addresses(ctx, target)
-			d.replicas.searched(target, err)
+			d.replicas.lookedUp(target, err)
 			if err == nil {
-				d.told[i] = target.endpoints(found...)
+				d.found[i] = target.endpoints(found...)
 			}
 		})
 	}
@@ -87,8 +87,8 @@ func (d *discovery) lookUp(ctx context.Context) {
 	}
 }
 
-// addresses are every A and AAAA record. No record at all is taken for a failure: a name server that has just started knows
-// nobody, and who was known is more likely still there.
+// addresses returns the addresses of all A and AAAA records of a target's host. No record at all is an error: a name server that has just
+// started may not know the name yet, and the replicas found before are more likely still there.
 func (d *discovery) addresses(ctx context.Context, of target) ([]string, error) {
 	found, err := d.replicas.config.lookup(ctx, of.host)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d *discovery) addresses(ctx context.Context, of target) ([]string, error) 
 	return addresses, nil
 }
 
-// sleep waits, unless the context ends before.
+// sleep waits for a pause. It returns false if the context ends first.
 func sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -1,31 +1,35 @@
-// Package planclient asks replicas of the planning service: which one is asked, for how long, what is sent inline, and what
-// happens when one does not answer.
+// Package planclient is a client of the planning service. It chooses the replica that is asked, bounds and repeats calls, sends only
+// the buckets that a replica lacks, and follows the health of the replicas.
 //
 // # Balancing
 //
-// A workload's replica is chosen by rendezvous hashing on its uid, so that the replica that has the workload's buckets is asked
-// again, and one that goes moves only its own workloads. Who fails or is about to end is asked last. gRPC's own balancers
-// cannot do that: pick_first and round_robin know nothing of workloads, and a balancer's set of addresses is renewed only
-// when a connection breaks. Behind a headless Service a new replica would get no work until an old one goes, since the
-// dns resolver looks a name up again only when it is asked to. So each replica has a connection of its own here, and a name
-// is looked up every ten seconds and whenever a replica fails.
+// The replica of a workload is chosen by rendezvous hashing on the workload's uid. So a workload asks the same replica again, which has its
+// buckets, and a replica that goes away moves only its own workloads. Replicas that fail or drain are asked last.
+//
+// gRPC's own balancers do not serve here. A balancer picks the replica when the request is sent, but which buckets a request carries depends
+// on the replica that gets it. pick_first and round_robin know nothing of workloads. ring_hash can hash a header, but it picks the same
+// replica again after a failed call. The dns resolver looks a name up again only when a connection breaks, and 30 seconds after the last
+// look-up at the earliest: behind a headless Service a new replica would get no work until an old one goes away. gRPC's health checking takes
+// a server without a health service for a healthy one. So this client has a connection of its own to each replica, watches the health of
+// each, and looks names up every ten seconds and whenever a replica fails.
 //
 // # Security
 //
-// Connections are plain text, unless [WithTransportCredentials] says otherwise. That is for servers on loopback: 127.0.0.0/8, ::1 and
-// localhost. [New] refuses others without credentials, unless [WithPlaintext] says that something else protects the connections. A
-// server that is written https://HOST:PORT is never spoken to without credentials. Whoever is reached has to prove to be HOST, be it at an address that a name was found at.
+// Connections are plain text, unless [WithTransportCredentials] is given. [New] refuses plain text to servers that are not on loopback
+// (127.0.0.0/8, ::1 and localhost), unless [WithPlaintext] is given because something else protects the connections. A server that is
+// written https://HOST:PORT always needs credentials, and its certificate must be one for HOST. So must the certificates of all
+// replicas that dns:///HOST:PORT leads to.
 //
 // # Failures
 //
-// A call has one deadline, of which each attempt has a share. A replica that does not answer is left alone until a health
-// check (grpc.health.v1) succeeds; one that drains says so there, and is asked no more. A replica that lacks buckets is sent
-// the same call again with those inline, at last with all; in several calls when they are more than [WithMaxPieceBytes] allows. After any
-// error nothing may be written to the cluster.
+// A call has one deadline, and each attempt gets a share of the time. A replica that failed is asked last until a health check
+// (grpc.health.v1) succeeds. A replica that drains says so in its health, and is asked after all others. When a replica lacks buckets,
+// the client sends it the same request again with these buckets inline, and finally with all buckets. A request of more than
+// [WithMaxPieceBytes] is sent in several calls. After an error the caller must write nothing to the cluster.
 //
 // # Traces
 //
-// Every connection has the stats handler of otelgrpc: calls are spans of the global tracer provider, or that of [WithTracerProvider],
-// and their context goes out with the global propagator. The span of a plan tells besides how large the request was, and what was
-// answered. Health checks have no spans.
+// Every connection has the stats handler of otelgrpc. Calls are spans of the global tracer provider, or of the provider of
+// [WithTracerProvider], and the global propagator sends their context. The span of a call for a plan also has the size of the request, and
+// the verdict and the number of actions of the plan. Health checks have no spans.
 package planclient

@@ -16,7 +16,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// fakeReplica is a replica of the service that does as it is told.
+// fakeReplica is a replica of the service with scripted answers.
 type fakeReplica struct {
 	nodewisev1.UnimplementedReconcileServiceServer
 	address string
@@ -27,7 +27,9 @@ type fakeReplica struct {
 	plan     func(ctx context.Context, request *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error)
 	report   func(ctx context.Context, request *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error)
 	requests []*nodewisev1.PlanRequest
-	reports  int
+	// explained are the requests for explanations. Their snapshots are also in requests.
+	explained []*nodewisev1.ExplainRequest
+	reports   int
 }
 
 func startReplica(t *testing.T, address string, options ...grpc.ServerOption) *fakeReplica {
@@ -49,7 +51,7 @@ func (f *fakeReplica) serves(status grpc_health_v1.HealthCheckResponse_ServingSt
 	f.health.SetServingStatus(nodewisev1.ReconcileService_ServiceDesc.ServiceName, status)
 }
 
-// answers lets it answer so from now on.
+// answers sets how the replica answers from now on.
 func (f *fakeReplica) answers(plan func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,6 +67,18 @@ func (f *fakeReplica) Plan(ctx context.Context, request *nodewisev1.PlanRequest)
 		return plan(ctx, request)
 	}
 	return planned(f.address), nil
+}
+
+// Explain runs the script of Plan with the same snapshot. It answers with one node, which has the name of the plan.
+func (f *fakeReplica) Explain(ctx context.Context, request *nodewisev1.ExplainRequest) (*nodewisev1.ExplainResponse, error) {
+	f.mu.Lock()
+	f.explained = append(f.explained, request)
+	f.mu.Unlock()
+	response, err := f.Plan(ctx, &nodewisev1.PlanRequest{Snapshot: request.GetSnapshot()})
+	if err != nil {
+		return nil, err
+	}
+	return &nodewisev1.ExplainResponse{Nodes: []*nodewisev1.NodeExplanation{{NodeName: response.GetPlan().GetPlanId()}}}, nil
 }
 
 func (f *fakeReplica) Report(ctx context.Context, request *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
@@ -84,7 +98,7 @@ func (f *fakeReplica) asked() []*nodewisev1.PlanRequest {
 	return append([]*nodewisev1.PlanRequest(nil), f.requests...)
 }
 
-// planned is a plan that says who made it.
+// planned is a plan with the name of its replica.
 func planned(by string) *nodewisev1.PlanResponse {
 	return &nodewisev1.PlanResponse{Plan: &nodewisev1.Plan{PlanId: by}}
 }

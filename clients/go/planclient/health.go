@@ -16,83 +16,83 @@ import (
 
 const (
 	connectTimeout = 3 * time.Second
-	// probePause is the pause after the first failed probe; it doubles with each further one, with jitter.
+	// probePause is the pause after the first failed probe. It doubles with each further one, with jitter.
 	probePause    = 250 * time.Millisecond
 	maxProbePause = 5 * time.Second
 )
 
-// lookAfter follows a replica's health until the context ends. A replica that ends says so beforehand, and is asked no more. One
-// that failed comes back by a probe, so that no reconcile is spent on finding out. A probe is a new watch: its first answer
-// tells, and later ones are followed as they come.
-func (r *replicas) lookAfter(ctx context.Context, replica *replica) {
+// followHealth follows a replica's health until the context ends. A replica that shuts down reports NOT_SERVING first, and then drains. An
+// evicted replica becomes ready again by a successful probe, so that no reconcile has to try it. A probe is a new health watch: its first
+// response decides, and later responses are followed as they come.
+func (r *replicas) followHealth(ctx context.Context, replica *replica) {
 	pause := probePause
 	for {
 		began := time.Now()
-		err := r.follow(ctx, replica)
+		err := r.watchHealth(ctx, replica)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			r.unwell(replica, describe(replica, err))
+			r.probeFailed(replica, describe(replica, err))
 		}
 		if time.Since(began) > maxProbePause {
 			pause = probePause
 		}
-		if !sleep(ctx, max(jitter(pause), replica.rest())) {
+		if !sleep(ctx, max(jitter(pause), replica.probeDelay())) {
 			return
 		}
 		pause = min(2*pause, maxProbePause)
 	}
 }
 
-// follow watches the health of a replica until a call fails, which is no error, or the watch ends.
-func (r *replicas) follow(ctx context.Context, replica *replica) error {
+// watchHealth watches the health of a replica until the watch ends or a failed call evicts the replica. The latter is no error.
+func (r *replicas) watchHealth(ctx context.Context, replica *replica) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	failures := replica.probed()
-	// Only the first answer is bounded in time.
+	failures := replica.beginProbe()
+	// Only the first response has a deadline.
 	first := time.AfterFunc(connectTimeout, cancel)
 	defer first.Stop()
 	client := grpc_health_v1.NewHealthClient(replica.conn)
 	request := &grpc_health_v1.HealthCheckRequest{Service: nodewisev1.ReconcileService_ServiceDesc.ServiceName}
-	// UNIMPLEMENTED is an error like any other, though gRPC takes it for a server that tells nothing of its health: a replica
-	// tells, so this is none.
+	// UNIMPLEMENTED is an error like any other. gRPC's own health check takes it for a healthy server without a health service, but
+	// every nodewise-server has one.
 	watch, err := client.Watch(ctx, request, grpc.WaitForReady(false))
 	if err != nil {
 		return err
 	}
-	told := make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
 		for {
 			health, err := watch.Recv()
 			if err != nil {
-				told <- err
+				ended <- err
 				return
 			}
 			if !first.Stop() && ctx.Err() != nil {
-				told <- ctx.Err()
+				ended <- ctx.Err()
 				return
 			}
 			if health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 				r.drains(replica)
 			} else if !r.serves(replica, failures) {
-				told <- nil
+				ended <- nil
 				return
 			}
 		}
 	}()
 	select {
-	case err := <-told:
+	case err := <-ended:
 		if errors.Is(err, io.EOF) {
-			return errors.New("its health is told no more")
+			return errors.New("the health watch ended")
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("no answer within %s", connectTimeout)
 		}
 		return err
-	case <-replica.callFailed:
+	case <-replica.evictedByCall:
 		cancel()
-		if err := <-told; err != nil {
+		if err := <-ended; err != nil {
 			r.logger.V(4).Info("A call has failed; probing", "replica", replica.address, "watch", err.Error())
 		}
 		return nil

@@ -14,14 +14,14 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// toldHealth tells its health when the test does, probe by probe.
-type toldHealth struct {
+// scriptedHealth is a health service whose responses the test sends, probe by probe.
+type scriptedHealth struct {
 	grpc_health_v1.UnimplementedHealthServer
-	// probes are those under way, each of which waits for what to answer.
+	// probes are the probes under way. Each waits for its response.
 	probes chan chan<- error
 }
 
-func (h *toldHealth) Watch(_ *grpc_health_v1.HealthCheckRequest, watch grpc_health_v1.Health_WatchServer) error {
+func (h *scriptedHealth) Watch(_ *grpc_health_v1.HealthCheckRequest, watch grpc_health_v1.Health_WatchServer) error {
 	answer := make(chan error, 1)
 	select {
 	case h.probes <- answer:
@@ -43,8 +43,8 @@ func (h *toldHealth) Watch(_ *grpc_health_v1.HealthCheckRequest, watch grpc_heal
 	return nil
 }
 
-// next is the next probe.
-func (h *toldHealth) next(t *testing.T) chan<- error {
+// next returns the next probe.
+func (h *scriptedHealth) next(t *testing.T) chan<- error {
 	t.Helper()
 	select {
 	case probe := <-h.probes:
@@ -55,13 +55,13 @@ func (h *toldHealth) next(t *testing.T) chan<- error {
 	}
 }
 
-// A call that fails while a probe is under way tells more than the probe's answer, which is older or may be: another probe decides.
+// If a call fails while a probe is under way, the response to the probe may be older than the failure: another probe decides.
 func TestAProbeFromBeforeACallFailedDoesNotReadmit(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	health := &toldHealth{probes: make(chan chan<- error)}
+	health := &scriptedHealth{probes: make(chan chan<- error)}
 	fake := &fakeReplica{address: listener.Addr().String(), server: grpc.NewServer()}
 	fake.answers(refuses(codes.Unavailable))
 	nodewisev1.RegisterReconcileServiceServer(fake.server, fake)
@@ -72,7 +72,7 @@ func TestAProbeFromBeforeACallFailedDoesNotReadmit(t *testing.T) {
 	members, _ := client.replicas.now()
 	own := members[0]
 
-	// It is evicted by a probe, and a call fails while the next one is under way.
+	// A probe evicts the replica, and a call fails while the next probe is under way.
 	health.next(t) <- status.Error(codes.Unavailable, "not yet")
 	second := health.next(t)
 	if _, err := ask(t, client, "a"); err == nil {

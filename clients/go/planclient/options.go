@@ -26,9 +26,9 @@ type config struct {
 	maxPause     time.Duration
 	lookupPeriod time.Duration
 	lookup       lookup
-	// credentials are none until all options are known, and then those that secure nothing where none are given.
+	// credentials are nil if none are given. [config.settle] then sets those of plain text.
 	credentials credentials.TransportCredentials
-	// plaintext is whether somebody said that plain text may be spoken off loopback.
+	// plaintext allows plain text to servers that are not on loopback.
 	plaintext bool
 	dial      []grpc.DialOption
 	tracers   trace.TracerProvider
@@ -51,41 +51,41 @@ func defaults() config {
 	}
 }
 
-// WithTimeout sets the longest wait for a plan, whoever is asked in that time: 30 seconds if not set. Each attempt has a share
-// of it, which the service is told: it abandons a plan whose deadline has passed.
+// WithTimeout sets the longest time of a call, over all attempts: 30 seconds if not set. Each attempt gets a share of it as its gRPC
+// deadline. The service abandons a plan whose deadline has passed.
 func WithTimeout(timeout time.Duration) Option {
 	return func(c *config) { c.timeout = timeout }
 }
 
-// WithHedging asks one more replica when a plan has not come after this time, and takes the first that comes. Not done if not
-// set. A plan changes nothing, so that it may be asked for twice.
+// WithHedging asks one more replica when a plan or an explanation has not come after this time, and takes the first answer. Without the
+// option the client does not hedge. A plan changes nothing, so asking twice is safe.
 func WithHedging(after time.Duration) Option {
 	return func(c *config) { c.hedgeAfter = after }
 }
 
-// WithMaxMessageBytes sets the largest answer that is taken: 64 MiB if not set.
+// WithMaxMessageBytes sets the largest response that the client accepts: 64 MiB if not set.
 func WithMaxMessageBytes(size int) Option {
 	return func(c *config) { c.maxMessage = size }
 }
 
-// WithMaxPieceBytes sets the longest request that is sent in one message whatever the replica lacks: 32 MiB if not set. The buckets of a
-// longer one are sent in several calls.
+// WithMaxPieceBytes sets the largest request that is sent in one message: 32 MiB if not set. The buckets of a larger request are sent in
+// several calls.
 func WithMaxPieceBytes(size int) Option {
 	return func(c *config) { c.maxPiece = size }
 }
 
-// WithMinAttempts sets the fewest attempts before a call fails: 3 if not set. There is at least one for each replica.
+// WithMinAttempts sets the fewest attempts before a call fails: 3 if not set. Each replica gets at least one attempt.
 func WithMinAttempts(attempts int) Option {
 	return func(c *config) { c.minAttempts = attempts }
 }
 
-// WithPauses sets the pause after every replica was tried once, which doubles with each further round, and the longest pause:
-// 100 milliseconds and 2 seconds if not set.
+// WithPauses sets the pause after every replica was asked once, and the longest pause: 100 milliseconds and 2 seconds if not set. The pause
+// doubles with each further round.
 func WithPauses(base, longest time.Duration) Option {
 	return func(c *config) { c.basePause, c.maxPause = base, longest }
 }
 
-// WithLookupPeriod sets how often a name is looked up: every 10 seconds if not set, and besides whenever a replica fails.
+// WithLookupPeriod sets how often a name is looked up: every 10 seconds if not set. It is also looked up whenever a replica fails.
 func WithLookupPeriod(period time.Duration) Option {
 	return func(c *config) { c.lookupPeriod = period }
 }
@@ -95,31 +95,31 @@ func WithLookup(find func(ctx context.Context, host string) ([]netip.Addr, error
 	return func(c *config) { c.lookup = find }
 }
 
-// WithTransportCredentials sets how connections are secured, with credentials.NewTLS for example: not at all if not set, and then only
-// servers on loopback are taken. Servers are written https://HOST:PORT or dns:///HOST:PORT with them, and have to prove that they are
-// HOST, at whatever address the name is found, unless the credentials name another server.
+// WithTransportCredentials sets how connections are secured, for example with credentials.NewTLS. Without the option connections are plain
+// text, and only servers on loopback are accepted. With it, servers are written https://HOST:PORT or dns:///HOST:PORT. The certificate of
+// each replica must be one for HOST, unless the credentials name another server.
 func WithTransportCredentials(credentials credentials.TransportCredentials) Option {
 	return func(c *config) { c.credentials = credentials }
 }
 
-// WithPlaintext speaks plain text also to servers that are not on loopback: where something else, such as a service mesh, protects the
-// connections. Whoever stands in between could answer with a plan of his own otherwise.
+// WithPlaintext allows plain text to servers that are not on loopback. Use it where something else, such as a service mesh, protects the
+// connections: on an unprotected connection an attacker on the network could answer with a plan of their own.
 func WithPlaintext() Option {
 	return func(c *config) { c.plaintext = true }
 }
 
-// WithDialOptions adds options of gRPC to every connection. Credentials of the transport are not among them, but given with
+// WithDialOptions adds gRPC dial options to every connection. Transport credentials are ignored here: give them with
 // [WithTransportCredentials].
 func WithDialOptions(options ...grpc.DialOption) Option {
 	return func(c *config) { c.dial = append(c.dial, options...) }
 }
 
-// WithTracerProvider makes the spans of calls with this provider: with the global one if not set.
+// WithTracerProvider sets the provider of the spans of calls: the global one if not set.
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(c *config) { c.tracers = provider }
 }
 
-// settle decides how connections are secured when all options are known.
+// settle checks the options, and decides how connections are secured.
 func (c *config) settle() error {
 	switch {
 	case c.lookup == nil:
@@ -129,7 +129,7 @@ func (c *config) settle() error {
 	case c.credentials == nil:
 		c.credentials = insecure.NewCredentials()
 	case !c.isSecure():
-		// Who gives credentials that secure nothing means plain text.
+		// Insecure credentials mean plain text.
 		c.plaintext = true
 	case c.plaintext:
 		return errors.New("WithPlaintext means no TLS, and there are transport credentials: leave one of them out")
@@ -137,7 +137,7 @@ func (c *config) settle() error {
 	return nil
 }
 
-// isSecure tells whether the credentials secure anything.
+// isSecure reports whether the credentials secure connections.
 func (c *config) isSecure() bool {
 	return c.credentials.Info().SecurityProtocol != insecure.NewCredentials().Info().SecurityProtocol
 }

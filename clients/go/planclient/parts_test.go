@@ -40,7 +40,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// One that goes moves its own workloads only, and each has a fair share.
+// A replica that goes away moves only its own workloads, and each replica has a fair share.
 func TestOnlyTheWorkloadsOfWhoGoesMove(t *testing.T) {
 	all := []string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1", "10.0.0.4:1"}
 	homeOf := func(uid string, among []string) string {
@@ -65,7 +65,7 @@ func TestOnlyTheWorkloadsOfWhoGoesMove(t *testing.T) {
 func fakes(count int) []*replica {
 	var replicas []*replica
 	for i := range count {
-		replicas = append(replicas, &replica{endpoint: endpoint{address: strconv.Itoa(i)}, callFailed: make(chan struct{}, 1)})
+		replicas = append(replicas, &replica{endpoint: endpoint{address: strconv.Itoa(i)}, evictedByCall: make(chan struct{}, 1)})
 	}
 	return replicas
 }
@@ -74,11 +74,12 @@ func TestAttemptsShareTheTimeOfTheCall(t *testing.T) {
 	for count, want := range map[int][]int{1: {10, 10, 10}, 3: {10, 10, 10}, 6: {10, 6, 4, 2, 2, 2}} {
 		synctest.Test(t, func(t *testing.T) {
 			config, order := defaults(), fakes(count)
-			tries := newTries(&config, config.minAttempts, time.Now().Add(30*time.Second))
+			attempts := newAttempts(&config, config.minAttempts, time.Now().Add(30*time.Second))
 			var shares []int
-			for turn := tries.turn(order); turn != nil; turn = tries.turn(order) {
-				shares = append(shares, int(time.Until(turn.until).Seconds()))
-				time.Sleep(time.Until(turn.until))
+			for attempt := attempts.next(order); attempt != nil; attempt = attempts.next(order) {
+				shares = append(shares, int(time.Until(attempt.until).Seconds()))
+				// In the synctest bubble this advances the fake clock.
+				time.Sleep(time.Until(attempt.until))
 			}
 			if !slices.Equal(shares, want) {
 				t.Errorf("%d replicas: got %v, want %v", count, shares, want)
@@ -89,35 +90,36 @@ func TestAttemptsShareTheTimeOfTheCall(t *testing.T) {
 
 func TestEachIsAskedBeforeAnybodyIsAskedAgain(t *testing.T) {
 	config, order := defaults(), fakes(2)
-	tries := newTries(&config, config.minAttempts, time.Now().Add(time.Minute))
-	first := tries.turn(order)
+	attempts := newAttempts(&config, config.minAttempts, time.Now().Add(time.Minute))
+	first := attempts.next(order)
 	if first.replica != order[0] || first.spare != order[1] {
 		t.Fatalf("got %+v", first)
 	}
-	if pause, more := tries.pause(order, time.Hour); pause != 0 || !more {
+	if pause, more := attempts.pause(order, time.Hour); pause != 0 || !more {
 		t.Errorf("another may answer at once, got %s", pause)
 	}
-	if second := tries.turn(order); second.replica != order[1] || second.spare != nil {
+	if second := attempts.next(order); second.replica != order[1] || second.spare != nil {
 		t.Errorf("got %+v", second)
 	}
-	// Now everybody was asked, so what they say about time counts, within reason.
-	if pause, more := tries.pause(order, time.Hour); pause != config.maxPause || !more {
+	// Now every replica was asked, so the requested delay counts, up to the longest pause.
+	if pause, more := attempts.pause(order, time.Hour); pause != config.maxPause || !more {
 		t.Errorf("got %s, %t", pause, more)
 	}
 	order[1].failed("it failed")
-	if third := tries.turn(order); third.replica != order[0] || third.spare != nil {
+	if third := attempts.next(order); third.replica != order[0] || third.spare != nil {
 		t.Errorf("no spare has failed, got %+v", third)
 	}
-	if tries.turn(order) != nil || newTries(&config, 3, time.Now().Add(time.Minute)).turn(nil) != nil {
+	if attempts.next(order) != nil || newAttempts(&config, 3, time.Now().Add(time.Minute)).next(nil) != nil {
 		t.Error("there were more attempts than three, or one without a replica")
 	}
 }
 
-// A replica that was asked besides may answer when the call is over. What the caller reads then is not written any more.
+// The slower replica of a hedged call may answer after the call. No request is built any more then, so nothing is written that the caller
+// reads.
 func TestNothingIsBuiltWhenTheCallIsOver(t *testing.T) {
 	one := fakes(1)[0]
 	built, building := 0, make(chan struct{})
-	asking := &builder{build: func(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+	asking := &builder[*nodewisev1.PlanRequest]{build: func(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
 		if built++; built == 1 {
 			close(building)
 		}
@@ -133,13 +135,13 @@ func TestNothingIsBuiltWhenTheCallIsOver(t *testing.T) {
 	}()
 	<-building
 	asking.end()
-	// The race detector tells if this is not after the last request.
+	// The race detector fails if this is not after the last request.
 	if before := built; !errors.Is(<-late, errEnded) || built != before {
 		t.Errorf("built %d times, %d of them afterwards", built, built-before)
 	}
 }
 
-// A healthy answer to a probe is no answered call: who fails each call is left alone for longer each time.
+// A successful probe is no answered call: a replica that fails each call is evicted for longer each time.
 func TestCallsThatFailAgainAndAgainEvictForLonger(t *testing.T) {
 	one := fakes(1)[0]
 	var rests []float64
@@ -147,13 +149,13 @@ func TestCallsThatFailAgainAndAgainEvictForLonger(t *testing.T) {
 		if !one.failed("no answer") || one.failed("no answer") {
 			t.Fatal("one failure evicts, others add nothing")
 		}
-		rests = append(rests, one.rest().Seconds())
-		one.serves(one.probed())
+		rests = append(rests, one.probeDelay().Seconds())
+		one.serves(one.beginProbe())
 	}
 	if want := []float64{0.5, 1, 2, 4, 8, 16, 30, 30, 30}; !slices.Equal(rests, want) {
 		t.Errorf("got %v", rests)
 	}
-	if one.answered(); one.rest() != 0 {
+	if one.answered(); one.probeDelay() != 0 {
 		t.Error("an answered call ends it")
 	}
 }
@@ -165,7 +167,7 @@ func TestOneThatDrainsFinishesItsCalls(t *testing.T) {
 	if one.failed("refused") || one.isEligible() {
 		t.Error("it drains no more")
 	}
-	if one.serves(one.probed()); !one.isEligible() {
+	if one.serves(one.beginProbe()); !one.isEligible() {
 		t.Error("it serves again")
 	}
 }

@@ -9,45 +9,46 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// pieces are buckets that are sent in several calls, because one message with all that a replica lacks would be too large.
+// pieces sends buckets in several calls, when one message with all buckets that a replica lacks would be too large.
 //
-// A replica keeps the buckets that came inline also when it lacks others of the same request. So a piece has some of the missing
-// buckets inline, and the others by digest alone. The replica says what it still lacks, and the next piece brings more of it.
+// A replica keeps the inline buckets of a request also when it lacks other buckets of the same request. So a piece carries some of the
+// missing buckets inline, and the others by digest alone. The replica answers with the buckets that it still lacks, and the next piece
+// carries more of these.
 type pieces struct {
-	// most is how many bytes a piece has.
-	most int
+	// maxBytes is the largest request that is sent in one message.
+	maxBytes int
 	// left is how many buckets the replica lacked after the last piece; -1 before the first.
 	left int
 }
 
-func newPieces(most int) *pieces { return &pieces{most: most, left: -1} }
+func newPieces(maxBytes int) *pieces { return &pieces{maxBytes: maxBytes, left: -1} }
 
-// cut leaves as many buckets inline as fit into a piece, and at least one. It answers with the piece and the buckets that it
-// brings, or with the request itself and none when that fits as it is. Only buckets that have a digest can wait.
-func (p *pieces) cut(request *nodewisev1.PlanRequest) (piece *nodewisev1.PlanRequest, brought []Digest) {
+// cutPiece leaves as many buckets inline as fit into a piece, and at least one. It returns the piece and the digests of its inline buckets.
+// If the request fits as it is, cutPiece returns the request itself and no digests. A bucket without a digest always stays inline.
+func cutPiece[Q snapshotRequest](p *pieces, request Q) (piece Q, inline []Digest) {
 	size := proto.Size(request)
-	if size <= p.most {
+	if size <= p.maxBytes {
 		return request, nil
 	}
 	snapshot := request.GetSnapshot()
-	besides := size
+	rest := size
 	for _, buckets := range [][]*nodewisev1.Bucket{snapshot.GetNodeBuckets(), snapshot.GetPodBuckets()} {
 		for _, bucket := range buckets {
 			if canWait(bucket) {
-				besides -= len(bucket.GetData())
+				rest -= len(bucket.GetData())
 			}
 		}
 	}
-	room, waiting := max(p.most-besides, 0), 0
+	room, waiting := max(p.maxBytes-rest, 0), 0
 	fill := func(buckets []*nodewisev1.Bucket) []*nodewisev1.Bucket {
 		filled := make([]*nodewisev1.Bucket, len(buckets))
 		for i, bucket := range buckets {
 			switch length := len(bucket.GetData()); {
 			case !canWait(bucket):
 				filled[i] = bucket
-			case length <= room || len(brought) == 0:
+			case length <= room || len(inline) == 0:
 				room = max(room-length, 0)
-				brought = append(brought, Digest(bucket.GetDigest()))
+				inline = append(inline, Digest(bucket.GetDigest()))
 				filled[i] = bucket
 			default:
 				waiting++
@@ -56,23 +57,29 @@ func (p *pieces) cut(request *nodewisev1.PlanRequest) (piece *nodewisev1.PlanReq
 		}
 		return filled
 	}
-	// The caller's request stays as it is: it may be what the next one is built from.
+	// The caller's request is not changed: the caller may build the next request from it.
 	cut := shallow(snapshot)
 	cut.NodeBuckets, cut.PodBuckets = fill(snapshot.GetNodeBuckets()), fill(snapshot.GetPodBuckets())
 	if waiting == 0 {
 		return request, nil
 	}
-	piece = shallow(request)
-	piece.Snapshot = cut
-	return piece, brought
+	return withSnapshot(request, cut), inline
 }
 
-// canWait tells whether a bucket is inline and can be sent by its digest alone.
+// canWait reports whether a bucket is inline and may be sent by digest alone.
 func canWait(bucket *nodewisev1.Bucket) bool {
 	return bucket.Data != nil && len(bucket.GetDigest()) == len(Digest{})
 }
 
-// shallow is a message with the same fields, which it shares with the other.
+// withSnapshot copies a request, with another snapshot.
+func withSnapshot[Q snapshotRequest](request Q, snapshot *nodewisev1.Snapshot) Q {
+	copied := shallow(request)
+	field := copied.ProtoReflect().Descriptor().Fields().ByName("snapshot")
+	copied.ProtoReflect().Set(field, protoreflect.ValueOfMessage(snapshot.ProtoReflect()))
+	return copied
+}
+
+// shallow copies a message. The copy shares the values of the fields.
 func shallow[M proto.Message](message M) M {
 	copied, _ := message.ProtoReflect().New().Interface().(M)
 	message.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
@@ -82,22 +89,23 @@ func shallow[M proto.Message](message M) M {
 	return copied
 }
 
-// areKept notes that the replica lacks so many buckets after a piece that brought so many. It answers whether the replica keeps at
-// least half of what it is sent: else its cache is too small, or it keeps nothing of a request that lacks buckets.
-func (p *pieces) areKept(brought, missing int) bool {
+// areKept reports whether the replica keeps at least half of the buckets that a piece carries. If it does not, its cache is too small, or
+// it keeps nothing of a request that lacks buckets. The arguments are how many buckets the piece carried, and how many the replica lacks
+// after it.
+func (p *pieces) areKept(sent, missing int) bool {
 	before := p.left
 	p.left = missing
-	// The first piece says nothing: what it brought is not among what was missing then.
-	return before < 0 || missing+(brought+1)/2 <= before
+	// After the first piece there is nothing to compare with: its buckets are not counted in what was missing before.
+	return before < 0 || missing+(sent+1)/2 <= before
 }
 
-// explain says what to do when a request with all buckets is too large, and pieces did not help.
-func (p *pieces) explain(failure failure, request *nodewisev1.PlanRequest) failure {
+// explain adds to a failure what to change, when a request with all buckets is too large and pieces did not help.
+func (p *pieces) explain(failure failure, request proto.Message) failure {
 	if p.left >= 0 && failure.fault == faultSize {
 		size := proto.Size(request)
 		failure.reason += fmt.Sprintf(" (all buckets take %d bytes in one message; the replica was sent them in pieces of %d bytes, and "+
 			"did not keep them: raise --bucket-cache-size of the service, or its --max-message-size to more than %d bytes)",
-			size, p.most, size)
+			size, p.maxBytes, size)
 	}
 	return failure
 }

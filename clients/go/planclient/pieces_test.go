@@ -25,10 +25,10 @@ func named(letters string) []string {
 	return buckets
 }
 
-// piecesOf lets a piece have so many of them.
+// piecesOf sets the size of a piece to this many of them.
 func piecesOf(buckets int) Option { return WithMaxPieceBytes(buckets*1_000 + 500) }
 
-// sent are the buckets that came inline with each request, by their letters.
+// sent returns the letters of the buckets that came inline, request by request.
 func sent(replica *fakeReplica) []string {
 	var all []string
 	for _, request := range replica.asked() {
@@ -43,7 +43,7 @@ func sent(replica *fakeReplica) []string {
 	return all
 }
 
-// keeps lets a replica keep so many buckets, those that came last, and take messages of so many bytes.
+// keeps makes a replica keep this many buckets, those that came last, and accept messages of this many bytes.
 func keeps(t *testing.T, replica *fakeReplica, most, maxMessage int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -75,7 +75,7 @@ func TestWhatIsTooLargeForOneMessageComesInPieces(t *testing.T) {
 	for name, test := range map[string]struct {
 		// pieces is how many buckets a piece has.
 		pieces int
-		// keeps is how many buckets the replica keeps, and takes how many a message may have.
+		// keeps is how many buckets the replica keeps, and takes is how many a message may have.
 		keeps, takes int
 		want         []string
 		fails        bool
@@ -115,7 +115,7 @@ func TestWhatIsTooLargeForOneMessageComesInPieces(t *testing.T) {
 	}
 }
 
-// Pieces that a replica has are not sent again, neither by the next attempt nor for another workload.
+// Pieces that a replica has are sent again neither by the next attempt nor for another workload.
 func TestAnAttemptGoesOnWhereTheLastOneEnded(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	client := newClient(t, []*fakeReplica{replica}, piecesOf(2))
@@ -136,7 +136,7 @@ func TestAnAttemptGoesOnWhereTheLastOneEnded(t *testing.T) {
 	}
 }
 
-// All workloads have the same nodes, and all of them ask a replica that knows nothing at the same time.
+// All workloads have the same nodes, and ask a replica without buckets at the same time.
 func TestCallsDoNotSendTheSamePieces(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	client := newClient(t, []*fakeReplica{replica}, piecesOf(2))
@@ -193,7 +193,7 @@ func TestACallThatWaitsInVainForAnotherOneSaysSo(t *testing.T) {
 	}
 }
 
-// What the caller built may be what its next request is built from.
+// The caller may build its next request from the same messages.
 func TestTheRequestOfTheCallerStaysAsItIs(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	keeps(t, replica, 0, 1<<20)
@@ -215,7 +215,7 @@ func TestTheRequestOfTheCallerStaysAsItIs(t *testing.T) {
 	}
 }
 
-// Nothing is sent by digest alone that has none.
+// A bucket without a digest is never sent by digest alone.
 func TestBucketsWithoutDigestsComeInOneMessage(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	client := newClient(t, []*fakeReplica{replica}, piecesOf(2))

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 )
 
-// weight is that of a replica for a workload. The one with the least is asked first, so that one that goes moves only its own
-// workloads, and one that comes takes a fair share of everybody's.
+// weight is the weight of a replica for a workload. The replica with the smallest weight is asked first. So a replica that goes away moves
+// only its own workloads, and a new replica takes an equal share of the workloads of every other one.
 func weight(uid, address string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(uid + "\x00" + address))
 }

@@ -13,56 +13,57 @@ import (
 )
 
 const (
-	// eviction is how long a replica that failed a call is left alone before it is probed; it doubles each time that the
-	// replica fails again before it has answered one, up to maxEviction.
+	// eviction is how long a replica that failed a call is not probed. It doubles each time that the replica is evicted again before
+	// it has answered a call, up to maxEviction.
 	eviction    = 500 * time.Millisecond
 	maxEviction = 30 * time.Second
-	// generation is how many digests that were used last are remembered for certain, of 32 bytes each; there are at most some
-	// twice as many.
+	// generation is how many of the digests used last are certainly remembered, of 32 bytes each. About twice as many are kept at most.
 	generation = 1 << 16
-	// mostOvertaken is how often in a row a replica may be overtaken by another that was asked later.
-	mostOvertaken = 3
+	// maxLostHedges is how often in a row a spare replica may answer before this one, until that counts as a failure.
+	maxLostHedges = 3
 )
 
-// standing is how a replica stands. Who is asked first: the least.
-type standing int
+// state is what the client knows of a replica's health.
+type state int
 
 const (
-	unknown standing = iota
+	unknown state = iota
 	ready
 	evicted
 	draining
 )
 
-// rank orders those that can be asked before those that may not answer, and these before those that refuse for certain.
-func (s standing) rank() int {
+// rank orders replicas: those that are ready or unknown first, then evicted ones, then draining ones.
+func (s state) rank() int {
 	if s == unknown {
 		return int(ready)
 	}
 	return int(s)
 }
 
-// replica is one replica of the service: its connection, how it stands, and which buckets it is believed to have.
+// replica is one replica of the service: its connection, its state, and the buckets that it is believed to have.
 type replica struct {
 	endpoint
 	conn   *grpc.ClientConn
 	client nodewisev1.ReconcileServiceClient
-	// callFailed tells the health watch that a call has evicted the replica.
-	callFailed chan struct{}
-	// pieces has room for one: the call whose turn it is to send pieces.
+	// evictedByCall signals the health watch that a failed call has evicted the replica.
+	evictedByCall chan struct{}
+	// pieces is a lock. The call that sends pieces to the replica holds it.
 	pieces chan struct{}
 
-	mu       sync.Mutex
-	known    digests
-	standing standing
-	reason   string
-	// failures is how many of its calls have failed. What it said of its health before one of them does not count any more.
+	mu    sync.Mutex
+	known digests
+	state state
+	// reason says why the replica was evicted last.
+	reason string
+	// failures is how many of its calls have failed. A health probe that was sent before the last failure does not count.
 	failures int
-	// evictions is how often it was evicted for a failed call since it last answered one.
+	// evictions is how often a failed call evicted the replica since it last answered one.
 	evictions int
-	// overtaken is how often another was quicker since it last answered a call or was evicted for that.
-	overtaken int
-	// failing is the uid of the workload whose call has failed, if none was answered since. It may be the workload.
+	// lostHedges is how often a spare replica answered before this one, since this one last answered a call or was evicted for that.
+	lostHedges int
+	// failing is the uid of the workload whose call failed last, if the replica has answered no call since. The workload itself may be
+	// the cause of the failure.
 	failing string
 }
 
@@ -79,55 +80,56 @@ func newReplica(at endpoint, config *config) (*replica, error) {
 			MinConnectTimeout: connectTimeout,
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(config.maxMessage)),
-		// A call fails at once when the connection does: there are others to ask, and what retries there are is decided here.
+		// A call fails at once when the connection fails. This client retries by itself, and asks another replica first.
 		grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(),
 	)
 	options = append(options, config.dial...)
-	// Whether connections are secured is not among what somebody adds.
+	// These come last: the options of the user must not replace the credentials.
 	options = append(options, grpc.WithTransportCredentials(config.credentials), grpc.WithNoProxy())
-	// The address is dialled as it is: no proxy of the environment and no resolver of gRPC between us and a replica.
+	// The address is dialled as it is, without a proxy from the environment and without a resolver of gRPC.
 	conn, err := grpc.NewClient("passthrough:///"+at.address, options...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the planning service at %s: %w", at.address, err)
 	}
 	return &replica{
-		endpoint:   at,
-		conn:       conn,
-		client:     nodewisev1.NewReconcileServiceClient(conn),
-		callFailed: make(chan struct{}, 1),
-		pieces:     make(chan struct{}, 1),
-		known:      digests{recent: map[Digest]struct{}{}},
+		endpoint:      at,
+		conn:          conn,
+		client:        nodewisev1.NewReconcileServiceClient(conn),
+		evictedByCall: make(chan struct{}, 1),
+		pieces:        make(chan struct{}, 1),
+		known:         digests{recent: map[Digest]struct{}{}},
 	}, nil
 }
 
-func (r *replica) stands() (standing, string) {
+// now returns the state of the replica, and why it was evicted last.
+func (r *replica) now() (state, string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.standing, r.reason
+	return r.state, r.reason
 }
 
-// isEligible tells whether it may be asked before others have failed.
+// isEligible reports whether the replica may be asked before others have failed.
 func (r *replica) isEligible() bool {
-	standing, _ := r.stands()
-	return standing.rank() == ready.rank()
+	state, _ := r.now()
+	return state.rank() == ready.rank()
 }
 
-// answered notes that it answered a call. One that drains finishes what it has.
+// answered records that the replica answered a call. A draining replica stays draining: it still answers the calls that it has accepted.
 func (r *replica) answered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.evictions, r.overtaken, r.failing = 0, 0, ""
-	if r.standing != draining {
-		r.standing = ready
+	r.evictions, r.lostHedges, r.failing = 0, 0, ""
+	if r.state != draining {
+		r.state = ready
 	}
 }
 
-// failed notes that a call failed; it answers whether that evicts the replica just now.
+// failed records that a call failed. It reports whether the replica is evicted by this failure.
 func (r *replica) failed(reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.standing == draining {
+	if r.state == draining {
 		return false
 	}
 	r.failures++
@@ -135,62 +137,62 @@ func (r *replica) failed(reason string) bool {
 	if evicts {
 		r.evictions++
 		select {
-		case r.callFailed <- struct{}{}:
+		case r.evictedByCall <- struct{}{}:
 		default:
 		}
 	}
 	return evicts
 }
 
-// evict answers whether it could be asked until now.
+// evict reports whether the replica was eligible until now.
 func (r *replica) evict(reason string) bool {
-	before := r.standing
-	r.standing, r.reason = evicted, reason
+	before := r.state
+	r.state, r.reason = evicted, reason
 	return before.rank() == ready.rank()
 }
 
-// unwell notes that it cannot be reached; it answers whether it could be asked until now.
-func (r *replica) unwell(reason string) bool {
+// probeFailed records that a health probe failed. It reports whether the replica was eligible until now.
+func (r *replica) probeFailed(reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.evict(reason)
 }
 
-// probed notes that its health is asked for: what it will say of that is good as long as no more of its calls fail than have
-// failed by now.
-func (r *replica) probed() (failures int) {
+// beginProbe records that a health probe is sent. It returns how many calls have failed by now: if a call fails later, the response to the
+// probe does not count, see [replica.serves].
+func (r *replica) beginProbe() (failures int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
-	case <-r.callFailed:
+	case <-r.evictedByCall:
 	default:
 	}
 	return r.failures
 }
 
-// serves notes that it said, to a probe at which so many of its calls had failed, that it serves. It answers whether that still
-// counts: after a call that has failed since, another probe must tell.
+// serves records that the response to a probe was SERVING. The argument is what [replica.beginProbe] returned. It reports whether the
+// response counts: if a call has failed since the probe was sent, another probe is needed.
 func (r *replica) serves(failures int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failures != failures {
 		return false
 	}
-	r.standing = ready
+	r.state = ready
 	return true
 }
 
-// drains notes that it said that it does not serve any longer; it answers whether that is news.
+// drains records that the replica does not serve any longer. It reports whether that is new.
 func (r *replica) drains() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := r.standing
-	r.standing = draining
+	before := r.state
+	r.state = draining
 	return before != draining
 }
 
-// failsAnother notes that a call for this workload failed; it answers whether one for another did before, and none was answered
-// in between.
+// failsAnother records that a call for this workload failed. It reports whether a call for another workload failed before, and the replica
+// answered none in between.
 func (r *replica) failsAnother(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,21 +201,21 @@ func (r *replica) failsAnother(uid string) bool {
 	return before != "" && before != uid
 }
 
-// isOvertakenAgain notes that another replica, asked later, was quicker; it answers whether it is so often enough to call it a
-// failure.
-func (r *replica) isOvertakenAgain() bool {
+// lostHedge records that a spare replica, asked later, answered first. It reports whether that counts as a failure: it does after
+// [maxLostHedges] in a row.
+func (r *replica) lostHedge() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.overtaken++
-	enough := r.overtaken == mostOvertaken
+	r.lostHedges++
+	enough := r.lostHedges == maxLostHedges
 	if enough {
-		r.overtaken = 0
+		r.lostHedges = 0
 	}
 	return enough
 }
 
-// rest is how long it is to be left alone because of failed calls.
-func (r *replica) rest() time.Duration {
+// probeDelay is how long the replica is not probed because calls have failed.
+func (r *replica) probeDelay() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.evictions == 0 {
@@ -228,23 +230,23 @@ func (r *replica) knows(digest Digest) bool {
 	return r.known.contains(digest)
 }
 
-// learn notes that it was sent these, or has shown that it has them.
+// learn records that the replica has these buckets: they were sent to it, or it answered a request that used them.
 func (r *replica) learn(used []Digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.use(used)
 }
 
-// forget notes that it lacks these.
+// forget records that the replica lacks these buckets.
 func (r *replica) forget(missing []Digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known.forget(missing)
 }
 
-// digests are the buckets that a replica is believed to have: those used last.
+// digests are the digests of the buckets that a replica is believed to have: those used last.
 type digests struct {
-	// older are dropped when there are enough recent ones.
+	// When there are more than [generation] recent digests, they become the older ones, and the older ones are dropped.
 	recent, older map[Digest]struct{}
 }
 

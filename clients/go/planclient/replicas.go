@@ -11,52 +11,53 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// replicas is the set of replicas: who is in it, how each stands, and so whether the service can be reached at all.
+// replicas is the set of replicas of the service, and knows whether any of them can be reached.
 type replicas struct {
 	config *config
 	logger logr.Logger
 
 	mu      sync.Mutex
 	members []*replica
-	// changed is closed and made anew when the members change.
+	// changed is closed and replaced when the members change.
 	changed chan struct{}
-	// doubts asks for the names to be looked up again.
-	doubts chan struct{}
-	// search is why the replicas of a target could not be found lately.
-	search map[target]string
-	// saidAway: it was said that nobody answers.
-	saidAway bool
+	// lookups requests that the names are looked up again.
+	lookups chan struct{}
+	// lookupErrors says why the last look-up of a target failed.
+	lookupErrors map[target]string
+	// loggedAway is true after it was logged that no replica answers.
+	loggedAway bool
 }
 
 func newReplicas(config *config, logger logr.Logger) *replicas {
 	return &replicas{
-		config:  config,
-		logger:  logger,
-		changed: make(chan struct{}),
-		doubts:  make(chan struct{}, 1),
-		search:  map[target]string{},
+		config:       config,
+		logger:       logger,
+		changed:      make(chan struct{}),
+		lookups:      make(chan struct{}, 1),
+		lookupErrors: map[target]string{},
 	}
 }
 
+// now returns the replicas, and a channel that is closed when they change.
 func (r *replicas) now() (members []*replica, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.members, r.changed
 }
 
-// replace says where the replicas are from now on. One that stays keeps its connection, its standing and what it is believed to
-// have. Those that go are given back: calls under way on them go on until their connection is closed.
-func (r *replicas) replace(endpoints []endpoint) (gone []*replica, err error) {
+// replace sets the addresses of the replicas. A replica whose address stays keeps its connection, its state and its known buckets. The
+// removed replicas are returned. Calls under way on them go on until the caller closes their connections.
+func (r *replicas) replace(endpoints []endpoint) (removed []*replica, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var members []*replica
-	came := 0
+	added := 0
 	for _, at := range endpoints {
 		if slices.ContainsFunc(members, func(known *replica) bool { return known.address == at.address }) {
 			continue
 		}
-		if place := slices.IndexFunc(r.members, func(known *replica) bool { return known.endpoint == at }); place >= 0 {
-			members = append(members, r.members[place])
+		if index := slices.IndexFunc(r.members, func(known *replica) bool { return known.endpoint == at }); index >= 0 {
+			members = append(members, r.members[index])
 			continue
 		}
 		made, err := newReplica(at, r.config)
@@ -64,29 +65,29 @@ func (r *replicas) replace(endpoints []endpoint) (gone []*replica, err error) {
 			return nil, err
 		}
 		members = append(members, made)
-		came++
+		added++
 	}
 	for _, before := range r.members {
 		if !slices.Contains(members, before) {
-			gone = append(gone, before)
+			removed = append(removed, before)
 		}
 	}
-	if came == 0 && len(gone) == 0 {
+	if added == 0 && len(removed) == 0 {
 		return nil, nil
 	}
-	r.logger.Info("The replicas of the planning service have changed", "replicas", len(members), "came", came, "gone", len(gone))
+	r.logger.Info("The replicas of the planning service have changed", "replicas", len(members), "came", added, "gone", len(removed))
 	r.members = members
 	close(r.changed)
 	r.changed = make(chan struct{})
-	return gone, nil
+	return removed, nil
 }
 
-// order is the replicas in the order in which a workload asks them: those that do not serve last, else by rendezvous hash. It
-// waits for the first ones, if there are none yet, as long as the context lasts.
+// order returns the replicas in the order in which a workload asks them: by the rank of their state, and then by rendezvous hash. If there
+// are none yet, it waits for the first ones until the context ends.
 func (r *replicas) order(ctx context.Context, uid string) []*replica {
 	members, changed := r.now()
 	if len(members) == 0 {
-		r.doubt()
+		r.requestLookup()
 	}
 	for len(members) == 0 {
 		select {
@@ -98,8 +99,8 @@ func (r *replicas) order(ctx context.Context, uid string) []*replica {
 	}
 	ranks := make(map[*replica]int, len(members))
 	for _, member := range members {
-		standing, _ := member.stands()
-		ranks[member] = standing.rank()
+		state, _ := member.now()
+		ranks[member] = state.rank()
 	}
 	order := slices.Clone(members)
 	slices.SortFunc(order, func(a, b *replica) int {
@@ -108,22 +109,22 @@ func (r *replicas) order(ctx context.Context, uid string) []*replica {
 	return order
 }
 
-// doubt asks for the names to be looked up again: whoever was known may have moved.
-func (r *replicas) doubt() {
+// requestLookup requests that the names are looked up again: a replica may have another address by now.
+func (r *replicas) requestLookup() {
 	select {
-	case r.doubts <- struct{}{}:
+	case r.lookups <- struct{}{}:
 	default:
 	}
 }
 
 func (r *replicas) answered(replica *replica) {
 	replica.answered()
-	r.note()
+	r.logHealth()
 }
 
 func (r *replicas) serves(replica *replica, failures int) bool {
 	counts := replica.serves(failures)
-	r.note()
+	r.logHealth()
 	return counts
 }
 
@@ -131,38 +132,38 @@ func (r *replicas) drains(replica *replica) {
 	if replica.drains() {
 		r.logger.Info("A replica of the planning service drains; asking others", "replica", replica.address)
 	}
-	r.note()
+	r.logHealth()
 }
 
-// failed notes that a call failed.
+// failed records that a call failed.
 func (r *replicas) failed(replica *replica, reason string) {
 	if replica.failed(reason) {
-		r.tellEviction(replica, reason)
+		r.evicted(replica, reason)
 	}
-	r.note()
+	r.logHealth()
 }
 
-// unwell notes that a probe failed, or the connection on which its health is followed.
-func (r *replicas) unwell(replica *replica, reason string) {
-	if replica.unwell(reason) {
-		r.tellEviction(replica, reason)
+// probeFailed records that a health probe failed, or the connection on which the health is watched.
+func (r *replicas) probeFailed(replica *replica, reason string) {
+	if replica.probeFailed(reason) {
+		r.evicted(replica, reason)
 	}
-	r.note()
+	r.logHealth()
 }
 
-func (r *replicas) tellEviction(replica *replica, reason string) {
+func (r *replicas) evicted(replica *replica, reason string) {
 	r.logger.Info("Asking other replicas until this one answers again", "replica", replica.address, "reason", reason)
-	r.doubt()
+	r.requestLookup()
 }
 
-// searched notes whether the replicas of a target could be found just now; who was known stays known.
-func (r *replicas) searched(of target, err error) {
+// lookedUp records the result of looking up a target. After an error the known replicas of the target stay.
+func (r *replicas) lookedUp(of target, err error) {
 	r.mu.Lock()
-	_, failedBefore := r.search[of]
+	_, failedBefore := r.lookupErrors[of]
 	if err == nil {
-		delete(r.search, of)
+		delete(r.lookupErrors, of)
 	} else {
-		r.search[of] = err.Error()
+		r.lookupErrors[of] = err.Error()
 	}
 	r.mu.Unlock()
 	if err != nil && !failedBefore {
@@ -170,7 +171,7 @@ func (r *replicas) searched(of target, err error) {
 	}
 }
 
-// health is why the service cannot be reached, if so, or that it was not tried yet.
+// health returns nil if a replica answers. Otherwise the error says why the service cannot be reached, or that it was not asked yet.
 func (r *replicas) health() error {
 	if away := r.away(); away != nil {
 		return away
@@ -178,7 +179,7 @@ func (r *replicas) health() error {
 	return nil
 }
 
-// awayError is why the service cannot be reached.
+// awayError says why the service cannot be reached.
 type awayError struct {
 	what string
 	// reason may be empty.
@@ -192,25 +193,25 @@ func (e *awayError) Error() string {
 	return e.what + ": " + e.reason
 }
 
-// errNotAsked is what is said before the first answer.
+// errNotAsked is the health before the first answer.
 var errNotAsked = &awayError{what: "the planning service was not asked yet"}
 
-// away is nil if a replica answers.
+// away returns nil if a replica answers.
 func (r *replicas) away() *awayError {
 	r.mu.Lock()
 	members := r.members
-	var searches []string
-	for _, reason := range r.search {
-		searches = append(searches, reason)
+	var lookups []string
+	for _, reason := range r.lookupErrors {
+		lookups = append(lookups, reason)
 	}
 	r.mu.Unlock()
 	if len(members) == 0 {
-		slices.Sort(searches)
-		return &awayError{what: "no replica of the planning service is known", reason: strings.Join(searches, "; ")}
+		slices.Sort(lookups)
+		return &awayError{what: "no replica of the planning service is known", reason: strings.Join(lookups, "; ")}
 	}
 	reason := ""
 	for _, member := range members {
-		switch standing, why := member.stands(); standing {
+		switch state, why := member.now(); state {
 		case ready:
 			return nil
 		case evicted:
@@ -226,17 +227,17 @@ func (r *replicas) away() *awayError {
 	return &awayError{what: "no replica of the planning service answers", reason: reason}
 }
 
-// note says what has changed.
-func (r *replicas) note() {
+// logHealth logs when the service cannot be reached any more, and when it can be reached again.
+func (r *replicas) logHealth() {
 	err := r.health()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case err == nil && r.saidAway:
-		r.saidAway = false
+	case err == nil && r.loggedAway:
+		r.loggedAway = false
 		r.logger.Info("The planning service answers again")
-	case err != nil && !errors.Is(err, errNotAsked) && !r.saidAway:
-		r.saidAway = true
+	case err != nil && !errors.Is(err, errNotAsked) && !r.loggedAway:
+		r.loggedAway = true
 		r.logger.Error(err, "The planning service is away; nothing is written until it answers")
 	}
 }

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// target is where replicas are: one at a fixed address, or one at each record of a name.
+// target is one server that [New] was given: a replica at a fixed address, or a replica at each address record of a name.
 type target struct {
 	host string
 	port string
 	// scheme is http, https or dns. With dns every A and AAAA record of the host is a replica.
 	scheme string
-	// hasDefaultPort: none was written, so the port is that of HTTP.
+	// hasDefaultPort is true if no port was written, so that the port is 80 or 443.
 	hasDefaultPort bool
 }
 
-// isName tells whether it has to be looked up.
+// isName reports whether the target must be looked up.
 func (t target) isName() bool { return t.scheme == "dns" }
 
-// address is its host and port.
+// address is the host and port.
 func (t target) address() string {
 	return net.JoinHostPort(t.host, t.port)
 }
 
-// String is how it is written.
+// String is the target as the user writes it.
 func (t target) String() string {
 	if t.isName() {
 		return "dns:///" + t.address()
@@ -36,7 +36,7 @@ func (t target) String() string {
 	return t.scheme + "://" + t.address()
 }
 
-// isLoopback tells whether its replicas are on this machine, as it is written: no name but localhost is looked up for that.
+// isLoopback reports whether the target is on this machine, by its text alone. Names other than localhost are not looked up.
 func (t target) isLoopback() bool {
 	address, err := netip.ParseAddr(t.host)
 	if err != nil {
@@ -45,8 +45,8 @@ func (t target) isLoopback() bool {
 	return address.Is4() && address.IsLoopback() || address == netip.IPv6Loopback()
 }
 
-// suits tells whether connections that are secured so are what the target asks for. What is written as https is never spoken to in
-// plain text, nor is what is written as http taken for secured; and plain text leaves this machine only where somebody says so.
+// suits returns an error if the target contradicts the configured transport security: https without credentials, http with credentials, or
+// plain text off loopback without [WithPlaintext].
 func (t target) suits(config *config) error {
 	isSecure := config.isSecure()
 	switch {
@@ -63,7 +63,7 @@ func (t target) suits(config *config) error {
 	}
 }
 
-// secured is what to write for TLS.
+// secured is advice for using TLS.
 func (t target) secured() string {
 	if t.isName() {
 		return "give credentials with WithTransportCredentials"
@@ -71,7 +71,7 @@ func (t target) secured() string {
 	return fmt.Sprintf("write https://%s and give credentials with WithTransportCredentials", t.address())
 }
 
-// unsecured is what to write for plain text.
+// unsecured is advice for using plain text.
 func (t target) unsecured() string {
 	if t.isName() {
 		return "leave WithTransportCredentials out"
@@ -79,7 +79,7 @@ func (t target) unsecured() string {
 	return fmt.Sprintf("write http://%s and leave WithTransportCredentials out", t.address())
 }
 
-// endpoints are the target at these addresses.
+// endpoints are the replicas of the target at these addresses.
 func (t target) endpoints(addresses ...string) []endpoint {
 	endpoints := make([]endpoint, 0, len(addresses))
 	for _, address := range addresses {
@@ -88,11 +88,11 @@ func (t target) endpoints(addresses ...string) []endpoint {
 	return endpoints
 }
 
-// endpoint is where a replica is.
+// endpoint is the address of a replica.
 type endpoint struct {
-	// address is what it is known by, and what is dialled.
+	// address identifies the replica, and is what the client dials.
 	address string
-	// of is the target that led to it: who it is expected to be.
+	// of is the target that the address belongs to. The replica's certificate must be one for the target's host.
 	of target
 }
 

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// trusting are credentials of a server that can prove to be example.com or 127.0.0.1, and of clients that trust it, and take it
-// for this one if it is named.
+// trusting returns the credentials of a server with a certificate for example.com and 127.0.0.1, and of clients that trust it and expect this
+// server name, if there is one.
 func trusting(t *testing.T, name string) (server, client credentials.TransportCredentials) {
 	t.Helper()
 	issued := httptest.NewTLSServer(nil)
@@ -26,7 +26,7 @@ func trusting(t *testing.T, name string) (server, client credentials.TransportCr
 	return credentials.NewServerTLSFromCert(&issued.TLS.Certificates[0]), credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: name})
 }
 
-// A server over TLS proves that it is who it was written to be, also where its name leads to many addresses.
+// A server over TLS needs a certificate for its host, also if its name has many addresses.
 func TestServersOverTLSProveWhoTheyAre(t *testing.T) {
 	ofServer, ofClient := trusting(t, "")
 	_, named := trusting(t, "example.com")
@@ -62,7 +62,7 @@ func TestServersOverTLSProveWhoTheyAre(t *testing.T) {
 	}
 }
 
-// Each kind of server without credentials, and with plain text asked for; and with credentials that say the one or the other.
+// Each kind of server without credentials, with WithPlaintext, and with secure and insecure credentials.
 func TestPlainTextIsSpokenOnLoopbackOrWhenAskedFor(t *testing.T) {
 	_, ofClient := trusting(t, "")
 	for _, test := range []struct {
@@ -107,7 +107,7 @@ func TestPlainTextIsSpokenOnLoopbackOrWhenAskedFor(t *testing.T) {
 	}
 }
 
-// One that nobody set is left out, and one that was set to nothing is named.
+// Options that are not set have defaults, and options that were given nil are named in the error.
 func TestOptionsOfNothing(t *testing.T) {
 	const server = "http://127.0.0.1:1"
 	if err := made(t, []Option{nil}, server); err != nil {
@@ -122,7 +122,7 @@ func TestOptionsOfNothing(t *testing.T) {
 	}
 }
 
-// It names the server, what is wrong with it, and what to write.
+// The error names the server, what is wrong with it, and what to write.
 func TestWhatIsRefusedIsSaidInFull(t *testing.T) {
 	for server, want := range map[string]string{
 		"http://planner:7443": "http://planner:7443 is not on loopback, and would be asked in plain text: write https://planner:7443 and " +
@@ -136,7 +136,7 @@ func TestWhatIsRefusedIsSaidInFull(t *testing.T) {
 	}
 }
 
-// made is why no client can be made of these, if so.
+// made returns the error of making a client.
 func made(t *testing.T, options []Option, servers ...string) error {
 	t.Helper()
 	nobody := func(context.Context, string) ([]netip.Addr, error) { return nil, nil }
@@ -147,7 +147,7 @@ func made(t *testing.T, options []Option, servers ...string) error {
 	return client.Close()
 }
 
-// What is written as https is never spoken to in plain text, whatever else is asked for.
+// A server that is written https is never called in plain text, whatever the options.
 func TestHTTPSIsNeverPlainText(t *testing.T) {
 	_, ofClient := trusting(t, "")
 	plain := insecure.NewCredentials()
@@ -174,7 +174,7 @@ func TestHTTPSIsNeverPlainText(t *testing.T) {
 			t.Errorf("%s: got %v", test.server, err)
 		}
 	}
-	// A replica over TLS is not reached in plain text because of an option that was added.
+	// A dial option must not make the client call a replica over TLS in plain text.
 	ofServer, ofClient := trusting(t, "")
 	replica := startReplica(t, "127.0.0.1:0", grpc.Creds(ofServer))
 	client, err := New(t.Context(), []string{"https://" + replica.address}, WithTransportCredentials(ofClient),

@@ -18,18 +18,20 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// traced is otelgrpc's handler, and tells of each call besides what the conventions have for spans and the handler leaves out, what was
-// asked and what was answered. Health checks have no spans: they belong to no reconcile, and last as long as the connection.
+// traced is the stats handler of otelgrpc with more attributes: server.address, server.port and error.type, which the semantic conventions
+// ask for and otelgrpc leaves out, and the size of the request and of the plan. Health checks have no spans: they belong to no
+// reconcile, and last as long as the connection.
 type traced struct {
 	stats.Handler
 
 	server []attribute.KeyValue
 }
 
-// hasSpan tells which calls have spans.
+// hasSpan reports whether a call has a span.
 var hasSpan = filters.Not(filters.HealthCheck())
 
-// spanKey is the key in a call's context of its span. The context's own may be that of whoever made the client.
+// spanKey is the context key of a call's own span. trace.SpanFromContext would also return a foreign span for a call that has none, such
+// as the one in the context that was given to [New].
 type spanKey struct{}
 
 func newTraced(address string, provider trace.TracerProvider) *traced {
@@ -54,21 +56,21 @@ func (t *traced) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	return ctx
 }
 
-// HandleRPC implements [stats.Handler]. The span ends with the end of the call, so what is told comes first.
+// HandleRPC implements [stats.Handler]. The inner handler ends the span with the call, so attributes are set first.
 func (t *traced) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if span, ok := ctx.Value(spanKey{}).(trace.Span); ok {
-		t.tell(span, event)
+		setAttributes(span, event, t.server)
 	}
 	t.Handler.HandleRPC(ctx, event)
 }
 
-func (t *traced) tell(span trace.Span, event stats.RPCStats) {
+func setAttributes(span trace.Span, event stats.RPCStats, server []attribute.KeyValue) {
 	switch event := event.(type) {
 	case *stats.Begin:
-		// Also of a call that finds no connection.
-		span.SetAttributes(t.server...)
+		// At the beginning, so that calls that find no connection have them, too.
+		span.SetAttributes(server...)
 	case *stats.OutPayload:
-		if _, isPlan := event.Payload.(*nodewisev1.PlanRequest); isPlan {
+		if _, hasSnapshot := event.Payload.(snapshotRequest); hasSnapshot {
 			span.SetAttributes(attribute.Int("nodewise.request.bytes", event.Length))
 		}
 	case *stats.InPayload:

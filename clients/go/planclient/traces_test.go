@@ -18,7 +18,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Each call has one span, which tells who was asked also when nobody was there, what was answered, and why it failed.
+// Each call has one span, with the address of the replica even if nobody listens there, the result, and the error.
 func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 	plan := &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_STATUS_ONLY, Phases: []*nodewisev1.Phase{
 		{Batches: []*nodewisev1.Batch{{Actions: []*nodewisev1.Action{{}, {}}}, {Actions: []*nodewisev1.Action{{}}}}},
@@ -30,11 +30,16 @@ func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 		name    string
 		answers func(context.Context, *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error)
 		gone    bool
-		want    map[string]any
+		// explains requests an explanation and not a plan.
+		explains bool
+		want     map[string]any
 	}{
 		{name: "answered", answers: answers, want: map[string]any{
 			"rpc.response.status_code": "OK", "nodewise.request.bytes": true,
 			"nodewise.plan.actions": int64(3), "nodewise.plan.verdict": "STATUS_ONLY",
+		}},
+		{name: "explained", answers: answers, explains: true, want: map[string]any{
+			"rpc.response.status_code": "OK", "nodewise.request.bytes": true,
 		}},
 		{name: "refused", answers: refuses(codes.InvalidArgument), want: map[string]any{
 			"rpc.response.status_code": "INVALID_ARGUMENT", "error.type": "INVALID_ARGUMENT", "nodewise.request.bytes": true,
@@ -51,7 +56,7 @@ func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 			if test.gone {
 				replica.server.Stop()
 			}
-			// The span of whoever makes the client is none of its calls'.
+			// The span in the context of New gets no attributes of calls.
 			ctx, another := provider.Tracer("test").Start(t.Context(), "another")
 			client, err := New(ctx, []string{"http://" + replica.address}, WithTracerProvider(provider), WithMinAttempts(1))
 			if err != nil {
@@ -59,10 +64,16 @@ func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 			}
 			testkit.Eventually(t, "its health is known", func() bool {
 				members, _ := client.replicas.now()
-				standing, _ := members[0].stands()
-				return standing != unknown
+				state, _ := members[0].now()
+				return state != unknown
 			})
-			_, err = client.Plan(t.Context(), "u1", request("a"))
+			method := nodewisev1.ReconcileService_Plan_FullMethodName
+			if test.explains {
+				method = nodewisev1.ReconcileService_Explain_FullMethodName
+				_, err = client.Explain(t.Context(), "u1", question("a"))
+			} else {
+				_, err = client.Plan(t.Context(), "u1", request("a"))
+			}
 			if (err != nil) != (test.want["error.type"] != nil) {
 				t.Fatalf("got %v", err)
 			}
@@ -74,7 +85,7 @@ func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 				t.Fatalf("there are %d spans", len(spans))
 			}
 			span := spans[0]
-			if span.Name() != "nodewise.v1.ReconcileService/Plan" || span.SpanKind() != trace.SpanKindClient {
+			if span.Name() != strings.TrimPrefix(method, "/") || span.SpanKind() != trace.SpanKindClient {
 				t.Errorf("it is %s %s", span.Name(), span.SpanKind())
 			}
 			if failed := span.Status().Code == otelcodes.Error; failed != (err != nil) {
@@ -90,7 +101,7 @@ func TestCallsTellWhatTheyAskedAndGot(t *testing.T) {
 			host, port, _ := net.SplitHostPort(replica.address)
 			number, _ := strconv.ParseInt(port, 10, 64)
 			test.want["server.address"], test.want["server.port"] = host, number
-			test.want["rpc.system.name"], test.want["rpc.method"] = "grpc", strings.TrimPrefix(nodewisev1.ReconcileService_Plan_FullMethodName, "/")
+			test.want["rpc.system.name"], test.want["rpc.method"] = "grpc", strings.TrimPrefix(method, "/")
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}

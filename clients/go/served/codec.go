@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"nodewise.dev/clients/go/internal/brief"
+	"nodewise.dev/clients/go/internal/rawjson"
 )
 
-// serializer negotiates JSON and reads it with [decoder]; everything else is as client-go has it.
+// serializer negotiates JSON and decodes it with [decoder]. Everything else is client-go's.
 type serializer struct {
 	runtime.NegotiatedSerializer
 }
@@ -23,13 +24,13 @@ func newSerializer() serializer {
 	return serializer{scheme.Codecs.WithoutConversion()}
 }
 
-// SupportedMediaTypes is JSON alone: other forms do not keep the bytes.
+// SupportedMediaTypes is JSON only, because no other media type keeps the bytes.
 func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	info, _ := runtime.SerializerInfoForMediaType(s.NegotiatedSerializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	return []runtime.SerializerInfo{info}
 }
 
-// DecoderToVersion reads objects as they are served, whatever the version.
+// DecoderToVersion returns a decoder without conversion.
 func (serializer) DecoderToVersion(runtime.Decoder, runtime.GroupVersioner) runtime.Decoder {
 	return decoder{}
 }
@@ -40,16 +41,7 @@ type decoder struct{}
 // Decode implements [runtime.Decoder].
 func (decoder) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	var meta metav1.TypeMeta
-	err := members(text, func(name string, value []byte) error {
-		switch name {
-		case "kind":
-			return json.Unmarshal(value, &meta.Kind)
-		case "apiVersion":
-			return json.Unmarshal(value, &meta.APIVersion)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := rawjson.Fields(text, map[string]any{"kind": &meta.Kind, "apiVersion": &meta.APIVersion}); err != nil {
 		return nil, nil, fmt.Errorf("reading what the apiserver served: %w", err)
 	}
 	kind := meta.GroupVersionKind()
@@ -61,11 +53,11 @@ func (decoder) Decode(text []byte, _ *schema.GroupVersionKind, _ runtime.Object)
 	return object, &kind, err
 }
 
-// readable is an object among others; nil if it cannot be read.
+// readable reads one object of a list or watch; it logs and returns nil if the object cannot be read.
 func readable(text []byte) *Object {
 	object, err := Parse(text)
 	if err != nil {
-		klog.Background().Error(brief.Error(err), "Passed over an object that cannot be read")
+		klog.Background().Error(brief.Error(err), "Skipped an object that cannot be read")
 		return nil
 	}
 	return object

@@ -23,7 +23,7 @@ type Client struct {
 	rest *rest.RESTClient
 }
 
-// NewClient reads from the apiserver of a configuration, with its HTTP client.
+// NewClient makes a client of the apiserver of a configuration, with an HTTP client made from the same configuration.
 func NewClient(config *rest.Config, client *http.Client) (*Client, error) {
 	if config == nil || client == nil {
 		return nil, errors.New("served.NewClient needs a *rest.Config and the HTTP client that rest.HTTPClientFor makes of it")
@@ -51,7 +51,7 @@ func (c *Client) Get(ctx context.Context, resource schema.GroupVersionResource, 
 	return read, nil
 }
 
-// List reads all objects of a resource, in one namespace or, if that is empty, in all.
+// List reads all objects of a resource in one namespace, or in all if the namespace is empty.
 func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource, namespace string) (*List, error) {
 	list := &List{}
 	meta, err := c.lister(resource, namespace).all(ctx, metav1.ListOptions{}, func(object *Object) {
@@ -64,8 +64,8 @@ func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource,
 	return list, nil
 }
 
-// Each reads the same objects, and gives out one after the other: what is not kept of them takes no memory, however many there are. Each
-// page of the list is given so much time.
+// Each reads the same objects, and calls take with one after the other, so that not all of them must fit into memory. The timeout is for each
+// page of the list.
 func (c *Client) Each(
 	ctx context.Context, resource schema.GroupVersionResource, namespace string, timeout time.Duration, take func(*Object),
 ) error {
@@ -82,14 +82,15 @@ func (c *Client) request(resource schema.GroupVersionResource, namespace string)
 		Resource(resource.Resource)
 }
 
-// ListWatch lists and watches a resource, in one namespace or, if that is empty, in all. It gives out lists of [*Object], and
-// [*Object], so that informers and reflectors over it are made for &served.Object{}.
+// ListWatch lists and watches a resource in one namespace, or in all if the namespace is empty. Lists and events have [*Object], so make
+// informers and reflectors with &served.Object{} as the example object.
 //
-// A list is read in pages, and what reduce makes of each object is what the list has; nil leaves objects as they are. The transform of an
-// informer comes later, when the whole list has been read; give it the same function, for what a watch shows.
+// A list is read in pages. The function reduce is called with each object as it is read, and its result is in the list; nil keeps objects as they
+// are. An informer's transform is called only when the whole list has been read. Give the same function to the informer as a transform, for the
+// events of the watch.
 //
-// All lists are most-recent reads, where a reflector would be content with whatever the apiserver has in its cache: a
-// controller that was killed must not see less than it had written.
+// All lists are most-recent reads, unlike the first list of a reflector, which may come from an apiserver's cache. So a controller that was
+// restarted does not see less than it has written.
 func (c *Client) ListWatch(
 	resource schema.GroupVersionResource, namespace string, reduce func(*Object) runtime.Object,
 ) cache.ListerWatcher {
@@ -122,7 +123,7 @@ func (c *Client) ListWatch(
 	}
 }
 
-// MostRecent makes first lists most-recent reads.
+// MostRecent makes the first list of a reflector or informer a most-recent read.
 func MostRecent(listWatch *cache.ListWatch) cache.ListerWatcher {
 	list := listWatch.ListWithContextFunc
 	listWatch.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -2,7 +2,6 @@ package served
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,24 +10,26 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"nodewise.dev/clients/go/internal/rawjson"
 )
 
 const (
-	// maxPage is the most objects that are asked for at a time.
+	// maxPage is how many objects a page has at most.
 	maxPage = 50
-	// maxPageBytes is the longest answer that is read of several objects. Anyone who may create objects may create any number of large
-	// ones, and what an apiserver stores in one byte, such as <, it serves in six.
+	// maxPageBytes is the largest page of several objects that is read. A client may create any number of large objects, and an apiserver may
+	// serve in six bytes what it stores in one, such as <.
 	maxPageBytes = 32 << 20
 )
 
 var errTooLong = errors.New("the answer is too long")
 
-// lister lists a resource page by page. It remembers how many objects fit into a page.
+// lister lists a resource page by page. It adapts the number of objects in a page to their size.
 type lister struct {
 	client    *Client
 	resource  schema.GroupVersionResource
 	namespace string
-	// timeout is the longest wait for a page; 0 for no limit.
+	// timeout is the longest time for reading a page; 0 for no limit.
 	timeout time.Duration
 	size    atomic.Int64
 }
@@ -55,8 +56,8 @@ func (l *lister) all(ctx context.Context, options metav1.ListOptions, take func(
 	return first, nil
 }
 
-// page reads one page, of as many objects as the options say at most. One that is too long is dropped, and asked for again with fewer objects.
-// Lists of a version that is not the most recent one need not have pages, so none is asked for.
+// page reads one page, with at most as many objects as the options say. If the page is too long, it is requested again with fewer objects. The
+// page is always one of a most-recent list: an apiserver may ignore the limit for other lists.
 func (l *lister) page(ctx context.Context, options metav1.ListOptions, take func(*Object)) (metav1.ListMeta, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	most := options.Limit
@@ -100,21 +101,13 @@ func (l *lister) read(ctx context.Context, options metav1.ListOptions) ([]byte, 
 	return text, nil
 }
 
-// readList reads a list, item by item. The others must not suffer for one that cannot be read.
+// readList reads a list, item by item. It skips items that cannot be read.
 func readList(text []byte, take func(*Object)) (metav1.ListMeta, error) {
 	var meta metav1.ListMeta
 	var items []byte
-	err := members(text, func(name string, value []byte) error {
-		switch name {
-		case "metadata":
-			return json.Unmarshal(value, &meta)
-		case "items":
-			items = value
-		}
-		return nil
-	})
+	err := rawjson.Fields(text, map[string]any{"metadata": &meta, "items": &items})
 	if err == nil {
-		err = elements(items, func(value []byte) error {
+		err = rawjson.Elements(items, func(value []byte) error {
 			if object := readable(value); object != nil {
 				take(object)
 			}

@@ -19,7 +19,7 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// paging serves objects of these sizes in pages. It tells which pages were asked for: where they begin and how many objects they have.
+// paging serves objects of these sizes in pages, and records the requested pages: their start and their number of objects.
 func paging(t *testing.T, sizes ...int) (client *served.Client, asked func() []string) {
 	t.Helper()
 	var pages []string
@@ -51,7 +51,7 @@ func paging(t *testing.T, sizes ...int) (client *served.Client, asked func() []s
 
 const mebibyte = 1 << 20
 
-// A page that is too long is asked for again with fewer objects. Pages grow again after short ones.
+// A page that is too long is requested again with fewer objects. Pages grow again after short ones.
 func TestPagesAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		sizes []int
@@ -81,7 +81,7 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 }
 
-// One object that is longer than an apiserver stores ends the list.
+// One object that is larger than an apiserver stores ends the list.
 func TestAnObjectIsBounded(t *testing.T) {
 	client, _ := paging(t, 33*mebibyte)
 	if _, err := client.List(t.Context(), daemonSets, "ns"); err == nil || !strings.Contains(err.Error(), "1 objects take more than") {
@@ -89,8 +89,8 @@ func TestAnObjectIsBounded(t *testing.T) {
 	}
 }
 
-// Who asks for a page gets no more. Who asks for all gets all, page by page, as of the most recent version. A list has what each object was
-// reduced to.
+// A request for a page gets one page. A request for all objects gets all, page by page, of the most recent version. The list has the reduced
+// objects.
 func TestListsHaveWhatIsLeftOfObjects(t *testing.T) {
 	client, asked := paging(t, slices.Repeat([]int{10}, 60)...)
 	listWatch := cache.ToListerWithContext(client.ListWatch(daemonSets, "ns", func(object *served.Object) runtime.Object {

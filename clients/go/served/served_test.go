@@ -21,7 +21,7 @@ import (
 
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 
-// Only the managed fields of the metadata are dropped; what is called so elsewhere is somebody's.
+// Only metadata.managedFields is removed, and no other member of that name.
 func TestNothingIsLostButManagedFields(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{
@@ -43,7 +43,7 @@ func TestNothingIsLostButManagedFields(t *testing.T) {
 	}
 }
 
-// The number of a revision only ranks it: one that cannot be read hides nothing.
+// The number of a revision only ranks it. An object whose number cannot be read is read all the same.
 func TestTheNumberOfARevision(t *testing.T) {
 	for text, want := range map[string]int64{
 		`{"revision":7}`:                    7,
@@ -98,7 +98,7 @@ func TestTheMetadataIsRead(t *testing.T) {
 	}
 }
 
-// serving is an apiserver that lists and shows what it is given, and a client of it. It tells what was listed.
+// serving is an apiserver that lists and watches the given objects, and a client of it. The channel has the requested lists.
 func serving(t *testing.T, items, events []string) (client *served.Client, listed <-chan string) {
 	t.Helper()
 	queries := make(chan string, 100)
@@ -130,7 +130,7 @@ func serving(t *testing.T, items, events []string) (client *served.Client, liste
 
 func event(kind, object string) string { return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object) }
 
-// followed is a store that an informer keeps, which has these objects as soon as it has seen everything.
+// followed runs an informer, and waits until its store has these objects.
 func followed(t *testing.T, client *served.Client, want map[string]string) {
 	t.Helper()
 	informer := cache.NewSharedInformer(client.ListWatch(daemonSets, "ns", nil), &served.Object{}, 0)
@@ -150,8 +150,8 @@ func followed(t *testing.T, client *served.Client, want map[string]string) {
 	}
 }
 
-// A reflector of client-go keeps a store of objects as they were served, from a list and then a watch. First lists are most-recent
-// reads; objects that cannot be read do not hide the others.
+// A reflector of client-go keeps objects as they were served, from a list and then a watch. First lists are most-recent reads. Objects that
+// cannot be read do not hide the others.
 func TestListsAndWatches(t *testing.T) {
 	const (
 		first   = `{"metadata":{"namespace":"ns","name":"a","resourceVersion":"1"},"spec":{"later":1.50}}`
@@ -173,7 +173,7 @@ func TestListsAndWatches(t *testing.T) {
 	}
 }
 
-// The data of a revision is what some client wrote, byte for byte: it goes on as it is, and so do all others.
+// The data of a revision is kept byte for byte, whatever it is, and does not affect other objects.
 func TestDataIsNotLookedInto(t *testing.T) {
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	want := map[string]string{}
@@ -193,7 +193,7 @@ func TestDataIsNotLookedInto(t *testing.T) {
 	followed(t, client, want)
 }
 
-// What ends a watch is told as the API tells it.
+// The errors of a watch are those of the API.
 func TestErrorsOfAWatchAreThoseOfTheAPI(t *testing.T) {
 	const gone = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
 	for event, want := range map[string]int32{event("ERROR", gone): 410, event("UPDATED", "{}"): 500, "{": 500} {

@@ -12,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
+
+	"nodewise.dev/clients/go/internal/rawjson"
 )
 
-// events reads the events of a watch, each of which is a line.
+// events reads the events of a watch. Each event is one line.
 type events struct {
 	stream io.ReadCloser
 	lines  *bufio.Reader
@@ -28,25 +30,18 @@ func newWatch(logger klog.Logger, stream io.ReadCloser) watch.Interface {
 // Close implements [watch.Decoder].
 func (e *events) Close() { _ = e.stream.Close() }
 
-// Decode implements [watch.Decoder]. An object that cannot be read is passed over: it would come again with every watch from here.
+// Decode implements [watch.Decoder]. It skips an object that cannot be read: an error would end the watch, and the next watch from the same
+// version would have the same event.
 func (e *events) Decode() (watch.EventType, runtime.Object, error) {
 	for {
 		line, err := e.lines.ReadBytes('\n')
 		if err != nil {
-			// With what was cut off the next watch begins.
+			// An incomplete event is dropped: the next watch begins with it.
 			return "", nil, err
 		}
 		var kind watch.EventType
 		var object []byte
-		err = members(line, func(name string, value []byte) error {
-			switch name {
-			case "type":
-				return json.Unmarshal(value, &kind)
-			case "object":
-				object = value
-			}
-			return nil
-		})
+		err = rawjson.Fields(line, map[string]any{"type": &kind, "object": &object})
 		switch {
 		case err != nil:
 			return "", nil, fmt.Errorf("reading an event: %w", err)

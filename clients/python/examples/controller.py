@@ -2,12 +2,13 @@
 
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py [--selector app=agent]
 
-`NODEWISE_SERVER` names one or several replicas, by `http://HOST:PORT` or `dns:///HOST:PORT`, with commas in between; by
-`https://HOST:PORT` where `NODEWISE_TLS_CA` is a file with the authorities that their certificates must come from, or
-`NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` are files with this controller's own certificate and key. Without any of them
-replicas have to be on loopback, unless `NODEWISE_PLAINTEXT` is `true`.
-SIGTERM ends it in an orderly way. Where `OTEL_EXPORTER_OTLP_ENDPOINT` names an OpenTelemetry collector, traces go there
-over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
+`NODEWISE_SERVER` has one or several targets, separated by commas: `http://HOST:PORT` or `dns:///HOST:PORT`. For TLS
+write `https://HOST:PORT`, and set `NODEWISE_TLS_CA` to a file with the accepted certificate authorities, or
+`NODEWISE_TLS_CERT` and `NODEWISE_TLS_KEY` to files with the controller's own certificate and key. Without any of these,
+replicas must be on loopback, unless `NODEWISE_PLAINTEXT` is `true`.
+
+SIGTERM stops the controller in order. If `OTEL_EXPORTER_OTLP_ENDPOINT` is set to an OpenTelemetry collector, the
+controller exports traces over OTLP/gRPC, which needs `opentelemetry-exporter-otlp-proto-grpc`.
 """
 
 import argparse
@@ -24,11 +25,11 @@ import grpc
 from nodewise import ClientConfig, Config, KubeClient, PlanClient, Reconciler
 
 LAST_SPANS = 3.0
-"""How long the last spans may hold up the end, in seconds."""
+"""How long the export of the last spans may delay the exit, in seconds."""
 
 
 async def main(owned: Config) -> None:
-    """Works until SIGTERM or SIGINT."""
+    """Runs until SIGTERM or SIGINT."""
     servers = os.environ.get("NODEWISE_SERVER", "http://127.0.0.1:7443").split(",")
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -39,7 +40,7 @@ async def main(owned: Config) -> None:
 
 
 def credentials() -> grpc.ChannelCredentials | None:
-    """For TLS, if the environment has something to say about it. The files are read once."""
+    """Reads the TLS credentials that the environment names, once."""
     names = [f"NODEWISE_TLS_{name}" for name in ("CA", "KEY", "CERT")]
     files = [Path(path).read_bytes() if (path := os.environ.get(name)) else None for name in names]
     ca, key, cert = files
@@ -49,12 +50,12 @@ def credentials() -> grpc.ChannelCredentials | None:
 
 
 def export_traces() -> Callable[[], None]:
-    """Exports traces if the standard OTEL_* variables name a collector, and answers with what sends the last of them.
-    Sampling, the resource, time-outs and the rest of it are the SDK's, by the same variables.
+    """Exports traces if the standard OTEL_* variables name a collector. Returns a function that sends the last spans.
+    The SDK reads sampling, the resource, timeouts and other settings from the same variables.
     """
 
     def setting(name: str) -> str:
-        """Of traces, or else of everything."""
+        """The setting for traces, or else the one for all signals."""
         both = (f"OTEL_EXPORTER_OTLP_TRACES_{name}", f"OTEL_EXPORTER_OTLP_{name}")
         return next((value for value in map(os.environ.get, both) if value), "")
 
@@ -73,14 +74,14 @@ def export_traces() -> Callable[[], None]:
     except ImportError as error:
         logging.warning("traces are not exported: %s", error)
         return lambda: None
-    # What the environment says wins.
+    # The environment overrides the default name.
     resource = Resource.create({"service.name": "nodewise-python"}).merge(OTELResourceDetector().detect())
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     trace.set_tracer_provider(provider)
 
     def send_last() -> None:
-        # It takes as long as the collector does.
+        # This takes as long as the collector does.
         sending = threading.Thread(target=provider.shutdown, daemon=True)
         sending.start()
         sending.join(LAST_SPANS)
@@ -89,17 +90,17 @@ def export_traces() -> Callable[[], None]:
 
 
 class Formatter(logging.Formatter):
-    """Says which trace a line is of."""
+    """Adds the trace ids to a line."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """The line."""
+        """Formats one line."""
         line = super().formatMessage(record)
         ids = (f"{name}={record.__dict__[name]}" for name in ("trace_id", "span_id") if name in record.__dict__)
         return " ".join([line, *ids])
 
 
 def arguments() -> Config:
-    """What the command line says."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description="Owns the DaemonSets of a cluster.")
     parser.add_argument("--selector", help="own only those whose labels match, in the syntax of kubectl --selector")
     try:

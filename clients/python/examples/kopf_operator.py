@@ -1,8 +1,8 @@
 """Nodewise inside an operator that is written with kopf: `kopf run examples/kopf_operator.py --all-namespaces`.
 
-The reconciler follows the cluster with watches of its own, so that pods and nodes wake it, too. Handlers ask it to look
-at once. Filters of kopf, such as `labels=` and `--namespace`, only limit for which DaemonSets the handler is called:
-the reconciler owns every DaemonSet, unless `Config(selector=..., namespaces=...)` says which ones.
+The reconciler has its own watches, so pods and nodes queue a workload, too. The handlers ask it to reconcile at once.
+Filters of kopf, such as `labels=` and `--namespace`, only limit the DaemonSets for which the handler is called. The
+reconciler owns every DaemonSet, unless `Config(selector=..., namespaces=...)` limits that.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from nodewise import Failed, KubeClient, PlanClient, Reconciler
 
 @kopf.on.startup()
 async def start(memo: kopf.Memo, **_: Any) -> None:
-    """Starts to own DaemonSets."""
+    """Starts the reconciler."""
     servers = os.environ.get("NODEWISE_SERVER", "http://127.0.0.1:7443").split(",")
     memo.stack = AsyncExitStack()
     kube = await memo.stack.enter_async_context(KubeClient.from_environment())
@@ -27,13 +27,13 @@ async def start(memo: kopf.Memo, **_: Any) -> None:
 
 @kopf.on.cleanup()
 async def stop(memo: kopf.Memo, **_: Any) -> None:
-    """Lets it finish what it has in hand."""
+    """Stops the reconciler after its current work."""
     await memo.stack.aclose()
 
 
 @kopf.on.event("apps", "v1", "daemonsets")
 async def changed(memo: kopf.Memo, namespace: str | None, name: str, logger: kopf.Logger, **_: Any) -> None:
-    """Whatever else the operator does about a DaemonSet; then Nodewise looks at it."""
+    """Add the operator's own work here. Then Nodewise reconciles the DaemonSet."""
     ending = await asyncio.wait_for(memo.reconciler.reconcile(namespace or "default", name), timeout=60)
     if isinstance(ending, Failed):
         logger.warning("it is tried again, since: %s", ending.reason)

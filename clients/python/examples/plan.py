@@ -1,4 +1,4 @@
-"""Prints what would happen to one DaemonSet, and why: `python examples/plan.py NAMESPACE NAME`. Changes nothing."""
+"""Prints the plan for one DaemonSet, with reasons: `python examples/plan.py NAMESPACE NAME`. Changes nothing."""
 
 import os
 import sys

@@ -21,7 +21,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 
 def cases(name: str) -> pytest.MarkDecorator:
-    """A test for each vector."""
+    """Runs a test for each vector."""
     found = vectors(name)
     ids = [str(case.get("name", index)) for index, case in enumerate(found)]
     return pytest.mark.parametrize("case", found, ids=ids)

@@ -19,7 +19,7 @@ def refused(code: int, reason: str = "", message: str = "refused", causes: tuple
 
 @dataclass
 class FakeActuator:
-    """Remembers every call; answers what was scripted for `(verb, name)`, else lets it succeed."""
+    """Records every call. Returns what was scripted for `(verb, name)`, or success."""
 
     writes: bool = True
     answers: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class FakeActuator:
 
 @dataclass
 class FakeService:
-    """Answers with the scripted plans and reports, and remembers what it was asked."""
+    """Returns the scripted plans and reports, and records the requests."""
 
     plans: list[Any] = field(default_factory=list)
     reports: list[Any] = field(default_factory=list)

@@ -12,7 +12,7 @@ KEY = Key("ns", "foo")
 
 
 DEEP = b'{"f:a":' * 8_000 + b"{}" + b"}" * 8_000
-"""Whoever may create an object may nest its managedFields that deep, and the apiserver serves them so."""
+"""Anyone who may create an object may nest its managedFields this deep, and the apiserver serves them."""
 
 
 def compact(of: dict[str, Any]) -> bytes:
@@ -90,7 +90,7 @@ def revision(
     number: Any = None,
     size: int = 0,
 ) -> Revision:
-    """A revision, of so many bytes if they are more than it needs."""
+    """A revision with at least this many bytes."""
     metadata: dict[str, Any] = {
         "namespace": "ns",
         "name": name,
@@ -115,10 +115,10 @@ def listed(resource: Resource, *objects: Watched, version: str = "1") -> Listed:
 
 
 def filled(state: State, *events: Event) -> State:
-    """Fills all caches, with one DaemonSet, and then takes in the events."""
+    """Fills all caches, with one DaemonSet, and then applies the events."""
     for resource in Resource:
         objects = [daemon_set()] if resource is Resource.DAEMON_SETS else []
-        state.take_in(listed(resource, *objects))
+        state.apply_event(listed(resource, *objects))
     for event in events:
-        state.take_in(event)
+        state.apply_event(event)
     return state

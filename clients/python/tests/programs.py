@@ -1,4 +1,4 @@
-"""Programs and environments that tests run, each ended by who started it."""
+"""Starts and stops programs, and makes virtual environments, for tests."""
 
 import hashlib
 import os
@@ -57,7 +57,7 @@ class Program:
         self._reader.start()
 
     def wait_for(self, pattern: str, timeout: float = 120) -> "re.Match[str]":
-        """Waits until it says something."""
+        """Waits for a line of output that matches."""
         until = time.monotonic() + timeout
         for line in self.output:
             if match := re.search(pattern, line):
@@ -75,14 +75,14 @@ class Program:
                 return match
 
     def end(self, how: signal.Signals = signal.SIGTERM, timeout: float = 60) -> int:
-        """Ends it, and answers with its status."""
+        """Ends the program. Returns its exit status."""
         self.process.send_signal(how)
         status = self.process.wait(timeout)
         self._reader.join(5)
         return status
 
     def close(self) -> None:
-        """Nothing more is read."""
+        """Closes the output."""
         self._reader.join(5)
         assert self.process.stdout is not None
         self.process.stdout.close()

@@ -1,4 +1,4 @@
-"""A planning service that does as it is told, on a free port of this machine."""
+"""A scripted planning service, on a free port of this machine."""
 
 import asyncio
 import hashlib
@@ -43,7 +43,7 @@ def fails(code: grpc.StatusCode, message: str = "no", *of: Message) -> Behave:
 
 
 async def answers(server: "Server", request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-    """Plans, once it has all the buckets."""
+    """Answers with a plan once it has all buckets."""
     snapshot = request.snapshot
     lacks = []
     for buckets in (snapshot.node_buckets, snapshot.pod_buckets):
@@ -67,7 +67,7 @@ def asked_about(snapshot: v1.Snapshot) -> v1.WorkloadReference:
 
 
 async def hangs(*_: Any) -> Any:
-    await asyncio.sleep(3600)
+    await asyncio.Event().wait()
 
 
 class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
@@ -78,6 +78,7 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         self.has: set[bytes] = set()
         self.plans: list[v1.PlanRequest] = []
         self.reports: list[v1.ReportRequest] = []
+        self.explains: list[v1.ExplainRequest] = []
         self.metadata: list[dict[str, Any]] = []
         self.remaining: list[float] = []
         self.address = "127.0.0.1:0"
@@ -122,7 +123,9 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         return await self.behave(self, request, context)
 
     async def Explain(self, request: Any, context: Any) -> Any:
-        return v1.ExplainResponse()
+        self.explains.append(request)
+        await self.behave(self, request, context)
+        return v1.ExplainResponse(nodes=[v1.NodeExplanation(node_name=request.node_name)])
 
     def PlanStream(self, request_iterator: Any, context: Any) -> Any:
         raise NotImplementedError

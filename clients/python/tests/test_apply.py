@@ -1,4 +1,4 @@
-"""What each refusal of each write means, and in which order phases and batches run."""
+"""Tests the meaning of each refused write, and the order of phases and batches."""
 
 import asyncio
 import json
@@ -59,11 +59,14 @@ async def test_phases_and_batches_run_in_order() -> None:
 async def test_actions_of_a_batch_run_concurrently_within_the_limit(limit: dict[str, Any], most: int) -> None:
     class Slow(FakeActuator):
         running = most = 0
+        at_limit = asyncio.Event()
 
         async def delete(self, key: ObjectKey, uid: str | None) -> None:
             self.running += 1
             self.most = max(self.most, self.running)
-            await asyncio.sleep(0.001)
+            if self.running == most:
+                self.at_limit.set()
+            await asyncio.wait_for(self.at_limit.wait(), 20)
             self.running -= 1
 
     actuator = Slow()
@@ -73,14 +76,18 @@ async def test_actions_of_a_batch_run_concurrently_within_the_limit(limit: dict[
     assert [outcome.action_id for outcome in applied.outcomes] == [delete.id for delete in deletes]
 
 
-# A defect, of the wrapped actuator of a user for example, in the middle of a batch.
+# A defect in the middle of a batch, for example of a user's wrapped actuator.
 @pytest.mark.parametrize("error", [KeyError("a defect"), asyncio.CancelledError()], ids=["defect", "cancelled"])
 async def test_whatever_becomes_of_one_action_the_others_end_and_all_are_told(error: BaseException) -> None:
     class Odd(FakeActuator):
+        odd_failed = asyncio.Event()
+
         async def create(self, resource: Resource, namespace: str, manifest: bytes) -> Written:
             if b'"odd"' in manifest:
+                self.odd_failed.set()
                 raise error
-            await asyncio.sleep(0.01)
+            if b'"before"' not in manifest:
+                await asyncio.wait_for(self.odd_failed.wait(), 20)
             return await super().create(resource, namespace, manifest)
 
     actuator = Odd()
@@ -103,7 +110,7 @@ async def test_a_defect_in_the_confirmation_is_told_too(caplog: pytest.LogCaptur
 async def test_nothing_goes_on_when_it_is_cancelled() -> None:
     class Slow(FakeActuator):
         running = 0
-        all_run = asyncio.Event()
+        all_run, b_ended = asyncio.Event(), asyncio.Event()
 
         async def delete(self, key: ObjectKey, uid: str | None) -> None:
             self.running += 1
@@ -112,8 +119,10 @@ async def test_nothing_goes_on_when_it_is_cancelled() -> None:
             try:
                 await asyncio.Event().wait()
             finally:
-                # As a connection that is closed in an orderly way.
-                await asyncio.sleep(0.01 if key.name == "a" else 0)
+                # The first call ends after the second one.
+                if key.name == "a":
+                    await asyncio.wait_for(self.b_ended.wait(), 20)
+                self.b_ended.set()
                 self.running -= 1
 
     actuator = Slow()
@@ -191,7 +200,7 @@ async def test_events_never_count() -> None:
         (refused(409, "AlreadyExists"), ("u2", "h1", "n1"), "NAME_TAKEN", None),
         (refused(409, "AlreadyExists"), ("u1", "h2", "n1"), "NAME_TAKEN", None),
         (refused(409, "AlreadyExists"), ("u1", "h1", "n2"), "NAME_TAKEN", None),
-        # It may be ours, and cannot be read.
+        # The existing pod may be the workload's, but it cannot be read.
         (refused(409, "AlreadyExists"), None, "FAILED", "FailedCreate"),
         (refused(409, "AlreadyExists"), refused(500), "FAILED", "FailedCreate"),
         (refused(409, "AlreadyExists"), b"?", "FAILED", "FailedCreate"),
@@ -224,7 +233,7 @@ async def test_creates(error: Any, live: Any, expected: str, event: str | None) 
     assert applied.taken_names == (["p"] if expected == "NAME_TAKEN" else [])
 
 
-# Whoever may create a pod may nest its managedFields as deep as nothing can read.
+# Anyone who may create a pod may nest its managedFields too deep to be parsed.
 @pytest.mark.parametrize(("uid", "expected"), [("u1", "ALREADY_EXISTS"), ("u2", "NAME_TAKEN")])
 async def test_what_has_the_name_is_read_whatever_its_managed_fields(uid: str, expected: str) -> None:
     actuator = FakeActuator()
@@ -264,7 +273,7 @@ async def test_a_generated_name_that_is_taken_is_a_plain_failure() -> None:
     assert results(await one(actuator, create(""))) == ["FAILED"]
 
 
-# docs/protocol.md, deletes: a delete that was done must not be told as failed.
+# docs/protocol.md, deletes: a delete that happened must not be reported as failed.
 @pytest.mark.parametrize(
     ("error", "live", "expected"),
     [
@@ -291,7 +300,7 @@ async def test_deletes(error: Any, live: Any, expected: str) -> None:
     assert applied.writes == [], "D-113: expectations guard deletes"
 
 
-# Of an object whose deletion is unclear the metadata says enough; the rest may be nested deeper than can be read.
+# After an unclear delete the metadata is enough. The rest may be nested too deep to be parsed.
 async def test_what_is_being_deleted_is_seen_whatever_else_it_has() -> None:
     metadata = {"name": "p", "uid": "p-uid", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     for served in (deep({"metadata": metadata}), compact({"metadata": metadata})[:-1] + b',"data":' + DEEP + b"}"):
@@ -383,8 +392,8 @@ async def test_a_revision_that_cannot_be_changed_is_left_alone(message: str, sea
     assert [event.reason for event in actuator.events[:1]] == (["SealedRevision"] if sealed else ["SuccessfulCreate"])
 
 
-# Whoever may create pods and revisions may make them so large that nothing can be added to them: without that there is
-# a plan.
+# Anyone who may create pods and revisions may make them so large that they cannot be patched. There is a plan without
+# patching them.
 @pytest.mark.parametrize(
     ("code", "message", "too_large"),
     [
@@ -401,7 +410,7 @@ async def test_what_is_too_large_to_be_changed_is_spared(code: int, message: str
     for patch, resource in [
         (action(adopt_revision=v1.AdoptRevision(revision=reference, patch=b"{}")), Resource.REVISIONS),
         (action(adopt_pod=v1.AdoptPod(pod=reference, patch=b"{}")), Resource.PODS),
-        # It is the workload's own: it keeps its label, and the plan goes on.
+        # The workload controls the pod: the pod keeps its label, and the plan continues.
         (action(relabel_pod=v1.RelabelPod(pod=reference, patch=b"{}")), None),
     ]:
         actuator = FakeActuator()

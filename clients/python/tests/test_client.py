@@ -1,23 +1,35 @@
-"""The plan client against replicas that fail in every way."""
+"""Tests the plan client with replicas that fail in every way."""
 
 import asyncio
 import dataclasses
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import grpc
 import pytest
 import trustme
+from google.rpc import error_details_pb2
 
-from nodewise import ClientConfig, PlanClient, RefusedError, UnreachableError, node_buckets, pod_buckets, sync, v1
-from nodewise.client import discovery, target, words
+from nodewise import (
+    ClientConfig,
+    FieldViolation,
+    PlanClient,
+    RefusedError,
+    UnreachableError,
+    node_buckets,
+    pod_buckets,
+    sync,
+    v1,
+)
+from nodewise.client import discovery, messages, target
 from nodewise.client import replica as replica_module
+from nodewise.client.attempts import Attempts
 from nodewise.client.fault import Failed, Fault
-from nodewise.client.replica import GENERATION, Replica, Standing
+from nodewise.client.replica import GENERATION, Replica, ReplicaStatus
 from nodewise.client.replicas import weight
-from nodewise.client.tries import Tries
 
+from .polling import eventually
 from .servers import Server, details, fails, hangs, retry_info
 
 CODE = grpc.StatusCode
@@ -57,13 +69,6 @@ def urls(servers: list[Server]) -> list[str]:
     return [server.url for server in servers]
 
 
-async def eventually(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until, f"not in time: {what}"
-        await asyncio.sleep(0.01)
-
-
 async def test_buckets_go_by_digest_once_they_are_known(servers: list[Server]) -> None:
     async with PlanClient(servers[0].url, config=QUICK) as client:
         for _ in range(2):
@@ -95,7 +100,7 @@ async def test_a_replica_that_loses_buckets_all_the_time_gets_all_of_them(server
         buckets = [*sent.snapshot.node_buckets, *sent.snapshot.pod_buckets]
         everything.append(all(bucket.HasField("data") for bucket in buckets))
         if everything.count(True) < 2:
-            # Whatever is sent, it claims to lack the first one, and none that it was not told of.
+            # The server claims to lack the first bucket, whatever is sent, and later buckets that it never got.
             missing = v1.MissingBuckets(node_bucket_indices=[0, 999])
             await fails(CODE.FAILED_PRECONDITION, "b", missing)(server, sent, context)
         return v1.PlanResponse(plan=v1.Plan())
@@ -136,7 +141,7 @@ async def test_a_replica_that_is_gone_comes_back(servers: list[Server]) -> None:
         await first.start()
         members = client._replicas.members
         replica = next(replica for replica in members if replica.address == first.address)
-        await eventually(lambda: replica.standing is Standing.READY, "a probe is answered")
+        await eventually(lambda: replica.status is ReplicaStatus.READY, "a probe is answered")
         assert (await client.plan_request(request("a"))).plan_id == first.address
 
 
@@ -144,17 +149,18 @@ async def test_a_replica_that_drains_is_asked_no_more(servers: list[Server]) -> 
     first, second, _ = home(servers)
     async with PlanClient(*urls(servers), config=QUICK) as client:
         replica = next(r for r in client._replicas.members if r.address == first.address)
-        await eventually(lambda: replica.standing is Standing.READY, "health is told")
+        await eventually(lambda: replica.status is ReplicaStatus.READY, "health is told")
         await first.says("NOT_SERVING")
-        await eventually(lambda: replica.standing is Standing.DRAINING, "draining is told")
+        await eventually(lambda: replica.status is ReplicaStatus.DRAINING, "draining is told")
         assert (await client.plan_request(request("a"))).plan_id == second.address
         await first.says("SERVING")
-        await eventually(lambda: replica.standing is Standing.READY, "it serves again")
+        await eventually(lambda: replica.status is ReplicaStatus.READY, "it serves again")
         assert (await client.plan_request(request("a"))).plan_id == first.address
     assert len(first.plans) == 1
 
 
-# As with TLS, at the other end of a continent, to a machine that has much to do.
+# A slow connection, for example with TLS, over a long distance, or to an overloaded machine. The delay is the input of
+# this test.
 async def test_a_connection_may_take_a_moment(servers: list[Server]) -> None:
     host, port = servers[0].address.split(":")
     pipes: list[asyncio.Task[None]] = []
@@ -184,7 +190,7 @@ async def test_one_that_hangs_costs_a_part_of_the_time(servers: list[Server]) ->
     async with PlanClient(*urls(servers), config=ClientConfig(timeout=6)) as client:
         assert (await client.plan_request(request("a"))).plan_id == second.address
     assert 1.9 < time.monotonic() - began < 6
-    # gRPC rounds it up on its way, by up to a hundredth of a second.
+    # gRPC rounds the deadline up, by up to a hundredth of a second.
     assert first.remaining[0] < 2.1, "it is told its deadline"
 
 
@@ -196,6 +202,49 @@ async def test_a_wrong_request_is_not_asked_again(servers: list[Server]) -> None
             await client.plan_request(request("a"))
         assert refused.value.code is CODE.INVALID_ARGUMENT
     assert sum(len(server.plans) for server in servers) == 1
+
+
+async def test_a_refusal_names_the_rejected_fields(servers: list[Server]) -> None:
+    rejected = error_details_pb2.BadRequest(
+        field_violations=[
+            error_details_pb2.BadRequest.FieldViolation(field="snapshot.state.slow_start", description="no")
+        ]
+    )
+    servers[0].behave = fails(CODE.INVALID_ARGUMENT, "wrong", rejected)
+    async with PlanClient(servers[0].url, config=QUICK) as client:
+        for call in (
+            client.plan_request(request("a")),
+            client.explain(v1.ExplainRequest(snapshot=request("a").snapshot)),
+            client.report(v1.ReportRequest()),
+        ):
+            with pytest.raises(RefusedError) as refused:
+                await call
+            assert refused.value.violations == (FieldViolation("snapshot.state.slow_start", "no"),)
+            assert refused.value.may_concern("snapshot.state")
+            assert not refused.value.may_concern("snapshot.workload")
+    assert RefusedError("too large").may_concern("snapshot.state"), "nothing says which field is wrong"
+
+
+async def test_explain_sends_known_buckets_by_digest_and_lacking_ones_again(servers: list[Server]) -> None:
+    explain = v1.ExplainRequest(snapshot=request("a", "b").snapshot, node_name="n1")
+    inline = sum(bucket.HasField("data") for bucket in (*explain.snapshot.node_buckets, *explain.snapshot.pod_buckets))
+    async with PlanClient(servers[0].url, config=QUICK) as client:
+        await client.explain(explain)
+        await client.explain(explain)
+        servers[0].has.clear()
+        assert (await client.explain(explain)).nodes[0].node_name == "n1"
+    assert [
+        sum(bucket.HasField("data") for bucket in (*sent.snapshot.node_buckets, *sent.snapshot.pod_buckets))
+        for sent in servers[0].explains
+    ] == [inline, 0, 0, inline]
+
+
+async def test_explain_is_retried_as_often_as_plan(servers: list[Server]) -> None:
+    servers[0].behave = fails(CODE.RESOURCE_EXHAUSTED, "saturated", retry_info(0))
+    async with PlanClient(servers[0].url, config=QUICK) as client:
+        with pytest.raises(UnreachableError, match="saturated"):
+            await client.explain(v1.ExplainRequest(snapshot=request("a").snapshot))
+    assert len(servers[0].explains) == QUICK.min_attempts
 
 
 async def test_one_other_is_asked_about_a_request_that_is_too_large(servers: list[Server]) -> None:
@@ -214,13 +263,13 @@ async def test_a_request_that_fails_everywhere_evicts_nobody(servers: list[Serve
     async with PlanClient(*urls(servers), config=QUICK) as client:
         with pytest.raises(UnreachableError, match="a defect"):
             await client.plan_request(request("a"))
-        standings = {replica.standing for replica in client._replicas.members}
-        assert Standing.EVICTED not in standings
+        statuses = {replica.status for replica in client._replicas.members}
+        assert ReplicaStatus.EVICTED not in statuses
         assert sum(len(server.plans) for server in servers) == 2
-        # Who fails another workload as well is to blame.
+        # A replica that also fails another workload is at fault.
         with pytest.raises(UnreachableError):
             await client.plan_request(request("a", uid="v"))
-        assert Standing.EVICTED in {replica.standing for replica in client._replicas.members}
+        assert ReplicaStatus.EVICTED in {replica.status for replica in client._replicas.members}
 
 
 async def test_a_call_can_be_cancelled(servers: list[Server]) -> None:
@@ -267,14 +316,14 @@ async def test_nobody_there() -> None:
 
 
 async def said(url: str, config: ClientConfig = QUICK) -> tuple[UnreachableError, str, str]:
-    """What a client says that cannot get a plan: the error, it as text, and its health."""
+    """The error of a client that gets no plan, its text, and the client's health."""
     async with PlanClient(url, config=config) as client:
         with pytest.raises(UnreachableError) as error:
             await client.plan_request(request("a"))
         return error.value, str(error.value), client.health() or ""
 
 
-# Nobody who reads one of these has to guess what to change.
+# Each of these messages says what to change.
 async def test_what_to_change_is_said_where_a_port_speaks_tls() -> None:
     replica = await Server().start(certified()[1])
     error, text, health = await said(replica.url)
@@ -322,7 +371,7 @@ async def test_what_to_change_is_said_where_no_port_was_written() -> None:
     replica = Replica("127.0.0.1:80", 1 << 20, target=written)
     details = "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:80: Connection refused"
     empty = grpc.aio.Metadata()
-    text = words.of_failure(replica, grpc.aio.AioRpcError(CODE.UNAVAILABLE, empty, empty, details))
+    text = messages.of_failure(replica, grpc.aio.AioRpcError(CODE.UNAVAILABLE, empty, empty, details))
     assert text.startswith("127.0.0.1:80: UNAVAILABLE: Connection refused; ")
     assert text.endswith(
         "; no port was written, so this was 80: write that of the planning service, which is 7443 where nothing else "
@@ -426,10 +475,10 @@ async def test_a_call_goes_on_though_its_replica_is_none_any_more(
         await asyncio.wait_for(asked.wait(), 20)
         replica = at(client, servers[0])
         close = replica._channel.close
-        # However long the call takes: a channel that is closed cancels whoever waits.
+        # However long the call takes: closing the channel would cancel calls that wait for a connection.
         monkeypatch.setattr(replica._channel, "close", lambda grace=None: close())
         lookup.addresses = [servers[1].address]
-        client._replicas._doubt()
+        client._replicas._request_lookup()
         await eventually(lambda: replica not in client._replicas.members, "it is gone")
         goes_on.set()
         assert (await calling).plan_id == servers[0].address
@@ -459,7 +508,7 @@ async def test_replicas_that_went_meanwhile_have_not_answered(
 
     async def everybody_moves(_: Server, sent: object, context: grpc.aio.ServicerContext) -> None:  # type: ignore[type-arg]
         lookup.addresses = [third.address]
-        client._replicas._doubt()
+        client._replicas._request_lookup()
         await eventually(lambda: other.is_closed, "the other one is gone")
         await context.abort(CODE.UNAVAILABLE, "and so am I")
 
@@ -473,7 +522,7 @@ async def test_replicas_that_went_meanwhile_have_not_answered(
     assert third.reports == [report]
 
 
-# What one look-up has heeded must not be lost to another that is slow.
+# A slow look-up must not miss a request for a new look-up that another one handled.
 async def test_each_name_is_looked_up_again_when_a_replica_fails(
     servers: list[Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -528,15 +577,15 @@ async def test_failed_calls_evict_for_longer_each_time() -> None:
     for _ in range(9):
         assert replica.failed("no answer")
         assert not replica.failed("no answer"), "one failure evicts, others add nothing"
-        rests.append(replica.rest)
+        rests.append(replica.eviction_left)
         replica.serves()
     assert rests == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 30], abs=0.3)
     replica.answered()
-    assert replica.rest == 0
+    assert replica.eviction_left == 0
     await replica.close()
 
 
-# Of n replicas a further one takes its share of everybody's workloads, and nobody else's move.
+# An additional replica takes an equal share of all workloads, and no other workload moves.
 def test_only_the_workloads_of_who_comes_move() -> None:
     addresses = [f"10.0.0.{last}:7443" for last in range(1, 6)]
 
@@ -554,10 +603,10 @@ async def test_attempts_share_the_time_of_the_call() -> None:
     for count, expected in ((1, [10, 10, 10]), (3, [10, 10, 10]), (6, [10, 6.67, 4.44, 2.96, 2.96, 2.96])):
         order = [Replica(f"127.0.0.1:{port}", 1 << 20) for port in range(1, count + 1)]
         clock["now"] = 0.0
-        tries, shares = Tries(ClientConfig(), lambda: clock["now"]), []
-        while (turn := tries.turn(order)) is not None:
-            shares.append(turn.timeout)
-            clock["now"] += turn.timeout
+        attempts, shares = Attempts(ClientConfig(), lambda: clock["now"]), []
+        while (attempt := attempts.next(order)) is not None:
+            shares.append(attempt.timeout)
+            clock["now"] += attempt.timeout
         assert shares == pytest.approx(expected, abs=0.01)
         for replica in order:
             await replica.close()
@@ -569,9 +618,12 @@ async def test_attempts_share_the_time_of_the_call() -> None:
         (Failed(CODE.INVALID_ARGUMENT, ""), Fault.REQUEST),
         (Failed(CODE.RESOURCE_EXHAUSTED, ""), Fault.SIZE),
         (Failed(CODE.OUT_OF_RANGE, ""), Fault.SIZE),
-        (Failed(CODE.RESOURCE_EXHAUSTED, "", details(CODE.RESOURCE_EXHAUSTED, "", retry_info(1))[0][1]), Fault.MOMENT),
+        (
+            Failed(CODE.RESOURCE_EXHAUSTED, "", details(CODE.RESOURCE_EXHAUSTED, "", retry_info(1))[0][1]),
+            Fault.TRANSIENT,
+        ),
         (Failed(CODE.RESOURCE_EXHAUSTED, "", b"\xff"), Fault.SIZE),
-        (Failed(CODE.FAILED_PRECONDITION, ""), Fault.MOMENT),
+        (Failed(CODE.FAILED_PRECONDITION, ""), Fault.TRANSIENT),
         (Failed(CODE.UNAVAILABLE, ""), Fault.REPLICA),
         (Failed(CODE.UNIMPLEMENTED, ""), Fault.REPLICA),
         (Failed(CODE.PERMISSION_DENIED, ""), Fault.REPLICA),
@@ -603,7 +655,7 @@ def test_targets(text: str, read: str) -> None:
     assert str(target.parse(text, secure=text.startswith("https"), plaintext=True)) == read
 
 
-# Whoever asks for TLS gets no plain text, and the other way round.
+# A client that asks for TLS never uses plain text, and the other way round.
 def test_targets_go_with_credentials() -> None:
     with pytest.raises(target.TargetError, match=r"'https://h:1' asks for TLS.*credentials=.*http://HOST:PORT"):
         PlanClient("dns:///localhost:1", "https://h:1")
@@ -644,7 +696,7 @@ def test_plain_text_is_spoken_on_loopback_or_when_asked_for(text: str, local: bo
         assert str(refused.value).startswith(repr(text))
 
 
-# It names the server, what is wrong with it, and what to write.
+# The error names the server, the cause, and what to write.
 def test_what_is_refused_is_said_in_full() -> None:
     advice = (
         "give credentials with ClientConfig(credentials=grpc.ssl_channel_credentials()), or "
@@ -685,7 +737,7 @@ async def test_tls() -> None:
     for url in (f"https://{server.address}", "dns:///planner.example:7443"):
         async with PlanClient(url, config=trusting, lookup=lookup) as client:
             assert (await client.plan_request(request("a"))).plan_id == server.address
-            await eventually(lambda: client._replicas.members[0].standing is Standing.READY, "health is told")
+            await eventually(lambda: client._replicas.members[0].status is ReplicaStatus.READY, "health is told")
     asked = len(server.plans)
     distrusting = dataclasses.replace(QUICK, credentials=grpc.ssl_channel_credentials())
     for url, config in (

@@ -1,4 +1,6 @@
-"""The real service and a real control plane: the commands of the README, and every way of running a reconciler."""
+"""Tests the real service with a real control plane: the commands of the README, and every way of running a
+reconciler.
+"""
 
 import asyncio
 import json
@@ -7,8 +9,7 @@ import pathlib
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 import grpc
@@ -43,6 +44,7 @@ from nodewise.store import Applied
 from .conftest import ROOT, vector
 from .fakes import FakeActuator
 from .objects import KEY, daemon_set, filled, node
+from .polling import eventually_in_thread
 from .programs import CLIENT, built, running
 from .test_vectors import PLANS, REPORTS
 
@@ -71,14 +73,7 @@ def cluster(control_plane: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[cli
     apps = client.AppsV1Api()
     yield apps
     apps.delete_collection_namespaced_daemon_set("default")
-    eventually(lambda: not names(apps) and not pods(), "everything is deleted")
-
-
-def eventually(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 90
-    while not condition():
-        assert time.monotonic() < until, f"not in time: {what}"
-        time.sleep(0.05)
+    eventually_in_thread(lambda: not names(apps) and not pods(), "everything is deleted")
 
 
 def names(apps: client.AppsV1Api) -> list[str]:
@@ -95,7 +90,7 @@ def create() -> None:
 
 
 def runs(apps: client.AppsV1Api) -> bool:
-    """Whether each node has its pod, and the status says so."""
+    """Whether each node has its pod, and the status agrees."""
     status = apps.read_namespaced_daemon_set("agent", "default").status
     nodes = {pod.spec.node_name for pod in pods()}
     return bool(status.number_available == NODES == len(nodes) == len(pods()))
@@ -160,13 +155,13 @@ def test_the_examples_of_the_readme(cluster: client.AppsV1Api, service: str) -> 
     assert len(re.findall("^create_pod: node-.* has no pod of this workload$", planned, re.MULTILINE)) == NODES
     assert not pods(), "it only says so"
     with running(sys.executable, example("examples/controller.py"), env=env) as controller:
-        eventually(lambda: runs(cluster), "each node has a pod")
+        eventually_in_thread(lambda: runs(cluster), "each node has a pod")
         assert controller.end() == 0
     planned = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=True).stdout
     assert planned == "VERDICT_NOOP\n"
 
 
-# With a filter in front of the library, pods of the other one were created.
+# With only a filter in front of the library, pods of the other DaemonSet were created.
 def test_no_other_daemon_set_than_those_that_are_selected_is_owned(cluster: client.AppsV1Api, service: str) -> None:
     create()
     cluster.patch_namespaced_daemon_set("agent", "default", {"metadata": {"labels": {"tier": "a"}}})
@@ -178,7 +173,7 @@ def test_no_other_daemon_set_than_those_that_are_selected_is_owned(cluster: clie
     )
     command = [sys.executable, example("examples/controller.py"), "--selector", "tier in (a)"]
     with running(*command, env={"NODEWISE_SERVER": service}) as controller:
-        eventually(lambda: runs(cluster), "each node has a pod")
+        eventually_in_thread(lambda: runs(cluster), "each node has a pod")
         assert controller.end() == 0
     assert {pod.metadata.owner_references[0].name for pod in pods()} == {"agent"}
     other = cluster.read_namespaced_daemon_set("other", "default")
@@ -192,10 +187,12 @@ def test_inside_kopf(cluster: client.AppsV1Api, service: str) -> None:
     with running(*kopf, env={"NODEWISE_SERVER": service}) as operator:
         operator.wait_for("all caches are filled")
         create()
-        eventually(lambda: runs(cluster), "each node has a pod")
+        eventually_in_thread(lambda: runs(cluster), "each node has a pod")
         victim = pods()[0].metadata
         client.CoreV1Api().delete_namespaced_pod(victim.name, "default")
-        eventually(lambda: victim.uid not in {pod.metadata.uid for pod in pods()} and runs(cluster), "it is replaced")
+        eventually_in_thread(
+            lambda: victim.uid not in {pod.metadata.uid for pod in pods()} and runs(cluster), "it is replaced"
+        )
         assert operator.end() == 0
         assert not [line for line in operator.output if "defect" in line or "Traceback" in line]
 
@@ -209,7 +206,7 @@ async def test_reconciles_on_demand(cluster: client.AppsV1Api, service: str) -> 
         await asyncio.to_thread(create)
         endings = await asyncio.gather(*(reconciler.reconcile("default", "agent") for _ in range(5)))
         assert all(isinstance(ending, Settled) for ending in endings)
-        await asyncio.to_thread(eventually, lambda: runs(cluster), "each node has a pod")
+        await asyncio.to_thread(eventually_in_thread, lambda: runs(cluster), "each node has a pod")
         assert await reconciler.reconcile("default", "nothing") == Settled()
         assert reconciler.health() == []
 
@@ -217,7 +214,7 @@ async def test_reconciles_on_demand(cluster: client.AppsV1Api, service: str) -> 
 def test_without_asyncio(cluster: client.AppsV1Api, service: str) -> None:
     with sync.Reconciler(service) as reconciler:
         create()
-        eventually(lambda: runs(cluster), "each node has a pod")
+        eventually_in_thread(lambda: runs(cluster), "each node has a pod")
         assert isinstance(reconciler.reconcile("default", "agent"), Settled)
 
 
@@ -251,7 +248,7 @@ async def test_nothing_is_written_while_the_service_is_away(cluster: client.Apps
     assert not cluster.list_namespaced_controller_revision("default").items
 
 
-# However the objects were read, the plan is the same.
+# All input forms give the same plan.
 async def test_typed_objects_give_the_same_plan(cluster: client.AppsV1Api, service: str) -> None:
     await asyncio.to_thread(create)
     core, raw = client.CoreV1Api(), {"_preload_content": False}
@@ -277,7 +274,7 @@ async def test_typed_objects_give_the_same_plan(cluster: client.AppsV1Api, servi
 
 
 class WrongOnce:
-    """A service whose first plan leaves a state that no server takes."""
+    """A service whose first plan has a state that the server rejects."""
 
     def __init__(self, right: PlanService) -> None:
         self._right = right
@@ -297,7 +294,7 @@ class WrongOnce:
         return await self._right.report(report)
 
 
-# W12: it stood still until the program started again.
+# W12: without this the workload stopped until a restart.
 async def test_a_state_that_the_service_refuses_does_not_hold_up_the_workload(service: str) -> None:
     options = v1.PlanOptions()
     template = {"metadata": {"labels": {"app": "foo"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -61,7 +61,7 @@ def test_typed_objects_travel_as_json() -> None:
     assert carried.read_after_name_collision
 
 
-# What was served is sent to the byte; only who wrote which field is left out, and what lists leave out is added.
+# Served JSON is sent byte for byte, without managedFields, and with the fields that lists leave out.
 @pytest.mark.parametrize(
     ("served", "sent"),
     [
@@ -150,7 +150,7 @@ def test_items_of_a_list_stay_what_they_are() -> None:
     assert convert.items(b'{"items":null}') == []
 
 
-# Its data may be what no value of Python can hold.
+# Python may be unable to represent its data.
 def test_the_data_of_a_revision_is_not_looked_into() -> None:
     deep = "[" * 500 + "]" * 500
     served = '{"metadata":{"name":"r","namespace":"ns"},"data":{"n":1e999,"s":"\\ud800","d":' + deep + "}}"

@@ -1,4 +1,4 @@
-"""D-102, M-36: what the apiserver hears of many events."""
+"""D-102: which Events the apiserver gets of many similar ones."""
 
 from nodewise import v1
 from nodewise.actuator import WorkloadEvent

@@ -1,4 +1,4 @@
-"""The traces of the example controller: where they go, and that no collector holds it up."""
+"""Tests the traces of the example controller: where they go, and that no collector delays it."""
 
 import asyncio
 import pathlib
@@ -15,9 +15,10 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_serv
 from nodewise import KubeClient
 
 from .fakes import batch, create, phase, plan
+from .polling import eventually
 from .programs import CLIENT, Program, running
 from .servers import Server
-from .test_kube import Apiserver, apiserver, eventually
+from .test_kube import Apiserver, apiserver
 from .test_reconciler import kubeconfig
 from .test_tracing import CREATES, PLAN, plans, serve
 
@@ -47,7 +48,7 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
 
 
 async def work(program: Program, replica: Server) -> float:
-    """Lets a controller create a pod and report that, and ends it; answers with how long the end took."""
+    """Runs a controller until it has created a pod and reported that. Returns how long its exit took."""
     await eventually(lambda: bool(replica.reports), "the report")
     began = time.monotonic()
     assert await asyncio.to_thread(program.end) == 0, program.output
@@ -56,7 +57,7 @@ async def work(program: Program, replica: Server) -> float:
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """A collector that takes connections and never says anything."""
+    """A collector that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 

@@ -1,4 +1,4 @@
-"""One reconcile: what is asked, held, done, told, and how it ends."""
+"""Tests one reconcile: the request, the stored state, the writes, the report, and the result."""
 
 import asyncio
 import json
@@ -11,12 +11,12 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from nodewise import execute, v1
-from nodewise.client import RefusedError, UnreachableError
+from nodewise.client import FieldViolation, RefusedError, UnreachableError
 from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
 from nodewise.gate import Behind
 from nodewise.kinds import Resource
 from nodewise.objects import Revision
-from nodewise.pace import MAX_TOKENS, SOONEST
+from nodewise.requeue_limit import MAX_TOKENS, MIN_DELAY
 from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted
@@ -84,13 +84,13 @@ class Rig:
         return await self.executor.reconcile(KEY)
 
     def held(self) -> v1.ReconcileState:
-        return self.state.holdings.get(KEY, "u1")
+        return self.state.reconcile_states.get(KEY, "u1")
 
 
 def expecting(
     *names: str, deletes: tuple[str, ...] = (), at: int = 5, nodes: tuple[str, ...] = ("n1", "n2", "n3"), **rest: Any
 ) -> v1.ReconcileState:
-    """A state in which pods of these names are expected, the first of them on the first node, and so on."""
+    """A state with expected pods of these names, the first one on the first node, and so on."""
     creates = [v1.ExpectedCreate(pod_name=name, node_name=node) for name, node in zip(names, nodes, strict=False)]
     expectations = v1.Expectations(set_at=Timestamp(seconds=at), creates=creates, delete_uids=deletes)
     return v1.ReconcileState(expectations=expectations, **rest)
@@ -107,14 +107,14 @@ async def test_nothing_to_do() -> None:
     assert json.loads(request.snapshot.workload.daemon_set.object)["metadata"]["uid"] == "u1"
 
 
-# Whoever runs it sees what it does, and why, by standard logging alone.
+# With standard logging alone, an operator sees what the executor does, and why.
 @pytest.mark.parametrize("writes", [True, False])
 async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     why = v1.Action(id=90, message="n1 has no pod", create_pod=v1.CreatePod(pod_name="foo-bbbbbbbbbb", node_name="n1"))
     more = [delete("foo-b"), action(emit_event=v1.EmitEvent(type="Normal", reason="R", message="m"))]
     rig = Rig(plan(phase(CREATES, batch(why, create("foo-cccccccccc", "n2")), batch(*more))), NOOP, writes=writes)
-    rig.state.take_in(Applied(pod("foo-b")))
+    rig.state.apply_event(Applied(pod("foo-b")))
     rig.actuator.script("create", "foo-cccccccccc", refused(403, message="a quota"))
     await rig.reconcile()
     told = [(record.name, record.levelname, record.message) for record in caplog.records if "nodewise" in record.name]
@@ -138,7 +138,7 @@ async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.Lo
 async def test_a_workload_that_is_gone_is_forgotten() -> None:
     rig = Rig()
     rig.state.gate.record(KEY, "u1", Resource.PODS, "99")
-    rig.state.take_in(Deleted(daemon_set()))
+    rig.state.apply_event(Deleted(daemon_set()))
     assert await rig.reconcile() == Settled()
     assert rig.state.gate.check(KEY, lambda _: "") is None
 
@@ -151,11 +151,11 @@ async def test_expectations_are_held_before_the_first_write_and_shrink_by_what_i
         )
     )
     outstanding = []
-    rig.actuator.on_call = lambda *_: outstanding.append(rig.state.holdings.outstanding(KEY))
+    rig.actuator.on_call = lambda *_: outstanding.append(rig.state.reconcile_states.outstanding(KEY))
     assert await rig.reconcile() == Settled()
     assert outstanding == [(2, 0), (2, 0)]
     assert rig.executor.waits_for_watches(KEY)
-    rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
+    rig.state.apply_event(Applied(pod("foo-bbbbbbbbbb")))
     assert rig.held() == expecting("foo-cccccccccc", nodes=("n2",))
 
 
@@ -163,15 +163,16 @@ async def test_what_is_seen_while_the_plan_is_under_way_is_not_awaited() -> None
     actions = [create("foo-bbbbbbbbbb"), create("foo-cccccccccc", "n2"), *map(delete, ("gone", "going", "here"))]
     expected = expecting("foo-bbbbbbbbbb", "foo-cccccccccc", deletes=("gone-uid", "going-uid", "here-uid"))
     rig = Rig(plan(phase(CREATES, batch(*actions)), state=expected))
-    rig.state.take_in(Applied(pod("going", deleting=True)))
-    rig.state.take_in(Applied(pod("here", node="n3")))
+    rig.state.apply_event(Applied(pod("going", deleting=True)))
+    rig.state.apply_event(Applied(pod("here", node="n3")))
     rig.actuator.script("delete", "gone", refused(404))
-    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
+    rig.service.on_plan = lambda: rig.state.apply_event(Applied(pod("foo-bbbbbbbbbb")))
     await rig.reconcile()
     assert rig.held() == expecting("foo-cccccccccc", deletes=("here-uid",), nodes=("n2",))
 
 
-# What no write of this executor brings about would be expected for ever, whatever a wrong service says.
+# An expectation that no write of this executor meets would stay forever, so it is dropped, whatever a faulty service
+# says.
 async def test_what_a_plan_does_not_do_is_not_expected() -> None:
     first = expecting("foo-bbbbbbbbbb", "foo-cccccccccc", "", deletes=("a-uid", "b-uid"))
     first.expectations.creates.add(pod_name="foo-bbbbbbbbbb", node_name="n2")
@@ -184,7 +185,7 @@ async def test_what_a_plan_does_not_do_is_not_expected() -> None:
         plan(phase(CREATES, batch(create("", "n3"))), state=second),
     )
     for name in ("a", "b"):
-        rig.state.take_in(Applied(pod(name, node="n2")))
+        rig.state.apply_event(Applied(pod(name, node="n2")))
     answer = v1.ReportResponse(requeue=v1.REQUEUE_NONE, state=first)
     rig.service.reports = [answer, answer]
     await rig.reconcile()
@@ -241,7 +242,7 @@ async def test_own_writes_are_awaited() -> None:
     rig = Rig(plan(phase(CLAIMS, batch(adopt("a"))), phase(CREATES, batch(create("foo-cccccccccc")))), NOOP)
     await rig.reconcile()
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "101", "1"))
-    assert [wake.key for wake in rig.state.take_in(Bookmark(Resource.PODS, "101"))] == [KEY]
+    assert [wake.key for wake in rig.state.apply_event(Bookmark(Resource.PODS, "101"))] == [KEY]
     assert await rig.reconcile() == Settled()
 
 
@@ -277,7 +278,7 @@ AT_ONCE = v1.ReportResponse(requeue=v1.REQUEUE_AFTER, requeue_after=Duration(), 
 def two_in_a_row(
     *more: v1.Phase, then: v1.Plan | None = None, state: v1.ReconcileState | None = None, **fields: Any
 ) -> Rig:
-    """Two plans, of which the second follows the first at once."""
+    """Two plans. The second one follows the first at once."""
     fields = {"requeue_after": Duration(), "state": state or expecting("foo-bbbbbbbbbb"), **fields}
     first = plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))), *more, **fields)
     second = plan(phase(CREATES, batch(create("foo-cccccccccc", "n2"))))
@@ -287,7 +288,7 @@ def two_in_a_row(
 
 
 async def asked(rig: Rig, between: Callable[[Rig], object] = lambda _: None) -> list[int]:
-    """How many plans were asked for after each of two reconciles."""
+    """The number of requested plans after each of two reconciles."""
     counts = []
     for _ in range(2):
         await rig.reconcile()
@@ -296,8 +297,7 @@ async def asked(rig: Rig, between: Callable[[Rig], object] = lambda _: None) -> 
     return counts
 
 
-# The service plans on while the apiserver creates: the next plan is there when this one is done, and knows what it
-# creates.
+# The executor requests the next plan while the apiserver creates pods. That plan knows these creates.
 async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
     rig = two_in_a_row()
     assert await rig.reconcile() == Settled(0.0)
@@ -305,7 +305,7 @@ async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
         "foo-bbbbbbbbbb"
     ]
     assert rig.actuator.calls == [("create", "foo-bbbbbbbbbb")]
-    assert rig.state.holdings.outstanding(KEY) == (1, 0), "what is not applied is not held"
+    assert rig.state.reconcile_states.outstanding(KEY) == (1, 0), "what is not applied is not held"
     assert await rig.reconcile() == Settled()
     assert len(rig.service.requests) == 2
     assert rig.actuator.calls == [("create", "foo-bbbbbbbbbb"), ("create", "foo-cccccccccc")]
@@ -314,11 +314,11 @@ async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
 async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await asked(two_in_a_row()) == [2, 2]
     changed = daemon_set(version="2")
-    assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Applied(changed))) == [2, 3], "another spec"
-    replaced = daemon_set("u2")
-    assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Applied(replaced))) == [2, 3], "another workload"
+    assert await asked(two_in_a_row(), lambda rig: rig.state.apply_event(Applied(changed))) == [2, 3], "another spec"
+    other = daemon_set("u2")
+    assert await asked(two_in_a_row(), lambda rig: rig.state.apply_event(Applied(other))) == [2, 3], "another workload"
     gone = daemon_set()
-    assert await asked(two_in_a_row(), lambda rig: rig.state.take_in(Deleted(gone))) == [2, 2], "no workload"
+    assert await asked(two_in_a_row(), lambda rig: rig.state.apply_event(Deleted(gone))) == [2, 2], "no workload"
     rig = two_in_a_row()
     rig.actuator.script("create", "foo-bbbbbbbbbb", refused(403))
     assert await asked(rig) == [2, 3], "a create failed"
@@ -327,7 +327,7 @@ async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monk
         rig.service.reports = [answer]
         assert await asked(rig) == [2, 3], "the answer to the report does not say so"
     assert await asked(two_in_a_row(then=plan(phase(DELETES, batch(delete("x")))))) == [2, 3], "it does anything else"
-    assert await asked(two_in_a_row(), lambda _: monkeypatch.setattr(execute, "MAX_AGE_OF_NEXT", -1.0)) == [2, 3]
+    assert await asked(two_in_a_row(), lambda _: monkeypatch.setattr(execute.plans, "MAX_AGE_OF_NEXT", -1.0)) == [2, 3]
 
 
 async def test_a_plan_that_does_anything_else_is_done_first() -> None:
@@ -342,14 +342,14 @@ async def test_a_plan_that_does_anything_else_is_done_first() -> None:
     assert await asked(rig) == [1, 2], "what is not done need not be gone on with"
 
 
-# Whatever becomes of the next one.
+# Also if the next plan fails.
 async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     for answer in (UnreachableError("away"), RefusedError("wrong"), KeyError("a defect")):
         rig = two_in_a_row()
         rig.service.plans[1] = answer
         assert await rig.reconcile() == Settled(0.0)
         assert len(rig.service.reported) == 1
-    monkeypatch.setattr(execute, "MAX_AGE_OF_NEXT", 0.01)
+    monkeypatch.setattr(execute.plans, "MAX_AGE_OF_NEXT", 0.01)
     rig, real = two_in_a_row(), FakeService.plan
     first = True
 
@@ -366,7 +366,7 @@ async def test_a_plan_is_reported_whatever_becomes_of_the_next(monkeypatch: pyte
 
 
 def taking(*plans: Any, names: int = 1) -> Rig:
-    """Plans that create pods, while others have so many of the names `foo-bbbbbbbbbb`."""
+    """Plans that create pods, while other pods have this number of the names `foo-bbbbbbbbbb`."""
     rig = Rig(*plans)
     rig.service.reports = [AT_ONCE] * names
     take(rig, names)
@@ -374,7 +374,7 @@ def taking(*plans: Any, names: int = 1) -> Rig:
 
 
 def take(rig: Rig, names: int = 1) -> None:
-    """A pod of others has the name `foo-bbbbbbbbbb`, so many times."""
+    """Another pod has the name `foo-bbbbbbbbbb`, this number of times."""
     rig.actuator.script("create", "foo-bbbbbbbbbb", *[refused(409, "AlreadyExists")] * names)
     rig.actuator.script("read", "foo-bbbbbbbbbb", *[{"metadata": {"name": "foo-bbbbbbbbbb", "uid": "x"}}] * names)
 
@@ -397,7 +397,7 @@ async def test_a_taken_name_is_reported_and_planned_around_at_once() -> None:
 
 async def test_many_taken_names_cost_no_back_off() -> None:
     rig = taking(*[plan(phase(CREATES, batch(create("foo-bbbbbbbbbb"))))] * MAX_PLANS, names=MAX_PLANS)
-    assert await rig.reconcile() == Settled(SOONEST)
+    assert await rig.reconcile() == Settled(MIN_DELAY)
     assert [len(rig.service.requests), len(rig.service.reported)] == [MAX_PLANS, MAX_PLANS]
 
 
@@ -420,7 +420,7 @@ async def test_a_taken_name_is_followed_as_the_answer_to_the_report_says() -> No
         assert len(rig.service.requests) == 1
 
 
-# It was asked for before it was known which names are taken.
+# The plan was requested before the taken names were known.
 async def test_a_plan_that_was_asked_for_meanwhile_is_not_taken_after_a_taken_name() -> None:
     rig = two_in_a_row()
     take(rig)
@@ -446,9 +446,9 @@ async def test_creates_without_a_name_are_awaited_and_those_with_one_are_not() -
     assert len(rig.service.requests) == 1, "no plan is asked for ahead"
     assert await rig.reconcile() == Waiting(Behind(Resource.PODS, "102", "1"))
     for index, (name, on) in enumerate((("foo-bbbbbbbbbb", "n1"), ("foo-xyz", "n2"))):
-        assert rig.state.holdings.outstanding(KEY) == (2 - index, 0)
-        rig.state.take_in(Applied(pod(name, str(101 + index), node=on)))
-    assert rig.state.holdings.outstanding(KEY) == (0, 0)
+        assert rig.state.reconcile_states.outstanding(KEY) == (2 - index, 0)
+        rig.state.apply_event(Applied(pod(name, str(101 + index), node=on)))
+    assert rig.state.reconcile_states.outstanding(KEY) == (0, 0)
     assert await rig.reconcile() == Settled()
 
 
@@ -458,10 +458,10 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
 
     rig = Rig(plan(phase(CREATES, batch(create("foo-cccccccccc", "n2"))), state=using("y")), NOOP)
     for name in ("x", "y", "z"):
-        rig.state.take_in(Applied(pod(name)))
+        rig.state.apply_event(Applied(pod(name)))
     for name in ("x", "y"):
-        rig.state.take_in(Deleted(pod(name)))
-    rig.service.on_plan = lambda: rig.state.take_in(Deleted(pod("z")))
+        rig.state.apply_event(Deleted(pod(name)))
+    rig.service.on_plan = lambda: rig.state.apply_event(Deleted(pod("z")))
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_NONE, state=v1.ReconcileState())]
     assert await rig.reconcile() == Settled()
     assert rig.service.requests[0].snapshot.state == using("x", "y")
@@ -480,7 +480,7 @@ async def test_used_names_go_out_and_a_plan_drops_those_that_it_leaves_out() -> 
 )
 async def test_only_the_options_may_ask_for_deletes_by_name_alone(options: v1.PlanOptions, refused: bool) -> None:
     rig = Rig(plan(phase(DELETES, batch(delete("foo-bbbbbbbbbb", uid_precondition=False)))), options=options)
-    rig.state.take_in(Applied(pod("foo-bbbbbbbbbb")))
+    rig.state.apply_event(Applied(pod("foo-bbbbbbbbbb")))
     ending = await rig.reconcile()
     assert isinstance(ending, Failed if refused else Settled)
     assert rig.actuator.calls == ([] if refused else [("delete", "foo-bbbbbbbbbb")])
@@ -499,7 +499,8 @@ WRONG_EVENT = action(emit_event=v1.EmitEvent(type="Odd", reason="Reason"))
 CREATE = create("foo-bbbbbbbbbb", "n1")
 
 
-# A wrong service must neither fill the cluster with pods of the workload's own template, nor keep the executor writing.
+# A faulty service must neither fill the cluster with pods of the workload's own template, nor keep the executor
+# writing.
 @pytest.mark.parametrize(
     ("actions", "burst", "wrong"),
     [
@@ -517,14 +518,14 @@ CREATE = create("foo-bbbbbbbbbb", "n1")
         ),
         ([adopt("a")] * 3001, 1_500, "updates and deletes 3001 pods and revisions, and 3000 are the most"),
         ([release("a")] * 20_001, 1_000_000, "updates and deletes 20001 pods and revisions, and 20000 are the most"),
-        # What may have changed since the snapshot does not hide what is wrong in any case.
+        # Objects that may have changed since the snapshot do not hide certain violations.
         ([create("foo-bbbbbbbbbb", "gone"), WRONG_EVENT], None, "the type of its event is neither Normal nor Warning"),
         ([delete("orphan"), WRONG_EVENT], None, "the type of its event is neither Normal nor Warning"),
     ],
 )
 async def test_a_plan_that_does_too_much_is_refused(actions: list[v1.Action], burst: int | None, wrong: str) -> None:
     rig = Rig(plan(phase(CREATES, batch(*actions))), options=v1.PlanOptions(burst=burst))
-    rig.state.take_in(Applied(pod("orphan", owner=None)))
+    rig.state.apply_event(Applied(pod("orphan", owner=None)))
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
     assert wrong in ending.reason
@@ -545,7 +546,7 @@ def changed(of: dict[str, Any], **members: Any) -> Any:
     return {**of, **members}
 
 
-# Each pod goes to the node that its action names, and is counted there.
+# Each pod goes to the node of its action, and is counted there.
 @pytest.mark.parametrize(
     ("terms", "pointers", "more", "wrong"),
     [
@@ -577,7 +578,7 @@ async def test_a_pod_goes_where_its_action_says(terms: Any, pointers: list[str],
     assert wrong is None or (isinstance(ending, Failed) and wrong in ending.reason)
 
 
-# Whoever may write revisions must not bring the check of a plan to its end, and neither must the service.
+# Neither a client that may write revisions nor the service may crash the check of a plan.
 @pytest.mark.parametrize("depth", [200, 400, 600, 800])
 async def test_what_is_nested_deeply_ends_no_check(depth: int) -> None:
     inner = b'{"a":' * depth + b"1" + b"}" * depth
@@ -587,7 +588,7 @@ async def test_what_is_nested_deeply_ends_no_check(depth: int) -> None:
     planned[0].pod_manifest = json.dumps(changed(MANIFEST, spec={**MANIFEST["spec"], "hostPID": True})).encode()
     planned[1].pod_manifest = planned[0].pod_manifest.replace(b'"hostPID": true', b'"deep": ' + inner)
     rig = Rig(*planned)
-    rig.state.take_in(Applied(Revision.read(deep)))
+    rig.state.apply_event(Applied(Revision.read(deep)))
     assert rig.state.store.revisions(daemon_set())
     ending = await rig.reconcile()
     assert isinstance(ending, Failed)
@@ -597,11 +598,11 @@ async def test_what_is_nested_deeply_ends_no_check(depth: int) -> None:
     assert ending.reason.startswith("the plan is refused")
 
 
-# Pods that others relabelled are the workload's no more, whoever controls them still.
+# A pod that another client relabelled does not count for the workload, even with its controller reference.
 async def test_relabelled_pods_do_not_keep_others_from_a_node() -> None:
     rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
     for name in ("a", "b", "c"):
-        rig.state.take_in(Applied(pod(name, labels={"app": "bar"})))
+        rig.state.apply_event(Applied(pod(name, labels={"app": "bar"})))
     assert await rig.reconcile() == Settled()
 
 
@@ -611,7 +612,7 @@ async def test_relabelled_pods_do_not_keep_others_from_a_node() -> None:
 )
 async def test_a_pod_that_is_selected_is_not_released(labels: Any, owner: str | None, refused: bool) -> None:
     rig = Rig(*[plan(phase(CLAIMS, batch(release("a"))))] * 2)
-    rig.state.take_in(Applied(pod("a", labels=labels, owner=owner)))
+    rig.state.apply_event(Applied(pod("a", labels=labels, owner=owner)))
     for _ in range(2):
         ending = await rig.reconcile()
         assert isinstance(ending, Failed if refused else Settled)
@@ -620,18 +621,18 @@ async def test_a_pod_that_is_selected_is_not_released(labels: Any, owner: str | 
 
 
 CHANGES: dict[str, Callable[[State], object]] = {
-    "the orphan": lambda state: state.take_in(Applied(pod("orphan", "9", owner=None))),
-    "another orphan": lambda state: state.take_in(Applied(pod("other", "9", owner=None))),
-    "the orphan, again": lambda state: state.take_in(Applied(pod("orphan", owner=None))),
-    "a pod on the node": lambda state: state.take_in(Applied(pod("a", "9", node="full"))),
-    "a pod elsewhere": lambda state: state.take_in(Applied(pod("elsewhere", "9"))),
-    "a node": lambda state: state.take_in(Deleted(node("n3"))),
-    "a revision": lambda state: state.take_in(Applied(revision("r", "9", owner=None))),
+    "the orphan": lambda state: state.apply_event(Applied(pod("orphan", "9", owner=None))),
+    "another orphan": lambda state: state.apply_event(Applied(pod("other", "9", owner=None))),
+    "the orphan, again": lambda state: state.apply_event(Applied(pod("orphan", owner=None))),
+    "a pod on the node": lambda state: state.apply_event(Applied(pod("a", "9", node="full"))),
+    "a pod elsewhere": lambda state: state.apply_event(Applied(pod("elsewhere", "9"))),
+    "a node": lambda state: state.apply_event(Deleted(node("n3"))),
+    "a revision": lambda state: state.apply_event(Applied(revision("r", "9", owner=None))),
 }
 
 
-# What is wrong about something that has changed since the snapshot was right when the plan was made, and is left out
-# alone. Otherwise the plan was not made from the snapshot: it is refused and told, the first time already.
+# An action that is wrong about an object that changed after the snapshot is left out alone. Otherwise the plan was not
+# made from the snapshot: it is refused and reported at once.
 @pytest.mark.parametrize(
     ("planned", "changed", "is_left_out"),
     [
@@ -654,11 +655,11 @@ async def test_what_has_changed_since_the_snapshot_is_left_out_alone(
         first.pod_manifest = first.pod_manifest.replace(b'"h1"', b'"h9"')
     rig = Rig(first)
     for name in ("orphan", "other"):
-        rig.state.take_in(Applied(pod(name, owner=None)))
-    rig.state.take_in(Applied(node("full")))
+        rig.state.apply_event(Applied(pod(name, owner=None)))
+    rig.state.apply_event(Applied(node("full")))
     for name in ("a", "b"):
-        rig.state.take_in(Applied(pod(name, node="full")))
-    rig.state.take_in(Applied(pod("own")))
+        rig.state.apply_event(Applied(pod(name, node="full")))
+    rig.state.apply_event(Applied(pod("own")))
     rig.service.on_plan = lambda: CHANGES[changed](rig.state)
     ending = await rig.reconcile()
     told = [event.reason for event in rig.actuator.events]
@@ -672,26 +673,26 @@ async def test_what_has_changed_since_the_snapshot_is_left_out_alone(
     assert [outcome.deleted_pod_uid for outcome in report.outcomes] == ["own-uid"]
 
 
-# Nothing is deleted in favour of what is not adopted.
+# Nothing is deleted in favour of an object that is not adopted.
 async def test_what_may_rest_on_an_adoption_is_left_out_with_it() -> None:
     rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(DELETES, batch(delete("own"), EVENT))))
-    rig.state.take_in(Applied(pod("orphan", owner=None)))
-    rig.state.take_in(Applied(pod("own")))
-    rig.service.on_plan = lambda: rig.state.take_in(Applied(pod("orphan", "9", owner=None, labels={"app": "bar"})))
+    rig.state.apply_event(Applied(pod("orphan", owner=None)))
+    rig.state.apply_event(Applied(pod("own")))
+    rig.service.on_plan = lambda: rig.state.apply_event(Applied(pod("orphan", "9", owner=None, labels={"app": "bar"})))
     assert await rig.reconcile() == Settled(0)
     assert (rig.actuator.calls, rig.executor.refused_plans) == ([], 0)
 
 
-# A wrong service could have the executor expect creates that it never makes.
+# A faulty service could make the executor expect creates that it never makes.
 async def test_what_was_left_out_is_not_expected() -> None:
     creates = batch(create("foo-bbbbbbbbbb", "n1"), create("foo-cccccccccc", "gone"))
     rig = Rig(plan(phase(CREATES, creates), state=expecting("foo-bbbbbbbbbb", "foo-cccccccccc", nodes=("n1", "gone"))))
-    rig.service.on_plan = lambda: rig.state.take_in(Deleted(node("n3")))
+    rig.service.on_plan = lambda: rig.state.apply_event(Deleted(node("n3")))
     assert await rig.reconcile() == Settled(0)
     assert rig.service.reported[0].state == expecting("foo-bbbbbbbbbb")
 
 
-# Whether it is the workload's cannot be told without the read.
+# Only the read shows whether the object is the workload's.
 @pytest.mark.parametrize(("error", "http_status"), [(refused(403), 403), (KeyError("a defect"), 0)])
 async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: Exception, http_status: int) -> None:
     rig = Rig(plan(phase(DELETES, batch(delete("unseen")))))
@@ -703,16 +704,16 @@ async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: 
     assert (rig.actuator.calls, rig.executor.refused_plans) == ([("read", "unseen")], 0)
 
 
-# Whatever a service says, a workload comes back at once as often as there are tokens, and then no sooner than ten times
-# a second.
+# Whatever a service says, a workload is reconciled again at once only while it has tokens, and then at most ten times a
+# second.
 @pytest.mark.parametrize(
     ("planned", "requeue", "says", "slow"),
     [
-        (plan(requeue_after=Duration(nanos=1)), v1.REQUEUE_AFTER, 1e-9, SOONEST),
+        (plan(requeue_after=Duration(nanos=1)), v1.REQUEUE_AFTER, 1e-9, MIN_DELAY),
         (plan(requeue_after=Duration()), v1.REQUEUE_AFTER, None, None),
-        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, 0, SOONEST),
-        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_BACKOFF, 0, SOONEST),
-        (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, 0, SOONEST),
+        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, 0, MIN_DELAY),
+        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_BACKOFF, 0, MIN_DELAY),
+        (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, 0, MIN_DELAY),
     ],
 )
 async def test_a_workload_comes_back_at_once_only_so_often(
@@ -723,14 +724,14 @@ async def test_a_workload_comes_back_at_once_only_so_often(
     rig.service.reports = [v1.ReportResponse(requeue=requeue, requeue_after=Duration())] * many
 
     async def comes_back() -> float | None:
-        rig.state.take_in(Bookmark(Resource.PODS, "1000"))
+        rig.state.apply_event(Bookmark(Resource.PODS, "1000"))
         ending = await rig.reconcile()
         assert isinstance(ending, Settled | Failed)
         return ending.after
 
     assert [await comes_back() for _ in range(MAX_TOKENS)] == [says] * MAX_TOKENS
     assert await comes_back() == slow
-    rig.clock += SOONEST
+    rig.clock += MIN_DELAY
     assert [await comes_back(), await comes_back()] == [says, slow]
     rig.clock += 1
     assert [await comes_back() for _ in range(11)] == [says] * 10 + [slow]
@@ -766,7 +767,7 @@ async def test_an_undelivered_report_rides_on_the_next_plan() -> None:
     assert [len(request.undelivered_reports) for request in rig.service.requests] == [0, 1, 0]
 
 
-# As whoever closes the channel of a call does.
+# As if the channel of the call was closed.
 async def test_a_call_that_was_cancelled_has_no_answer_and_cancels_nobody() -> None:
     rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), NOOP)
     real = rig.service.plan
@@ -796,7 +797,7 @@ async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
 
 @pytest.mark.parametrize("stops", ["while it is applied", "while it is reported"])
 async def test_a_report_that_hangs_after_the_stop_is_kept(stops: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execute, "REPORT_GRACE", 1.0)
+    monkeypatch.setattr(execute.executor, "REPORT_GRACE", 1.0)
     rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
     telling = asyncio.Event()
 
@@ -839,8 +840,9 @@ async def test_nothing_goes_on_when_a_reconcile_is_cancelled() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            # As a connection that is closed in an orderly way.
-            await asyncio.sleep(0.01)
+            # An orderly close of a connection takes some iterations of the event loop.
+            for _iteration in range(3):
+                await asyncio.sleep(0)
             ended.set()
 
     rig.actuator.create = slow  # type: ignore[assignment, method-assign]
@@ -863,15 +865,16 @@ async def test_nothing_is_written_without_a_plan() -> None:
     assert rig.actuator.calls == []
 
 
-# W12: a wrong service can leave a state that right replicas refuse. No plan made the used names of pods.
+# W12: a faulty service can return a state that correct replicas refuse. Used pod names do not come from plans.
 async def test_a_state_that_may_be_why_a_request_is_refused_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
     backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=-1))
     used = [v1.UsedPodName(node_name="n1", pod_name="gone")]
     left = v1.ReconcileState(failed_pod_backoffs=[backoff], used_pod_names=used)
-    wrong = RefusedError("snapshot.state.failed_pod_backoffs[0].delay", grpc.StatusCode.INVALID_ARGUMENT)
+    violation = FieldViolation("snapshot.state.failed_pod_backoffs[0].delay", "is negative")
+    wrong = RefusedError("wrong", grpc.StatusCode.INVALID_ARGUMENT, [violation])
     rig = Rig(wrong, plan(state=left), UnreachableError("away"), wrong, wrong, NOOP)
-    rig.state.take_in(Applied(pod("gone")))
-    rig.state.take_in(Deleted(pod("gone")))
+    rig.state.apply_event(Applied(pod("gone")))
+    rig.state.apply_event(Deleted(pod("gone")))
     dropped = "ns/foo: the service refused the request; what earlier plans left to remember is dropped"
     told = []
     for ending in (Failed, Settled, Unreachable, Failed, Failed, Settled):
@@ -887,7 +890,8 @@ async def test_a_state_that_may_be_why_a_request_is_refused_is_dropped(caplog: p
 # As upstream, back-off outlives a DaemonSet that cannot be planned for.
 async def test_what_is_refused_for_another_field_leaves_the_state() -> None:
     backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=1))
-    wrong = RefusedError("snapshot.workload.daemon_set.object: spec.selector", grpc.StatusCode.INVALID_ARGUMENT)
+    violation = FieldViolation("snapshot.workload.daemon_set.object", "spec.selector is missing")
+    wrong = RefusedError("wrong", grpc.StatusCode.INVALID_ARGUMENT, [violation])
     rig = Rig(plan(state=v1.ReconcileState(failed_pod_backoffs=[backoff])), wrong, NOOP)
     for ending in (Settled, Failed, Settled):
         assert isinstance(await rig.reconcile(), ending)
@@ -895,7 +899,7 @@ async def test_what_is_refused_for_another_field_leaves_the_state() -> None:
     assert sent == [[], [backoff], [backoff]]
 
 
-# What was written and is not seen yet is the executor's own knowledge: without it there could be two pods on a node.
+# Unmet expectations are the executor's own observations. Without them there could be two pods on a node.
 @pytest.mark.parametrize("at", [5, NOW - 300, NOW, NOW + 1, -(10**12), 10**12])
 async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
     backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=-1))
@@ -906,14 +910,14 @@ async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
     assert await rig.reconcile() == Settled(0.0)
     assert rig.held() == left, "the plan was under way when the request for the next was refused"
     assert isinstance(await rig.reconcile(), Failed)
-    # No plan waits for what is older than five minutes, and none is asked for with a time that the service refuses.
+    # Expectations older than five minutes have expired, and the service refuses invalid times.
     is_old = at < NOW - 300
     kept = expecting("foo-bbbbbbbbbb", at=min(at, NOW))
     assert rig.held() == (v1.ReconcileState() if is_old else kept)
     assert await rig.reconcile() == Settled()
 
 
-# What the service says in words goes into logs, Events and answers: on one line, and not without end.
+# Texts of the service go into logs, Events and results on one line and with a limited length.
 async def test_words_of_the_service_are_cut() -> None:
     said, told = "one\ntwo\x1b[2J" + "ä" * 10_000, "one\\ntwo\\u{1b}[2J"
     rig = Rig(plan(error=said), plan(phase(EVENTS, batch(EVENT))), plan())
@@ -970,7 +974,7 @@ async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
     rig.actuator.script("create", "foo-rrrrrrrrrr", refused(409, "AlreadyExists"))
     rig.actuator.script("read", "foo-rrrrrrrrrr", revision("foo-rrrrrrrrrr", owner="u9").object)
     assert isinstance(await rig.reconcile(), Waiting), "for the adoption to be seen"
-    rig.state.take_in(Bookmark(Resource.PODS, "200"))
+    rig.state.apply_event(Bookmark(Resource.PODS, "200"))
     assert await rig.reconcile() == Settled()
     assert [r.read_after_name_collision for r in rig.service.requests[1].snapshot.revisions] == [False, True]
 
@@ -978,7 +982,7 @@ async def test_what_was_read_live_outlives_a_wait_for_the_caches() -> None:
 # D-23
 async def test_an_orphan_that_is_gone_is_planned_without_at_once() -> None:
     rig = Rig(plan(phase(CLAIMS, batch(adopt("orphan"))), phase(CREATES, batch(create("foo-xxxxxxxxxx")))), NOOP)
-    rig.state.take_in(Applied(pod("orphan", owner=None)))
+    rig.state.apply_event(Applied(pod("orphan", owner=None)))
     rig.actuator.script("patch", "orphan", refused(404))
     assert await rig.reconcile() == Settled()
     sizes = [len(request.snapshot.pod_buckets[0].data) for request in rig.service.requests]
@@ -1012,16 +1016,16 @@ async def test_a_sealed_revision_is_marked_while_it_stays_as_it_is() -> None:
         )
     )
     rig = Rig(plan(phase(REVISIONS, batch(update))), NOOP, NOOP)
-    rig.state.take_in(Applied(revision("r", "5")))
+    rig.state.apply_event(Applied(revision("r", "5")))
     rig.actuator.script("patch", "r", refused(422, "Invalid", 'ControllerRevision "r" is invalid: data: immutable'))
     assert await rig.reconcile() == Settled()
-    rig.state.take_in(Applied(revision("r", "6")))
+    rig.state.apply_event(Applied(revision("r", "6")))
     await rig.reconcile()
     marked = [[r.read_after_name_collision for r in request.snapshot.revisions] for request in rig.service.requests]
     assert marked == [[False, False], [False, True], [False, False]]
 
 
-# ReconcileState: a failed phase that ends a plan brings the back-off back that was sent.
+# ReconcileState: a failed phase that ends a plan restores the back-off that was sent.
 @pytest.mark.parametrize("aborts", [True, False])
 async def test_backoffs_are_restored_when_a_plan_ends_early(aborts: bool) -> None:
     backoff = v1.FailedPodBackoff(node_name="n1", observed_generation=1)
@@ -1053,7 +1057,7 @@ async def test_a_request_takes_what_is_known_by_then() -> None:
 
     async def late(uid: str, build: Any) -> v1.Plan:
         build(lambda _: False)
-        rig.state.take_in(Applied(daemon_set(version="7", minReadySeconds=3)))
+        rig.state.apply_event(Applied(daemon_set(version="7", minReadySeconds=3)))
         return await real(uid, build)
 
     rig.service.plan = late  # type: ignore[method-assign]

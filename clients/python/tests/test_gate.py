@@ -9,7 +9,7 @@ def at(pods: str, daemon_sets: str = "") -> Reached:
     return lambda resource: pods if resource is PODS else daemon_sets
 
 
-# D-110, S-127: refused while the cache is behind; then the record is dropped.
+# D-110: no plan while the cache is behind. After that the record is dropped.
 def test_refuses_until_the_cache_has_reached_our_write() -> None:
     gate = Gate()
     gate.record(KEY, "u1", PODS, "10")
@@ -18,7 +18,7 @@ def test_refuses_until_the_cache_has_reached_our_write() -> None:
     assert gate.check(KEY, at("5")) is None, "forgotten once reached"
 
 
-# D-110: whoever was refused is named once, as soon as every cache is there, or its record is gone.
+# D-110: a waiting workload is returned once, as soon as every cache is up to date, or its record is gone.
 def test_tells_who_need_not_wait_any_more() -> None:
     gate = Gate()
     gate.record(KEY, "u1", PODS, "10")
@@ -32,7 +32,7 @@ def test_tells_who_need_not_wait_any_more() -> None:
     assert gate.opened(at("5")) == [KEY]
 
 
-# D-109: the highest per resource, pods and daemonsets apart.
+# D-109: the highest version per resource, separately for pods and daemonsets.
 def test_remembers_the_highest_write_of_each_resource() -> None:
     gate = Gate()
     gate.record(KEY, "u1", PODS, "10")
@@ -43,7 +43,7 @@ def test_remembers_the_highest_write_of_each_resource() -> None:
     assert gate.check(KEY, at("10", "7")) is None
 
 
-# D-111: what cannot be compared does not block.
+# D-111: versions that cannot be compared do not block.
 def test_odd_versions_do_not_block() -> None:
     gate = Gate()
     for written, reached in (("abc", "5"), ("10", ""), ("10", "0")):
@@ -57,7 +57,7 @@ def test_writes_are_forgotten_when_versions_begin_anew() -> None:
     gate.record(KEY, "u1", PODS, "1000")
     gate.record(KEY, "u1", DAEMON_SETS, "20")
     assert gate.check(KEY, at("500", "10"))
-    gate.begin_anew()
+    gate.restart_versions()
     assert gate.opened(at("10", "10")) == [KEY]
     gate.record(KEY, "u1", PODS, "501")
     assert gate.check(KEY, at("500", "20")), "what is written after that counts"

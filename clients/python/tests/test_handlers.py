@@ -1,4 +1,4 @@
-"""Chapter 15 of the behaviour, row by row."""
+"""Tests the reactions to changes of the caches, one row for each."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def gone(uid: str = "p-uid", node: str = "n1") -> list[Reaction]:
         (DaemonSetChange(daemon_set(), daemon_set(version="2")), [Wake(KEY)]),
         (DaemonSetChange(daemon_set(), None), [Forget(KEY, "u1"), Wake(KEY)]),
         (DaemonSetChange(daemon_set("u0"), daemon_set()), [Forget(KEY, "u0"), Wake(KEY, URGENT)]),
-        # Pods that come.
+        # New pods.
         (pods(None, pod()), [ObserveCreate(KEY, "p", "n1"), Wake(KEY)]),
         (pods(None, pod(deleting=True)), observed()),
         (pods(None, pod(owner="u9")), []),
@@ -60,7 +60,7 @@ def gone(uid: str = "p-uid", node: str = "n1") -> list[Reaction]:
         (pods(None, pod(owner=None)), [Wake(KEY)]),
         (pods(None, pod(owner=None, labels={"app": "bar"})), [Wake(BAR)]),
         (pods(None, pod(owner=None, labels={})), []),
-        # Pods that change.
+        # Changed pods.
         (pods(pod(), pod()), []),
         (pods(pod(), pod(ready=True)), [Wake(KEY), Wake(KEY, after=11)]),
         (pods(pod(ready=True), pod()), [Wake(KEY)]),
@@ -70,7 +70,7 @@ def gone(uid: str = "p-uid", node: str = "n1") -> list[Reaction]:
         (pods(pod(owner=None), pod(owner=None, labels={"app": "bar"})), [Wake(BAR)]),
         (pods(pod(owner=None), pod(owner=None, ready=True)), []),
         (pods(pod(uid="old"), pod()), [*gone("old"), ObserveCreate(KEY, "p", "n1"), Wake(KEY)]),
-        # Pods that go.
+        # Deleted pods.
         (pods(pod(), None), gone()),
         (pods(pod(deleting=True), None), gone()),
         (pods(pod(node="n2"), None), gone(node="n2")),
@@ -125,12 +125,12 @@ def test_overlapping_selectors_wake_all_that_match(caplog: pytest.LogCaptureFixt
     assert "overlap: baz, foo" in caplog.text
 
 
-# Whoever may label pods can let labels match and not match, many times a second.
+# Anyone who may label pods can make labels match and not match many times a second.
 def test_overlapping_selectors_are_told_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     when = {100: "ab", 130: "ab", 131: "abc", 159: "ab", 160: "ab", 190: "abc", 191: "abc"}
     times, told = iter(when), []
     overlaps = Overlaps(lambda: next(times))
     for names in when.values():
-        overlaps.tell([Key("ns", name) for name in names])
+        overlaps.log([Key("ns", name) for name in names])
         told.append(len(caplog.records))
     assert told == [1, 1, 2, 2, 3, 3, 4]

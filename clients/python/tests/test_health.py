@@ -1,4 +1,4 @@
-"""Following the health of a replica that tells it when a test lets it."""
+"""Tests the health watch of a replica, whose messages a test controls."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2
 
 from nodewise.client import health
 from nodewise.client import replica as replica_module
-from nodewise.client.replica import Replica, Standing
+from nodewise.client.replica import Replica, ReplicaStatus
 from nodewise.client.replicas import Replicas
 
 SERVING = health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVING)
@@ -30,7 +30,7 @@ class FakeWatch:
 
 
 class Told:
-    """A replica whose health is followed."""
+    """A replica with a health follower."""
 
     def __init__(self) -> None:
         self.replica = Replica("127.0.0.1:1", 1 << 20)
@@ -38,7 +38,7 @@ class Told:
         self.replicas = Replicas(lambda _: self.replica)
         self.replicas.replace([self.replica.address])
         self.watches: asyncio.Queue[FakeWatch] = asyncio.Queue()
-        self.following = asyncio.create_task(health.look_after(self.replicas, self.replica))
+        self.following = asyncio.create_task(health.follow_health(self.replicas, self.replica))
 
     def Watch(self, _: object) -> FakeWatch:  # noqa: N802
         watch = FakeWatch()
@@ -46,14 +46,14 @@ class Told:
         return watch
 
     async def watch(self) -> FakeWatch:
-        """The next probe."""
+        """Returns the next probe."""
         return await asyncio.wait_for(self.watches.get(), 20)
 
     def is_evicted(self) -> bool:
-        return self.replica.standing is Standing.EVICTED
+        return self.replica.status is ReplicaStatus.EVICTED
 
     async def settle(self) -> None:
-        """Lets everything run that can."""
+        """Runs all tasks that are ready."""
         for _ in range(20):
             await asyncio.sleep(0)
 
@@ -66,7 +66,7 @@ async def told() -> AsyncIterator[Told]:
     await told.replica.close()
 
 
-# The answer is on its way to whoever follows, through some turns of the event loop, when the call fails.
+# The health message is on its way to the follower, over some iterations of the event loop, when the call fails.
 @pytest.mark.parametrize("turns", range(8))
 async def test_an_answer_from_before_a_failed_call_lets_nobody_in_again(told: Told, turns: int) -> None:
     watch = await told.watch()

@@ -1,8 +1,7 @@
-"""Calls, watches and events against an apiserver that says what a test tells it to."""
+"""Tests calls, watches and Events with a scripted apiserver."""
 
 import asyncio
 import json
-import time
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -20,6 +19,7 @@ from nodewise.objects import DaemonSet, Node, Pod, Revision
 from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store
 
 from .objects import compact, deep
+from .polling import eventually
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 POD = {"metadata": {"namespace": "ns", "name": "p", "uid": "u", "resourceVersion": "5"}}
@@ -28,12 +28,12 @@ WORKLOAD = v1.WorkloadReference(kind="DaemonSet", namespace="ns", name="foo", ui
 
 
 class Apiserver:
-    """Answers with what is scripted for a path, the last of it again and again."""
+    """Returns the scripted responses of a path, the last one repeatedly."""
 
     def __init__(self) -> None:
         self.script: dict[str, list[Handler]] = {}
         self.versions: list[Handler] = []
-        """Where it is, when it is asked for that before a watch goes on; then ahead of whatever it answers."""
+        """The version that is returned when a watch checks it; later than all scripted versions."""
         self.requests: list[tuple[str, str, dict[str, str], str]] = []
         self.headers: list[dict[str, str]] = []
 
@@ -87,7 +87,7 @@ def lines(*of: Any, stays: bool = True) -> Handler:
         await stream.prepare(request)
         for line in of:
             text = line if isinstance(line, bytes) else json.dumps(line).encode()
-            # In two pieces, as a network may deliver it.
+            # In two pieces, as a network may deliver them.
             await stream.write(text[:10])
             await stream.write(text[10:] + b"\n")
         if stays:
@@ -112,12 +112,12 @@ def page(items: Any, version: str = "10", proceed: str = "") -> Handler:
 
 
 class Pages:
-    """A list of objects with names of these lengths, and what was asked for."""
+    """Serves a list of objects with names of these lengths, and records the requests."""
 
     def __init__(self, *lengths: int) -> None:
         self.names = [f"{number:x>{length}}" for number, length in enumerate(lengths)]
         self.asked: list[tuple[int, int]] = []
-        """Limits, and where the pages began."""
+        """The limits and continue tokens of the requests."""
 
     async def __call__(self, request: web.Request) -> web.StreamResponse:
         limit, begin = int(request.query["limit"]), int(request.query.get("continue", "0"))
@@ -143,13 +143,6 @@ async def apiserver() -> AsyncIterator[tuple[Apiserver, KubeClient]]:
         yield server, client
     application[CLOSING].set()
     await runner.cleanup()
-
-
-async def eventually(condition: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until, f"not in time: {what}"
-        await asyncio.sleep(0.01)
 
 
 async def test_refusals_are_told_by_kind(apiserver: tuple[Apiserver, KubeClient]) -> None:
@@ -224,7 +217,7 @@ PATHS = {
 
 
 class Shown(list[Event]):
-    """What the watches showed of one resource, with the other ones quiet."""
+    """The events of one resource, with the other resources silent."""
 
     def pages(self) -> list[RevisionPage]:
         return [event for event in self if isinstance(event, RevisionPage)]
@@ -249,10 +242,10 @@ class Shown(list[Event]):
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the rests after failures, which are for the apiserver's sake."""
+    """Removes the pauses after failures."""
 
     async def rest(_: Any) -> None:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
 
     monkeypatch.setattr(watch._Follower, "_rest", rest)
 
@@ -260,7 +253,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def follow(
     apiserver: tuple[Apiserver, KubeClient], resource: Resource, handlers: list[Handler], count: int, requests: int = 0
 ) -> list[Event]:
-    """Follows a resource until it has shown so much, and has asked so often."""
+    """Watches a resource until there are `count` events and `requests` requests."""
     server, client = apiserver
     for other, path in PATHS.items():
         server.script[f"GET {path}"] = handlers if other is resource else [page(None), lines()]
@@ -352,7 +345,7 @@ async def test_a_list_is_complete_though_its_pages_are_too_long(
     assert listing.asked == [(250, 0), (62, 0), (15, 0), (15, 15)]
 
 
-# A page is in memory once, and one object of it besides.
+# Memory holds one page and one object besides.
 @pytest.mark.parametrize(
     ("text", "odd"),
     [(b"\\u003c" * 200_000, b"1"), (b"x" * 100_000, b"[" * 3000 + b"]" * 3000)],
@@ -370,7 +363,7 @@ def test_a_page_is_not_copied(text: bytes, odd: bytes) -> None:
         tracemalloc.stop()
 
 
-# What somebody wrote comes back in what an apiserver says.
+# An apiserver quotes texts of other clients.
 async def test_what_an_apiserver_says_is_told_on_one_line_and_cut(
     apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture, quick: None
 ) -> None:
@@ -390,7 +383,7 @@ async def test_what_an_apiserver_says_is_told_on_one_line_and_cut(
     assert all(len(line) < 1_200 and "\n" not in line for line in told)
 
 
-# Which revisions are kept whole depends on the DaemonSets.
+# The DaemonSets decide which revisions are cached completely.
 async def test_revisions_are_listed_after_daemon_sets(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, client = apiserver
     may_answer = asyncio.Event()
@@ -425,7 +418,7 @@ async def test_revisions_of_a_namespace_are_read_page_by_page(apiserver: tuple[A
         _ = [served async for served in actuator.read_all(Resource.REVISIONS, "ns")]
 
 
-# D-112: an apiserver that has begun anew at a lower version shows nothing to a watch that is ahead of it.
+# D-112: an apiserver that restarted at a lower version sends nothing to a watch that is ahead of it.
 async def test_an_apiserver_at_a_lower_version_is_listed_again(
     apiserver: tuple[Apiserver, KubeClient], quick: None
 ) -> None:
@@ -446,8 +439,8 @@ async def test_an_apiserver_at_a_lower_version_is_listed_again(
     assert queries[4]["resourceVersion"] == "500"
 
 
-# D-112: what the list of one resource shows holds for all: a watch whose own version the apiserver has passed would not
-# notice, and one that is open neither.
+# D-112: a restore that one list shows applies to all resources. A watch whose version the apiserver has passed, or that
+# is open, would not notice.
 async def test_a_restore_that_one_list_shows_lets_the_others_list_again(
     apiserver: tuple[Apiserver, KubeClient], quick: None
 ) -> None:
@@ -498,7 +491,7 @@ async def test_a_watch_that_is_cut_at_once_is_not_begun_again_at_once(
     assert rests == 3
 
 
-# A pod that is not seen would get another beside it.
+# A missing pod would get a second one beside it.
 @pytest.mark.parametrize("resource", [Resource.PODS, Resource.NODES])
 async def test_a_pod_or_node_that_cannot_be_read_is_not_passed_over(
     apiserver: tuple[Apiserver, KubeClient], quick: None, resource: Resource
@@ -509,7 +502,7 @@ async def test_a_pod_or_node_that_cannot_be_read_is_not_passed_over(
     assert [event.resource_version for event in events if isinstance(event, Listed)] == ["10", "20"]
 
 
-# The data of a revision is what some client wrote: it spoils itself only.
+# The data of a revision is what some client wrote. It must not affect other objects.
 @pytest.mark.parametrize(
     "data",
     [b"[" * 3000 + b"]" * 3000, b'"\\ud800"', b'"\xff"', b"1e999", b'"} ] \\" {"'],
@@ -592,7 +585,7 @@ async def test_events_are_sent_and_counted(apiserver: tuple[Apiserver, KubeClien
         server.script[f"PATCH {path}/{name}"] = [answer({}), refuse(404, "NotFound")]
         recorder.record(event)
         recorder.record(event)
-        # Those that wait are sent before the end.
+        # Queued events are sent before the exit.
     created, patched, gone, again = server.requests
     first = json.loads(created[3])
     assert (first["type"], first["reason"], first["message"], first["count"]) == (

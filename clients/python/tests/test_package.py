@@ -1,4 +1,4 @@
-"""What a program finds that imports the package, each in a process of its own."""
+"""Tests importing the package, each time in its own process."""
 
 import subprocess
 import sys

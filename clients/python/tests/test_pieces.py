@@ -1,4 +1,4 @@
-"""Requests that are sent in pieces."""
+"""Tests requests that are sent in pieces."""
 
 import asyncio
 import dataclasses
@@ -15,11 +15,11 @@ from .servers import Behave, Server, fails
 CODE = grpc.StatusCode
 LETTERS = "abcdefghij"
 BYTES = 1_000
-"""Bytes of a bucket."""
+"""The size of a bucket, in bytes."""
 
 
 def whole(letters: str = LETTERS) -> v1.PlanRequest:
-    """A request of node buckets, one for each letter, and next to nothing else."""
+    """A request with one node bucket for each letter."""
     contents = [letter.encode() * BYTES for letter in letters]
     buckets = [v1.Bucket(data=content, digest=hashlib.sha256(content).digest()) for content in contents]
     served = b'{"metadata":{"uid":"u"}}'
@@ -29,12 +29,12 @@ def whole(letters: str = LETTERS) -> v1.PlanRequest:
 
 
 def pieces_of(buckets: int) -> ClientConfig:
-    """A client whose pieces have so many buckets."""
+    """A client with this number of buckets in a piece."""
     return ClientConfig(timeout=20, base_pause=0.01, max_pause=0.02, max_piece_bytes=buckets * BYTES + 500)
 
 
 def brought(server: Server) -> list[str]:
-    """The buckets that came inline with each request, by their letters."""
+    """The buckets with bytes in each request, by their letters."""
     return [
         "".join(bucket.data[:1].decode() for bucket in request.snapshot.node_buckets if bucket.HasField("data"))
         for request in server.plans
@@ -42,7 +42,7 @@ def brought(server: Server) -> list[str]:
 
 
 def keeps(most: int, largest: int) -> Behave:
-    """A replica that keeps so many buckets, those that came last, and takes messages of so many bytes."""
+    """A replica that keeps this number of the last buckets, and accepts messages of this size."""
     kept: list[bytes] = []
 
     async def behave(server: Server, sent: v1.PlanRequest, context: grpc.aio.ServicerContext) -> v1.PlanResponse:  # type: ignore[type-arg]
@@ -118,7 +118,7 @@ async def test_an_attempt_goes_on_where_the_last_one_ended(server: Server) -> No
     assert brought(server) == ["ab", "cd", "cd", "ef"]
 
 
-# All workloads have the same nodes, and all of them ask a replica that knows nothing at the same time.
+# All workloads share the nodes, and all of them ask a new replica at the same time.
 async def test_calls_do_not_send_the_same_pieces(server: Server) -> None:
     server.behave = keeps(10, 1 << 20)
     async with PlanClient(server.url, config=pieces_of(2)) as client:
@@ -135,7 +135,7 @@ async def test_who_waits_in_vain_for_another_call_says_so(server: Server) -> Non
     assert not server.plans
 
 
-# What the caller built may be what its next request is built from.
+# The caller may reuse its request.
 async def test_the_request_of_the_caller_stays_as_it_is(server: Server) -> None:
     server.behave = keeps(0, 1 << 20)
     request, build = whole("abcd"), whole("abcd")
@@ -150,7 +150,7 @@ async def test_the_request_of_the_caller_stays_as_it_is(server: Server) -> None:
     assert brought(server)[-1] == "abcd"
 
 
-# Nothing is sent by digest alone that has none.
+# A bucket without a digest is always sent with its bytes.
 async def test_buckets_without_digests_come_in_one_message(server: Server) -> None:
     server.behave = keeps(0, 1 << 20)
     request = whole("abcd")

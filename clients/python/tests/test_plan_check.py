@@ -1,4 +1,4 @@
-"""Which plans are refused: every executor refuses the same ones, with the same words."""
+"""Tests which plans are refused: every executor refuses the same ones, with the same messages."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
 
 def judged(case: dict[str, Any]) -> tuple[str | None, list[int]]:
-    """Why the plan of a vector is refused; or the ids of the actions that are left out."""
+    """The reason why the plan of a vector is refused, or the ids of the actions that are left out."""
     store, workload = Store(4), DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode())
     store.apply(Applied(workload), lambda _: None)
     for name in case.get("nodes", FIRST["nodes"]):
@@ -55,7 +55,7 @@ def judged(case: dict[str, Any]) -> tuple[str | None, list[int]]:
 
 
 def change(store: Store, namespace: str, case: dict[str, Any]) -> None:
-    """What has happened since the snapshot."""
+    """The changes since the snapshot."""
     for found in case.get("pods", []):
         if found["metadata"]["name"] in case.get("changed", {}).get("pods", []):
             store.apply(Applied(Pod.read(newer(found))), lambda _: None)
@@ -88,12 +88,12 @@ def test_what_is_written_is_no_longer_than_an_apiserver_takes() -> None:
 
 
 def answered() -> list[str]:
-    """The vectors of the service in which it answers with a plan, and not with a refusal."""
+    """The service's vectors whose result is a plan."""
     folder = ROOT / "proto/testdata/plans"
     return [path.name for path in sorted(folder.glob("*.json")) if "response" in json.loads(path.read_text())]
 
 
-# What the service plans is not refused.
+# Plans of the service are not refused.
 @pytest.mark.parametrize("name", answered())
 def test_plans_of_the_service(name: str) -> None:
     case = json.loads((ROOT / "proto/testdata/plans" / name).read_text())

@@ -1,4 +1,4 @@
-"""The names of pods that are gone. The rules of the set are in the vectors."""
+"""Tests the used pod names. The rules of the set are in the vectors."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from .objects import KEY, daemon_set, filled, listed, pod
 
 
 def wire(*names: str) -> list[v1.UsedPodName]:
-    """Each on the node that is named like the pod."""
+    """Pods, each on the node of the same name."""
     return [v1.UsedPodName(node_name=f"n-{name}", pod_name=name) for name in names]
 
 
@@ -29,29 +29,29 @@ def pods(*pods: object) -> Event:
         ([Applied(pod("a")), Applied(pod("a", "2", deleting=True))], []),
         ([Applied(pod("a", deleting=True)), Deleted(pod("a", "2", deleting=True))], ["n1/a"]),
         ([Applied(pod("a")), Deleted(pod("a", "2"))], ["n1/a"]),
-        # Another is there, or comes.
+        # Another pod exists, or is created.
         ([Applied(pod("a")), Applied(pod("b")), Deleted(pod("a", "2"))], ["n1/a"]),
         ([Applied(pod("a")), Applied(pod("b")), Deleted(pod("a", "2")), Applied(pod("b", "3", ready=True))], ["n1/a"]),
         ([Applied(pod("a")), Deleted(pod("a", "2")), Applied(pod("b"))], []),
         ([Applied(pod("a")), Deleted(pod("a", "2")), Applied(pod("b", node="n2"))], ["n1/a"]),
-        # Another comes under its name.
+        # Another pod is created under the name.
         ([Applied(pod("a")), Applied(pod("a", "2", uid="other"))], []),
         ([Applied(pod("a")), Applied(pod("a", "2", uid="other", node="n2"))], ["n1/a"]),
         ([Applied(pod("a")), Applied(pod("a", "2", uid="other", owner=None))], ["n1/a"]),
         # A list after a gap.
         ([pods(pod("a")), pods()], ["n1/a"]),
-        # It is released.
+        # The pod is released.
         ([Applied(pod("a")), Applied(pod("a", "2", owner=None)), Deleted(pod("a", "3", owner=None))], []),
-        # It is on no node.
+        # The pod is on no node.
         ([Applied(pod("a", node="")), Deleted(pod("a", "2", node=""))], []),
-        # The workload is gone, or another one.
+        # The workload is gone or was replaced.
         ([Applied(pod("a")), Deleted(pod("a", "2")), Deleted(daemon_set())], []),
         ([Applied(pod("a")), Deleted(pod("a", "2")), Applied(daemon_set("u2"))], []),
     ],
 )
 def test_what_watches_show_to_be_gone_is_used(events: list[Event], expected: list[str]) -> None:
     state = filled(State(1, v1.PlanOptions()), *events)
-    used = state.holdings.get(KEY, "u1").used_pod_names
+    used = state.reconcile_states.get(KEY, "u1").used_pod_names
     assert [f"{name.node_name}/{name.pod_name}" for name in used] == expected
 
 
@@ -69,6 +69,6 @@ def test_names_are_of_one_workload(happens: Callable[[UsedPodNames], None], left
     names.retire(KEY, "u1", "n-a", "a")
     happens(names)
     assert names.wire(KEY, "u1") == []
-    # What still comes of a reconcile of the one that was replaced.
+    # Late results of a reconcile of the replaced workload.
     names.drop(KEY, "u1", wire("a", "b"), [])
     assert names.wire(KEY, "u2") == left

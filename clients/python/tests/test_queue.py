@@ -1,4 +1,4 @@
-"""The queue, on a clock that the tests turn."""
+"""Tests the queue with a simulated clock."""
 
 import pytest
 
@@ -13,14 +13,13 @@ def new(rest: float = 0.0) -> Queue[str]:
 
 
 def turn(queue: Queue[str], now: float) -> str | None:
-    """Works on the next key, which takes no time."""
+    """Works on the next key, in no time."""
     key = queue.take(now)
     if key is not None:
         queue.done(key, now)
     return key
 
 
-# M-28
 def test_a_key_is_in_work_once_at_a_time() -> None:
     queue = new()
     for key in ("a", "b", "a"):
@@ -33,7 +32,7 @@ def test_a_key_is_in_work_once_at_a_time() -> None:
     assert queue.take(0) is None
 
 
-# M-29: one delay per key, the earliest.
+# One delay per key is kept: the earliest.
 def test_delays() -> None:
     queue = new()
     queue.add_after("a", 5, 0)
@@ -49,7 +48,7 @@ def test_delays() -> None:
     assert turn(queue, 100) == "a"
 
 
-# M-30: doubling from 5 ms to 1000 s, and 10 per second over all keys after 100.
+# Back-off doubles from 5 ms to 1000 s. After 100 failures, all keys together get 10 per second.
 def test_retries_back_off() -> None:
     queue = new()
     delays = [queue.add_rate_limited("a", 60.0 * n) for n in range(40)]
@@ -67,7 +66,7 @@ def test_retries_share_tokens() -> None:
     assert queue.add_rate_limited("102", 1) == pytest.approx(0.005), "refilled by 10, 2 owed"
 
 
-# Whoever lets one workload fail, and wakes it again and again, must not hold up the retries of all others.
+# A client that makes one workload fail, and queues it again and again, must not delay the retries of others.
 def test_a_key_that_is_woken_before_its_retry_takes_no_token() -> None:
     queue, now = new(), 0.0
     for _ in range(1_000):
@@ -85,7 +84,7 @@ def test_nobody_waits_longer_for_a_token_than_for_a_retry() -> None:
     assert queue.add_rate_limited("late", 59) == pytest.approx(1.1), "and tokens come back"
 
 
-# A burst of events makes two turns: one at once, and one when the pause is over.
+# A burst of events causes two reconciles: one at once, and one after the pause.
 def test_bursts_are_coalesced() -> None:
     queue = new(0.020)
     queue.add("a", NORMAL, 0)
@@ -157,14 +156,15 @@ def test_an_urgent_turn_that_came_to_nothing_is_owed() -> None:
     queue = new()
     queue.add("a", URGENT, 0)
     assert queue.take(0) == "a"
-    queue.put_off("a")
+    queue.keep_urgency("a")
     queue.done("a", 0)
     queue.add("b", NORMAL, 0)
     queue.add("a", NORMAL, 0)
     assert queue.take(0) == "a"
 
 
-# M-33: nothing new, but what is queued is handed out, and what became due during its work once more.
+# After the shutdown, queued keys are still handed out, also those that were added again during their work. No new keys
+# are accepted.
 def test_shutting_down_drains() -> None:
     queue = new(0.020)
     for key in ("a", "b"):
@@ -182,7 +182,7 @@ def test_shutting_down_drains() -> None:
     assert queue.finished
 
 
-# The time for which a key may not be taken, since it is in work or rests, is no wait.
+# Time during which a key is in work or rests does not count as waiting.
 def test_how_long_a_key_waited() -> None:
     queue = new(0.020)
     queue.add("a", NORMAL, 0)

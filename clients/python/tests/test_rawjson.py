@@ -1,4 +1,4 @@
-"""JSON is taken apart whatever is in its parts, and without looking at each character of them in Python."""
+"""Tests splitting JSON, with any content, and without handling each character in Python."""
 
 import random
 import re
@@ -12,11 +12,11 @@ from nodewise.kube.client import KubeClient
 from nodewise.store import Applied, Event
 
 DEEP = b"[" * 1_500 + b"]" * 1_500
-"""Deeper than compiled decoders go."""
+"""Deeper than compiled decoders accept."""
 
 
 def value(chance: random.Random, depth: int) -> bytes:
-    """Some JSON, with blanks, and with deep nesting here and there."""
+    """Random JSON, with whitespace, and sometimes with deep nesting."""
     blank = chance.choice([b"", b"", b" ", b"\n\t"])
     kind = chance.randrange(9) if depth < 6 else chance.randrange(3)
     match kind:
@@ -43,7 +43,8 @@ def test_parts_are_what_the_whole_was_made_of(seed: int) -> None:
     whole = rawjson.write(made)
     assert rawjson.members(whole) == {key: part.strip() for key, part in made.items()}
     elements = [part.strip() for part in made.values()]
-    assert rawjson.elements(b" [" + b",".join(made.values()) + b"]\n") == elements
+    text = b" [" + b",".join(made.values()) + b"]\n"
+    assert list(rawjson.elements_at(text, slice(0, len(text)))) == elements
 
 
 @pytest.mark.parametrize("end", [b"", b"}}", b'"', b',"b":1', b'}{"a":1}', b"]}", b'"}'])
@@ -52,8 +53,31 @@ def test_what_is_no_object_is_refused(end: bytes) -> None:
         rawjson.members(b'{"a":' + DEEP + end)
 
 
+@pytest.mark.parametrize("item", [b'{"a":1}', b'{"a":' + DEEP + b"}"], ids=["plain", "deep"])
+def test_lists_and_events_are_read_whatever_is_in_their_objects(item: bytes) -> None:
+    found = rawjson.read_list(b'{"metadata":{"resourceVersion":"7"},"items":[' + item + b", " + item + b"]}")
+    assert found.metadata == b'{"resourceVersion":"7"}'
+    assert list(found.items) == [item, item]
+    for line in (b'{"type":"ADDED","object":' + item + b"}\n", b'{"object": ' + item + b', "type": "ADDED"}'):
+        assert rawjson.read_event(line) == ("ADDED", item)
+
+
+@pytest.mark.parametrize("items", [b"", b',"items":null', b',"items":[]'])
+def test_a_list_may_be_empty(items: bytes) -> None:
+    for kind in (b'"List"', DEEP):
+        assert list(rawjson.read_list(b'{"kind":' + kind + items + b"}").items) == []
+    assert rawjson.read_list(b"{}").metadata == b"null"
+
+
+def test_what_is_no_list_or_event_is_refused() -> None:
+    with pytest.raises(ValueError, match="is not within"):
+        list(rawjson.read_list(b'{"items":{}}').items)
+    with pytest.raises(KeyError):
+        rawjson.read_event(b'{"type":"ADDED"}')
+
+
 class Counting:
-    """A pattern that counts how often it is asked for a match."""
+    """A pattern that counts its matches."""
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         self._pattern = pattern
@@ -64,7 +88,7 @@ class Counting:
         return self._pattern.match(text, at, end)
 
 
-# The event loop stands still meanwhile: a revision of 1 MB may come every few milliseconds.
+# This blocks the event loop: a revision of 1 MB may arrive every few milliseconds.
 @pytest.mark.parametrize("part", [b"0,", b"{},", b'"",', b'{"a":["]"]},', b"[" * 1_000 + b"]" * 1_000 + b","])
 def test_a_large_and_deep_object_is_jumped_over_once(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
     data = b"[" * 1_500 + part * (1_000_000 // len(part)) + b"0" + b"]" * 1_500

@@ -1,4 +1,4 @@
-"""The loop around reconciles, with an apiserver that says what a test tells it to."""
+"""Tests the reconciler with a scripted apiserver."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -43,9 +43,10 @@ from nodewise.queue import RateLimits
 
 from .fakes import FakeService, batch, create, phase, plan
 from .objects import daemon_set, revision
+from .polling import eventually, eventually_in_thread
 from .programs import CLIENT
 from .servers import Server, answers, hangs
-from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, eventually, lines, page, refuse
+from .test_kube import PATHS, Apiserver, Handler, answer, apiserver, lines, page, refuse
 
 __all__ = ["apiserver"]
 PODS = "POST /api/v1/namespaces/ns/pods"
@@ -64,16 +65,8 @@ def serve(server: Apiserver, *daemon_sets: Any) -> None:
     server.script[PODS] = [answer({"metadata": {"name": "a", "resourceVersion": "50"}})]
 
 
-def soon(condition: Callable[[], bool], what: str) -> None:
-    """As `eventually`, in a thread without asyncio."""
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until, f"not in time: {what}"
-        time.sleep(0.01)
-
-
 def portals() -> list[str]:
-    """The threads of those who work without asyncio."""
+    """The threads of the blocking clients."""
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("nodewise ")]
 
 
@@ -83,7 +76,7 @@ async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[A
     service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb")))), NOOP, NOOP, NOOP])
     async with Reconciler(kube, service) as reconciler:
         await eventually(lambda: len(service.reported) == 1, "the first look")
-        # What the watches show meanwhile may have woken it as well.
+        # A watch event may have queued the workload, too.
         asked = len(service.requests)
         assert await reconciler.reconcile("ns", "foo") == Settled()
         assert len(service.requests) > asked
@@ -92,7 +85,7 @@ async def test_what_is_there_is_looked_at_and_again_on_demand(apiserver: tuple[A
     assert "/api/v1/namespaces/ns/pods" in created
 
 
-# It waited for ever, since nobody was there to do it.
+# Without this the call would wait forever, as no worker is left.
 async def test_nothing_is_asked_of_what_has_not_started(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, kube = apiserver
     serve(server)
@@ -137,7 +130,7 @@ async def test_a_failure_backs_off(apiserver: tuple[Apiserver, KubeClient]) -> N
         await eventually(lambda: not service.plans, "it is tried until it is well")
 
 
-# A quota that was raised or a right that was given is of use within a minute; upstream may wait for 1000 s.
+# A raised quota or a granted right takes effect within a minute. Upstream may wait for 1000 s.
 @pytest.mark.parametrize(
     ("config", "longest"),
     [
@@ -152,7 +145,7 @@ async def test_what_is_refused_again_and_again_is_tried_again_in_a_while(
     server, kube = apiserver
     serve(server, daemon_set())
     server.script[PODS] = [refuse(403, "Forbidden", "exceeded quota")]
-    # The workload comes by itself, too, while its delays are short.
+    # The workload is also requeued by itself while its delays are short.
     service = FakeService([plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb"))))] * 100)
     service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF)] * 100
     async with Reconciler(kube, service, config) as reconciler:
@@ -162,7 +155,7 @@ async def test_what_is_refused_again_and_again_is_tried_again_in_a_while(
     assert delays[-1] == max(delays) == longest
 
 
-# Whoever lacks a right is told apart from whoever waits for a service.
+# A missing right is distinguished from an unreachable service.
 async def test_why_it_failed_can_be_told_by_programs(
     apiserver: tuple[Apiserver, KubeClient], kubeconfig: pathlib.Path
 ) -> None:
@@ -235,7 +228,7 @@ async def test_a_defect_in_one_reconcile_stops_no_other(
 
 @pytest.fixture
 def kubeconfig(apiserver: tuple[Apiserver, KubeClient], tmp_path: pathlib.Path) -> pathlib.Path:
-    """By which a program finds the apiserver."""
+    """The kubeconfig through which a program finds the apiserver."""
     path, (_, kube) = tmp_path / "config", apiserver
     config = {
         "apiVersion": "v1",
@@ -288,8 +281,8 @@ async def test_without_asyncio_there_are_the_same_options(
                 client.__enter__()
             assert isinstance(reconciler.reconcile("ns", "foo"), Unreachable), "by its own timeout"
             replica.behave = answers
-            soon(lambda: reconciler.reconcile("ns", "foo") == Settled(), "it settles")
-            soon(lambda: reconciler.health() == [], "it is ready")
+            eventually_in_thread(lambda: reconciler.reconcile("ns", "foo") == Settled(), "it settles")
+            eventually_in_thread(lambda: reconciler.health() == [], "it is ready")
             assert portals() == ["nodewise reconciler"]
         assert portals() == []
         with pytest.raises(RuntimeError, match="as a context manager"):
@@ -318,7 +311,7 @@ async def test_whoever_waits_in_another_thread_is_told_of_the_end() -> None:
     def use() -> None:
         with sync.PlanClient(replica.url, config=ClientConfig(timeout=1.0, min_attempts=1000)) as client:
             waits = pool.submit(client.plan, "u", lambda _: v1.PlanRequest())
-            soon(lambda: bool(replica.plans), "a plan is asked for")
+            eventually_in_thread(lambda: bool(replica.plans), "a plan is asked for")
         with pytest.raises((UnreachableError, CancelledError)):
             waits.result(20)
 
@@ -327,7 +320,7 @@ async def test_whoever_waits_in_another_thread_is_told_of_the_end() -> None:
     await replica.stop()
 
 
-# It would wait for ever: nobody would be there to do it.
+# Without this the call would wait forever, as no loop is left.
 def test_nobody_may_call_once_it_is_being_left() -> None:
     leaves, goes_on = threading.Event(), threading.Event()
 
@@ -342,7 +335,7 @@ def test_nobody_may_call_once_it_is_being_left() -> None:
     with ThreadPoolExecutor() as pool:
         closing = pool.submit(portal.close)
         assert leaves.wait(20)
-        called = pool.submit(portal.call, lambda _: asyncio.sleep(3600))
+        called = pool.submit(portal.call, lambda _: asyncio.Event().wait())
         try:
             with pytest.raises(RuntimeError, match="as a context manager"):
                 called.result(10)
@@ -385,7 +378,7 @@ def test_what_goes_on_at_the_end_is_ended_and_what_it_begins_then(fails: bool) -
 
 
 class Slow:
-    """An answer of the apiserver that a test waits for, and lets go."""
+    """A response of the apiserver that waits until the test releases it."""
 
     def __init__(self, then: Handler) -> None:
         self.asked, self.goes_on = asyncio.Event(), asyncio.Event()
@@ -416,7 +409,7 @@ async def test_a_stop_lets_writes_end_and_tells_of_them(apiserver: tuple[Apiserv
     assert len(service.requests) == 1, "nothing new is begun"
 
 
-# Whether the answer to a stop is quick must not depend on a service that may hang.
+# The stop must be quick, also if the service hangs.
 async def test_a_stop_waits_for_no_plan(apiserver: tuple[Apiserver, KubeClient]) -> None:
     server, kube = apiserver
     serve(server, daemon_set())
@@ -435,11 +428,11 @@ async def test_a_stop_waits_for_no_plan(apiserver: tuple[Apiserver, KubeClient])
         await asking
 
 
-# What was written is told if the service listens; that it does not must not take the whole time for the drain.
+# Writes are reported if the service answers. A service that does not must not use up the whole drain time.
 async def test_a_stop_does_not_wait_for_a_report_that_hangs(
     apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(execute, "REPORT_GRACE", 0.1)
+    monkeypatch.setattr(execute.executor, "REPORT_GRACE", 0.1)
     server, kube = apiserver
     serve(server, daemon_set())
     service, telling = (
@@ -509,7 +502,7 @@ async def test_it_ends_before_anything_is_listed(apiserver: tuple[Apiserver, Kub
     await Reconciler(apiserver[1], FakeService()).run(stop)
 
 
-# A cache that is followed no more must not be planned from.
+# The reconciler must not plan from a cache that no watch updates.
 async def test_a_watch_that_ends_ends_everything(
     apiserver: tuple[Apiserver, KubeClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -521,7 +514,7 @@ async def test_a_watch_that_ends_ends_everything(
     def defect(*_: Any) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr(reconciler._state, "take_in", defect)
+    monkeypatch.setattr(reconciler._state, "apply_event", defect)
     with pytest.raises(BrokenError, match="a defect"):
         await reconciler.run(asyncio.Event())
     with pytest.raises(BrokenError):

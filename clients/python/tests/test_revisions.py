@@ -1,4 +1,4 @@
-"""Revisions of which only what a DaemonSet needs is kept whole, and the rest is read when it is to be sent."""
+"""Tests revisions that are cached only partly, and read live when they have to be sent."""
 
 import json
 import logging
@@ -10,8 +10,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from nodewise import plan_check, snapshot, v1
 from nodewise.execute import MAX_READS, Executor, Failed, Settled
 from nodewise.kinds import Resource
+from nodewise.log_limit import LogLimit
 from nodewise.objects import MAX_LABELS_KEPT, Revision
-from nodewise.quiet import Quiet
 from nodewise.revisions import MAX_BYTES
 from nodewise.state import State
 from nodewise.store import Applied, Deleted, RevisionChange, RevisionPage, Store, Transition
@@ -23,7 +23,7 @@ MEBIBYTE = 1 << 20
 
 
 def quietly(_: Transition) -> None:
-    """Nobody is told."""
+    """Ignores a change."""
 
 
 def with_workload() -> Store:
@@ -40,7 +40,7 @@ def kept_bytes(store: Store) -> int:
 
 
 def show(store: Store, *revisions: Revision, in_pages: bool = False) -> None:
-    """Shows revisions in pages and a list, or one by one."""
+    """Applies revisions in pages and a list, or one by one."""
     for index, one in enumerate(revisions):
         store.apply(RevisionPage([one], index == 0) if in_pages else Applied(one), quietly)
         assert kept_bytes(store) <= MAX_BYTES, "also while a list is not complete"
@@ -69,7 +69,7 @@ def test_the_object_is_kept_of_what_a_daemon_set_needs(
     assert (kept.size, kept.labels, kept.controller) == (given.size, given.labels, given.controller)
 
 
-# Pages of a list that came to no end are void.
+# Pages of an incomplete list are void.
 def test_a_list_that_was_given_up_leaves_nothing() -> None:
     store = with_workload()
     store.apply(RevisionPage([revision("a", size=1000)], True), quietly)
@@ -96,8 +96,8 @@ def test_what_is_needed_no_more_is_dropped() -> None:
     assert (store.count(Resource.REVISIONS), kept_bytes(store)) == (0, 0)
 
 
-# Whoever makes as many large ones as they like, with labels that match: no more is kept than is sent. What is sent are
-# the newest, also when others came first.
+# With any number of large matching revisions, the cache keeps no more than is sent: the newest ones, in any order of
+# arrival.
 @pytest.mark.parametrize("in_pages", [False, True])
 def test_no_more_is_kept_than_is_sent(in_pages: bool) -> None:
     store, made = with_workload(), [revision(f"r{n:02}", owner=None, number=n, size=MEBIBYTE) for n in range(40)]
@@ -113,7 +113,7 @@ def test_no_more_is_kept_than_is_sent(in_pages: bool) -> None:
     assert ([len(sent.object) for sent in taken.snapshot.revisions], taken.left_out) == ([MEBIBYTE] * 16, 24)
 
 
-# What was read live stands for what the watch has shown only if it is the same.
+# A revision that was read live replaces the cached one only if the version is the same.
 def test_another_version_is_not_kept() -> None:
     store = Store(1)
     show(store, revision("r", owner=None))
@@ -125,7 +125,7 @@ def test_another_version_is_not_kept() -> None:
     assert snapshot.unread(store, daemon_set(), []) == []
 
 
-# A megabyte of labels, or of an owner's name, is not kept for each revision.
+# A megabyte of labels, or of an owner's name, is not cached for each revision.
 def test_of_very_many_labels_those_are_kept_that_a_selector_names() -> None:
     store = with_workload()
     given = revision(owner=None, labels=many_labels(app="bar", tier="x", **{"controller-revision-hash": "h"}))
@@ -146,7 +146,7 @@ def test_of_very_many_labels_those_are_kept_that_a_selector_names() -> None:
     assert kept.controller == ("DaemonSet", "n" * 254, "u" * 254)
 
 
-# What a DaemonSet selects by a label that was not kept is found by reading, and kept only if it is selected.
+# A DaemonSet that selects by a label that was not cached causes a read. The revision is cached only if it is selected.
 @pytest.mark.parametrize(("tier", "is_selected"), [("x", True), ("y", False)])
 def test_labels_that_were_not_kept_are_read(tier: str, is_selected: bool) -> None:
     store, given = with_workload(), revision(owner=None, labels=many_labels(app="foo", tier=tier), size=100_000)
@@ -163,14 +163,14 @@ def test_labels_that_were_not_kept_are_read(tier: str, is_selected: bool) -> Non
 
 
 class Rig:
-    """An executor whose DaemonSet comes after so many orphans that it selects."""
+    """An executor whose DaemonSet is created after this number of orphans that it selects."""
 
     def __init__(self, count: int) -> None:
         self.state = filled(State(1, v1.PlanOptions()), Deleted(daemon_set()))
         self.orphans = [revision(f"r{number:02}", owner=None, number=number) for number in range(count)]
         for orphan in self.orphans:
-            self.state.take_in(Applied(orphan))
-        self.state.take_in(Applied(daemon_set()))
+            self.state.apply_event(Applied(orphan))
+        self.state.apply_event(Applied(daemon_set()))
         self.actuator, self.service = FakeActuator(), FakeService([plan(verdict=v1.VERDICT_NOOP)] * 2)
         self.executor = Executor(self.state, self.actuator, self.service, v1.PlanOptions())
 
@@ -197,7 +197,7 @@ async def test_many_are_read_by_one_list() -> None:
     assert rig.actuator.calls == [("read_all", "ns")]
 
 
-# Without them the plan would be another one.
+# The plan would differ without these revisions.
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -224,7 +224,7 @@ async def test_that_revisions_are_left_out_is_told_once_a_minute(caplog: pytest.
     actuator = FakeActuator()
     actuator.script("read", "c", large[2].object)
     executor = Executor(state, actuator, service, v1.PlanOptions())
-    executor._too_many_revisions = Quiet(lambda: now)
+    executor._plans._too_many_revisions = LogLimit(lambda: now)
     service.plans = [plan(verdict=v1.VERDICT_NOOP) for _ in range(4)]
     for later, times in ((0.0, 1), (1.0, 0), (58.0, 0), (1.0, 1)):
         now += later

@@ -1,4 +1,4 @@
-"""Which DaemonSets are owned: the syntax of selectors, and that nothing is done about the others."""
+"""Tests which DaemonSets are owned: the selector syntax, and that others are left alone."""
 
 import asyncio
 import json
@@ -18,8 +18,9 @@ from nodewise.store import Applied
 
 from .fakes import FakeService, batch, create, phase, plan
 from .objects import KEY, daemon_set
+from .polling import eventually
 from .test_execute import Rig
-from .test_kube import CLOSING, PATHS, Apiserver, apiserver, eventually, page
+from .test_kube import CLOSING, PATHS, Apiserver, apiserver, page
 from .test_reconciler import PODS, serve
 
 __all__ = ["apiserver"]
@@ -113,14 +114,14 @@ def test_namespaces_are_a_collection_of_names() -> None:
 
 
 class Shown:
-    """A watch of DaemonSets whose events a test makes."""
+    """A watch of DaemonSets whose events the test makes."""
 
     def __init__(self, server: Apiserver) -> None:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
         server.script[f"GET {PATHS[Resource.DAEMON_SETS]}"].append(self._handle)
 
     def now(self, obj: DaemonSet) -> None:
-        """It is like this from now on."""
+        """Changes the DaemonSet."""
         self._lines.put_nowait(json.dumps({"type": "MODIFIED", "object": json.loads(obj.object)}).encode() + b"\n")
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -182,15 +183,15 @@ async def test_a_single_namespace_is_all_that_is_watched(apiserver: tuple[Apiser
 
 
 def selecting(*plans: v1.Plan) -> Rig:
-    """An executor that owns what has the label, and a DaemonSet that has it."""
+    """An executor that owns DaemonSets with the label, and one of them."""
     rig = Rig(*plans, selection=Selection.of("tier=a", None))
-    rig.state.take_in(Applied(daemon_set(version="2", labels=OURS)))
+    rig.state.apply_event(Applied(daemon_set(version="2", labels=OURS)))
     return rig
 
 
 def unselect(rig: Rig) -> None:
-    """The label is gone."""
-    rig.state.take_in(Applied(daemon_set(version="3")))
+    """Removes the label."""
+    rig.state.apply_event(Applied(daemon_set(version="3")))
 
 
 async def test_what_is_unselected_while_it_is_planned_is_not_written() -> None:
@@ -201,7 +202,7 @@ async def test_what_is_unselected_while_it_is_planned_is_not_written() -> None:
     assert rig.service.reported == []
 
 
-# The request is built anew for each replica that is asked, from the DaemonSet as it is then.
+# The request is built anew for each replica, from the current DaemonSet.
 async def test_no_request_is_built_from_what_is_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     rig, built = selecting(), []
 
@@ -219,13 +220,13 @@ async def test_no_request_is_built_from_what_is_not_selected(monkeypatch: pytest
 async def test_the_state_of_what_is_unselected_is_forgotten() -> None:
     rig = selecting(NOOP)
     held = v1.ReconcileState(expectations=v1.Expectations(set_at=Timestamp(seconds=1), delete_uids=["gone"]))
-    sighted = rig.state.store.sighted(KEY.namespace, "u1")
-    rig.state.holdings.replace(KEY, "u1", held, v1.ReconcileState(), sighted)
+    pod_view = rig.state.store.pod_view(KEY.namespace, "u1")
+    rig.state.reconcile_states.replace(KEY, "u1", held, v1.ReconcileState(), pod_view)
     rig.state.gate.record(KEY, "u1", Resource.PODS, "99")
     unselect(rig)
     assert await rig.reconcile() == Settled()
     assert not rig.executor.waits_for_watches(KEY)
-    rig.state.take_in(Applied(daemon_set(version="4", labels=OURS)))
+    rig.state.apply_event(Applied(daemon_set(version="4", labels=OURS)))
     assert await rig.reconcile() == Settled()
     (request,) = rig.service.requests
     assert not request.snapshot.state.HasField("expectations")

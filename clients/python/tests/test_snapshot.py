@@ -1,4 +1,4 @@
-"""Which revisions go out with a snapshot, of which there may be more than a request can carry."""
+"""Tests which revisions are sent if there are more than fit into a request."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ MEBIBYTE = 1 << 20
     [
         (4500, "abcde"),
         (4499, "abcd"),
-        # Nor is e, which would fit.
+        # Revision e would fit, but ranks after one that does not.
         (3999, "abc"),
         (2999, "bc"),
         (1999, "c"),
@@ -41,7 +41,7 @@ def test_the_own_and_the_new_ones_come_first(room: int, expected: str) -> None:
     assert snapshot.fitting([], room) == []
 
 
-# It only ranks revisions: one that cannot be read hides nothing.
+# The number only ranks revisions: an invalid one hides no revision.
 @pytest.mark.parametrize(("number", "expected"), [(7, 7), (None, 0), ("7", 0), (True, 0), ([1], 0)])
 def test_the_number_of_a_revision(number: Any, expected: int) -> None:
     assert revision(number=number).number == expected
@@ -68,14 +68,14 @@ def test_the_number_of_a_revision(number: Any, expected: int) -> None:
             [("b", False)],
             2,
         ),
-        # What was read live comes first.
+        # Revisions that were read live rank first.
         (
             [revision("a", number=5, size=8 * MEBIBYTE), revision("b", number=6, size=8 * MEBIBYTE)],
             [revision("live", owner=None, size=MEBIBYTE)],
             [("b", False), ("live", True)],
             1,
         ),
-        # One is sent however large the others are.
+        # One revision is always sent, however large the others are.
         (
             [revision("a", number=5, size=MEBIBYTE), revision("live", number=9, size=MEBIBYTE)],
             [revision("live", number=9, size=16 * MEBIBYTE)],

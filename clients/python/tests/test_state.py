@@ -28,7 +28,8 @@ def test_deviations_follow_the_profile(options: v1.PlanOptions, expected: bool) 
     assert is_enabled(options, v1.DEVIATION_DELETIONS_BY_UID) is expected
 
 
-# D-110: whoever waits for a cache is woken by whatever shows that it is there, though nothing that is kept changed.
+# D-110: a workload that waits for a cache is queued by any event that updates the cache, also if no cached object
+# changed.
 @pytest.mark.parametrize(
     "event",
     [
@@ -45,54 +46,54 @@ def test_a_workload_that_waits_is_woken_by_any_event_that_reaches_it(event: Call
     state.gate.record(KEY, "u1", Resource.PODS, "20")
     assert state.gate.check(KEY, state.store.reached)
     for version, expected in (("19", []), ("20", [Wake(KEY)]), ("21", [])):
-        assert state.take_in(event(version)) == expected
+        assert state.apply_event(event(version)) == expected
         assert state.store.reached(Resource.PODS) == version
 
 
-# D-112: after etcd was restored from a backup no watch reaches what was written before.
+# D-112: after etcd was restored from a backup no watch reaches the written versions.
 @pytest.mark.parametrize(
     ("version", "is_let_go"),
     [("500", True), ("999", True), ("1000", False), ("1001", False), ("odd", True)],
 )
 def test_a_list_that_is_older_than_the_cache_lets_nobody_wait_for_own_writes(version: str, is_let_go: bool) -> None:
     state = filled(State(1, OPTIONS))
-    state.take_in(Bookmark(Resource.PODS, "1000"))
+    state.apply_event(Bookmark(Resource.PODS, "1000"))
     state.gate.record(KEY, "u1", Resource.PODS, "2000")
     state.gate.record(KEY, "u1", Resource.DAEMON_SETS, "1")
     assert state.gate.check(KEY, state.store.reached)
-    woken = state.take_in(listed(Resource.PODS, version=version))
+    woken = state.apply_event(listed(Resource.PODS, version=version))
     assert state.store.is_relisting is (version in ("500", "999"))
     if state.store.is_relisting:
-        # What the other watches still show is of before, and no list.
-        state.take_in(Bookmark(Resource.NODES, "1001"))
+        # A bookmark of another watch may be from before the restore. It is not a list.
+        state.apply_event(Bookmark(Resource.NODES, "1001"))
         for resource in (Resource.DAEMON_SETS, Resource.REVISIONS, Resource.NODES):
             assert state.store.is_relisting, resource
             objects = [daemon_set()] if resource is Resource.DAEMON_SETS else []
-            woken = state.take_in(listed(resource, *objects))
+            woken = state.apply_event(listed(resource, *objects))
         assert not state.store.is_relisting
     assert (Wake(KEY) in woken) is is_let_go
     assert (state.gate.check(KEY, state.store.reached) is None) is is_let_go
 
 
-# D-112: what was read or marked at a version of before may look different now.
+# D-112: objects that were read or marked before the restore may differ now.
 def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
     state = filled(State(1, OPTIONS))
     for version, stays in (("20", True), ("21", True), ("15", False)):
         state.keep_live(KEY, "u1", [revision("a")])
-        state.take_in(listed(Resource.REVISIONS, revision(version="7"), version=version))
+        state.apply_event(listed(Resource.REVISIONS, revision(version="7"), version=version))
         assert (state.take_live(KEY, "u1") != []) is stays, version
         if version == "20":
             state.store.seal(Resource.REVISIONS, "ns", "r")
         assert state.store.is_sealed(revision(version="7")) is stays, version
-    # The same version of a pod, and yet another state of it.
-    state.take_in(Applied(pod(version="11")))
-    state.take_in(listed(Resource.PODS, pod(version="11", ready=True), version="9"))
+    # The same version of a pod, with another state.
+    state.apply_event(Applied(pod(version="11")))
+    state.apply_event(listed(Resource.PODS, pod(version="11", ready=True), version="9"))
     kept = state.store.pod("ns", "p")
     assert kept is not None
     assert kept.ready == v1.CONDITION_STATUS_TRUE
 
 
-# A service may have the same revision read again and again, and others.
+# A service may cause reads of the same revision again and again, and of others.
 def test_no_more_is_kept_of_what_was_read_live_than_a_few() -> None:
     state = filled(State(1, OPTIONS))
     for index in range(MAX_LIVE + 2):
@@ -102,14 +103,13 @@ def test_no_more_is_kept_of_what_was_read_live_than_a_few() -> None:
     assert (len(kept), kept[-1]) == (MAX_LIVE, f"b{MAX_LIVE + 1}")
 
 
-# D-105: however many nodes an event brings, each workload is woken once for all of them, and one that came outweighs
-# any that went.
+# D-105: each workload is queued once for all nodes of an event. A new node has priority over a deleted one.
 def test_many_nodes_wake_each_workload_once() -> None:
     state = filled(State(1, OPTIONS))
     nodes = listed(Resource.NODES, *(node(f"n{index}") for index in range(1000)))
-    assert state.take_in(nodes) == [Wake(KEY, Urgency.URGENT)]
-    assert state.take_in(listed(Resource.NODES, node("new"))) == [Wake(KEY, Urgency.URGENT)]
-    assert state.take_in(listed(Resource.NODES)) == [Wake(KEY)]
+    assert state.apply_event(nodes) == [Wake(KEY, Urgency.URGENT)]
+    assert state.apply_event(listed(Resource.NODES, node("new"))) == [Wake(KEY, Urgency.URGENT)]
+    assert state.apply_event(listed(Resource.NODES)) == [Wake(KEY)]
 
 
 def test_what_watches_show_shrinks_what_is_held() -> None:
@@ -117,10 +117,10 @@ def test_what_watches_show_shrinks_what_is_held() -> None:
     creates = [v1.ExpectedCreate(pod_name="p", node_name="n1")]
     planned = v1.ReconcileState(expectations=v1.Expectations(creates=creates))
     planned.expectations.set_at.seconds = 1
-    state.holdings.replace(KEY, "u1", planned, v1.ReconcileState(), state.store.sighted("ns", "u1"))
-    assert state.holdings.outstanding(KEY) == (1, 0)
-    assert state.take_in(Applied(pod())) == [Wake(KEY)]
-    assert state.holdings.outstanding(KEY) == (0, 0)
+    state.reconcile_states.replace(KEY, "u1", planned, v1.ReconcileState(), state.store.pod_view("ns", "u1"))
+    assert state.reconcile_states.outstanding(KEY) == (1, 0)
+    assert state.apply_event(Applied(pod())) == [Wake(KEY)]
+    assert state.reconcile_states.outstanding(KEY) == (0, 0)
 
 
 def report(plan: int) -> v1.ReportRequest:

@@ -1,4 +1,4 @@
-"""The caches, and the bytes that they send."""
+"""Tests the caches, and the bytes that they send."""
 
 import hashlib
 import random
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from nodewise import v1
-from nodewise.buckets import Buckets, Parts, bucket_of, render
+from nodewise.buckets import Buckets, SharedParts, bucket_of, render
 from nodewise.kinds import Resource
+from nodewise.label_keys import MAX_LABELS, KeySet, reduce_labels
 from nodewise.objects import DaemonSet, Pod
-from nodewise.reads import MAX_LABELS, KeySet, reduce_labels
 from nodewise.store import Applied, Deleted, Listed, PodChange, Store, Transition
 
 from .fakes import REQUIRED
@@ -24,9 +24,9 @@ def projection(name: str, version: int, shared: str) -> v1.Pod:
     return v1.Pod(name=name, uid=f"{name}-{version}", labels=labels, node_name=f"node-{name}")
 
 
-# However it came to be, a bucket is what the same members give from scratch.
+# A bucket has the same bytes as one that is built from the same members at once.
 def test_remembered_digests_are_those_of_the_bytes() -> None:
-    chance, parts = random.Random(7), Parts()
+    chance, parts = random.Random(7), SharedParts()
     sets, members = (Buckets(2), Buckets(2)), ({}, {})  # type: tuple[Buckets, Buckets], tuple[dict[str, Any], dict[str, Any]]
     for _ in range(2000):
         which, name = chance.randrange(2), chance.choice("abcdef")
@@ -51,9 +51,9 @@ def test_remembered_digests_are_those_of_the_bytes() -> None:
     assert [len(kept) for kept in sets] == [len(kept) for kept in members]
 
 
-# A workload of which nothing changed costs a look at each digest.
+# An unchanged workload costs only a comparison of digests.
 def test_what_did_not_change_is_not_hashed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, owned = Parts(), Buckets(4)
+    parts, owned = SharedParts(), Buckets(4)
     for name in "abcdefgh":
         owned.put(parts.store_pod(projection(name, 1, "x"), "1", 4))
     known = {bucket.digest for bucket in render(owned, None, KEYS, 4, lambda _: False)}
@@ -87,7 +87,7 @@ class Caches(Store):
 
 
 def shown(store: Store) -> set[str]:
-    """The pods that a snapshot of the workload has."""
+    """The pods in a snapshot of the workload."""
     return {pod.name for pod in sent_pods(store, daemon_set())}
 
 
@@ -97,13 +97,13 @@ def sent_pods(store: Store, workload: DaemonSet) -> list[v1.Pod]:
 
 
 def sent_nodes(store: Store, workload: DaemonSet) -> dict[str, list[str]]:
-    """The keys of the labels of each node that a snapshot of the workload has."""
+    """The label keys of each node in a snapshot of the workload."""
     buckets = store.node_buckets(workload, lambda _: False)
     nodes = (node for bucket in buckets for node in v1.NodeBucket.FromString(bucket.data).nodes)
     return {node.name: [label.key for label in node.labels] for node in nodes}
 
 
-# D-3: the workload's own and the orphans of its namespace; never what belongs to others.
+# D-3: the workload's own pods and the orphans of its namespace, but no pods of others.
 def test_who_is_kept_and_sent() -> None:
     store = Caches()
     others = [pod("other", owner="u2"), pod("foreign", kind="ReplicaSet"), pod("far", owner=None, namespace="far")]
@@ -120,7 +120,7 @@ def test_a_pod_changes_hands() -> None:
     assert change.old is not None
     assert not change.old.HasField("controller")
     assert shown(store) == {"p"}
-    assert store.sighted("ns", "u1").exists("p")
+    assert store.pod_view("ns", "u1").exists("p")
     store.take(Applied(pod("p", "3", owner="u2")))
     assert shown(store) == set()
     assert len(store.take(Applied(pod("p", "4", kind="ReplicaSet")))) == 1
@@ -208,7 +208,7 @@ def on_nodes(name: str, *labels: str) -> DaemonSet:
     return daemon_set(uid=name, name=name, template={"spec": {"affinity": {"nodeAffinity": required}}})
 
 
-# A label is sent as soon as a DaemonSet names it, in whatever order the DaemonSet and the node came.
+# A label is sent as soon as a DaemonSet names it, in any order of the DaemonSet and the node.
 def test_labels_are_sent_that_a_daemon_set_names() -> None:
     store = Caches()
     a, b = on_nodes("a", "a"), on_nodes("b", "b")
@@ -224,7 +224,7 @@ def test_labels_are_sent_that_a_daemon_set_names() -> None:
     assert sent_nodes(store, on_nodes("not-cached", "a")) == {"n": ["a", "c"]}
 
 
-# What changes no plan is neither news nor another bucket.
+# A change that no plan depends on causes no event and no new bucket.
 def test_a_label_that_nothing_names_is_no_news() -> None:
     store = Caches()
     store.take(Applied(on_nodes("a", "a")))
@@ -251,7 +251,7 @@ def test_labels_of_nodes_go_with_the_last_node_that_has_them() -> None:
     assert len(store._labels) == 0
 
 
-# Orphans that a workload does not select are nothing that it hears of, whatever came first and whatever changes.
+# A workload never gets orphans that it does not select, in any order of events.
 def test_orphans_are_sent_that_the_workload_selects() -> None:
     store = Caches()
 
@@ -287,7 +287,7 @@ def test_revisions_are_sent_that_the_workload_selects() -> None:
     assert [kept.name for kept in store.revisions(other)] == ["mine"], "one that it controls it may have to release"
 
 
-# One object that no service reads stops nothing: what does not fit is left out, and that is said.
+# One object with too many labels blocks nothing: labels that do not fit are left out, and logged.
 def test_what_does_not_fit_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
     store, keys = Caches(), [f"k{index:04}" for index in range(MAX_LABELS + 6)]
     store.take(Applied(node("n", labels=dict.fromkeys(keys, ""))))
@@ -298,7 +298,7 @@ def test_what_does_not_fit_is_left_out_and_said(caplog: pytest.LogCaptureFixture
     assert ["6 labels" in record.getMessage() for record in caplog.records] == [True]
 
 
-# A pod that is finished, goes, or is released since the selector does not match it, makes room for another one.
+# A pod that has finished, is being deleted, or is released because the selector does not match, does not count as live.
 def test_which_pods_live_on_a_node() -> None:
     store, workload = Caches(), daemon_set()
     pods = [
@@ -331,7 +331,7 @@ def test_which_pods_live_on_a_node() -> None:
     assert counted(workload, every) == {"n1": 1, "n2": 0}
 
 
-# However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
+# In any order of labels and DaemonSets, a bucket has the bytes of the reduced projections.
 def test_buckets_are_those_of_the_reduced_projections() -> None:
     chance, store, live = random.Random(3), Caches(), {}
     for _ in range(400):
@@ -346,7 +346,7 @@ def test_buckets_are_those_of_the_reduced_projections() -> None:
         asked, known = on_nodes("x", chance.choice("abcd")), chance.random() < 0.5
         rendered = store.node_buckets(asked, lambda _, known=known: known)  # type: ignore[misc]
         keys = store._keys.of_nodes()
-        assert asked.reads.node_labels <= keys.labels
+        assert asked.label_keys.node_labels <= keys.labels
         for index, bucket in enumerate(rendered):
             members = [v1.Node.FromString(live[name].SerializeToString()) for name in sorted(live)]
             members = [member for member in members if bucket_of(member.name, 4) == index]
@@ -356,8 +356,8 @@ def test_buckets_are_those_of_the_reduced_projections() -> None:
             assert bucket.digest == hashlib.sha256(expected).digest()
 
 
-# An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked
-# for later. What changes it need not be anything that is sent.
+# An orphan that cannot be adopted is not sent until it changes, whether it was selected before or is looked up later.
+# The change may be of a field that is not sent.
 def test_an_orphan_that_is_sealed_is_left_out() -> None:
     store = Caches()
 
@@ -381,14 +381,14 @@ def test_an_orphan_that_is_sealed_is_left_out() -> None:
     store.take(Deleted(pod("a", owner=None, version="14")))
     assert put("15") == [False]
     assert shown(store) == {"a", "owned"}
-    # Where versions begin anew, one says nothing of what was seen before.
+    # After versions restarted, a version says nothing about earlier objects.
     store.seal(Resource.PODS, "ns", "a")
-    store.begin_anew()
+    store.restart_versions()
     store.take(listed(Resource.PODS, pod("a", owner=None, version="15"), pod("owned")))
     assert shown(store) == {"a", "owned"}
 
 
-# An orphaned revision that could not be changed wakes those that select it when it has changed.
+# A sealed orphaned revision that changes queues the DaemonSets that select it.
 def test_a_sealed_orphan_comes_anew_when_it_has_changed() -> None:
     store = Caches()
 

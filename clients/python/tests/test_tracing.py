@@ -1,4 +1,4 @@
-"""Traces: the shape of a reconcile, what it is linked to, what goes to whom, and nothing where nobody takes spans."""
+"""Tests traces: the spans of a reconcile, their links and headers, and that there are none without an SDK."""
 
 import asyncio
 import json
@@ -39,10 +39,11 @@ from nodewise.kube import EventRecorder, KubeActuator
 
 from .fakes import MANIFEST, FakeService, action, batch, create, delete, phase, plan, pod_name
 from .objects import owners, revision
+from .polling import eventually
 from .programs import CLIENT
 from .servers import Behave, Server, fails
 from .test_client import QUICK, home, request
-from .test_kube import PATHS, Apiserver, after, answer, apiserver, eventually, lines, page, refuse
+from .test_kube import PATHS, Apiserver, after, answer, apiserver, lines, page, refuse
 
 __all__ = ["apiserver"]
 CREATES, DELETES, STATUS = v1.PHASE_KIND_CREATES, v1.PHASE_KIND_DELETES, v1.PHASE_KIND_STATUS
@@ -53,7 +54,7 @@ NOOP = plan(verdict=v1.VERDICT_NOOP)
 
 
 class Switch(Sampler):
-    """Samples while it is on."""
+    """A sampler that a test switches on and off."""
 
     on = True
 
@@ -65,7 +66,7 @@ class Switch(Sampler):
 
 
 class Traces:
-    """What was recorded."""
+    """The recorded spans."""
 
     def __init__(self) -> None:
         self.exporter, self.sampler = InMemorySpanExporter(), Switch()
@@ -82,7 +83,7 @@ class Traces:
         return self.named("reconcile")
 
     def tree(self, root: ReadableSpan, depth: int = 0) -> list[str]:
-        """Its name and kind, and, indented and in order of their start, those of all spans below."""
+        """The name and kind of a span, followed by those of its descendants, indented, in order of their start."""
         below = [span for span in self.spans if span.parent is not None and span.parent.span_id == span_id(root)]
         assert all(trace_id(span) == trace_id(root) for span in below)
         below.sort(key=lambda span: (span.start_time or 0, span.name))
@@ -108,7 +109,7 @@ def traceparent(span: ReadableSpan, *, sampled: bool = True) -> str:
 
 @pytest.fixture(scope="session")
 def sdk() -> Traces:
-    """The SDK of this process, which can be set up but once."""
+    """The SDK of this process, which can be set up only once."""
     traces = Traces()
     provider = TracerProvider(sampler=ParentBased(traces.sampler))
     provider.add_span_processor(SimpleSpanProcessor(traces.exporter))
@@ -140,7 +141,7 @@ def added(*objects: Any) -> list[Any]:
 
 
 def serve(server: Apiserver, **lists: list[Any]) -> None:
-    """What is there: a DaemonSet, the nodes n0 to n33, and what is named."""
+    """Serves a DaemonSet, the nodes n0 to n33, and these objects."""
     nodes = [{"metadata": {"name": f"n{number}", "resourceVersion": "5"}} for number in range(34)]
     own = json.loads(revision("foo-h1", labels={"controller-revision-hash": "h1"}).object or b"")
     lists = {"daemonsets": [workload()], "nodes": nodes, "controllerrevisions": [own], **lists}
@@ -156,7 +157,7 @@ async def created(request: web.Request) -> web.Response:
 
 
 def plans(*of: v1.Plan) -> Behave:
-    """Answers with one plan after the other, and then that there is nothing to do."""
+    """Returns one plan after the other, and then plans without actions."""
     left = list(of)
 
     async def behave(_: Server, asked: Any, __: Any) -> Any:
@@ -170,7 +171,7 @@ def plans(*of: v1.Plan) -> Behave:
 
 @asynccontextmanager
 async def reconciling(kube: KubeClient, *of: v1.Plan, config: Config | None = None) -> AsyncIterator[Server]:
-    """A reconciler at work, with these plans."""
+    """A running reconciler, with these plans."""
     replica = await Server().start()
     replica.behave = plans(*of)
     try:
@@ -407,7 +408,7 @@ async def test_how_reconciles_end(apiserver: tuple[Apiserver, KubeClient], trace
         assert isinstance(await reconciler.reconcile("ns", "foo"), Unreachable)
         with pytest.raises(KeyError):
             await reconciler.reconcile("ns", "foo")
-        # It is tried again, by itself or by who asks here, and after that its write has to be seen.
+        # The reconcile is retried, by itself or by this test. After that its write must be seen.
         while not isinstance(await reconciler.reconcile("ns", "foo"), Waiting):
             pass
     outcomes = [told(span)["nodewise.reconcile.outcome"] for span in traces.named("reconcile")]
@@ -423,7 +424,7 @@ async def test_reconciles_are_linked_to_what_woke_them_and_to_the_one_before(
     server, kube = apiserver
     came, ids = asyncio.Event(), [f"00-{number:032x}-{number:016x}-01" for number in range(1, 20)]
     serve(server, daemonsets=[workload(traceparent=ids[0])], nodes=[])
-    # Two pods of one trace, one whose annotation is none, one without.
+    # Two pods of one trace, one with an invalid annotation, one without.
     pods = [pod("a", traceparent=ids[1]), pod("b", traceparent=ids[1]), pod("c", traceparent="odd"), pod("d")]
     server.script[f"GET {PATHS[Resource.PODS]}"] = [page([]), after(came, *added(*pods)), lines()]
     changed = asyncio.Event()
@@ -588,7 +589,7 @@ async def test_log_records_name_their_trace(
     assert "trace_id" not in records["all caches are filled; starting to work"].__dict__
 
 
-# All that a reconciler does, and no more memory.
+# A complete reconciler, which must need no memory for traces.
 @pytest.mark.parametrize("there", ["no package", "no SDK"])
 def test_where_nobody_takes_spans_nothing_is_done(there: str) -> None:
     code = f"""
@@ -596,7 +597,7 @@ import sys
 if {there!r} == "no package":
     sys.modules["opentelemetry"] = None
 import logging, pytest
-from nodewise import reconciles, reconciler, tracing
+from nodewise import reconcile_traces, reconciler, tracing
 from nodewise.kinds import Key
 
 assert not tracing.is_set_up()
@@ -606,13 +607,13 @@ with tracing.span("x", {{"a": 1}}) as span:
     assert not span.is_recording and span.traceparent == "" and span.context is None
     assert tracing.headers() == tracing.w3c_headers() == {{}}
 kept = []
-noting = reconciles.Reconciles.noting
+noting = reconcile_traces.ReconcileTraces.noting
 
 def watched(self, *of):
     kept.append(self)
     assert noting(self, *of) is None
 
-reconciles.Reconciles.noting = watched
+reconcile_traces.ReconcileTraces.noting = watched
 tests = ["tests/test_reconciler.py", "-k", "looked_at or backs_off or defect"]
 status = pytest.main(["-q", "-p", "no:cacheprovider", *tests])
 assert status == 0, status

@@ -1,4 +1,4 @@
-"""The vectors of proto/testdata: what is equal in every language."""
+"""Runs the vectors of proto/testdata, which are equal in every language."""
 
 import base64
 import copy
@@ -12,12 +12,12 @@ from google.protobuf import json_format
 
 from nodewise import convert, node_buckets, pod_buckets, v1
 from nodewise.buckets import bucket_of
-from nodewise.expectations import Holdings
+from nodewise.expectations import ReconcileStates
 from nodewise.gate import compare
 from nodewise.kinds import Key
+from nodewise.label_keys import KeySet, LabelKeys, reduce_labels
 from nodewise.manifest import PodManifest
 from nodewise.objects import DaemonSet, Node, Pod
-from nodewise.reads import KeySet, Reads, reduce_labels
 from nodewise.snapshot import is_sent
 from nodewise.store import Applied, Store
 
@@ -41,14 +41,14 @@ def with_many(case: dict[str, Any], of: str) -> dict[str, Any]:
     return obj
 
 
-def reads(case: dict[str, Any]) -> list[Reads]:
-    """What the DaemonSets of a vector read, and one that names all of its many labels."""
-    names_many = Reads(node_labels=frozenset(many(case)), pod_labels=frozenset(many(case)))
-    return [*(DaemonSet.read(one).reads for one in case["daemon_sets"]), names_many]
+def reads(case: dict[str, Any]) -> list[LabelKeys]:
+    """The label keys of the DaemonSets of a vector, and of one more that names all of its many labels."""
+    names_many = LabelKeys(node_labels=frozenset(many(case)), pod_labels=frozenset(many(case)))
+    return [*(DaemonSet.read(one).label_keys for one in case["daemon_sets"]), names_many]
 
 
 def count_many(entries: Any) -> int:
-    """Takes out what the member `many` stands for, and counts it."""
+    """Removes and counts the labels and taints that the member `many` stands for."""
     kept = [entry for entry in entries if not entry.key.startswith("many-")]
     taken = len(entries) - len(kept)
     del entries[:]
@@ -100,10 +100,10 @@ def test_bucket_bytes(case: dict[str, Any]) -> None:
     cached = store.node_buckets(workload, known) if "nodes" in case else store.pod_buckets(workload, known)
     # The same without caches.
     for node in nodes:
-        reduce_labels(node, KeySet.of_nodes([workload.reads]))
+        reduce_labels(node, KeySet.of_nodes([workload.label_keys]))
     sent = [pod for pod in pods if is_sent(workload, pod)]
     for pod in sent:
-        reduce_labels(pod, KeySet.of_pods([workload.reads]))
+        reduce_labels(pod, KeySet.of_pods([workload.label_keys]))
     made = node_buckets(nodes) if "nodes" in case else pod_buckets(sent)
     for (bucket,) in (cached, made):
         assert bucket.data == base64.b64decode(case["data"])
@@ -138,7 +138,7 @@ def test_messages_are_read_without_loss(path: Path) -> None:
 
 
 def _leaves(value: Any) -> int:
-    """How many values there are in it, but for those that are as good as absent: a lost one would show."""
+    """The number of values in it, except those that equal an absent one, so that a lost value would show."""
     if isinstance(value, dict):
         return sum(map(_leaves, value.values()))
     if isinstance(value, list):
@@ -162,7 +162,7 @@ def test_resource_versions(case: dict[str, Any]) -> None:
 
 
 class Present:
-    """What the caches show in a vector."""
+    """The caches of a vector."""
 
     def __init__(self, pods: list[Any]) -> None:
         self._pods = [pod if isinstance(pod, dict) else {"name": pod} for pod in pods]
@@ -176,7 +176,7 @@ class Present:
 
 @cases("expectations")
 def test_expectations(case: dict[str, Any]) -> None:
-    holdings = Holdings()
+    reconcile_states = ReconcileStates()
     for step in case["steps"]:
         ((kind, told),) = step.items()
         match kind:
@@ -184,18 +184,18 @@ def test_expectations(case: dict[str, Any]) -> None:
                 planned, sent = (
                     json_format.ParseDict(told[state], v1.ReconcileState()) for state in ("planned", "sent")
                 )
-                holdings.replace(KEY, "u", planned, sent, Present(told["present_pods"]))
+                reconcile_states.replace(KEY, "u", planned, sent, Present(told["present_pods"]))
             case "created":
-                holdings.observe_create(KEY, told["pod_name"], told["node_name"])
+                reconcile_states.observe_create(KEY, told["pod_name"], told["node_name"])
             case "deleted":
-                holdings.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
+                reconcile_states.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
             case "applied":
                 outcomes = [json_format.ParseDict(outcome, v1.Outcome()) for outcome in told]
-                holdings.lower(KEY, "u", outcomes)
+                reconcile_states.lower(KEY, "u", outcomes)
             case "settle":
-                holdings.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
+                reconcile_states.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
             case "gone":
-                holdings.retire_name(KEY, "u", told["node_name"], told["pod_name"])
+                reconcile_states.retire_name(KEY, "u", told["node_name"], told["pod_name"])
             case _:
                 pytest.fail(f"unknown step {kind}")
-    assert holdings.get(KEY, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())
+    assert reconcile_states.get(KEY, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())

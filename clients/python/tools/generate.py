@@ -1,7 +1,7 @@
-"""Writes the generated code of `nodewise.v1` below a folder: `python tools/generate.py FOLDER`.
+"""Writes the generated code of `nodewise.v1` to a folder: `python tools/generate.py FOLDER`.
 
-Runs with what tools/requirements.txt pins and nothing newer: code of a newer generator checks at import that the
-runtime is as new, and every user would need that one. This code checks nothing and works with all runtimes that
+Use the versions of tools/requirements.txt. Code from a newer generator checks at import that the protobuf runtime is as
+new, so every user would need that version. Code from this version has no such check, and works with all versions that
 pyproject.toml allows.
 """
 
@@ -15,7 +15,7 @@ PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
 
 
 def generate(folder: pathlib.Path) -> None:
-    """Generates messages, services, and the types of both."""
+    """Generates messages, services and their type stubs."""
     sources = sorted(path.relative_to(PROTO) for path in PROTO.glob("nodewise/v1/*.proto"))
     known = importlib.resources.files("grpc_tools") / "_proto"
     folder.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def generate(folder: pathlib.Path) -> None:
             *map(str, sources),
         ]
     )
-    # Only one file has a service; of the others the generator makes empty modules.
+    # Only one file has a service. For the others the generator would write empty modules.
     services = [source for source in sources if b"\nservice " in (PROTO / source).read_bytes()]
     status = status or protoc.main(
         [

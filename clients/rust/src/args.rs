@@ -1,4 +1,4 @@
-//! Flags that programs which ask the service have in common.
+//! Command-line flags for programs that call the service.
 
 use std::path::PathBuf;
 
@@ -12,57 +12,57 @@ use crate::{
     target::{Mismatch, Target},
 };
 
-/// How the service is spoken to. Plain text only where others cannot read along, or where somebody says so.
+/// TLS flags. Plain text is allowed only on loopback or with `--plaintext`.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct TlsArgs {
-    /// Speak TLS to replicas that are looked up; any other flag of TLS means it as well, and https:// always does
+    /// Use TLS for servers given as dns:/// or kubernetes:///. The other --tls flags imply it; https:// servers always use TLS
     #[arg(long, env = "NODEWISE_TLS")]
     pub tls: bool,
 
-    /// File with the authorities, in PEM form, that servers must have their certificates from. All files are read again for
-    /// each connection [default: those of the system]
+    /// PEM file with the certificate authorities of the servers. All files are read again for each connection [default: those
+    /// of the system]
     #[arg(long, env = "NODEWISE_TLS_CA", value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
 
-    /// File with the certificate to show to servers, followed by those that lead to its authority
+    /// PEM file with the client's certificate, followed by its intermediate certificates
     #[arg(long, env = "NODEWISE_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// File with its private key
+    /// PEM file with the client's private key
     #[arg(long, env = "NODEWISE_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Name that the certificates of servers must be for [default: the host of --server, and SERVICE.NAMESPACE.svc]
+    /// Name that the servers' certificates must have [default: the host of --server, and SERVICE.NAMESPACE.svc]
     #[arg(long, env = "NODEWISE_TLS_SERVER_NAME", value_name = "NAME")]
     pub tls_server_name: Option<String>,
 
-    /// Speak plain text to servers that are not on loopback
+    /// Allow plain text to servers that are not on loopback
     #[arg(long, env = "NODEWISE_PLAINTEXT")]
     pub plaintext: bool,
 }
 
-/// No server can be spoken to as it was asked for.
+/// The TLS flags do not fit each other, a server, or the files.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Others could read along, and answer.
+    /// The server is not on loopback and would be called in plain text.
     #[error(
         "--server {0} is not on loopback, and would be asked in plain text: {advice} where something else protects \
          it",
         advice = advice(.0)
     )]
     Unprotected(Target),
-    /// `--plaintext`, and another flag that means TLS.
+    /// `--plaintext` together with a TLS flag.
     #[error("--plaintext means no TLS, and {0} means TLS: leave one of them out")]
     Contradiction(&'static str),
-    /// `--plaintext`, and a server that is to be asked over TLS.
+    /// `--plaintext` together with an `https://` server.
     #[error("--plaintext means no TLS, and --server {0} means TLS: leave --plaintext out, or write http://")]
     Encrypted(Target),
-    /// No certificate can be for it.
+    /// Not a name that a certificate can have.
     #[error(
         "--tls-server-name {0:?} is no name that a server could prove to have: it must be a DNS name or an IP address"
     )]
     ServerName(String),
-    /// A file is of no use.
+    /// A certificate or key file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
 }
@@ -84,20 +84,21 @@ fn advice(target: &Target) -> &'static str {
 }
 
 impl TlsArgs {
-    /// How these servers are spoken to; without a flag of TLS none, with which those at `https://` still are over TLS.
+    /// The value of `ClientConfig::tls` for these servers. `None` without TLS flags: then `https://` servers are still called over
+    /// TLS, with the system's certificate authorities.
     ///
     /// # Errors
-    /// One of them would be asked in plain text, and nobody said that it may be; two flags, or a flag and a server, contradict
-    /// each other; a file is of no use.
+    /// A server would be called in plain text without permission; two flags, or a flag and a server, contradict each other; a file
+    /// cannot be used.
     pub fn client(&self, servers: &[Target]) -> Result<Option<ClientTls>, TlsError> {
         match (self.asks_for_tls(), self.plaintext) {
             (Some(flag), true) => Err(TlsError::Contradiction(flag)),
-            // The client refuses servers at http:// then.
+            // The client rejects http:// servers in this case.
             (Some(_), false) => Ok(Some(self.tls()?)),
             (None, plaintext) => {
                 for server in servers {
                     server
-                        .can_be_asked(plaintext)
+                        .check_security(plaintext)
                         .map_err(|mismatch| TlsError::new(mismatch, server))?;
                 }
                 Ok(None)
@@ -105,7 +106,7 @@ impl TlsArgs {
         }
     }
 
-    /// A flag that means TLS, if one is given.
+    /// The first TLS flag that is set.
     fn asks_for_tls(&self) -> Option<&'static str> {
         [
             (self.tls, "--tls"),
@@ -151,7 +152,7 @@ mod tests {
         Program::try_parse_from(flags).expect("flags").tls
     }
 
-    /// Whether it is TLS, or what is wrong.
+    /// Whether the client uses TLS, or the error.
     fn meaning(args: &TlsArgs, servers: &str) -> Result<bool, String> {
         let servers: Vec<Target> = servers
             .split(',')
@@ -161,9 +162,10 @@ mod tests {
         Ok(client.is_some())
     }
 
-    // Every kind of server, without flags, with --tls and with --plaintext. `http://` with --tls is refused by the client.
+    // Every kind of server, without flags, with --tls and with --plaintext. The client, not this function, rejects `http://` with
+    // --tls.
     #[test]
-    fn plain_text_is_spoken_on_loopback_or_by_flag() {
+    fn plain_text_needs_loopback_or_a_flag() {
         const FINE: &str = "";
         const HTTPS: &str = "write https://, or give --plaintext";
         const TLS: &str = "give --tls, or --plaintext";
@@ -189,7 +191,7 @@ mod tests {
             ("dns:///planner.tools.svc:7443", TLS, FINE),
             ("kubernetes:///planner.tools:grpc", TLS, FINE),
             ("kubernetes:///localhost:7443", TLS, FINE),
-            // The first that is wrong among several.
+            // Several servers: the error names the first wrong one.
             ("http://127.0.0.1:1,http://localhost:2", FINE, FINE),
             ("http://127.0.0.1:1,http://planner:2", HTTPS, FINE),
             ("https://planner:1,http://127.0.0.1:2", FINE, ENCRYPTED),
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_text_and_tls_at_the_same_time_are_refused() {
+    fn plain_text_together_with_tls_is_an_error() {
         for given in [
             &["--tls"][..],
             &["--tls-ca", "ca.crt"],
@@ -229,9 +231,9 @@ mod tests {
         }
     }
 
-    // Each names the server, what is wrong with it, and what to write.
+    // Each error names the server, the problem, and the solution.
     #[test]
-    fn what_is_refused_is_said_in_full() {
+    fn errors_name_server_problem_and_solution() {
         for (given, server, expected) in [
             (
                 &[][..],

@@ -1,4 +1,4 @@
-//! Connections to a replica, in plain text or over TLS.
+//! Opens connections to a replica, in plain text or over TLS.
 
 use std::io;
 use std::time::Duration;
@@ -12,15 +12,17 @@ use tower::{Service as _, service_fn};
 use super::{CONNECT_TIMEOUT, ClientConfig, ClientError};
 use crate::target::{Address, Target};
 
-/// Connects to one replica, over TLS if its address is `https://`. Of the configuration `tls` and `plaintext` count.
+/// Connects to one replica, over TLS if the address is from an `https://` target. Only `tls` and `plaintext` of the configuration
+/// are used.
 ///
 /// # Errors
-/// Nobody is there, or is not who it should be, or would be spoken to in plain text that nobody asked for.
+/// The replica cannot be reached, its certificate is not accepted, or the address would need plain text that `config` does not
+/// allow.
 pub async fn connect(address: Address, config: &ClientConfig) -> Result<Channel, ClientError> {
-    config.suits(&Target::Fixed(address.clone()))?;
+    config.check_target(&Target::Fixed(address.clone()))?;
     let tls = config.tls.as_ref();
     let address = match tls {
-        Some(tls) => tls.of_fixed(address)?,
+        Some(tls) => tls.secured(address)?,
         None => address,
     };
     let dial = Dial::to(&address, tls.map(|tls| &tls.connector))?;
@@ -35,9 +37,9 @@ pub async fn connect(address: Address, config: &ClientConfig) -> Result<Channel,
     connected.map_err(|source| ClientError::Address { address, source })
 }
 
-/// How a replica is connected to.
+/// The connection parameters of one replica.
 pub(super) struct Dial {
-    /// Scheme, host and port, for people.
+    /// Scheme, host and port, for logs and errors.
     pub(super) url: String,
     endpoint: Endpoint,
     tls: Option<Tls>,
@@ -51,7 +53,7 @@ struct Tls {
 
 impl Dial {
     pub(super) fn to(address: &Address, connector: Option<&Connector>) -> Result<Self, ClientError> {
-        // The transport's own TLS would look at the scheme; ours is below it.
+        // With https:// tonic would start its own TLS. Ours is in the connector, so the endpoint is http://.
         let plain = format!("http://{address}");
         let endpoint = Endpoint::from_shared(plain.clone())
             .map_err(|source| ClientError::Address {
@@ -70,7 +72,7 @@ impl Dial {
             });
         };
         let url = format!("https://{address}");
-        let origin: Uri = url.parse().expect("as good as with http");
+        let origin: Uri = url.parse().expect("the same text is a valid http URL");
         let tls = Tls {
             name: ServerName::try_from(name.to_owned())
                 .map_err(|_| ClientError::ServerName(name.to_owned()))?,
@@ -83,7 +85,7 @@ impl Dial {
         })
     }
 
-    /// A channel that connects when it is first used.
+    /// A channel that connects at the first call.
     pub(super) fn lazily(self) -> Channel {
         match self.tls {
             None => self.endpoint.connect_lazy(),
@@ -104,7 +106,7 @@ impl Tls {
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        // It tries all addresses of a name, as for plain text.
+        // HttpConnector tries all addresses of a name, as it does for plain text.
         let stream = connector.call(replica).await.map_err(io::Error::other)?;
         Ok(TokioIo::new(
             self.connector.connect(self.name, stream.into_inner()).await?,

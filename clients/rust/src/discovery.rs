@@ -1,4 +1,4 @@
-//! Where the replicas are: each target tells its addresses as they change, and together they are the set of replicas.
+//! Finds the addresses of the replicas. Each target has a stream of addresses; the union of all targets is the set of replicas.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,14 +16,14 @@ use super::{ClientError, ClientTls};
 mod dns;
 mod endpoint_slice;
 
-/// All addresses of a target, or why they cannot be told: then what was told before stays true.
-type Found = Result<Vec<Address>, String>;
+/// All addresses of a target. On an error the previous addresses stay in use.
+type LookupResult = Result<Vec<Address>, String>;
 
-/// How names are looked up.
+/// Resolves a host name and a port to addresses.
 pub(super) type Lookup =
     Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
 
-/// Looks names up as the system does it.
+/// Resolves names with the system's resolver.
 pub(super) fn system_lookup() -> Lookup {
     Arc::new(|host, port| {
         let addresses = async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) };
@@ -31,10 +31,10 @@ pub(super) fn system_lookup() -> Lookup {
     })
 }
 
-/// Where to look for replicas, and with what.
+/// The targets, and the clients that resolve them.
 pub(super) struct Discovery {
     targets: Vec<Target>,
-    /// The names that the replicas of each must prove to have, if they are spoken to over TLS.
+    /// With TLS: for each target, the name that the certificates of its replicas must have.
     server_names: Option<Vec<String>>,
     cluster: Option<Client>,
     lookup: Lookup,
@@ -69,8 +69,8 @@ impl Discovery {
         })
     }
 
-    /// The addresses of a target, to be spoken to as they should be.
-    fn of(&self, target: usize, addresses: Vec<Address>) -> Vec<Address> {
+    /// Adds the server name to the addresses of a target, if TLS is set up.
+    fn secured(&self, target: usize, addresses: Vec<Address>) -> Vec<Address> {
         let Some(names) = &self.server_names else {
             return addresses;
         };
@@ -78,29 +78,29 @@ impl Discovery {
         addresses.into_iter().map(secured).collect()
     }
 
-    /// What each target tells without being looked up.
-    fn told(&self) -> Vec<Vec<Address>> {
-        let told = self
+    /// For each target, the addresses that need no look-up.
+    fn fixed_by_target(&self) -> Vec<Vec<Address>> {
+        let addresses = self
             .targets
             .iter()
             .enumerate()
             .map(|(index, target)| match target {
-                Target::Fixed(address) => self.of(index, vec![address.clone()]),
+                Target::Fixed(address) => self.secured(index, vec![address.clone()]),
                 Target::Dns { .. } | Target::Service(_) => Vec::new(),
             });
-        told.collect()
+        addresses.collect()
     }
 
-    /// Those that need not be looked up.
+    /// All addresses that need no look-up.
     pub(super) fn fixed(&self) -> Vec<Address> {
-        self.told().concat()
+        self.fixed_by_target().concat()
     }
 
-    /// Keeps the set up to date. Never ends.
+    /// Keeps the set of replicas up to date. Never returns.
     pub(super) async fn follow(&self, replicas: &Replicas) {
-        let tell = |(index, target)| self.addresses(target, replicas).map(move |found| (index, found));
-        let mut all = select_all(self.targets.iter().enumerate().map(tell));
-        let mut told = self.told();
+        let numbered = |(index, target)| self.addresses(target, replicas).map(move |found| (index, found));
+        let mut all = select_all(self.targets.iter().enumerate().map(numbered));
+        let mut by_target = self.fixed_by_target();
         while let Some((index, found)) = all.next().await {
             let target = &self.targets[index];
             match found {
@@ -110,8 +110,8 @@ impl Discovery {
                     } else {
                         replicas.found(index);
                     }
-                    told[index] = self.of(index, addresses);
-                    if let Err(error) = replicas.replace(&told.concat()) {
+                    by_target[index] = self.secured(index, addresses);
+                    if let Err(error) = replicas.replace(&by_target.concat()) {
                         replicas.not_found(index, &error.to_string());
                     }
                 }
@@ -121,11 +121,11 @@ impl Discovery {
         std::future::pending::<()>().await;
     }
 
-    fn addresses<'a>(&'a self, target: &'a Target, replicas: &Replicas) -> BoxStream<'a, Found> {
+    fn addresses<'a>(&'a self, target: &'a Target, replicas: &Replicas) -> BoxStream<'a, LookupResult> {
         match (target, &self.cluster) {
             (Target::Fixed(_), _) => stream::empty().boxed(),
             (Target::Dns { host, port }, _) => {
-                dns::addresses(host, *port, &self.lookup, replicas.doubts()).boxed()
+                dns::addresses(host, *port, &self.lookup, replicas.lookup_triggers()).boxed()
             }
             (Target::Service(service), Some(cluster)) => {
                 endpoint_slice::addresses(cluster.clone(), service).boxed()

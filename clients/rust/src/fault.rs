@@ -1,7 +1,7 @@
-//! What a failed call says: of the replica, of the request, or of neither.
+//! Decides what caused a failed call: the replica, the request, or neither.
 //!
-//! A request that fails everywhere must not cost the other workloads their replicas, and what listens where a replica was must
-//! not pass judgement on a request.
+//! A request that fails at every replica must not evict the replicas, because other workloads need them. An error from another
+//! server that listens at a replica's address must not reject the request.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use super::replicas::Replicas;
 use crate::observer::{Evicted, Fate, Method, Observer};
 use crate::service::{Refusal, ServiceError, violations};
 
-/// How many replicas a request may fail at, when it may be the request that fails, and how many have to find it too large.
-const OPINIONS: usize = 2;
+/// The number of replicas at which a request may fail before it is given up, and the number that must find it too large.
+const MAX_SUSPECTS: usize = 2;
 
-/// Why a replica did not do as it was asked.
+/// A failed call to one replica.
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) reason: String,
     pub(super) fault: Fault,
-    /// What it finds wrong with the request.
+    /// The fields that the replica rejected.
     pub(super) violations: Vec<FieldViolation>,
-    /// When it asked to come back.
+    /// The delay after which the replica asks for a retry.
     pub(super) retry_after: Option<Duration>,
 }
 
-/// Where the fault lies.
+/// The cause of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The request is wrong, whoever is asked.
+    /// The request is wrong. Every replica would reject it.
     Request,
-    /// The request, or its answer, is too large for this replica; another may be set up to take more.
+    /// The request or its response is too large for this replica. Another replica may have higher limits.
     Size,
-    /// The replica is well, and cannot take this now: it is saturated, or loses buckets while they are sent.
-    Moment,
-    /// The replica, or the way to it: nobody is there, or somebody who is no replica.
+    /// The replica works, but cannot answer now: it is saturated, or it evicts buckets while they are sent.
+    Temporary,
+    /// The replica or the connection: nothing listens at the address, or another server does.
     Replica,
-    /// The replica, or the request, if it fails at others, too.
+    /// The replica, or the request if it fails at other replicas as well.
     Unclear(Evicted),
 }
 
@@ -49,14 +49,13 @@ impl Fault {
     fn of(status: &Status, retry_after: Option<Duration>) -> Self {
         match status.code() {
             Code::DeadlineExceeded => Self::Unclear(Evicted::TimedOut),
-            // Not what a server said, but what became of the connection.
+            // A status with a source is a transport error, not a response.
             _ if status.source().is_some() => Self::Replica,
             Code::InvalidArgument => Self::Request,
-            Code::ResourceExhausted if retry_after.is_some() => Self::Moment,
+            Code::ResourceExhausted if retry_after.is_some() => Self::Temporary,
             Code::ResourceExhausted | Code::OutOfRange => Self::Size,
-            Code::FailedPrecondition => Self::Moment,
-            // No replica says the last three. A server that has taken over the address of one does, or a proxy: as HTTP's
-            // 404, 403 and 401.
+            Code::FailedPrecondition => Self::Temporary,
+            // A replica never returns the last three. Another server or a proxy at its address does (HTTP 404, 403, 401).
             Code::Unavailable | Code::Unimplemented | Code::PermissionDenied | Code::Unauthenticated => {
                 Self::Replica
             }
@@ -65,7 +64,7 @@ impl Fault {
     }
 }
 
-/// Counts a failed call and draws the consequences that are certain by now.
+/// Counts a failed call, and evicts the replica if it is certainly the cause.
 pub(super) fn note_failure(
     (replicas, observer): (&Replicas, &dyn Observer),
     uid: &str,
@@ -81,18 +80,20 @@ pub(super) fn note_failure(
         method,
         match fault {
             Fault::Request | Fault::Size => Fate::Refused,
-            Fault::Moment if retry_after.is_none() => Fate::LacksBuckets,
-            Fault::Moment => Fate::Saturated,
+            Fault::Temporary if retry_after.is_none() => Fate::LacksBuckets,
+            Fault::Temporary => Fate::Saturated,
             Fault::Unclear(Evicted::TimedOut) => Fate::TimedOut,
             Fault::Replica | Fault::Unclear(_) => Fate::Failed,
         },
     );
     match fault {
-        // An answer all the same: it is there. One that has too much to do has not failed, and would not have less to do if
-        // all of its workloads went elsewhere with cold caches.
-        Fault::Request | Fault::Size | Fault::Moment => replicas.answered(replica),
+        // The replica responded. A saturated replica stays: moving its workloads to replicas with cold caches would cause more
+        // work.
+        Fault::Request | Fault::Size | Fault::Temporary => replicas.answered(replica),
         Fault::Replica => replicas.failed(replica, &reason, Evicted::Failed),
-        Fault::Unclear(cause) if replica.fails_another(uid) => replicas.failed(replica, &reason, cause),
+        Fault::Unclear(cause) if replica.has_failed_for_another(uid) => {
+            replicas.failed(replica, &reason, cause);
+        }
         Fault::Unclear(_) => {}
     }
     Failed {
@@ -103,17 +104,17 @@ pub(super) fn note_failure(
     }
 }
 
-/// What the replicas that were asked have said to one request.
+/// The failures of one request at all replicas so far.
 #[derive(Debug)]
-pub(super) struct Opinions<'a> {
+pub(super) struct CallFailures<'a> {
     replicas: &'a Replicas,
-    /// Each once, why, and as what it counts if it is to blame.
+    /// Replicas that failed with an unclear cause, once each: the reason, and the cause of eviction if the replica is to blame.
     suspects: Vec<(Arc<Replica>, String, Evicted)>,
     too_large: usize,
     last: Option<Failed>,
 }
 
-impl<'a> Opinions<'a> {
+impl<'a> CallFailures<'a> {
     pub(super) fn new(replicas: &'a Replicas) -> Self {
         Self {
             replicas,
@@ -123,7 +124,7 @@ impl<'a> Opinions<'a> {
         }
     }
 
-    /// This one failed.
+    /// Notes that this replica failed.
     pub(super) fn failed(&mut self, replica: &Arc<Replica>, failed: Failed) {
         tracing::debug!("{}", failed.reason);
         match failed.fault {
@@ -142,7 +143,7 @@ impl<'a> Opinions<'a> {
         self.last = Some(failed);
     }
 
-    /// This one answered: the fault is not the request's, but of those that failed before.
+    /// Notes that this replica answered. So the request is good, and the suspects are evicted.
     pub(super) fn answered(&self, by: &Arc<Replica>) {
         for (suspect, reason, cause) in &self.suspects {
             if !Arc::ptr_eq(suspect, by) {
@@ -151,28 +152,28 @@ impl<'a> Opinions<'a> {
         }
     }
 
-    /// Whether it is of use to ask on, when there are so many replicas: an error says why not.
-    pub(super) fn so_far(&self, replicas: usize) -> Result<(), ServiceError> {
+    /// Returns an error if it is of no use to ask another of the `replicas`.
+    pub(super) fn check_retry(&self, replicas: usize) -> Result<(), ServiceError> {
         let Some(last) = &self.last else { return Ok(()) };
-        let too_large = self.too_large >= OPINIONS.min(replicas.max(1));
+        let too_large = self.too_large >= MAX_SUSPECTS.min(replicas.max(1));
         if last.fault == Fault::Request || too_large {
             return Err(ServiceError::Refused(Refusal {
                 reason: last.reason.clone(),
                 violations: last.violations.clone(),
             }));
         }
-        if self.suspects.len() >= OPINIONS {
+        if self.suspects.len() >= MAX_SUSPECTS {
             return Err(ServiceError::Unreachable(last.reason.clone()));
         }
         Ok(())
     }
 
-    /// When the last one that was asked wants to be asked again.
+    /// The delay after which the last replica asked for a retry.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         self.last.as_ref()?.retry_after
     }
 
-    /// Why there is no answer; `None` when nobody was asked.
+    /// The reason of the last failure. `None` if no replica was asked.
     pub(super) fn reason(self) -> Option<String> {
         Some(self.last?.reason)
     }
@@ -186,15 +187,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_at_fault() {
-        let moment = Some(Duration::from_millis(5));
+    fn each_status_has_a_fault() {
+        let retry_after = Some(Duration::from_millis(5));
         let broken = Status::from_error(Box::new(io::Error::from(io::ErrorKind::ConnectionReset)));
-        for (status, retry_after, fault) in [
+        for (status, retry_info, fault) in [
             (Status::invalid_argument("wrong"), None, Fault::Request),
             (Status::resource_exhausted("too large"), None, Fault::Size),
             (Status::out_of_range("too large"), None, Fault::Size),
-            (Status::resource_exhausted("saturated"), moment, Fault::Moment),
-            (Status::failed_precondition("buckets"), None, Fault::Moment),
+            (
+                Status::resource_exhausted("saturated"),
+                retry_after,
+                Fault::Temporary,
+            ),
+            (Status::failed_precondition("buckets"), None, Fault::Temporary),
             (Status::unavailable("draining"), None, Fault::Replica),
             (Status::unimplemented("HTTP 404"), None, Fault::Replica),
             (Status::permission_denied("HTTP 403"), None, Fault::Replica),
@@ -212,7 +217,7 @@ mod tests {
             ),
             (Status::unknown("HTTP 500"), None, Fault::Unclear(Evicted::Failed)),
         ] {
-            assert_eq!(Fault::of(&status, retry_after), fault, "{status}");
+            assert_eq!(Fault::of(&status, retry_info), fault, "{status}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Who serves: each replica's health is followed over `grpc.health.v1`.
+//! Watches the health of each replica with `grpc.health.v1.Health/Watch`.
 //!
-//! A replica that ends says so beforehand, and is asked no more. One that failed comes back by a probe, so that no reconcile
-//! is spent on finding out. A probe is a new watch: its first answer tells, and later ones are followed as they come.
+//! A replica that is about to stop reports NOT_SERVING and gets no more calls. A replica that was evicted is probed until it serves
+//! again, so that no reconcile has to find out. A probe is a new Watch call: its first message is the result, and further messages
+//! are followed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +20,13 @@ use super::replica::Replica;
 use super::replicas::{Members, Replicas};
 use super::{CONNECT_TIMEOUT, failure};
 
-/// The pause after the first failed probe; doubles with each further one, with jitter.
+/// The pause after the first failed probe. It doubles with each further one, with jitter.
 const PROBE_PAUSE: Duration = Duration::from_millis(250);
-/// The longest of these.
+/// The longest pause between probes.
 const MAX_PROBE_PAUSE: Duration = Duration::from_secs(5);
 
-/// Looks after every replica. Never ends.
-pub(super) async fn look_after(replicas: &Replicas) {
+/// Watches the health of every replica. Never returns.
+pub(super) async fn watch_replicas(replicas: &Replicas) {
     let mut set = replicas.subscribe();
     let mut known: Members = Arc::new([]);
     let mut all = FuturesUnordered::new();
@@ -33,7 +34,7 @@ pub(super) async fn look_after(replicas: &Replicas) {
         let members = Arc::clone(&set.borrow_and_update());
         for replica in members.iter() {
             if !known.iter().any(|known| Arc::ptr_eq(known, replica)) {
-                all.push(look_after_one(replicas, Arc::clone(replica)));
+                all.push(watch_replica(replicas, Arc::clone(replica)));
             }
         }
         known = members;
@@ -44,32 +45,37 @@ pub(super) async fn look_after(replicas: &Replicas) {
     }
 }
 
-/// Until it is a replica no more.
-async fn look_after_one(replicas: &Replicas, replica: Arc<Replica>) {
-    let care = async {
+/// Watches the health of one replica until it is removed from the set.
+async fn watch_replica(replicas: &Replicas, replica: Arc<Replica>) {
+    let watching = async {
         let mut pause = PROBE_PAUSE;
         loop {
             let failures = replica.failures();
             match probe(&replica).await {
                 Ok((serves, watch)) => {
                     let began = Instant::now();
-                    if tell(replicas, &replica, failures, serves) {
+                    if apply_health(replicas, &replica, failures, serves) {
                         follow(replicas, &replica, failures, watch).await;
                     }
                     if began.elapsed() > MAX_PROBE_PAUSE {
                         pause = PROBE_PAUSE;
                     }
                 }
-                Err(reason) => replicas.unwell(&replica, &reason),
+                Err(reason) => replicas.health_failed(&replica, &reason),
             }
-            sleep(pause.mul_f64(rand::random_range(0.5..1.0)).max(replica.rest())).await;
+            sleep(
+                pause
+                    .mul_f64(rand::random_range(0.5..1.0))
+                    .max(replica.eviction_pause()),
+            )
+            .await;
             pause = (pause * 2).min(MAX_PROBE_PAUSE);
         }
     };
-    replica.gone().run_until_cancelled(care).await;
+    replica.removed().run_until_cancelled(watching).await;
 }
 
-/// Asks a replica whether it serves.
+/// Opens a health watch. Returns whether the replica serves, and the watch.
 async fn probe(replica: &Replica) -> Result<(bool, Streaming<HealthCheckResponse>), String> {
     let ask = async {
         let mut client = HealthClient::new(replica.channel());
@@ -82,15 +88,15 @@ async fn probe(replica: &Replica) -> Result<(bool, Streaming<HealthCheckResponse
     };
     match timeout(CONNECT_TIMEOUT, ask).await {
         Ok(Ok((Some(first), watch))) => Ok((serves(first), watch)),
-        Ok(Ok((None, _))) => Err(no_more(replica)),
-        // UNIMPLEMENTED is no exception, though gRPC's own clients take it for a server that tells nothing of its health: a
-        // replica tells, so this is none.
+        Ok(Ok((None, _))) => Err(watch_ended(replica)),
+        // UNIMPLEMENTED is an error as well, although gRPC's own clients treat it as "no health information". A nodewise-server
+        // always implements the health service, so this is another server.
         Ok(Err(status)) => Err(failure(replica, &status)),
         Err(_) => Err(format!("{}: no answer within {CONNECT_TIMEOUT:?}", replica.url())),
     }
 }
 
-/// Follows a replica's health, since so many calls had failed, until one more has or the watch ends.
+/// Follows a health watch until it ends or a call to the replica fails. `failures` is the number of failed calls before the probe.
 async fn follow(
     replicas: &Replicas,
     replica: &Replica,
@@ -98,29 +104,29 @@ async fn follow(
     mut watch: Streaming<HealthCheckResponse>,
 ) {
     loop {
-        let told = tokio::select! {
+        let message = tokio::select! {
             () = replica.call_failed() => return,
-            told = watch.message() => told,
+            message = watch.message() => message,
         };
-        match told {
+        match message {
             Ok(Some(health)) => {
-                if !tell(replicas, replica, failures, serves(health)) {
+                if !apply_health(replicas, replica, failures, serves(health)) {
                     return;
                 }
             }
-            // So ends one that drains.
-            Ok(None) => return replicas.unwell(replica, &no_more(replica)),
-            Err(status) => return replicas.unwell(replica, &failure(replica, &status)),
+            // A draining replica ends the watch like this.
+            Ok(None) => return replicas.health_failed(replica, &watch_ended(replica)),
+            Err(status) => return replicas.health_failed(replica, &failure(replica, &status)),
         }
     }
 }
 
-fn no_more(replica: &Replica) -> String {
+fn watch_ended(replica: &Replica) -> String {
     format!("{}: its health is told no more", replica.url())
 }
 
-/// Whether what it tells counts: else a probe is to be sent anew.
-fn tell(replicas: &Replicas, replica: &Replica, failures: u64, serves: bool) -> bool {
+/// Applies a health status to the replica. Returns false if a call failed after the probe was sent: then a new probe is needed.
+fn apply_health(replicas: &Replicas, replica: &Replica, failures: u64, serves: bool) -> bool {
     if serves {
         replicas.serves(replica, failures)
     } else {

@@ -1,7 +1,40 @@
-//! The plan client: which replica is asked, for how long, what is sent inline, and what happens when one does not answer.
+//! A client of the planning service with one or more replicas.
 //!
-//! A workload's replica is chosen by rendezvous hashing on its uid, so that the replica that has the workload's buckets is
-//! asked again, and a replica that goes moves only its own workloads. Who fails or is about to end is asked last.
+//! [`PlanClient`] finds the replicas, chooses one for each call, sets deadlines, retries on other replicas, and sends only the
+//! buckets that the replica lacks. Rendezvous hashing on the workload's uid chooses the replica, so the calls of a workload go to
+//! the replica that has cached its buckets. Replicas that failed or are draining are asked last.
+//!
+//! The client does not build snapshots and does not apply plans. `nodewise-executor` does both.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use nodewise_client::{ClientConfig, Digest, PlanClient, PlanService as _};
+//! use nodewise_proto::v1;
+//!
+//! # async fn example(uid: &str, snapshot: v1::Snapshot) -> Result<(), Box<dyn std::error::Error>> {
+//! let servers = ["http://127.0.0.1:7443".to_owned()];
+//! let client = Arc::new(PlanClient::new(&servers, ClientConfig::default(), Arc::new(()))?);
+//!
+//! // Look up names and watch the replicas' health in the background.
+//! let background = Arc::clone(&client);
+//! tokio::spawn(async move { background.tend().await });
+//!
+//! // Builds the request for one replica. A bucket that the replica is expected to have goes by its digest alone.
+//! let mut build = |has: &dyn Fn(&Digest) -> bool| {
+//!     let mut snapshot = snapshot.clone();
+//!     for bucket in snapshot.node_buckets.iter_mut().chain(&mut snapshot.pod_buckets) {
+//!         if Digest::try_from(&*bucket.digest).is_ok_and(|digest| has(&digest)) {
+//!             bucket.data = None;
+//!         }
+//!     }
+//!     v1::PlanRequest { snapshot: Some(snapshot), ..Default::default() }
+//! };
+//! let answer = client.plan(uid, &mut build).await?;
+//! println!("{}", answer.plan.verdict().as_str_name());
+//! # Ok(())
+//! # }
+//! ```
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,30 +45,23 @@ use nodewise_telemetry::{grpc::ClientCall, in_short, with_causes};
 use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Status};
 
-#[cfg(test)]
-#[allow(
-    dead_code,
-    reason = "shared with the executor's tests, which use another part"
-)]
-#[path = "../../../executor/src/testing/api.rs"]
-mod api;
 #[cfg(feature = "clap")]
 pub mod args;
-mod ask;
+mod attempt;
 mod dial;
 mod discovery;
 mod fault;
 mod health;
 mod observer;
 mod pieces;
-mod question;
 mod rendezvous;
 mod replica;
 mod replicas;
+mod schedule;
 mod service;
+mod snapshot_request;
 pub mod target;
 mod tls;
-mod tries;
 
 pub use dial::connect;
 pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
@@ -43,38 +69,39 @@ pub use service::{Answer, BuildRequest, Digest, PlanService, Refusal, ServiceErr
 pub use tls::ClientTls;
 pub use tonic_types::FieldViolation;
 
-use ask::{Answered, Asking, Builder, timed};
+use attempt::{Answered, Caller, RequestBuilder, timed};
 use discovery::{Discovery, Lookup};
-use fault::{Opinions, note_failure};
-use question::Question;
+use fault::{CallFailures, note_failure};
 use replica::Replica;
 use replicas::Replicas;
+use schedule::AttemptSchedule;
+use snapshot_request::SnapshotRequest;
 use target::{Address, Mismatch, Target, TargetError};
-use tries::Tries;
 
-/// How the client talks to the service.
+/// The settings of a [`PlanClient`].
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
-    /// Longest wait for a plan, whoever is asked in that time. Each attempt has a share of it, which the service is told:
-    /// it abandons a plan whose deadline has passed.
+    /// The longest time of a call, over all attempts. Each attempt gets a share of it and sends that as its gRPC deadline, at which
+    /// the service stops planning.
     pub timeout: Duration,
-    /// Ask one more replica when a plan has not come after this time; `None`: never.
+    /// Send the request to a second replica if the first has not answered after this time. `None`: never.
     pub hedge_after: Option<Duration>,
-    /// Largest answer that is taken, in bytes.
+    /// The largest response that the client accepts, in bytes.
     pub max_message_bytes: usize,
-    /// Longest request, in bytes, that is sent in one message whatever the replica lacks. The buckets of a longer one are sent in
-    /// several calls ([the protocol](https://github.com/nodewise/nodewise/blob/main/docs/protocol.md#buckets)).
+    /// The largest request, in bytes, that is sent as one message. The buckets of a larger request are sent in several calls ([the
+    /// protocol](https://github.com/nodewise/nodewise/blob/main/docs/protocol.md#buckets)).
     pub max_piece_bytes: usize,
-    /// Fewest attempts before a call fails; there is at least one for each replica.
+    /// The number of attempts before a call fails, or the number of replicas if that is larger.
     pub min_attempts: usize,
-    /// Pause after every replica was tried once; doubles with each further round, with jitter.
+    /// The pause after every replica was asked once. It doubles with each further round, with jitter.
     pub base_pause: Duration,
-    /// Longest pause between two attempts, also when a replica asks for a longer one.
+    /// The longest pause between two attempts, even if a replica asks for a longer one.
     pub max_pause: Duration,
-    /// TLS. With it, replicas that are looked up are spoken to over TLS; without it, those at `https://` are, believing the
-    /// authorities of the system.
+    /// TLS settings. If set, all replicas are called over TLS, and `http://` targets are errors. If `None`, only `https://` targets
+    /// are called over TLS, with the system's certificate authorities.
     pub tls: Option<ClientTls>,
-    /// Speak plain text also off loopback. Without TLS other servers are refused: whoever stands in between could answer.
+    /// Allow plain text to servers that are not on loopback. Without it such targets are errors, because anyone on the network path
+    /// could answer with a plan.
     pub plaintext: bool,
 }
 
@@ -95,63 +122,65 @@ impl Default for ClientConfig {
 }
 
 impl ClientConfig {
-    /// Whether this target can be asked.
-    fn suits(&self, target: &Target) -> Result<(), ClientError> {
+    /// Checks that these settings allow calls to this target.
+    fn check_target(&self, target: &Target) -> Result<(), ClientError> {
         match (&self.tls, self.plaintext) {
             (Some(_), true) => Err(ClientError::Contradiction),
-            // What is written as http is refused where names are made of targets.
+            // `ClientTls::server_name_of` rejects http:// targets.
             (Some(_), false) => Ok(()),
-            (None, plaintext) => target.can_be_asked(plaintext).map_err(|mismatch| match mismatch {
-                Mismatch::Unprotected => ClientError::Unprotected(target.clone()),
-                Mismatch::Encrypted => ClientError::Encrypted(target.clone()),
-            }),
+            (None, plaintext) => target
+                .check_security(plaintext)
+                .map_err(|mismatch| match mismatch {
+                    Mismatch::Unprotected => ClientError::Unprotected(target.clone()),
+                    Mismatch::Encrypted => ClientError::Encrypted(target.clone()),
+                }),
         }
     }
 }
 
-/// A server that cannot be used.
+/// A target or a setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Not something that replicas can be found by.
+    /// The text is not a target.
     #[error("{text:?} is not the address of a planning service")]
     Target {
-        /// What was given.
+        /// The text.
         text: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: TargetError,
     },
-    /// An address that no connection can be made to.
+    /// The connection to this address cannot be set up.
     #[error("connecting to the planning service at {address}")]
     Address {
         /// The address.
         address: Address,
-        /// Why not.
+        /// The cause.
         #[source]
         source: tonic::transport::Error,
     },
-    /// A name that no certificate can have.
+    /// Not a name that a certificate can have.
     #[error("{0:?} is no name that a server could prove to have: it must be a DNS name or an IP address")]
     ServerName(String),
-    /// Somebody meant it to be encrypted.
+    /// The target is `http://`, but `ClientConfig::tls` is set.
     #[error("{0} asks for plain text, but TLS is set up: write https:// instead, or leave TLS out")]
     PlainText(Target),
-    /// Others could read along, and answer.
+    /// The target is not on loopback and would be called in plain text.
     #[error(
         "{0} is not on loopback, and would be asked in plain text: {advice} where something else protects it",
         advice = advice(.0)
     )]
     Unprotected(Target),
-    /// Somebody meant it to be plain text.
+    /// The target is `https://`, but `ClientConfig::plaintext` is set.
     #[error("{0} asks for TLS, but ClientConfig::plaintext means none: leave that out, or write http://")]
     Encrypted(Target),
-    /// TLS, and plain text.
+    /// `ClientConfig::tls` and `ClientConfig::plaintext` are both set.
     #[error("ClientConfig::tls means TLS, and ClientConfig::plaintext means none: leave one of them out")]
     Contradiction,
-    /// Services are a cluster's.
+    /// The target is a Service, but there is no client for a cluster.
     #[error("{0} is a Service of a cluster, and there is no cluster to ask")]
     NoCluster(Target),
-    /// No address at all.
+    /// There is no target.
     #[error("no planning service is given: at least one is needed")]
     NoServer,
 }
@@ -172,13 +201,14 @@ pub struct PlanClient {
     observer: Arc<dyn Observer>,
 }
 
-/// How long a connection may take, and the answer to a probe.
+/// The longest time to connect, and to answer a health probe.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a call waits for the first address.
+/// The longest time that a call waits for the first address.
 const FIRST_ADDRESS: Duration = Duration::from_secs(3);
 
 impl PlanClient {
-    /// A client of the replicas at these addresses. Connects when it is first used.
+    /// A client of the replicas at these targets: `http://HOST:PORT`, `https://HOST:PORT` or `dns:///HOST:PORT`. For Services use
+    /// [`Self::discovering`]. The client connects at the first call.
     pub fn new(
         urls: &[String],
         config: ClientConfig,
@@ -194,18 +224,17 @@ impl PlanClient {
         Self::discovering(targets, None, config, observer)
     }
 
-    /// A client of the replicas that these targets lead to; Services are looked up in the cluster. What is not an address is
-    /// looked up by [`Self::tend`].
+    /// A client of the replicas of these targets. [`Self::tend`] resolves DNS names, and Services with the `cluster` client.
     pub fn discovering(
         targets: Vec<Target>,
         cluster: Option<Client>,
         config: ClientConfig,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, ClientError> {
-        Self::looking_up(targets, cluster, discovery::system_lookup(), config, observer)
+        Self::with_lookup(targets, cluster, discovery::system_lookup(), config, observer)
     }
 
-    fn looking_up(
+    fn with_lookup(
         targets: Vec<Target>,
         cluster: Option<Client>,
         lookup: Lookup,
@@ -219,7 +248,9 @@ impl PlanClient {
         if let Some(service) = targets.iter().find(service).filter(|_| cluster.is_none()) {
             return Err(ClientError::NoCluster(service.clone()));
         }
-        targets.iter().try_for_each(|target| config.suits(target))?;
+        targets
+            .iter()
+            .try_for_each(|target| config.check_target(target))?;
         let connector = config.tls.as_ref().map(|tls| tls.connector.clone());
         let replicas = Replicas::new(config.max_message_bytes, connector, Arc::clone(&observer));
         let discovery = Discovery::new(targets, cluster, config.tls.as_ref(), lookup)?;
@@ -232,21 +263,21 @@ impl PlanClient {
         })
     }
 
-    /// Why the service cannot be reached, if so, or that it was not tried yet.
+    /// Ok if a replica is ready. The error says why none is, or that no call was made yet.
     pub fn health(&self) -> Result<(), String> {
         self.replicas.health()
     }
 
-    /// Follows where the replicas are and how they stand, so that [`Self::health`] is true also while there is nothing to
-    /// plan, and those that failed come back before they are needed. Never ends.
+    /// Resolves the targets, watches the replicas' health, and probes evicted replicas. Spawn it as a task: it never returns.
+    /// Without it, DNS names and Services have no addresses.
     pub async fn tend(&self) {
         tokio::join!(
             self.discovery.follow(&self.replicas),
-            health::look_after(&self.replicas)
+            health::watch_replicas(&self.replicas)
         );
     }
 
-    /// Asks why a workload runs, or does not run, on nodes. As for [`PlanService::plan`] the request is built anew for each replica.
+    /// Asks why a workload runs, or does not run, on nodes. `build` is called for each request, as for [`PlanService::plan`].
     pub async fn explain(
         &self,
         uid: &str,
@@ -255,57 +286,62 @@ impl PlanClient {
         Ok(self.ask(uid, build).await?.answer)
     }
 
-    /// Asks replicas in turn until one answers.
-    async fn ask<Q: Question>(
+    /// Asks one replica after the other until one answers.
+    async fn ask<Q: SnapshotRequest>(
         &self,
         uid: &str,
         build: &mut BuildRequest<'_, Q>,
     ) -> Result<Answered<Q::Answer>, ServiceError> {
-        let builder = Builder::new(build);
-        let asking = Asking {
+        let builder = RequestBuilder::new(build);
+        let caller = Caller {
             uid,
             replicas: &self.replicas,
             observer: &*self.observer,
             builder: &builder,
             piece_bytes: self.config.max_piece_bytes,
         };
-        let (mut tries, mut opinions) = (Tries::new(&self.config), Opinions::new(&self.replicas));
+        let (mut schedule, mut failures) = (
+            AttemptSchedule::new(&self.config),
+            CallFailures::new(&self.replicas),
+        );
         loop {
-            let order = self.order(uid, &tries).await;
-            let Some(turn) = tries.turn(&order) else { break };
-            let taken = Box::pin(asking.take_turn(&turn, self.config.hedge_after)).await;
-            for (replica, failed) in taken.failed {
-                opinions.failed(replica, failed);
+            let order = self.order(uid, &schedule).await;
+            let Some(attempt) = schedule.next_attempt(&order) else {
+                break;
+            };
+            let outcome = Box::pin(caller.run_attempt(&attempt, self.config.hedge_after)).await;
+            for (replica, failed) in outcome.failed {
+                failures.failed(replica, failed);
             }
-            if let Some((answer, by)) = taken.answer {
-                opinions.answered(by);
+            if let Some((answer, by)) = outcome.answer {
+                failures.answered(by);
                 if !self.replicas.is_home(uid, by) {
                     self.observer.planned_elsewhere();
                 }
                 return Ok(answer);
             }
-            opinions.so_far(order.len())?;
-            if let Some(spare) = turn.spare.as_ref().filter(|_| taken.hedged) {
-                tries.also(spare);
+            failures.check_retry(order.len())?;
+            if let Some(spare) = attempt.spare.as_ref().filter(|_| outcome.hedged) {
+                schedule.add_hedge(spare);
             }
-            let Some(pause) = tries.pause(&order, opinions.retry_after()) else {
+            let Some(pause) = schedule.pause(&order, failures.retry_after()) else {
                 break;
             };
             tokio::time::sleep(pause).await;
         }
-        Err(self.unreachable(opinions))
+        Err(self.unreachable(failures))
     }
 
-    /// The replicas in the order in which a workload asks them. Waits a little for the first.
-    async fn order(&self, uid: &str, tries: &Tries<'_>) -> Vec<Arc<Replica>> {
-        let until = tries.deadline().min(Instant::now() + FIRST_ADDRESS);
+    /// The replicas in the order in which a workload asks them. If there are none, waits for the first one.
+    async fn order(&self, uid: &str, schedule: &AttemptSchedule<'_>) -> Vec<Arc<Replica>> {
+        let until = schedule.deadline().min(Instant::now() + FIRST_ADDRESS);
         self.replicas.order(uid, until).await
     }
 
-    /// Nobody answered, or nobody was asked.
-    fn unreachable(&self, opinions: Opinions<'_>) -> ServiceError {
-        let nobody = || self.health().err().unwrap_or_default();
-        ServiceError::Unreachable(opinions.reason().unwrap_or_else(nobody))
+    /// The error if no replica answered or none was asked.
+    fn unreachable(&self, failures: CallFailures<'_>) -> ServiceError {
+        let health = || self.health().err().unwrap_or_default();
+        ServiceError::Unreachable(failures.reason().unwrap_or_else(health))
     }
 }
 
@@ -321,15 +357,15 @@ impl PlanService for PlanClient {
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
         let workload = report.workload.as_ref();
         let uid = workload.map_or("", |workload| &workload.uid).to_owned();
-        // Once each: a report that is not delivered rides on the next plan.
+        // One attempt per replica: a report that is not delivered is sent with the next PlanRequest.
         let config = ClientConfig {
             min_attempts: 1,
             ..self.config.clone()
         };
-        let (mut tries, mut opinions) = (Tries::new(&config), Opinions::new(&self.replicas));
-        let order = self.order(&uid, &tries).await;
-        while let Some(turn) = tries.turn(&order) {
-            let (replica, until) = (&*turn.replica, turn.until);
+        let (mut schedule, mut failures) = (AttemptSchedule::new(&config), CallFailures::new(&self.replicas));
+        let order = self.order(&uid, &schedule).await;
+        while let Some(attempt) = schedule.next_attempt(&order) {
+            let (replica, until) = (&*attempt.replica, attempt.until);
             let call = ClientCall::new(Method::Report.full_name(), replica.url());
             call.count("nodewise.outcomes", report.outcomes.len());
             let answer = call.run(timed(report.clone(), until), async |request| {
@@ -339,29 +375,29 @@ impl PlanService for PlanClient {
                 Ok(response) => {
                     self.observer.call(Method::Report, Fate::Answered);
                     self.replicas.answered(replica);
-                    opinions.answered(&turn.replica);
+                    failures.answered(&attempt.replica);
                     return Ok(response);
                 }
                 Err(status) => {
                     let of = (&self.replicas, &*self.observer);
                     let failed = note_failure(of, &uid, replica, Method::Report, &status);
-                    opinions.failed(&turn.replica, failed);
-                    opinions.so_far(order.len())?;
+                    failures.failed(&attempt.replica, failed);
+                    failures.check_retry(order.len())?;
                 }
             }
         }
-        Err(self.unreachable(opinions))
+        Err(self.unreachable(failures))
     }
 }
 
-/// Holds a call to its deadline also when the connection hangs before the deadline could be sent.
+/// Ends a call at its deadline, also if the connection hangs before the request is sent.
 async fn bounded<T>(
     until: Instant,
     call: impl Future<Output = Result<tonic::Response<T>, Status>>,
 ) -> Result<T, Status> {
     let began = Instant::now();
     let answer = match timeout_at(until, call).await {
-        // The transport counts as well, and may be the first to notice.
+        // tonic has a timer for the same deadline, which may fire first.
         Ok(Err(status)) if has_expired(&status) => None,
         Ok(answer) => Some(answer),
         Err(_) => None,
@@ -386,12 +422,12 @@ fn has_expired(status: &Status) -> bool {
     false
 }
 
-/// One sentence on one line: which replica failed a call, how, and what to change if that can be told.
+/// The error of a call in one line: the replica, the code, the message, and advice if another server answered.
 fn failure(replica: &Replica, status: &Status) -> String {
-    // Without its causes "tcp connect error" leaves open whether nobody listens or nobody could be found.
-    let said = with_causes(status.message().to_owned(), status);
-    let mut text = format!("{}: {:?}: {}", replica.url(), status.code(), in_short(&said));
-    if is_foreign(status, &said) {
+    // The causes tell why: "tcp connect error" alone may be a refused connection or an unknown host.
+    let message = with_causes(status.message().to_owned(), status);
+    let mut text = format!("{}: {:?}: {}", replica.url(), status.code(), in_short(&message));
+    if is_other_server(status, &message) {
         text.push_str(
             "; what listens there does not answer as a nodewise-server of this version: check the address and the port, and whether it speaks TLS",
         );
@@ -399,13 +435,13 @@ fn failure(replica: &Replica, status: &Status) -> String {
     text
 }
 
-/// Whether the answer is none that a nodewise-server gives: a gRPC server of something else says UNIMPLEMENTED, and what tonic says of
-/// one that speaks no gRPC, or no HTTP/2, is known by its words only. A connection that breaks says nothing of who was there.
-fn is_foreign(status: &Status, said: &str) -> bool {
+/// Whether the status comes from another kind of server. A gRPC server without this service returns UNIMPLEMENTED. Servers without
+/// gRPC or HTTP/2 are recognised by tonic's error texts. A broken connection does not count.
+fn is_other_server(status: &Status, message: &str) -> bool {
     let is_no_grpc = ["grpc-status header missing", "protocol error: "]
         .iter()
-        .any(|words| said.starts_with(words));
-    let is_no_http2 = said.contains("frame with invalid size");
+        .any(|words| message.starts_with(words));
+    let is_no_http2 = message.contains("frame with invalid size");
     status.code() == Code::Unimplemented || is_no_grpc || is_no_http2
 }
 

@@ -1,5 +1,5 @@
-//! What a client tells about its calls, for metrics. No name of a replica is among it: they come and go, and the log names those
-//! that fail.
+//! Callbacks of the client, for metrics. They have no name of a replica, which would be a label without bound. The log names
+//! replicas that fail.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use std::time::Duration;
 use nodewise_proto::v1;
 use tonic::Code;
 
-/// A call that is made to a replica.
+/// A method of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// For a plan.
+    /// `Plan`.
     Plan,
-    /// To say what became of one.
+    /// `Report`.
     Report,
-    /// For why a workload runs, or does not run, on nodes.
+    /// `Explain`.
     Explain,
 }
 
 impl Method {
-    /// `package.Service/Method`, as traces have it.
+    /// `package.Service/Method`, the name of the span.
     #[must_use]
     pub fn full_name(self) -> &'static str {
         match self {
@@ -30,54 +30,54 @@ impl Method {
     }
 }
 
-/// What became of a call to a replica.
+/// The outcome of one call to one replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It was answered.
+    /// The replica answered.
     Answered,
-    /// The replica lacked buckets, and was asked again.
+    /// The replica lacked buckets (FAILED_PRECONDITION). The client repeats the request.
     LacksBuckets,
-    /// The request was refused.
+    /// The replica rejected the request: it is wrong or too large.
     Refused,
-    /// The replica had too much to do.
+    /// The replica was saturated (RESOURCE_EXHAUSTED with RetryInfo).
     Saturated,
-    /// There was no answer in time.
+    /// There was no answer before the deadline.
     TimedOut,
-    /// It failed in another way.
+    /// The call failed in another way.
     Failed,
-    /// Another replica was quicker.
+    /// The client cancelled the call because another replica answered first.
     Cancelled,
 }
 
-/// Why a replica is asked no more for a while.
+/// Why a replica was evicted: it gets calls only if no other replica answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Evicted {
     /// A call was not answered in time.
     TimedOut,
     /// A call failed.
     Failed,
-    /// A probe failed, or the connection on which its health is followed.
+    /// A health probe failed, or the health watch ended.
     Health,
-    /// It said that it is about to end.
+    /// The replica reported that it is draining.
     Draining,
 }
 
-/// What became of a plan that two replicas were asked for.
+/// The outcome of a request that was sent to two replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hedge {
-    /// The one that was asked later was quicker.
+    /// The second replica answered first.
     Won,
-    /// The first one was, after all.
+    /// The first replica answered first.
     Lost,
-    /// Neither answered.
+    /// Neither replica answered.
     Failed,
 }
 
-/// Gives each value the name that it has as a label of a metric.
+/// Gives each variant its value of a metric label.
 macro_rules! names {
     ($type:ident { $($value:ident => $name:literal),+ $(,)? }) => {
         impl $type {
-            /// The name, as metrics have it.
+            /// The value of the metric label.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$value => $name),+ }
@@ -99,42 +99,42 @@ names!(Fate {
 names!(Evicted { TimedOut => "timed_out", Failed => "failed", Health => "health", Draining => "draining" });
 names!(Hedge { Won => "won", Lost => "lost", Failed => "failed" });
 
-/// How many replicas stand how.
+/// The number of replicas in each state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaCounts {
-    /// Not asked yet.
+    /// Not called yet.
     pub unknown: usize,
     /// Serving.
     pub ready: usize,
-    /// Not answering.
+    /// Evicted.
     pub evicted: usize,
-    /// About to end.
+    /// Draining.
     pub draining: usize,
 }
 
-/// Somebody who is told what happens. What is not asked for is not told to anybody.
+/// Receives the events of a client. Every method does nothing by default.
 pub trait Observer: Debug + Send + Sync {
-    /// A replica answered a request of so many bytes with a plan.
+    /// A replica answered a Plan request of this many bytes.
     fn plan_answered(&self, _took: Duration, _request_bytes: usize, _plan: &v1::Plan) {}
 
-    /// A replica answered a request for a plan with an error, or not at all.
+    /// A Plan request to a replica failed or had no answer.
     fn plan_failed(&self, _took: Duration, _code: Code) {}
 
-    /// A call to a replica came to its end.
+    /// A call to a replica ended.
     fn call(&self, _method: Method, _outcome: Fate) {}
 
-    /// So many replicas are known.
+    /// The set of replicas or their states may have changed.
     fn replicas(&self, _counts: &ReplicaCounts) {}
 
-    /// A replica is asked no more for a while.
+    /// A replica was evicted.
     fn replica_evicted(&self, _cause: Evicted) {}
 
-    /// Two replicas were asked for a plan.
+    /// A request that was sent to two replicas ended.
     fn hedged(&self, _outcome: Hedge) {}
 
-    /// A plan came from another replica than the one that the workload belongs to.
+    /// The answer came from another replica than the first one in the workload's order.
     fn planned_elsewhere(&self) {}
 }
 
-/// Nobody is told.
+/// Ignores all events.
 impl Observer for () {}

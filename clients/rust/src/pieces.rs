@@ -1,30 +1,33 @@
-//! Buckets that are sent in several calls, because one message with all that a replica lacks would be too large.
+//! Sends buckets in several calls ("pieces") if one message with all missing buckets would be too large.
 //!
-//! A replica keeps the buckets that came inline also when it lacks others of the same request. So a piece has some of the missing
-//! buckets inline, and the others by digest alone. The replica says what it still lacks, and the next piece brings more of it.
+//! A replica caches the inline buckets of a request even if it lacks others. So a piece has some of the missing buckets inline, and
+//! the others by digest only. The replica answers which buckets it still lacks, and the next piece has more of them.
 
 use crate::fault::{Failed, Fault};
-use crate::question::Question;
 use crate::service::Digest;
+use crate::snapshot_request::SnapshotRequest;
 
-/// The pieces of one attempt.
+/// The state of the pieces of one attempt.
 pub(super) struct Pieces {
-    /// Bytes of a piece.
-    most: usize,
-    /// How many buckets the replica lacked after the last piece.
-    left: Option<usize>,
+    /// The largest size of a piece, in bytes.
+    max_bytes: usize,
+    /// The number of buckets that the replica lacked after the last piece.
+    missing_before: Option<usize>,
 }
 
 impl Pieces {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, left: None }
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self {
+            max_bytes,
+            missing_before: None,
+        }
     }
 
-    /// Leaves as many buckets inline as fit into a piece, and at least one. Answers with these, or with `None` when the request fits
-    /// as it is. Only buckets that have a digest can wait.
-    pub(super) fn cut(&self, request: &mut impl Question) -> Option<Vec<Digest>> {
+    /// Removes the data of buckets that do not fit into a piece; at least one bucket stays inline. Returns the digests of the
+    /// buckets that stay, or `None` if the request fits as it is. Buckets without a digest are never removed.
+    pub(super) fn cut(&self, request: &mut impl SnapshotRequest) -> Option<Vec<Digest>> {
         let size = request.encoded_len();
-        if size <= self.most {
+        if size <= self.max_bytes {
             return None;
         }
         let snapshot = request.snapshot_mut()?;
@@ -36,35 +39,36 @@ impl Pieces {
                 Some((digest, length, &mut bucket.data))
             })
             .collect();
-        let besides = size - inline.iter().map(|(_, length, _)| length).sum::<usize>();
-        let mut room = self.most.saturating_sub(besides);
-        let mut brought = Vec::new();
+        let other_bytes = size - inline.iter().map(|(_, length, _)| length).sum::<usize>();
+        let mut free = self.max_bytes.saturating_sub(other_bytes);
+        let mut kept = Vec::new();
         for (digest, length, data) in &mut inline {
-            if *length <= room || brought.is_empty() {
-                room = room.saturating_sub(*length);
-                brought.push(*digest);
+            if *length <= free || kept.is_empty() {
+                free = free.saturating_sub(*length);
+                kept.push(*digest);
             } else {
                 **data = None;
             }
         }
-        (brought.len() < inline.len()).then_some(brought)
+        (kept.len() < inline.len()).then_some(kept)
     }
 
-    /// After a piece with so many buckets the replica lacks so many. Whether it keeps at least half of what it is sent: else its
-    /// cache is too small, or it keeps nothing of a request that lacks buckets.
-    pub(super) fn are_kept(&mut self, brought: usize, missing: usize) -> bool {
-        // The first piece says nothing: what it brought is not among what was missing then.
-        let before = self.left.replace(missing);
-        before.is_none_or(|before| missing + brought.div_ceil(2) <= before)
+    /// Whether the replica caches at least half of the buckets it is sent. `sent` is the number of buckets in the last piece, and
+    /// `missing` the number of buckets that the replica lacks after it. If false, pieces do not help: the cache is too small or
+    /// disabled.
+    pub(super) fn are_cached(&mut self, sent: usize, missing: usize) -> bool {
+        // The first piece has no earlier number to compare with.
+        let before = self.missing_before.replace(missing);
+        before.is_none_or(|before| missing + sent.div_ceil(2) <= before)
     }
 
-    /// Says what to do when a request of so many bytes, with all buckets, is too large, and pieces did not help.
-    pub(super) fn explain(&self, mut failed: Failed, size: usize) -> Failed {
-        if self.left.is_some() && failed.fault == Fault::Size {
+    /// Adds advice to the error if the complete request (`size` bytes) was too large and pieces did not help.
+    pub(super) fn with_advice(&self, mut failed: Failed, size: usize) -> Failed {
+        if self.missing_before.is_some() && failed.fault == Fault::Size {
             failed.reason = format!(
                 "{} (all buckets take {size} bytes in one message; the replica was sent them in pieces of {} bytes, and did not keep \
                  them: raise --bucket-cache-size of the service, or its --max-message-size to more than {size} bytes)",
-                failed.reason, self.most
+                failed.reason, self.max_bytes
             );
         }
         failed

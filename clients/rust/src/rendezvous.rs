@@ -1,9 +1,9 @@
-//! Rendezvous hashing: which replica a workload belongs to, whatever the order of the addresses and whoever else is there.
+//! Rendezvous hashing: assigns each workload to one replica. The assignment does not depend on the order of the addresses.
 
 use sha2::{Digest as _, Sha256};
 
-/// The weight of a replica for a workload. The one with the least is asked first, so that one that goes moves only its own
-/// workloads, and one that comes takes a fair share of everybody's.
+/// The weight of a replica for a workload. The replica with the lowest weight is asked first. So a removed replica moves only its
+/// own workloads, and an added one takes an equal share from all others.
 pub(super) fn weight(uid: &str, replica: &str) -> [u8; 32] {
     Sha256::new()
         .chain_update(uid)
@@ -40,7 +40,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn only_the_workloads_of_who_comes_or_goes_move(
+        fn only_the_workloads_of_an_added_or_removed_replica_move(
             addresses in prop::collection::btree_set((any::<[u8; 4]>(), 1_u16..), 2..9),
             chosen in any::<prop::sample::Index>(),
             shift in any::<prop::sample::Index>(),
@@ -62,7 +62,7 @@ mod tests {
                 with.iter().filter(|(_, home)| **home == gone).map(|(uid, _)| uid.clone()).collect();
             prop_assert_eq!(&moved(&with, &without), &of_the_gone);
 
-            // Of 400 workloads each of n has 400/n on average, by a binomial distribution: six standard deviations.
+            // With n replicas each has 400/n workloads on average (binomial distribution). Allow six standard deviations.
             #[allow(clippy::cast_precision_loss)]
             let (count, p) = (of_the_gone.len() as f64, 1.0 / all.len() as f64);
             let mean = 400.0 * p;

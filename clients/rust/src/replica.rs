@@ -1,4 +1,4 @@
-//! One replica of the service: its connection, how it stands, and which buckets it is believed to have.
+//! One replica of the service: its connection, its state, and the buckets that it is expected to have.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,14 @@ use super::dial::Dial;
 use super::target::Address;
 use crate::service::Digest;
 
-/// How long a replica that failed a call is left alone before it is probed; doubles each time that it fails again before it
-/// has answered one.
+/// The time between a failed call and the next probe. It doubles with each eviction until the replica answers a call.
 const EVICTION: Duration = Duration::from_millis(500);
-/// The longest of these.
+/// The longest time between a failed call and the next probe.
 const MAX_EVICTION: Duration = Duration::from_secs(30);
-/// Digests of a generation, of which there are two: so many that were used last are remembered for certain. Each generation
-/// ends with the request that makes it larger, so there may be at most twice as many and those of two requests: of 32 bytes
-/// each, with the room in the tables, about 9 MiB for a replica.
+/// The size of a generation of digests. There are two generations, so at least this many of the last used digests are remembered. A
+/// generation ends after the request that exceeds this size. With 32 bytes per digest this takes about 9 MiB per replica.
 const GENERATION: usize = 1 << 16;
-/// How often in a row a replica may be overtaken by another that was asked later.
+/// The number of times in a row that a hedge may answer before this replica. At this number the replica is evicted.
 const MOST_OVERTAKEN: u32 = 3;
 
 /// A replica.
@@ -35,32 +33,32 @@ pub(super) struct Replica {
     url: String,
     channel: Channel,
     client: ReconcileServiceClient<Channel>,
-    state: Mutex<State>,
+    inner: Mutex<Inner>,
     call_failed: Notify,
     gone: CancellationToken,
-    /// Held by the call that sends it pieces.
+    /// Locked by the call that sends pieces to the replica.
     pub(super) pieces: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Inner {
     known: Known,
-    standing: Standing,
-    /// How many calls to it failed that could have gone well.
+    state: ReplicaState,
+    /// The number of failed calls for which the replica was to blame.
     failures: u64,
-    /// How often it was evicted for a failed call since it last answered one.
+    /// Evictions by failed calls since the last answered call.
     evictions: u32,
-    /// How often another was quicker since it last answered a call or was evicted for that.
+    /// How often a hedge answered first since the last answered call or the last eviction for this reason.
     overtaken: u32,
-    /// The uid of the workload whose call has failed, if none was answered since. It may be the workload.
+    /// The uid of the workload whose call failed last, if no call was answered since. The cause may be the workload.
     failing: Option<String>,
 }
 
-/// The buckets that a replica is believed to have: those used last.
+/// The digests of the buckets that a replica is expected to have: those that were used last.
 #[derive(Debug, Default)]
 struct Known {
     recent: HashSet<Digest>,
-    /// Dropped when there are enough recent ones.
+    /// The previous generation. Dropped when `recent` is full.
     older: HashSet<Digest>,
 }
 
@@ -82,30 +80,31 @@ impl Known {
     }
 }
 
-impl State {
-    /// Whether it could be asked until now.
+impl Inner {
+    /// Evicts the replica. Returns whether it was eligible before.
     fn evict(&mut self, reason: &str) -> bool {
-        let before = std::mem::replace(&mut self.standing, Standing::Evicted(reason.to_owned()));
+        let before = std::mem::replace(&mut self.state, ReplicaState::Evicted(reason.to_owned()));
         before.rank() == 0
     }
 }
 
-/// How a replica stands.
+/// The state of a replica.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// Nobody asked it yet.
+pub(super) enum ReplicaState {
+    /// No call was made yet.
     #[default]
     Unknown,
-    /// It serves.
+    /// The replica serves.
     Ready,
-    /// It did not answer, for this reason.
+    /// A call or a probe failed. The text is the reason.
     Evicted(String),
-    /// It is about to end, and refuses new calls.
+    /// The replica is about to stop, and rejects new calls.
     Draining,
 }
 
-impl Standing {
-    /// Who is asked first: the least. One that drains refuses for certain, one that is evicted perhaps.
+impl ReplicaState {
+    /// The rank in the order of calls; the lowest is asked first. A draining replica certainly rejects calls; an evicted one may
+    /// answer.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Unknown | Self::Ready => 0,
@@ -116,7 +115,7 @@ impl Standing {
 }
 
 impl Replica {
-    /// Connects when it is first used; over TLS with the connector, if its address asks for that.
+    /// Connects at the first call. Uses TLS if the address has a server name.
     pub(super) fn new(
         address: Address,
         max_message_bytes: usize,
@@ -132,7 +131,7 @@ impl Replica {
             url,
             channel,
             client,
-            state: Mutex::default(),
+            inner: Mutex::default(),
             call_failed: Notify::new(),
             gone: CancellationToken::new(),
             pieces: tokio::sync::Mutex::default(),
@@ -155,91 +154,92 @@ impl Replica {
         self.channel.clone()
     }
 
-    pub(super) fn standing(&self) -> Standing {
-        self.state().standing.clone()
+    pub(super) fn state(&self) -> ReplicaState {
+        self.lock().state.clone()
     }
 
-    /// Whether it may be asked before others have failed.
+    /// Whether calls may go to this replica before others have failed.
     pub(super) fn is_eligible(&self) -> bool {
-        self.state().standing.rank() == 0
+        self.lock().state.rank() == 0
     }
 
-    /// It answered a call. One that drains finishes what it has.
+    /// Notes an answered call. A draining replica stays draining: it finishes the calls that it has.
     pub(super) fn answered(&self) {
-        let mut state = self.state();
-        (state.evictions, state.overtaken, state.failing) = (0, 0, None);
-        if state.standing != Standing::Draining {
-            state.standing = Standing::Ready;
+        let mut inner = self.lock();
+        (inner.evictions, inner.overtaken, inner.failing) = (0, 0, None);
+        if inner.state != ReplicaState::Draining {
+            inner.state = ReplicaState::Ready;
         }
     }
 
-    /// A call failed. Whether that evicts it just now.
+    /// Notes a failed call. Returns whether this evicted the replica.
     pub(super) fn failed(&self, reason: &str) -> bool {
-        let mut state = self.state();
-        if state.standing == Standing::Draining {
+        let mut inner = self.lock();
+        if inner.state == ReplicaState::Draining {
             return false;
         }
-        state.failures += 1;
-        let evicts = state.evict(reason);
+        inner.failures += 1;
+        let evicts = inner.evict(reason);
         if evicts {
-            state.evictions = state.evictions.saturating_add(1);
+            inner.evictions = inner.evictions.saturating_add(1);
             self.call_failed.notify_one();
         }
         evicts
     }
 
-    /// A call for this workload failed. Whether one for another did before, and none was answered in between.
-    pub(super) fn fails_another(&self, uid: &str) -> bool {
-        let before = self.state().failing.replace(uid.to_owned());
+    /// Notes a failed call for this workload. Returns whether the failure before was for another workload, without an answered call
+    /// in between.
+    pub(super) fn has_failed_for_another(&self, uid: &str) -> bool {
+        let before = self.lock().failing.replace(uid.to_owned());
         before.is_some_and(|before| before != uid)
     }
 
-    /// Another replica, asked later, was quicker. Whether it is so often enough to call it a failure.
-    pub(super) fn is_overtaken_again(&self) -> bool {
-        let mut state = self.state();
-        state.overtaken += 1;
-        let enough = state.overtaken == MOST_OVERTAKEN;
+    /// Notes that a hedge answered first. Returns whether this happened often enough in a row to count as a failure.
+    pub(super) fn note_overtaken(&self) -> bool {
+        let mut inner = self.lock();
+        inner.overtaken += 1;
+        let enough = inner.overtaken == MOST_OVERTAKEN;
         if enough {
-            state.overtaken = 0;
+            inner.overtaken = 0;
         }
         enough
     }
 
-    /// How many calls to it have failed so far, for [`Replica::serves`].
+    /// The number of failed calls so far, for [`Replica::serves`].
     pub(super) fn failures(&self) -> u64 {
-        self.state().failures
+        self.lock().failures
     }
 
-    /// It said that it serves, to a probe that was sent when so many calls had failed. Whether that counts: one that failed since knows
-    /// better.
+    /// Applies a healthy probe. `failures` is the number of failed calls when the probe was sent. Returns false and ignores the
+    /// probe if a call failed after it was sent.
     pub(super) fn serves(&self, failures: u64) -> bool {
-        let mut state = self.state();
-        let counts = state.failures == failures;
+        let mut inner = self.lock();
+        let counts = inner.failures == failures;
         if counts {
-            state.standing = Standing::Ready;
+            inner.state = ReplicaState::Ready;
         }
         counts
     }
 
-    /// It said that it serves no longer. Whether it could be asked until now.
+    /// Marks the replica as draining. Returns whether it was eligible before.
     pub(super) fn drains(&self) -> bool {
-        let mut state = self.state();
-        std::mem::replace(&mut state.standing, Standing::Draining).rank() == 0
+        let mut inner = self.lock();
+        std::mem::replace(&mut inner.state, ReplicaState::Draining).rank() == 0
     }
 
-    /// It cannot be reached. Whether it could be asked until now.
+    /// Evicts the replica because of its health. Returns whether it was eligible before.
     pub(super) fn evict(&self, reason: &str) -> bool {
-        self.state().evict(reason)
+        self.lock().evict(reason)
     }
 
-    /// Waits until a call evicts it.
+    /// Waits until a failed call evicts the replica.
     pub(super) async fn call_failed(&self) {
         self.call_failed.notified().await;
     }
 
-    /// How long it is to be left alone because of failed calls.
-    pub(super) fn rest(&self) -> Duration {
-        match self.state().evictions {
+    /// The time to wait before the next probe, because of failed calls.
+    pub(super) fn eviction_pause(&self) -> Duration {
+        match self.lock().evictions {
             0 => Duration::ZERO,
             evictions => EVICTION
                 .saturating_mul(1 << (evictions - 1).min(16))
@@ -247,21 +247,21 @@ impl Replica {
         }
     }
 
-    /// Cancelled when it is a replica no more. Calls under way go on.
-    pub(super) fn gone(&self) -> &CancellationToken {
+    /// Cancelled when the replica is removed from the set. Calls in progress continue.
+    pub(super) fn removed(&self) -> &CancellationToken {
         &self.gone
     }
 
     pub(super) fn knows(&self, digest: &Digest) -> bool {
-        self.state().known.contains(digest)
+        self.lock().known.contains(digest)
     }
 
-    /// It was sent these, or has shown that it has them.
+    /// Notes that the replica has these buckets.
     pub(super) fn learn(&self, digests: impl IntoIterator<Item = Digest>) {
-        self.state().known.used(digests);
+        self.lock().known.used(digests);
     }
 
-    /// The replica lacks these of the node and pod buckets that it was sent.
+    /// Notes that the replica lacks these buckets. The digests are those of the request's node buckets and pod buckets.
     pub(super) fn forget(&self, missing: &v1::MissingBuckets, [nodes, pods]: &[Vec<Digest>; 2]) {
         let at = |digests: &[Digest], indices: &[u32]| {
             indices
@@ -269,17 +269,17 @@ impl Replica {
                 .filter_map(|index| digests.get(*index as usize).copied())
                 .collect::<Vec<_>>()
         };
-        let mut state = self.state();
+        let mut inner = self.lock();
         for digest in at(nodes, &missing.node_bucket_indices)
             .into_iter()
             .chain(at(pods, &missing.pod_bucket_indices))
         {
-            state.known.forget(&digest);
+            inner.known.forget(&digest);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -292,28 +292,28 @@ mod tests {
         Replica::new(address.into(), 1 << 20, None).expect("an address")
     }
 
-    // A healthy answer to a probe is no answered call: who fails each call is left alone for longer each time.
+    // A healthy probe does not reset the pause; only an answered call does.
     #[tokio::test]
     async fn calls_that_fail_again_and_again_evict_for_longer() {
         let replica = replica();
-        let mut rests = Vec::new();
+        let mut pauses = Vec::new();
         for _ in 0..9 {
             assert!(replica.failed("no answer"));
             assert!(
                 !replica.failed("no answer"),
                 "one failure evicts, others add nothing"
             );
-            assert_eq!(replica.standing(), Standing::Evicted("no answer".into()));
-            rests.push(replica.rest().as_secs_f64());
+            assert_eq!(replica.state(), ReplicaState::Evicted("no answer".into()));
+            pauses.push(replica.eviction_pause().as_secs_f64());
             replica.serves(replica.failures());
         }
-        assert_eq!(rests, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]);
+        assert_eq!(pauses, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]);
         replica.answered();
-        assert_eq!(replica.rest(), Duration::ZERO);
+        assert_eq!(replica.eviction_pause(), Duration::ZERO);
     }
 
     #[tokio::test]
-    async fn buckets_that_are_in_use_are_not_forgotten_however_many_there_were() {
+    async fn buckets_in_use_are_remembered() {
         let digest = |number: usize| {
             let mut digest = Digest::default();
             digest[..8].copy_from_slice(&number.to_le_bytes());
@@ -341,23 +341,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_drains_finishes_its_calls_and_is_not_ready_for_that() {
+    async fn an_answered_call_does_not_end_draining() {
         let replica = replica();
         assert!(replica.is_eligible(), "before it is known");
         assert!(replica.drains() && !replica.drains());
         replica.answered();
         assert!(!replica.failed("refused"));
-        assert_eq!(replica.standing(), Standing::Draining);
+        assert_eq!(replica.state(), ReplicaState::Draining);
         replica.serves(replica.failures());
-        assert_eq!(replica.standing(), Standing::Ready);
+        assert_eq!(replica.state(), ReplicaState::Ready);
     }
 
     #[tokio::test]
-    async fn the_answer_to_a_probe_does_not_undo_what_a_later_call_has_shown() {
+    async fn a_probe_that_is_older_than_a_failed_call_is_ignored() {
         let replica = replica();
         let sent = replica.failures();
         assert!(replica.failed("no answer"));
         assert!(!replica.serves(sent));
-        assert_eq!(replica.standing(), Standing::Evicted("no answer".into()));
+        assert_eq!(replica.state(), ReplicaState::Evicted("no answer".into()));
     }
 }

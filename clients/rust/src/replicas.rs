@@ -1,4 +1,4 @@
-//! The set of replicas: who is in it, how each stands, and so whether the service can be reached at all.
+//! The set of replicas, their order for a workload, and the health of the service as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use nodewise_tls::client::Connector;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::replica::{Replica, Standing};
+use super::replica::{Replica, ReplicaState};
 use super::target::Address;
 use super::{ClientError, rendezvous};
 use crate::observer::{Evicted, Observer, ReplicaCounts};
@@ -19,8 +19,8 @@ pub(super) type Members = Arc<[Arc<Replica>]>;
 #[derive(Debug)]
 pub(super) struct Replicas {
     members: watch::Sender<Members>,
-    /// Counts the reasons to look again where they are.
-    doubts: watch::Sender<u64>,
+    /// Incremented to trigger a DNS look-up.
+    lookup_triggers: watch::Sender<u64>,
     max_message_bytes: usize,
     connector: Option<Connector>,
     observer: Arc<dyn Observer>,
@@ -29,10 +29,10 @@ pub(super) struct Replicas {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Why the replicas of a target could not be found lately, by the target's number.
-    search: BTreeMap<usize, String>,
-    /// Whether it was said that nobody answers.
-    away: bool,
+    /// For each target whose last look-up failed: the reason.
+    lookup_errors: BTreeMap<usize, String>,
+    /// Whether the log has a warning that no replica answers.
+    unreachable_logged: bool,
 }
 
 impl Replicas {
@@ -43,7 +43,7 @@ impl Replicas {
     ) -> Self {
         Self {
             members: watch::Sender::new(Arc::new([])),
-            doubts: watch::Sender::new(0),
+            lookup_triggers: watch::Sender::new(0),
             max_message_bytes,
             connector,
             observer,
@@ -59,8 +59,8 @@ impl Replicas {
         self.members.subscribe()
     }
 
-    /// From now on the replicas are at these addresses. One that stays keeps its connection, its standing and what it is
-    /// believed to have; of one that goes calls under way go on.
+    /// Replaces the set of addresses. A replica that stays keeps its connection, its state and its known buckets. Calls to a
+    /// removed replica continue.
     pub(super) fn replace(&self, addresses: &[Address]) -> Result<(), ClientError> {
         let before = self.members();
         let mut members: Vec<Arc<Replica>> = Vec::with_capacity(addresses.len());
@@ -91,44 +91,44 @@ impl Replicas {
         );
         self.members.send_replace(members.into());
         for replica in gone {
-            replica.gone().cancel();
+            replica.removed().cancel();
         }
-        self.note();
+        self.publish();
         Ok(())
     }
 
-    /// The replicas of this target were found.
+    /// Notes that the look-up of this target succeeded.
     pub(super) fn found(&self, target: usize) {
-        self.known().search.remove(&target);
+        self.known().lookup_errors.remove(&target);
     }
 
-    /// Those of this target could not be found just now; who was known stays known.
+    /// Notes that the look-up of this target failed. Its known replicas stay in the set.
     pub(super) fn not_found(&self, target: usize, reason: &str) {
-        let before = self.known().search.insert(target, reason.to_owned());
+        let before = self.known().lookup_errors.insert(target, reason.to_owned());
         if before.is_none() {
             tracing::warn!("replicas of the planning service cannot be looked up: {reason}");
         }
-        self.note();
+        self.publish();
     }
 
-    /// The replicas in the order in which a workload asks them: those that do not serve last, else by rendezvous hash. Waits
-    /// for the first ones if there are none yet.
+    /// The replicas in the order in which a workload asks them: by state, then by rendezvous hash. If the set is empty, waits for
+    /// the first replica, at most until `until`.
     pub(super) async fn order(&self, uid: &str, until: Instant) -> Vec<Arc<Replica>> {
         let mut members = self.members.subscribe();
         if members.borrow().is_empty() {
-            self.doubt();
-            // It cannot be closed, and when the time is up there are none.
+            self.trigger_lookup();
+            // The channel cannot be closed. After a timeout the set is still empty.
             let _ = timeout_at(until, members.wait_for(|members| !members.is_empty())).await;
         }
         let mut order = self.members().to_vec();
         order.sort_by_cached_key(|replica| {
             let weight = rendezvous::weight(uid, replica.address().as_str());
-            (replica.standing().rank(), weight)
+            (replica.state().rank(), weight)
         });
         order
     }
 
-    /// Whether this replica is the one that the workload belongs to.
+    /// Whether this replica is the first one for the workload, regardless of state.
     pub(super) fn is_home(&self, uid: &str, replica: &Replica) -> bool {
         let members = self.members();
         let weight = |replica: &Replica| rendezvous::weight(uid, replica.address().as_str());
@@ -136,25 +136,26 @@ impl Replicas {
         least.is_none_or(|least| weight(replica) == least)
     }
 
-    /// Told whenever a name should be looked up again.
-    pub(super) fn doubts(&self) -> watch::Receiver<u64> {
-        self.doubts.subscribe()
+    /// Changes whenever DNS names should be looked up again.
+    pub(super) fn lookup_triggers(&self) -> watch::Receiver<u64> {
+        self.lookup_triggers.subscribe()
     }
 
-    /// Whoever was known may have moved.
-    fn doubt(&self) {
-        self.doubts.send_modify(|count| *count = count.wrapping_add(1));
+    /// Triggers a DNS look-up: the replicas may have moved.
+    fn trigger_lookup(&self) {
+        self.lookup_triggers
+            .send_modify(|count| *count = count.wrapping_add(1));
     }
 
     pub(super) fn answered(&self, replica: &Replica) {
         replica.answered();
-        self.note();
+        self.publish();
     }
 
-    /// It said so to a probe that was sent when so many calls had failed. Whether that counts.
+    /// Applies a healthy probe; see [`Replica::serves`].
     pub(super) fn serves(&self, replica: &Replica, failures: u64) -> bool {
         let counts = replica.serves(failures);
-        self.note();
+        self.publish();
         counts
     }
 
@@ -163,38 +164,38 @@ impl Replicas {
             tracing::info!(replica = %replica.address(), "a replica of the planning service drains; asking others");
             self.observer.replica_evicted(Evicted::Draining);
         }
-        self.note();
+        self.publish();
     }
 
-    /// A call failed.
+    /// Notes a failed call.
     pub(super) fn failed(&self, replica: &Replica, reason: &str, cause: Evicted) {
         if replica.failed(reason) {
             self.evicted(replica, reason, cause);
         }
-        self.note();
+        self.publish();
     }
 
-    /// A probe failed, or the connection on which its health is followed.
-    pub(super) fn unwell(&self, replica: &Replica, reason: &str) {
+    /// Notes that a probe failed or a health watch ended.
+    pub(super) fn health_failed(&self, replica: &Replica, reason: &str) {
         if replica.evict(reason) {
             self.evicted(replica, reason, Evicted::Health);
         }
-        self.note();
+        self.publish();
     }
 
     fn evicted(&self, replica: &Replica, reason: &str, cause: Evicted) {
         tracing::info!(replica = %replica.address(), "asking others until it answers again: {reason}");
         self.observer.replica_evicted(cause);
-        self.doubt();
+        self.trigger_lookup();
     }
 
-    /// Whether nobody could be found lately.
+    /// Whether the last look-up of any target failed.
     #[cfg(test)]
-    pub(super) fn search_failed(&self) -> bool {
-        !self.known().search.is_empty()
+    pub(super) fn lookup_failed(&self) -> bool {
+        !self.known().lookup_errors.is_empty()
     }
 
-    /// Why the service cannot be reached, if so, or that it was not tried yet.
+    /// Ok if a replica is ready. The error is the reason why none is.
     pub(super) fn health(&self) -> Result<(), String> {
         self.health_of(&self.members())
     }
@@ -202,7 +203,7 @@ impl Replicas {
     fn health_of(&self, members: &Members) -> Result<(), String> {
         if members.is_empty() {
             let known = self.known();
-            let reasons: Vec<_> = known.search.values().map(String::as_str).collect();
+            let reasons: Vec<_> = known.lookup_errors.values().map(String::as_str).collect();
             let colon = if reasons.is_empty() { "" } else { ": " };
             let reasons = reasons.join("; ");
             return Err(format!(
@@ -211,11 +212,11 @@ impl Replicas {
         }
         let mut reason = None;
         for replica in members.iter() {
-            match replica.standing() {
-                Standing::Ready => return Ok(()),
-                Standing::Unknown => {}
-                Standing::Evicted(why) => reason = Some(why),
-                Standing::Draining => {
+            match replica.state() {
+                ReplicaState::Ready => return Ok(()),
+                ReplicaState::Unknown => {}
+                ReplicaState::Evicted(why) => reason = Some(why),
+                ReplicaState::Draining => {
                     reason = reason.or_else(|| Some(format!("{}: it is draining", replica.url())));
                 }
             }
@@ -226,25 +227,27 @@ impl Replicas {
         })
     }
 
-    /// Says and counts what has changed.
-    fn note(&self) {
+    /// Notifies the observer of the counts, and logs when the service becomes unreachable or reachable.
+    fn publish(&self) {
         let members = self.members();
         let mut counts = ReplicaCounts::default();
         for replica in members.iter() {
-            match replica.standing() {
-                Standing::Unknown => counts.unknown += 1,
-                Standing::Ready => counts.ready += 1,
-                Standing::Evicted(_) => counts.evicted += 1,
-                Standing::Draining => counts.draining += 1,
+            match replica.state() {
+                ReplicaState::Unknown => counts.unknown += 1,
+                ReplicaState::Ready => counts.ready += 1,
+                ReplicaState::Evicted(_) => counts.evicted += 1,
+                ReplicaState::Draining => counts.draining += 1,
             }
         }
         self.observer.replicas(&counts);
-        let nobody_known_yet = counts.unknown > 0 && counts.evicted + counts.draining == 0;
+        let all_unknown = counts.unknown > 0 && counts.evicted + counts.draining == 0;
         let health = self.health_of(&members);
         let mut known = self.known();
         match health {
-            Ok(()) if std::mem::take(&mut known.away) => tracing::info!("the planning service answers again"),
-            Err(reason) if !nobody_known_yet && !std::mem::replace(&mut known.away, true) => {
+            Ok(()) if std::mem::take(&mut known.unreachable_logged) => {
+                tracing::info!("the planning service answers again");
+            }
+            Err(reason) if !all_unknown && !std::mem::replace(&mut known.unreachable_logged, true) => {
                 tracing::warn!("{reason}; nothing is written until one does");
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! The planning service as a reconcile sees it.
+//! The planning service as an executor sees it: the trait [`PlanService`], its answers and its errors.
 
 use std::future::Future;
 
@@ -6,42 +6,43 @@ use nodewise_proto::v1;
 use tonic::Status;
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-/// What tells a bucket: SHA-256 of its bytes.
-pub type Digest = [u8; 32];
+pub use nodewise_proto::bucket::Digest;
 
-/// Builds a request; it is told which buckets the replica that is about to be asked is believed to have.
+/// Builds the request for one replica. The argument is a function that returns whether that replica is expected to have the bucket
+/// with a given digest; such a bucket should be sent without data.
 pub type BuildRequest<'a, Q = v1::PlanRequest> = dyn FnMut(&dyn Fn(&Digest) -> bool) -> Q + Send + 'a;
 
-/// Why there is no answer. Nothing may be written to the cluster then.
+/// A call without an answer. The executor must not write to the cluster then.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// No replica answered in time: the same request may succeed later.
+    /// No replica answered in time. The same request may succeed later.
     #[error("no replica of the planning service answered: {0}")]
     Unreachable(String),
-    /// A replica refused the request itself.
+    /// A replica rejected the request as wrong or too large. The same request would fail again.
     #[error("the planning service refused the request: {0}")]
     Refused(Refusal),
 }
 
-/// Why a replica refuses a request, whoever is asked.
+/// Why the service rejects a request.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct Refusal {
-    /// Which replica, and what it said.
+    /// The replica and its error message.
     pub reason: String,
-    /// The fields that it complains about, as the detail `google.rpc.BadRequest` of its answer has them.
+    /// The rejected fields, from `google.rpc.BadRequest` in the status details. May be empty.
     pub violations: Vec<FieldViolation>,
 }
 
 impl Refusal {
-    /// What a status says, and who said it.
+    /// A refusal with this reason and the violations of the status.
     #[must_use]
     pub fn new(reason: String, status: &Status) -> Self {
         let violations = violations(&status.get_error_details());
         Self { reason, violations }
     }
 
-    /// Whether the fault may lie in this field of the request, or below it. A request that is too large says of no field.
+    /// Whether a violation names this field of the request or a field below it. True if there are no violations, for example
+    /// because the message was too large.
     #[must_use]
     pub fn may_be_of(&self, field: &str) -> bool {
         let is_below = |violation: &FieldViolation| violation.field.starts_with(field);
@@ -58,7 +59,7 @@ impl<S: Into<String>> From<S> for Refusal {
     }
 }
 
-/// The fields that an answer complains about.
+/// The field violations in the status details.
 pub(crate) fn violations(details: &ErrorDetails) -> Vec<FieldViolation> {
     let request = details.bad_request();
     request.map_or_else(Vec::new, |request| request.field_violations.clone())
@@ -67,24 +68,24 @@ pub(crate) fn violations(details: &ErrorDetails) -> Vec<FieldViolation> {
 /// A plan, and the request that it answers.
 #[derive(Debug)]
 pub struct Answer {
-    /// What must happen next.
+    /// The plan.
     pub plan: v1::Plan,
-    /// Which of the requests that were built it answers, from 0: a plan is good only together with what it was made from,
-    /// and that need not be what was built last.
+    /// The number of the request that the plan answers, counted from 0 in the order of the `build` calls. With hedging this need
+    /// not be the last one. Apply the plan only together with the snapshot of that request.
     pub request: usize,
 }
 
-/// Somebody who plans.
+/// A planning service: [`crate::PlanClient`], or a fake in tests.
 pub trait PlanService: Send + Sync + 'static {
-    /// Asks what must happen next for the workload of this uid. The request is built anew for each replica that is tried, and
-    /// several may be asked at a time.
+    /// Asks for the plan of the workload with this uid. `build` is called for each request; several replicas may be asked at the
+    /// same time.
     fn plan(
         &self,
         uid: &str,
         build: &mut BuildRequest<'_>,
     ) -> impl Future<Output = Result<Answer, ServiceError>> + Send;
 
-    /// Says what became of a plan.
+    /// Reports the outcomes of a plan.
     fn report(
         &self,
         report: v1::ReportRequest,

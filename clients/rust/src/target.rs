@@ -1,7 +1,7 @@
-//! What may be given as a server: one replica, a name of which every record is one, or a Service of the cluster.
+//! Targets: the addresses, DNS names and Kubernetes Services at which replicas are found.
 //!
-//! Names are written as gRPC writes them: `dns:///host:port`, and `kubernetes:///service.namespace:port` in the form that
-//! resolvers of that scheme have made usual.
+//! The syntax is that of gRPC names: `dns:///host:port`, and `kubernetes:///service.namespace:port` as common resolvers for that
+//! scheme accept it.
 
 use std::{
     fmt,
@@ -11,73 +11,73 @@ use std::{
 
 use tonic::transport::Uri;
 
-/// Where replicas of the service are.
+/// A target: one replica or the name of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// `http://host:port`, or `https://host:port` for TLS: one replica.
     Fixed(Address),
     /// `dns:///host:port`: a replica at each A and AAAA record.
     Dns {
-        /// The name.
+        /// The DNS name or IP address.
         host: String,
-        /// Where each of them listens.
+        /// The port of each replica.
         port: u16,
     },
     /// `kubernetes:///service.namespace:port`: a replica at each endpoint of a Service.
     Service(ServiceName),
 }
 
-/// A Service of the cluster, and one of its ports.
+/// A Service of the cluster and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceName {
-    /// `None`: the namespace that the client of the cluster is in.
+    /// The namespace. `None`: the default namespace of the cluster's client.
     pub namespace: Option<String>,
-    /// The Service.
+    /// The name of the Service.
     pub name: String,
-    /// The port of its endpoints.
+    /// The port of the endpoints.
     pub port: ServicePort,
 }
 
-/// Which port of an endpoint.
+/// A port of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServicePort {
-    /// The first that it has.
+    /// The first port of the EndpointSlice.
     First,
-    /// This one, which is the port that the pods listen on.
+    /// The port number on which the pods listen.
     Number(u16),
-    /// The one of this name.
+    /// The port name.
     Name(String),
 }
 
-/// Where a replica is, what it is known by, and how it is spoken to.
+/// The address of one replica, and the name that its certificate must have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// `host:port`.
     text: String,
-    /// The name that it must prove to have; plain text is spoken without one.
+    /// The name that the replica's certificate must have. `None`: plain text.
     server_name: Option<String>,
 }
 
 impl Address {
-    /// `host:port`, however it is spoken to.
+    /// `host:port`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The name that it must prove to have over TLS; none where plain text is spoken.
+    /// The name that the replica's certificate must have. `None`: plain text.
     #[must_use]
     pub fn server_name(&self) -> Option<&str> {
         self.server_name.as_deref()
     }
 
-    /// An IP address, or a name.
+    /// The IP address or name, without brackets.
     fn host(&self) -> &str {
         let host = self.text.rsplit_once(':').map_or(&*self.text, |(host, _)| host);
         host.trim_matches(['[', ']'])
     }
 
-    /// The same, over TLS.
+    /// The same address over TLS, with this server name.
     #[must_use]
     pub(crate) fn with_server_name(self, name: &str) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Address {
 }
 
 impl From<SocketAddr> for Address {
-    /// In plain text.
+    /// A plain-text address.
     fn from(address: SocketAddr) -> Self {
         Self {
             text: address.to_string(),
@@ -104,13 +104,13 @@ impl fmt::Display for Address {
 }
 
 impl Target {
-    /// Whether it is written so that its replicas are asked over TLS, whatever else is said.
+    /// Whether the target is `https://`.
     #[must_use]
     pub fn asks_for_tls(&self) -> bool {
         matches!(self, Self::Fixed(address) if address.server_name.is_some())
     }
 
-    /// Whether its replicas are on this machine, as it is written: no name but `localhost` is looked up for that.
+    /// Whether the host is a loopback address or `localhost`. Other names are not resolved.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         let host = match self {
@@ -124,8 +124,8 @@ impl Target {
         }
     }
 
-    /// Whether it can be asked as it is written where no TLS is set up; `plaintext` is whether somebody asked for plain text.
-    pub(crate) fn can_be_asked(&self, plaintext: bool) -> Result<(), Mismatch> {
+    /// Checks the target for a client without TLS settings. `plaintext` allows plain text off loopback, and forbids `https://`.
+    pub(crate) fn check_security(&self, plaintext: bool) -> Result<(), Mismatch> {
         match (self.asks_for_tls(), plaintext) {
             (true, true) => Err(Mismatch::Encrypted),
             (true, false) | (false, true) => Ok(()),
@@ -135,33 +135,33 @@ impl Target {
     }
 }
 
-/// Why a target cannot be asked as it is written.
+/// Why a target does not fit the TLS settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mismatch {
-    /// In plain text others could read along, and answer.
+    /// The target would be called in plain text and is not on loopback.
     Unprotected,
-    /// It asks for TLS, and somebody asked for plain text.
+    /// The target is `https://`, and the settings ask for plain text.
     Encrypted,
 }
 
-/// Not something that replicas can be found by.
+/// A text that is not a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// Another scheme, or none.
+    /// An unknown scheme, or none.
     #[error(
         "must be https://HOST:PORT, http://HOST:PORT, dns:///HOST:PORT or kubernetes:///SERVICE.NAMESPACE:PORT"
     )]
     Scheme,
-    /// A URL that is more or less than an address.
+    /// An `http` or `https` URL with other parts than host and port.
     #[error("must be https://HOST:PORT or http://HOST:PORT and nothing more")]
     Url,
-    /// A name to look up that is incomplete.
+    /// A `dns` target without host or port.
     #[error("must be dns:///HOST:PORT; both are needed")]
     Dns,
-    /// A DNS server of the caller's choice.
+    /// A `dns` target that names a DNS server, which is not supported.
     #[error("names are looked up as the system does it: write dns:///HOST:PORT, with three slashes")]
     DnsServer,
-    /// No name of a Service.
+    /// A `kubernetes` target that is not a Service.
     #[error("must be kubernetes:///SERVICE.NAMESPACE:PORT, where PORT is a number or a name")]
     Service,
 }
@@ -210,7 +210,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// The address of a URL, in plain text.
+/// The plain-text address of a URL.
 fn fixed(text: &str, default_port: u16) -> Result<Address, TargetError> {
     let url: Uri = text.parse().map_err(|_| TargetError::Url)?;
     let host = url
@@ -219,7 +219,7 @@ fn fixed(text: &str, default_port: u16) -> Result<Address, TargetError> {
         .ok_or(TargetError::Url)?;
     let authority = url.authority().map_or("", |authority| authority.as_str());
     let bare = url.path_and_query().is_none_or(|path| path.as_str() == "/");
-    // An authority may also name a user, and a port that is no number.
+    // The authority may contain a user or a port that is not a number.
     if !bare || !authority.starts_with(host) || (url.port_u16().is_none() && authority != host) {
         return Err(TargetError::Url);
     }
@@ -267,7 +267,7 @@ fn service(rest: &str) -> Result<Target, TargetError> {
         Some((host, port)) => (host, service_port(port)?),
         None => (endpoint, ServicePort::First),
     };
-    // What follows the namespace, such as svc.cluster.local, says nothing to the API.
+    // The rest of the DNS name, such as svc.cluster.local, is not needed.
     let mut labels = host.split('.');
     let name = labels.next().unwrap_or_default();
     let namespace = labels.next().or(namespace);
@@ -285,7 +285,7 @@ fn service_port(text: &str) -> Result<ServicePort, TargetError> {
     match text.parse() {
         Ok(0) => Err(TargetError::Service),
         Ok(number) => Ok(ServicePort::Number(number)),
-        // A name has a letter somewhere: digits alone are a number that is too large.
+        // A port name has at least one letter. Digits alone are a number that is too large.
         Err(_) if is_label(text) && text.contains(|c: char| c.is_ascii_lowercase()) => {
             Ok(ServicePort::Name(text.to_owned()))
         }
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_read_as_grpc_and_its_resolvers_write_them() {
+    fn targets_are_parsed_as_in_grpc() {
         for (text, read) in [
             ("http://127.0.0.1:7443", "http://127.0.0.1:7443"),
             ("http://planner.example:7443/", "http://planner.example:7443"),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_must_have_the_name_in_its_url() {
+    fn the_server_name_is_the_host_of_the_url() {
         for (text, name) in [
             ("http://planner.example:7443", None),
             ("https://planner.example:7443", Some("planner.example")),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_means_nothing_says_what_is_wrong() {
+    fn invalid_targets_are_errors() {
         for (text, error) in [
             ("", TargetError::Scheme),
             ("127.0.0.1:7443", TargetError::Scheme),

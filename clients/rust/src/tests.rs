@@ -1,4 +1,4 @@
-//! The client against scripted replicas over real gRPC on loopback.
+//! Tests the client against scripted replicas, over gRPC on loopback.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
@@ -17,30 +17,30 @@ use tonic::{Code, Request, Response, Streaming};
 use tonic_health::server::HealthReporter;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
-use super::replica::Standing;
+use super::replica::ReplicaState;
 use super::*;
 use crate::service::Digest;
 
-mod blame;
-mod explaining;
-mod finding;
+mod explain;
+mod faults;
 mod hedging;
+mod lookup;
 mod pieces;
 mod plaintext;
-mod standing;
+mod replica_state;
 
 type Scripted = Box<dyn Fn() -> Result<v1::Plan, Status> + Send>;
 
-/// What a replica does and was asked.
+/// The scripted behaviour of a replica, and the requests that it received.
 #[derive(Default)]
 struct Script {
-    /// The next answers; when they are used up, NOOP.
+    /// The next answers. When they are used up, an empty plan.
     answers: VecDeque<Scripted>,
-    /// Answer to nothing at all.
+    /// Never answer.
     hang: bool,
-    /// Answer to everything so much later.
+    /// Delay every answer by this time.
     slow: Duration,
-    /// Calls that nobody waited for any more.
+    /// The number of calls that the client cancelled.
     abandoned: usize,
     /// Fail every report.
     fail_reports: bool,
@@ -65,7 +65,7 @@ impl Server {
         self.script().requests.len()
     }
 
-    /// Which of the request's node and pod buckets came inline.
+    /// For each node bucket and pod bucket of the request, whether it was inline.
     fn inline(&self, request: usize) -> [Vec<bool>; 2] {
         let script = self.script();
         let snapshot = script.requests[request].snapshot.as_ref().expect("a snapshot");
@@ -74,7 +74,7 @@ impl Server {
     }
 }
 
-/// Counts a call that is dropped before its time.
+/// Counts a call that is dropped before it has ended.
 struct UnderWay(Option<Server>);
 
 impl Drop for UnderWay {
@@ -143,7 +143,7 @@ impl ReconcileService for Server {
         Ok(Response::new(v1::GetCapabilitiesResponse::default()))
     }
 
-    // The script is that of plans.
+    // Uses the script for plans.
     async fn explain(
         &self,
         request: Request<v1::ExplainRequest>,
@@ -232,7 +232,7 @@ async fn serve() -> Serving {
     serve_on(TcpListener::bind("127.0.0.1:0").await.expect("a free port")).await
 }
 
-/// An address where nobody listens, reserved as long as the socket is held.
+/// An address without a listener. The port is reserved while the socket is held.
 fn dead() -> (String, TcpSocket) {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
@@ -251,7 +251,7 @@ fn quick() -> ClientConfig {
     }
 }
 
-/// A client, and what it tells.
+/// A client and the events that it sent to its observer.
 struct Watched {
     client: Arc<PlanClient>,
     recorder: Arc<Recorder>,
@@ -285,7 +285,7 @@ fn client_of(replicas: &[&Serving], config: ClientConfig) -> Watched {
     client(&urls, config)
 }
 
-/// Looks after the replicas until it is dropped.
+/// Runs `PlanClient::tend` until it is dropped.
 fn tended(client: &Arc<PlanClient>) -> AbortOnDropHandle<()> {
     let client = Arc::clone(client);
     AbortOnDropHandle::new(tokio::spawn(async move { client.tend().await }))
@@ -297,23 +297,23 @@ fn member(client: &PlanClient, replica: &Serving) -> Arc<Replica> {
     Arc::clone(members.iter().find(is).expect("a replica"))
 }
 
-/// The workloads that belong to this replica.
+/// Uids of workloads whose first replica is this one.
 fn workloads_of(client: &PlanClient, replica: &Serving) -> impl Iterator<Item = String> {
     let home = member(client, replica);
     let uids = (0..).map(|index| format!("uid-{index}"));
     uids.filter(move |uid| client.replicas.is_home(uid, &home))
 }
 
-/// A workload that belongs to this replica.
+/// The uid of a workload whose first replica is this one.
 fn workload_of(client: &PlanClient, replica: &Serving) -> String {
     workloads_of(client, replica).next().expect("endless")
 }
 
-fn standing_of(client: &PlanClient, replica: &Serving) -> Standing {
-    member(client, replica).standing()
+fn state_of(client: &PlanClient, replica: &Serving) -> ReplicaState {
+    member(client, replica).state()
 }
 
-/// Waits for what must happen soon.
+/// Waits until a condition is true; panics after a while.
 async fn until(what: &str, mut is: impl FnMut() -> bool) {
     let waited = tokio::time::timeout(Duration::from_secs(30), async {
         while !is() {
@@ -323,7 +323,7 @@ async fn until(what: &str, mut is: impl FnMut() -> bool) {
     assert!(waited.await.is_ok(), "never happened: {what}");
 }
 
-/// Counts what it is told.
+/// Counts the events of a client.
 #[derive(Debug, Default)]
 struct Recorder(Mutex<BTreeMap<String, usize>>);
 
@@ -371,12 +371,12 @@ impl Observer for Recorder {
     }
 }
 
-/// How often a client told this.
+/// The number of events with this name.
 fn count(client: &Watched, what: &str) -> usize {
     client.recorder.told().get(what).copied().unwrap_or(0)
 }
 
-/// How often a client told what begins like this.
+/// The number of events whose name begins like this.
 fn counts(client: &Watched, what: &str) -> usize {
     let told = client.recorder.told();
     let those = told.iter().filter(|(name, _)| name.starts_with(what));
@@ -431,7 +431,7 @@ fn lacking(nodes: &[u32], pods: &[u32]) -> Status {
     )
 }
 
-// Rule 9 of the protocol: what a replica has goes by digest, what it turns out to lack comes inline at once.
+// A bucket that the replica has is sent by digest. A bucket that the replica lacks is sent inline in the same attempt.
 #[tokio::test]
 async fn buckets_go_by_digest_until_the_replica_lacks_them() {
     let server = serve().await;
@@ -449,7 +449,7 @@ async fn buckets_go_by_digest_until_the_replica_lacks_them() {
 }
 
 #[tokio::test]
-async fn a_replica_that_forgets_all_the_time_gets_everything_inline() {
+async fn a_replica_that_always_lacks_buckets_gets_everything_inline() {
     let server = serve().await;
     let url = server.url.clone();
     let client = client(&[url], quick());
@@ -461,10 +461,9 @@ async fn a_replica_that_forgets_all_the_time_gets_everything_inline() {
     assert_eq!(server.inline(4), [vec![true, true], vec![true, true]]);
 }
 
-// Whenever a request is built, the answer to another workload has just told that the replica has all buckets: it is believed,
-// and not true.
+// Before each request a concurrent call marks all buckets as known, although the replica lacks them.
 #[tokio::test]
-async fn one_that_lacks_buckets_gets_everything_in_the_end_whatever_others_learn() {
+async fn the_last_request_has_everything_inline_whatever_other_calls_learn() {
     let server = serve().await;
     let client = client_of(&[&server], quick());
     let replica = member(&client, &server);
@@ -481,9 +480,9 @@ async fn one_that_lacks_buckets_gets_everything_in_the_end_whatever_others_learn
     assert_eq!(server.inline(3), [vec![true, true], vec![true, true]]);
 }
 
-// It is there, and says so: a cache that is too small is no reason to move every workload to other cold caches.
+// A replica whose cache is too small still answers, so it is not evicted: other replicas would have cold caches.
 #[tokio::test]
-async fn one_that_lacks_buckets_whatever_it_is_sent_is_passed_over_and_stays() {
+async fn a_replica_that_lacks_buckets_in_every_request_is_skipped_but_not_evicted() {
     let (server, other) = (serve().await, serve().await);
     let client = client_of(&[&server, &other], quick());
     let uid = workload_of(&client, &server);
@@ -492,12 +491,12 @@ async fn one_that_lacks_buckets_whatever_it_is_sent_is_passed_over_and_stays() {
     }
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!((server.asked(), other.asked()), (4, 1));
-    assert_eq!(standing_of(&client, &server), Standing::Ready);
+    assert_eq!(state_of(&client, &server), ReplicaState::Ready);
     assert_eq!(counts(&client, "evicted "), 0);
 }
 
 #[tokio::test]
-async fn only_what_may_pass_is_tried_again() {
+async fn only_temporary_failures_are_retried() {
     let retry = |delay| {
         let details = ErrorDetails::with_retry_info(Some(delay));
         move || {
@@ -545,9 +544,9 @@ async fn only_what_may_pass_is_tried_again() {
     }
 }
 
-// The service is told the deadline of an attempt, and a replica that hangs does not hold up the workload for longer.
+// The deadline of an attempt is sent to the service, and it ends the attempt if the replica hangs.
 #[tokio::test]
-async fn calls_are_bounded() {
+async fn calls_end_at_their_deadline() {
     let server = serve().await;
     server.script().hang = true;
     let config = ClientConfig {
@@ -570,14 +569,14 @@ async fn calls_are_bounded() {
         !timeouts.is_empty() && told(&timeouts[0]) <= 300_000,
         "{timeouts:?}"
     );
-    // That could be the workload's fault, until another one fares no better.
+    // The cause may be the workload, until a call for another workload fails as well.
     plan_for(&client, "another").await.expect_err("it hangs");
     let reason = client.health().expect_err("nobody answers");
     assert!(reason.contains("no answer within"), "{reason}");
 }
 
 #[tokio::test]
-async fn a_report_goes_to_whoever_is_there() {
+async fn a_report_goes_to_a_replica_that_answers() {
     let server = serve().await;
     let url = server.url.clone();
     let ((before, _reserved), (after, _too)) = (dead(), dead());

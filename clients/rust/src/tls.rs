@@ -1,24 +1,24 @@
-//! What is asked of replicas that are spoken to over TLS.
+//! TLS settings of the client, and the names that the replicas' certificates must have.
 
 use nodewise_tls::client::Connector;
 
 use super::ClientError;
 use crate::target::{Address, ServiceName, Target};
 
-/// How replicas are spoken to over TLS.
+/// The TLS settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
-    /// Whom to believe, and who this client is.
+    /// The certificate authorities that the client trusts, and its own certificate.
     pub connector: Connector,
-    /// The name that every replica must prove to have, instead of the one that its target says.
+    /// The name that every replica's certificate must have, instead of the host of its target.
     pub server_name: Option<String>,
 }
 
 impl ClientTls {
-    /// The name that the replicas of a target must prove to have. `namespace` is that of Services whose target says none.
+    /// The name that the certificates of a target's replicas must have. `namespace` is the default for Services.
     ///
     /// # Errors
-    /// The target asks for plain text.
+    /// The target is `http://`.
     pub(super) fn server_name_of(
         &self,
         target: &Target,
@@ -27,7 +27,6 @@ impl ClientTls {
         let name = match target {
             Target::Fixed(address) => match address.server_name() {
                 Some(name) => name.to_owned(),
-                // Somebody meant it to be encrypted.
                 None => return Err(ClientError::PlainText(target.clone())),
             },
             Target::Dns { host, .. } => host.clone(),
@@ -41,8 +40,8 @@ impl ClientTls {
         Ok(self.server_name.clone().unwrap_or(name))
     }
 
-    /// One replica, to be spoken to over TLS.
-    pub(super) fn of_fixed(&self, address: Address) -> Result<Address, ClientError> {
+    /// The address of one replica with its server name.
+    pub(super) fn secured(&self, address: Address) -> Result<Address, ClientError> {
         let name = self.server_name_of(&Target::Fixed(address.clone()), None)?;
         Ok(address.with_server_name(&name))
     }
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replica_must_have_the_name_that_its_target_says_unless_another_is_given() {
+    fn the_server_name_is_that_of_the_target_unless_set() {
         let connector = Connector::new(Files::default()).expect("no files");
         let mut tls = ClientTls {
             connector,

@@ -1,214 +1,42 @@
-//! One action: the call that it is, and what each refusal of that call means.
+//! Carries out one action: makes the API call and interprets each error of that call.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
-use bytes::Bytes;
-use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
-use serde::Deserialize;
-use serde_json::Value;
+use nodewise_projection::Pod;
+use nodewise_proto::v1::{self, action::Kind};
+use nodewise_runtime::{
+    Resource,
+    actuator::{Actuator, ActuatorError, ObjectKey, Refusal},
+};
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
-    Options, OwnWrite, manifest,
-    manifest::PodManifest,
+    context::Context,
+    done::Done,
+    manifest,
     patching::{Patching, Seal},
     status,
 };
-use crate::{
-    actuator::{Actuator, ActuatorError, ObjectKey, Refusal, WorkloadEvent, Written},
-    event::{Pod, Resource},
-    project::{self, Meta},
-};
+use crate::event::DAEMON_SETS;
 
-/// What the actions of one plan have in common.
-pub(super) struct Context<'a, A> {
-    pub(super) actuator: &'a A,
-    pub(super) workload: v1::WorkloadReference,
-    /// The workload as the snapshot had it, JSON.
-    pub(super) object: &'a Bytes,
-    /// As [`Options::status_with_uid`].
-    pub(super) status_with_uid: bool,
-    /// What the plan's pods have in common, or why it cannot be read.
-    manifest: Result<Mutex<PodManifest>, String>,
-}
-
-/// What a live read shows of an object whose deletion was not plainly accepted.
-enum Fate {
-    /// It is not there, or another one is in its place.
+/// The state of an object, as a live read shows it after its delete was refused or got no answer.
+enum DeletionState {
+    /// The object does not exist, or another object has its name.
     Gone,
     /// It is being deleted.
-    Going,
-    /// It is there as before, or cannot be read.
+    Deleting,
+    /// The object is as before, or it cannot be read.
     Unchanged,
 }
 
-/// What became of one action.
-#[derive(Debug)]
-pub(super) struct Done {
-    pub(super) outcome: v1::Outcome,
-    pub(super) write: Option<OwnWrite>,
-    pub(super) colliding_revision: Option<Bytes>,
-    /// What an adoption did not find.
-    pub(super) vanished: Option<ObjectKey>,
-    /// The revision, or the pod to adopt, that nothing can change.
-    pub(super) sealed: Option<ObjectKey>,
-}
-
-impl Done {
-    fn new(action: &v1::Action, result: v1::Result) -> Self {
-        let outcome = v1::Outcome {
-            action_id: action.id,
-            result: result.into(),
-            message: String::new(),
-            http_status: 0,
-            subject: subject(action),
-        };
-        Self {
-            outcome,
-            write: None,
-            colliding_revision: None,
-            vanished: None,
-            sealed: None,
-        }
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.outcome.result() == v1::Result::Failed
-    }
-
-    pub(super) fn skipped(action: &v1::Action) -> Self {
-        Self::new(action, v1::Result::Skipped)
-    }
-
-    /// An action that is not tried, for this reason.
-    pub(super) fn left_out(action: &v1::Action, why: &str) -> Self {
-        let mut done = Self::skipped(action);
-        why.clone_into(&mut done.outcome.message);
-        done
-    }
-
-    pub(super) fn failed(action: &v1::Action, error: &ActuatorError) -> Self {
-        Self::refused(action, v1::Result::Failed, error)
-    }
-
-    fn refused(action: &v1::Action, result: v1::Result, error: &ActuatorError) -> Self {
-        let mut done = Self::new(action, result);
-        done.outcome.message = error.to_string();
-        done.outcome.http_status = error.http_status.into();
-        done
-    }
-
-    /// A revision that is gone already shows that the cache is behind, which may change what is to be done: the plan fails,
-    /// as upstream's sync does (D-56, D-63).
-    fn failed_if_not_found(mut self) -> Self {
-        if self.outcome.result() == v1::Result::NotFound {
-            self.outcome.result = v1::Result::Failed.into();
-        }
-        self
-    }
-
-    fn succeeded(action: &v1::Action) -> Self {
-        Self::new(action, v1::Result::Succeeded)
-    }
-
-    /// A success that the caches have to show before the next plan.
-    fn recorded(action: &v1::Action, resource: Resource, written: Written) -> Self {
-        let write = (!written.resource_version.is_empty()).then_some(OwnWrite {
-            resource,
-            resource_version: written.resource_version,
-            is_expected_by_name: is_named_create(action),
-        });
-        Self {
-            write,
-            ..Self::succeeded(action)
-        }
-    }
-}
-
-/// Whether an action makes the workload the controller of an object, which only a workload that lives may become (D-27).
-pub(crate) fn is_adoption(action: &v1::Action) -> bool {
-    matches!(action.kind, Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)))
-}
-
-/// Whether an action creates a pod whose name is known before.
-fn is_named_create(action: &v1::Action) -> bool {
-    matches!(&action.kind, Some(Kind::CreatePod(create)) if !create.pod_name.is_empty())
-}
-
-/// Which expectation an action's outcome settles or leaves.
-fn subject(action: &v1::Action) -> Option<Subject> {
-    match &action.kind {
-        Some(Kind::CreatePod(create)) => Some(Subject::CreatedPod(v1::ExpectedCreate {
-            pod_name: create.pod_name.clone(),
-            node_name: create.node_name.clone(),
-        })),
-        Some(Kind::DeletePod(delete)) => delete
-            .pod
-            .as_ref()
-            .map(|pod| Subject::DeletedPodUid(pod.uid.clone())),
-        _ => None,
-    }
-}
-
-impl<'a, A: Actuator> Context<'a, A> {
-    pub(super) fn new(actuator: &'a A, plan: &'a v1::Plan, object: &'a Bytes, options: &Options) -> Self {
-        let manifest = PodManifest::parse(plan).map(|manifest| manifest.annotated(options.trace_annotations));
-        Self {
-            actuator,
-            workload: plan.workload.clone().unwrap_or_default(),
-            object,
-            status_with_uid: options.status_with_uid,
-            manifest: manifest.map(Mutex::new),
-        }
-    }
-
-    fn key(&self, resource: Resource, name: &str) -> ObjectKey {
-        ObjectKey::new(resource, &self.workload.namespace, name)
-    }
-
-    /// The workload itself.
-    pub(super) fn workload_key(&self) -> Result<ObjectKey, ActuatorError> {
-        (self.workload.kind == "DaemonSet")
-            .then(|| self.key(Resource::DaemonSets, &self.workload.name))
-            .ok_or_else(|| {
-                ActuatorError::unclear(format!(
-                    "this executor knows no workload kind {:?}",
-                    self.workload.kind
-                ))
-            })
-    }
-
-    /// Reads the workload live, whatever its version; with `same_uid` it must be the object that was planned for.
-    pub(super) async fn read_workload(&self, same_uid: bool) -> Result<Value, ActuatorError> {
-        let key = self.workload_key()?;
-        let live = parse(&key, &self.actuator.read(&key).await?)?;
-        if same_uid && live["metadata"]["uid"] != self.workload.uid.as_str() {
-            return Err(ActuatorError::unclear(format!(
-                "{key} is another object now: planned for uid {}, found {}",
-                self.workload.uid, live["metadata"]["uid"]
-            )));
-        }
-        Ok(live)
-    }
-
-    /// Makes sure before an adoption that the workload still lives (D-27).
-    pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
-        let live = self.read_workload(true).await?;
-        match live["metadata"]["deletionTimestamp"].as_str() {
-            Some(since) => Err(ActuatorError::unclear(format!(
-                "{} {}/{} is being deleted since {since}",
-                self.workload.kind, self.workload.namespace, self.workload.name
-            ))),
-            None => Ok(()),
-        }
-    }
-
+impl<A: Actuator> Context<'_, A> {
     /// Carries out one action.
     pub(super) async fn run(&self, action: &v1::Action) -> Done {
         match &action.kind {
             Some(Kind::CreateRevision(create)) => self.create_revision(action, create).await,
             Some(Kind::DeleteRevision(delete)) => {
                 let done = self
-                    .delete(action, Resource::Revisions, delete.revision.as_ref(), true)
+                    .delete(action, Resource::REVISIONS, delete.revision.as_ref(), true)
                     .await;
                 done.failed_if_not_found()
             }
@@ -232,9 +60,9 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     async fn update_status(&self, action: &v1::Action, update: &v1::UpdateStatus) -> Done {
         match status::write(self, update).await {
-            // The write of a collision count is not remembered (D-109).
+            // The gate does not wait for the write of a collision count (D-109).
             Ok(_) if update.collision_count.is_some() => Done::succeeded(action),
-            Ok(written) => Done::recorded(action, Resource::DaemonSets, written),
+            Ok(written) => Done::recorded(action, DAEMON_SETS, written),
             Err(error) => Done::failed(action, &error),
         }
     }
@@ -243,7 +71,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         let created = self
             .actuator
             .create(
-                Resource::Revisions,
+                Resource::REVISIONS,
                 &self.workload.namespace,
                 create.manifest.clone(),
             )
@@ -251,10 +79,11 @@ impl<'a, A: Actuator> Context<'a, A> {
         match created {
             Ok(_) => Done::succeeded(action),
             Err(error) if error.refusal == Refusal::AlreadyExists => {
-                // The next plan needs the object in the way; without it the next try finds it again.
+                // The next plan needs the object that has the name. If this read fails, the next reconcile finds the name
+                // taken again.
                 let live = self
                     .actuator
-                    .read(&self.key(Resource::Revisions, &create.name))
+                    .read(&self.key(Resource::REVISIONS, &create.name))
                     .await;
                 Done {
                     colliding_revision: live.ok(),
@@ -282,7 +111,7 @@ impl<'a, A: Actuator> Context<'a, A> {
             }
             Ok(_) => Done::succeeded(action),
             Err(error) => {
-                // A sealed revision is refused as invalid, too, and is not gone.
+                // Updates of a sealed revision are also refused as invalid. The revision still exists.
                 if let Some(seal) = Seal::of(resource, action.kind.as_ref(), &error) {
                     let message = seal.message(&key, &error);
                     tracing::warn!("{message}");
@@ -293,7 +122,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                     }
                 } else if gone.contains(&error.refusal) {
                     Done {
-                        vanished: is_adoption(action).then_some(key),
+                        vanished: action.is_adoption().then_some(key),
                         ..Done::refused(action, v1::Result::NotFound, &error)
                     }
                 } else {
@@ -321,34 +150,34 @@ impl<'a, A: Actuator> Context<'a, A> {
                 Done::refused(action, v1::Result::NotFound, &error)
             }
             Err(error) if error.refusal == Refusal::Conflict || error.is_unclear() => {
-                match self.fate(&key, uid).await {
-                    Fate::Gone => Done::refused(action, v1::Result::NotFound, &error),
-                    // Done after all. Were it told as failed, nobody would wait for the watch to show it, and
-                    // the next plan could take down another pod besides.
-                    Fate::Going => Done::succeeded(action),
-                    Fate::Unchanged => Done::failed(action, &error),
+                match self.deletion_state(&key, uid).await {
+                    DeletionState::Gone => Done::refused(action, v1::Result::NotFound, &error),
+                    // The delete happened although the call failed. If it were reported as failed, no expectation would wait
+                    // for the deletion, and the next plan could delete another pod as well.
+                    DeletionState::Deleting => Done::succeeded(action),
+                    DeletionState::Unchanged => Done::failed(action, &error),
                 }
             }
             Err(error) => Done::failed(action, &error),
         }
     }
 
-    /// What became of an object with that name and uid.
-    async fn fate(&self, key: &ObjectKey, uid: Option<&str>) -> Fate {
+    /// Reads the object of this name and compares its uid.
+    async fn deletion_state(&self, key: &ObjectKey, uid: Option<&str>) -> DeletionState {
         let live = match self.actuator.read(key).await {
             Ok(live) => live,
-            Err(error) if error.refusal == Refusal::NotFound => return Fate::Gone,
-            Err(_) => return Fate::Unchanged,
+            Err(error) if error.refusal == Refusal::NotFound => return DeletionState::Gone,
+            Err(_) => return DeletionState::Unchanged,
         };
-        let Ok(Served { metadata }) = project::parse_text(&String::from_utf8_lossy(&live)) else {
-            return Fate::Unchanged;
+        let Ok(Served { metadata }) = nodewise_projection::parse_text(&String::from_utf8_lossy(&live)) else {
+            return DeletionState::Unchanged;
         };
         if !metadata.uid.is_empty() && uid.is_some_and(|uid| metadata.uid != uid) {
-            Fate::Gone
+            DeletionState::Gone
         } else if metadata.deletion_timestamp.is_some() {
-            Fate::Going
+            DeletionState::Deleting
         } else {
-            Fate::Unchanged
+            DeletionState::Unchanged
         }
     }
 
@@ -362,7 +191,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         };
         match self
             .actuator
-            .create(Resource::Pods, &self.workload.namespace, body)
+            .create(Resource::PODS, &self.workload.namespace, body)
             .await
         {
             Ok(written) => {
@@ -371,7 +200,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                     "SuccessfulCreate",
                     format!("Created pod: {}", written.name),
                 );
-                Done::recorded(action, Resource::Pods, written)
+                Done::recorded(action, Resource::PODS, written)
             }
             Err(error) if error.refusal == Refusal::NamespaceTerminating => {
                 Done::refused(action, v1::Result::NamespaceTerminating, &error)
@@ -384,7 +213,7 @@ impl<'a, A: Actuator> Context<'a, A> {
                     let result = if is_ours {
                         v1::Result::AlreadyExists
                     } else {
-                        // No event: the next plan gives another name, and nothing is lost.
+                        // No Event: the next plan uses another name.
                         tracing::info!(
                             pod = create.pod_name,
                             node = create.node_name,
@@ -400,10 +229,10 @@ impl<'a, A: Actuator> Context<'a, A> {
         }
     }
 
-    /// Whether the pod that has the name already is the one that the create would have made. `None` when it cannot be read: it may
-    /// be, and another name would make a second pod.
+    /// Whether the pod that already has the name is the one that this create would have made. `None` if the pod cannot
+    /// be read: a create with another name could then make a second pod.
     async fn is_ours(&self, create: &v1::CreatePod) -> Option<bool> {
-        let key = self.key(Resource::Pods, &create.pod_name);
+        let key = self.key(Resource::PODS, &create.pod_name);
         let manifest = self.manifest.as_ref().ok()?;
         let live = self.actuator.read(&key).await.ok()?;
         let live = Pod::from_text(&String::from_utf8_lossy(&live)).ok()?;
@@ -421,7 +250,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         let done = self
             .delete(
                 action,
-                Resource::Pods,
+                Resource::PODS,
                 delete.pod.as_ref(),
                 delete.uid_precondition,
             )
@@ -440,27 +269,18 @@ impl<'a, A: Actuator> Context<'a, A> {
         }
         done
     }
-
-    fn emit(&self, kind: &str, reason: &str, message: String) {
-        let (kind, reason) = (kind.to_owned(), reason.to_owned());
-        self.actuator.emit(WorkloadEvent {
-            workload: self.workload.clone(),
-            kind,
-            reason,
-            message,
-        });
-    }
 }
 
-/// What is read of an object of any kind. Anyone who may change it may have written more than can be read as a whole.
+/// The fields that are read of an object of any kind. The other fields are not parsed: anyone who may change the object
+/// may have written something that the parser rejects.
 #[derive(Deserialize)]
 struct Served {
-    metadata: Meta,
+    metadata: ServedMeta,
 }
 
-/// Reads what the apiserver sent as an object, without its managed fields: these may be nested deeper than can be read.
-pub(super) fn parse(key: &ObjectKey, json: &[u8]) -> Result<Value, ActuatorError> {
-    let text = String::from_utf8_lossy(json);
-    serde_json::from_str(&project::without_managed_fields(&text))
-        .map_err(|error| ActuatorError::unclear(format!("reading {key}: {error}")))
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ServedMeta {
+    uid: String,
+    deletion_timestamp: Option<IgnoredAny>,
 }

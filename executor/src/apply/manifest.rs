@@ -1,23 +1,25 @@
 //! The manifest of a plan's pods: parsed once per plan, rendered once per pod.
 
 use bytes::Bytes;
+use nodewise_projection::Pod;
 use nodewise_proto::v1;
+use nodewise_proto::workload::HASH_LABEL;
 use nodewise_telemetry::propagation;
 use serde_json::Value;
 
-use crate::{actuator::HASH_LABEL, event::Pod, trace};
+use crate::trace;
 
-/// `Plan.pod_manifest` with the places that differ from pod to pod.
+/// `Plan.pod_manifest`, parsed, with access to the fields that differ from pod to pod.
 #[derive(Debug)]
 pub(super) struct PodManifest {
     manifest: Value,
     node_name_pointers: Vec<String>,
-    /// Pods tell by whose trace they were created.
+    /// Whether pods carry the trace context in an annotation.
     annotated: bool,
 }
 
 impl PodManifest {
-    /// Reads the manifest of a plan; the error says what is wrong with it.
+    /// Reads the manifest of a plan. The error says why the manifest cannot be read.
     pub(super) fn parse(plan: &v1::Plan) -> Result<Self, String> {
         let manifest: Value = serde_json::from_slice(&plan.pod_manifest)
             .map_err(|error| format!("the plan's pod_manifest: {error}"))?;
@@ -40,7 +42,7 @@ impl PodManifest {
         })
     }
 
-    /// The same, with pods that carry the context of the span in which they are rendered.
+    /// Sets whether rendered pods carry the context of the current span.
     pub(super) fn annotated(self, annotated: bool) -> Self {
         Self { annotated, ..self }
     }
@@ -59,7 +61,7 @@ impl PodManifest {
         } else {
             self.manifest["metadata"]["name"] = Value::from(create.pod_name.as_str());
         }
-        // One of which nothing was recorded leads nowhere.
+        // Do not annotate pods with a span that is not sampled: a link to it would have no target.
         if let Some(context) = self.annotated.then(propagation::current)
             && context.is_sampled()
             && let Some(context) = propagation::traceparent(&context)
@@ -77,7 +79,7 @@ impl PodManifest {
     }
 }
 
-/// The pod of one create of a plan.
+/// The pod that one create action of a plan makes.
 #[cfg(test)]
 pub(crate) fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Bytes, String> {
     Ok(PodManifest::parse(plan)?.render(create))

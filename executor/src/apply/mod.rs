@@ -1,7 +1,7 @@
-//! Applies a plan: its phases in order, batch by batch, and says what became of every action.
+//! Applies a plan: runs its phases in order, batch by batch, and returns the outcome of every action.
 //!
-//! Nothing is decided here but what the contract leaves to the executor: run conditions, stopping after a failed batch, and
-//! what a refusal means for the kind of write that was refused.
+//! The executor decides only what the contract leaves to it: run conditions, whether to stop after a failed batch, and
+//! what a refusal means for each kind of write.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -9,38 +9,40 @@ use std::num::NonZeroUsize;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use nodewise_proto::v1::{self, action::Kind};
+use nodewise_runtime::{
+    Resource,
+    actuator::{Actuator, ObjectKey},
+};
 use tracing::Instrument as _;
 
-use crate::{
-    actuator::{Actuator, ObjectKey},
-    event::Resource,
-    trace,
-};
+use crate::trace;
 
 mod action;
+mod context;
+mod done;
 mod manifest;
 mod patching;
 mod status;
 
-pub(crate) use action::is_adoption;
-use action::{Context, Done};
+use context::Context;
+use done::Done;
 #[cfg(test)]
 pub(crate) use manifest::render_pod;
 
-/// Most calls of one batch that are under way at the same time: as many as a burst has.
+/// Default for the calls of one batch that run concurrently: the size of a default burst.
 pub const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(250).unwrap();
 
-/// How plans are applied.
+/// Options for applying plans.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Most calls of one batch that are under way at the same time. At least 1.
+    /// Maximum number of calls of one batch that run concurrently. At least 1.
     pub concurrency: usize,
-    /// Most actions of a batch whose calls are traced one by one; a larger batch is only summed up.
+    /// Batches with at most this many actions get one span per call. A larger batch gets one span with counts.
     pub traced_calls: usize,
     /// Whether created pods carry the trace context of their batch, in the annotation [`trace::ANNOTATION`].
     pub trace_annotations: bool,
-    /// A status goes to no workload with another uid, whatever the plan says. Off only where the deviation `STATUS_WITH_UID` was
-    /// switched off, as upstream has it.
+    /// A status is written only to the workload with the uid that was planned for. Off only if the deviation
+    /// `STATUS_WITH_UID` is disabled, as in upstream.
     pub status_with_uid: bool,
 }
 
@@ -55,45 +57,48 @@ impl Default for Options {
     }
 }
 
-/// A write of ours whose trace a later snapshot must show (D-109).
+/// A write of the executor that the caches must show before the next plan (D-109).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnWrite {
     /// Pods or DaemonSets.
     pub resource: Resource,
     /// The resourceVersion that the write returned. Never empty.
     pub resource_version: String,
-    /// It created a pod whose name was known before, by which an expectation waits for it, too.
+    /// The write created a pod whose name was in the plan. An expectation waits for that pod by name, too.
     pub is_expected_by_name: bool,
 }
 
-/// Why actions are not carried out, by their ids: what they are about has changed since the snapshot.
+/// Actions that are not carried out because their objects have changed since the snapshot: reasons by action id.
 pub type LeftOut = BTreeMap<u32, String>;
 
-/// What became of a plan.
+/// The result of applying a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
     /// One per action of the plan, in the plan's order.
     pub outcomes: Vec<v1::Outcome>,
     /// Writes that the caches have to show before the next plan: pod creates, adoptions, status writes.
     pub writes: Vec<OwnWrite>,
-    /// ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them.
+    /// Live JSON of ControllerRevisions whose names a CreateRevision found taken. The next plan follows at once and
+    /// gets them.
     pub colliding_revisions: Vec<Bytes>,
-    /// Orphans that an adoption did not find: plan again at once without them.
+    /// Orphans that an adoption did not find. The next plan follows at once, without them.
     pub vanished: Vec<ObjectKey>,
-    /// Revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them.
+    /// Revisions, and pods to adopt, that the apiserver does not let anyone change. The next plan follows at once and
+    /// leaves them unchanged.
     pub sealed: Vec<ObjectKey>,
-    /// The name of a pod to create belongs to another pod (of another owner, node or hash): plan again at once with what the report says.
+    /// The name of a pod to create belongs to another pod (of another owner, node or hash). The next plan follows at
+    /// once; the report says which names are taken.
     pub name_taken: bool,
-    /// Some action outside the events phase failed.
+    /// At least one action outside the events phase failed.
     pub failed: bool,
-    /// A failed phase, or something that is not as it was planned, ended the plan: nothing that comes later was done.
+    /// A failed phase, or an object that was not as planned, ended the plan. Later phases were not run.
     pub aborted: bool,
-    /// Batches of which at least one action was attempted.
+    /// Number of batches of which at least one action was attempted.
     pub batches: u32,
 }
 
 impl Applied {
-    /// How many actions ended so.
+    /// Number of actions with this result.
     #[must_use]
     pub fn count(&self, result: v1::Result) -> usize {
         self.outcomes
@@ -102,7 +107,7 @@ impl Applied {
             .count()
     }
 
-    /// Something is not as it was planned, though nothing failed for it.
+    /// Whether an object was not as planned although no action failed for it.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         !self.vanished.is_empty() || !self.sealed.is_empty()
@@ -121,9 +126,9 @@ impl Applied {
     }
 }
 
-/// Applies `plan`, without what is `left_out`, for the workload whose cached JSON is `object`.
+/// Applies `plan`, except the actions in `left_out`, for the workload whose cached JSON is `object`.
 ///
-/// Returns when every call has been answered or has timed out. Plans with nothing to apply give an empty answer.
+/// Returns when every call has been answered or has timed out. For a plan without phases the result is empty.
 pub async fn apply<A: Actuator>(
     actuator: &A,
     plan: &v1::Plan,
@@ -148,7 +153,7 @@ pub async fn apply<A: Actuator>(
             applied.batches += 1;
             let span = trace::batch(phase.kind(), batch);
             let are_traced = batch.actions.len() <= options.traced_calls;
-            let dones = trace::with_calls(
+            let dones = nodewise_runtime::trace::with_calls(
                 are_traced,
                 run_batch(&context, batch, left_out, options.concurrency),
             )
@@ -160,10 +165,10 @@ pub async fn apply<A: Actuator>(
             for done in dones {
                 phase_failed |= applied.take(phase.kind(), done);
             }
-            // What follows an adoption rests on the object being there.
+            // The phases after an adoption assume that the adopted object exists.
             stopped = phase_failed || applied.is_outdated();
         }
-        // Events are best effort: whatever becomes of them, the plan goes on.
+        // Events are best effort: a failed one does not stop the plan.
         if phase.kind() != v1::PhaseKind::Events {
             any_failure |= phase_failed;
             applied.aborted |= phase_failed && phase.aborts_on_failure || applied.is_outdated();
@@ -172,7 +177,7 @@ pub async fn apply<A: Actuator>(
     applied
 }
 
-/// Runs one batch; answers in the batch's order.
+/// Runs one batch. Returns the results in the batch's order.
 async fn run_batch<A: Actuator>(
     context: &Context<'_, A>,
     batch: &v1::Batch,
@@ -192,7 +197,7 @@ async fn run_batch<A: Actuator>(
         .map(|(position, action)| async move {
             let done = match (left_out.get(&action.id), unconfirmed) {
                 (Some(why), _) => Done::left_out(action, why),
-                (None, Some(error)) if action::is_adoption(action) => Done::failed(action, error),
+                (None, Some(error)) if action.is_adoption() => Done::failed(action, error),
                 (None, _) => context.run(action).await,
             };
             (position, done)
@@ -206,42 +211,22 @@ async fn run_batch<A: Actuator>(
     dones.into_iter().map(|(_, done)| done).collect()
 }
 
-/// The kind of the object that an action changes or deletes, and which one it is. `None` for what creates an object, and for what is
-/// about the workload itself; an action of an unknown kind is about nothing that is known.
+/// The resource and the reference of the object that an action changes or deletes. `None` if the action creates an
+/// object, or if it is about the workload itself, or if its kind is unknown.
 pub(crate) fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectReference>)> {
     let (resource, reference) = match &action.kind {
-        Some(Kind::UpdateRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::DeleteRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::AdoptRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::ReleaseRevision(a)) => (Resource::Revisions, &a.revision),
-        Some(Kind::AdoptPod(a)) => (Resource::Pods, &a.pod),
-        Some(Kind::ReleasePod(a)) => (Resource::Pods, &a.pod),
-        Some(Kind::RelabelPod(a)) => (Resource::Pods, &a.pod),
-        Some(Kind::DeletePod(a)) => (Resource::Pods, &a.pod),
+        Some(Kind::UpdateRevision(a)) => (Resource::REVISIONS, &a.revision),
+        Some(Kind::DeleteRevision(a)) => (Resource::REVISIONS, &a.revision),
+        Some(Kind::AdoptRevision(a)) => (Resource::REVISIONS, &a.revision),
+        Some(Kind::ReleaseRevision(a)) => (Resource::REVISIONS, &a.revision),
+        Some(Kind::AdoptPod(a)) => (Resource::PODS, &a.pod),
+        Some(Kind::ReleasePod(a)) => (Resource::PODS, &a.pod),
+        Some(Kind::RelabelPod(a)) => (Resource::PODS, &a.pod),
+        Some(Kind::DeletePod(a)) => (Resource::PODS, &a.pod),
         Some(Kind::CreateRevision(_) | Kind::CreatePod(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_))
         | None => return None,
     };
     Some((resource, reference.as_ref()))
-}
-
-/// The kind of an action in one word, for logs and metrics.
-#[must_use]
-pub fn kind_name(action: &v1::Action) -> &'static str {
-    match action.kind {
-        Some(Kind::CreateRevision(_)) => "CreateRevision",
-        Some(Kind::UpdateRevision(_)) => "UpdateRevision",
-        Some(Kind::DeleteRevision(_)) => "DeleteRevision",
-        Some(Kind::AdoptRevision(_)) => "AdoptRevision",
-        Some(Kind::ReleaseRevision(_)) => "ReleaseRevision",
-        Some(Kind::AdoptPod(_)) => "AdoptPod",
-        Some(Kind::ReleasePod(_)) => "ReleasePod",
-        Some(Kind::RelabelPod(_)) => "RelabelPod",
-        Some(Kind::CreatePod(_)) => "CreatePod",
-        Some(Kind::DeletePod(_)) => "DeletePod",
-        Some(Kind::UpdateStatus(_)) => "UpdateStatus",
-        Some(Kind::EmitEvent(_)) => "EmitEvent",
-        None => "unknown",
-    }
 }
 
 #[cfg(test)]

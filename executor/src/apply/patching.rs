@@ -1,10 +1,10 @@
-//! Actions that patch an object, and what a refusal of each means.
+//! Actions that patch an object, and what each refusal of a patch means.
 
 use nodewise_proto::v1::{ObjectReference, action::Kind};
-
-use crate::{
-    actuator::{ActuatorError, HASH_LABEL, ObjectKey, Patch, Refusal},
-    event::Resource,
+use nodewise_proto::workload::HASH_LABEL;
+use nodewise_runtime::{
+    Resource,
+    actuator::{ActuatorError, ObjectKey, Patch, Refusal},
 };
 
 /// One patch.
@@ -12,27 +12,37 @@ pub(super) struct Patching<'a> {
     pub(super) resource: Resource,
     pub(super) object: Option<&'a ObjectReference>,
     pub(super) patch: Patch,
-    /// Refusals that mean: not the planned object any more, so not ours, and no error (D-23).
+    /// Refusals that mean that the object is not the planned one any more. It is not the workload's then, and this is
+    /// no error (D-23).
     pub(super) gone: &'static [Refusal],
 }
 
 const NEVER: &[Refusal] = &[];
 const ADOPT: &[Refusal] = &[Refusal::NotFound];
-/// A wrong uid is answered with 422.
+/// The apiserver answers a wrong uid with 422.
 const RELEASE: &[Refusal] = &[Refusal::NotFound, Refusal::Invalid];
 
 impl<'a> Patching<'a> {
-    /// The patch that an action is, if it is one.
+    /// The patch of an action, if the action is a patch.
     pub(super) fn of(kind: &'a Kind) -> Option<Self> {
         use Patch::{Merge, Strategic};
-        use Resource::{Pods, Revisions};
         let (resource, object, patch, gone) = match kind {
-            Kind::UpdateRevision(a) => (Revisions, &a.revision, Merge(a.patch.clone()), NEVER),
-            Kind::AdoptRevision(a) => (Revisions, &a.revision, Strategic(a.patch.clone()), ADOPT),
-            Kind::ReleaseRevision(a) => (Revisions, &a.revision, Strategic(a.patch.clone()), RELEASE),
-            Kind::AdoptPod(a) => (Pods, &a.pod, Strategic(a.patch.clone()), ADOPT),
-            Kind::ReleasePod(a) => (Pods, &a.pod, Strategic(a.patch.clone()), RELEASE),
-            Kind::RelabelPod(a) => (Pods, &a.pod, Merge(a.patch.clone()), NEVER),
+            Kind::UpdateRevision(a) => (Resource::REVISIONS, &a.revision, Merge(a.patch.clone()), NEVER),
+            Kind::AdoptRevision(a) => (
+                Resource::REVISIONS,
+                &a.revision,
+                Strategic(a.patch.clone()),
+                ADOPT,
+            ),
+            Kind::ReleaseRevision(a) => (
+                Resource::REVISIONS,
+                &a.revision,
+                Strategic(a.patch.clone()),
+                RELEASE,
+            ),
+            Kind::AdoptPod(a) => (Resource::PODS, &a.pod, Strategic(a.patch.clone()), ADOPT),
+            Kind::ReleasePod(a) => (Resource::PODS, &a.pod, Strategic(a.patch.clone()), RELEASE),
+            Kind::RelabelPod(a) => (Resource::PODS, &a.pod, Merge(a.patch.clone()), NEVER),
             _ => return None,
         };
         Some(Self {
@@ -44,39 +54,39 @@ impl<'a> Patching<'a> {
     }
 }
 
-/// Why the apiserver refuses every change of an object as it is.
+/// Why the apiserver refuses every change of an object.
 pub(super) enum Seal {
-    /// The data of a revision was written in another form than the apiserver's own.
+    /// A client stored the data of a revision in another JSON form than the apiserver's own.
     Form,
-    /// There is no room for what is to be added.
+    /// The object is too large to add anything.
     Size,
-    /// The same, in a pod of the workload that is to get another hash label.
+    /// A pod of the workload is too large to get another hash label.
     Label,
 }
 
 impl Seal {
-    /// What a refusal says of the object. It is told of revisions, and of pods that are to be adopted or relabelled: without these there
-    /// is a plan.
+    /// Interprets a refusal. Only for revisions, and for pods to adopt or relabel: for these a plan without the change
+    /// is possible.
     pub(super) fn of(resource: Resource, kind: Option<&Kind>, error: &ActuatorError) -> Option<Self> {
-        if resource == Resource::Revisions && is_of_another_form(error) {
+        if resource == Resource::REVISIONS && is_of_another_form(error) {
             return Some(Self::Form);
         }
         let seal = match kind {
             Some(Kind::RelabelPod(_)) => Self::Label,
             Some(Kind::AdoptPod(_)) => Self::Size,
-            _ if resource == Resource::Revisions => Self::Size,
+            _ if resource == Resource::REVISIONS => Self::Size,
             _ => return None,
         };
         is_too_large(error).then_some(seal)
     }
 
-    /// Whether the rest of the plan rests on the change. The plan goes on without a relabelled pod: the next one decides about it by the
-    /// label that it has.
+    /// Whether the rest of the plan depends on the change. It does not depend on a relabel: the next plan uses the
+    /// label that the pod has.
     pub(super) fn ends_plan(&self) -> bool {
         !matches!(self, Self::Label)
     }
 
-    /// The reason of the Event about it.
+    /// The reason of the Event about the refusal.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Form => "SealedRevision",
@@ -84,7 +94,7 @@ impl Seal {
         }
     }
 
-    /// The message of the Event about it.
+    /// The message of the Event about the refusal.
     pub(super) fn message(&self, key: &ObjectKey, error: &ActuatorError) -> String {
         match self {
             Self::Form => format!(
@@ -101,8 +111,8 @@ impl Seal {
     }
 }
 
-/// Whether an object is refused since it would be too large: by the apiserver, by etcd, or by the apiserver's client of etcd, which
-/// has no status of their own for that.
+/// Whether a request was refused because the object would be too large: by the apiserver, by etcd, or by the
+/// apiserver's etcd client, which have no HTTP status of their own for that.
 fn is_too_large(error: &ActuatorError) -> bool {
     let says = |part: &str| error.message.contains(part);
     match error.http_status {
@@ -113,9 +123,10 @@ fn is_too_large(error: &ActuatorError) -> bool {
     }
 }
 
-/// Whether a revision is refused for its data, which is in none of our patches: the apiserver spells `<`, `>` and `&` as escapes
-/// whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells numbers and strings
-/// its own way, too. Where a client stored them otherwise it then finds the data changed, whatever is asked.
+/// Whether a revision was refused for its data, which none of our patches contains. When the apiserver writes an object
+/// again, it escapes `<`, `>` and `&` and removes white space; for a strategic merge patch it also rewrites numbers and
+/// strings. If a client stored the data in another form, the apiserver then sees changed data, whatever the patch asks
+/// for.
 fn is_of_another_form(error: &ActuatorError) -> bool {
     let field = |error: &str| {
         error.starts_with("data: ") || error.starts_with("[data: ") || error.contains(", data: ")

@@ -1,10 +1,10 @@
-//! The status write (D-91): the cached object with new values; on any error one live read and one more try.
+//! The status write (D-91): first the cached object with new values. After any error, one live read and one more write.
 
 use nodewise_proto::v1;
+use nodewise_runtime::actuator::{Actuator, ActuatorError, Written};
 use serde_json::{Map, Value, json};
 
-use super::action::{Context, parse};
-use crate::actuator::{Actuator, ActuatorError, Written};
+use super::context::{Context, parse};
 
 /// Writes the workload's status.
 pub(super) async fn write<A: Actuator>(
@@ -39,7 +39,7 @@ fn holds_uid<A>(context: &Context<'_, A>, update: &v1::UpdateStatus) -> bool {
     update.uid_precondition || context.status_with_uid
 }
 
-/// Raises the collision count, unless someone else did so since the snapshot.
+/// Raises the collision count, unless another writer has raised it since the snapshot.
 async fn write_collision_count<A: Actuator>(
     context: &Context<'_, A>,
     update: &v1::UpdateStatus,
@@ -60,7 +60,7 @@ async fn write_collision_count<A: Actuator>(
         .await
 }
 
-/// Replaces in `object` the fields that `update` names and leaves the others.
+/// Replaces the fields of `object` that `update` names. All other fields stay.
 fn set(object: &mut Value, update: &v1::UpdateStatus) {
     let Some(object) = object.as_object_mut() else {
         return;

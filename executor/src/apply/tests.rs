@@ -7,18 +7,19 @@ use std::{
     time::Duration,
 };
 
+use nodewise_runtime::actuator::{ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::actuator::{ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
+use crate::event::DAEMON_SETS;
 
-/// An apiserver that notes every call as one line and refuses those that it is told to refuse.
+/// An apiserver that records every call as one line and refuses the scripted calls.
 #[derive(Default)]
 struct Script {
     calls: Mutex<Vec<String>>,
-    /// By the call's line, or by its first word. The last one stays.
+    /// By the call's line or its first word. The last refusal is repeated.
     refusals: Mutex<HashMap<String, Vec<ActuatorError>>>,
-    /// What a read of an object of that name gives.
+    /// The objects that reads return, by name.
     live: HashMap<String, Value>,
     bodies: Mutex<Vec<Value>>,
     events: Mutex<Vec<(String, String)>>,
@@ -236,7 +237,7 @@ fn live_workload(collisions: Option<i32>) -> Value {
     })
 }
 
-/// A pod as it would be read.
+/// A pod as the apiserver would return it.
 fn live_pod(owner: &str, node: &str, hash: &str) -> Value {
     json!({
         "metadata": {"name": "p", "uid": "uid-live", "labels": {"controller-revision-hash": hash},
@@ -245,8 +246,8 @@ fn live_pod(owner: &str, node: &str, hash: &str) -> Value {
     })
 }
 
-/// The same with managed fields of one entry that is nested deeper than a parser of whole objects takes. Anyone who may create pods may
-/// write that.
+/// The same object with a managed field that is nested too deeply for a parser of whole objects. Anyone who may create
+/// pods may write such a field.
 fn with_deep_fields(mut object: Value) -> Value {
     let fields = (0..1_000).fold(json!({}), |fields, _| json!({ "f:a": fields }));
     object["metadata"]["managedFields"] =
@@ -347,7 +348,7 @@ async fn concurrency_is_bounded() {
     assert_eq!(script.calls().len(), 20);
 }
 
-// D-78, D-79, S-63: 100 creates, the quota lets 10 through: 15 calls, 85 skipped; the deletes are still made (S-64).
+// D-78, D-79: 100 creates, and the quota admits 10: 15 calls, 85 skipped. The deletes still run.
 #[tokio::test(start_paused = true)]
 async fn slow_start_stops_after_a_failed_batch() {
     let quota = error(Refusal::Other, 403);
@@ -376,9 +377,9 @@ async fn slow_start_stops_after_a_failed_batch() {
     );
 }
 
-// D-79, D-82: any error of a create counts as failed and is told in an event.
+// D-79, D-82: any error of a create counts as failed and causes an Event.
 #[tokio::test(start_paused = true)]
-async fn a_failed_create_is_told() {
+async fn a_failed_create_causes_an_event() {
     for failure in [
         error(Refusal::Invalid, 422),
         error(Refusal::Other, 504),
@@ -404,9 +405,9 @@ async fn a_failed_create_is_told() {
     }
 }
 
-// D-80, S-65: a terminating namespace is silent, stops no batch and fails nothing.
+// D-80: a terminating namespace causes no Event, stops no batch and is no failure.
 #[tokio::test(start_paused = true)]
-async fn a_terminating_namespace_is_silent() {
+async fn a_terminating_namespace_causes_no_event() {
     let script = Script::default().refuse("create", &[error(Refusal::NamespaceTerminating, 403)]);
     let batches = vec![
         vec![create_pod("a")],
@@ -418,9 +419,9 @@ async fn a_terminating_namespace_is_silent() {
     assert!(!applied.failed && script.events().is_empty());
 }
 
-// Idempotent creates: a taken name is as good as done only when the live pod is the one that was meant.
+// Idempotent creates: a taken name counts as done only if the live pod is the one that the create would have made.
 #[tokio::test(start_paused = true)]
-async fn a_taken_name_is_looked_at() {
+async fn a_taken_name_is_read_live() {
     for (name, live, expected) in [
         ("ours", live_pod("uid-agent", "node-p", "h1"), R::AlreadyExists),
         ("other owner", live_pod("uid-other", "node-p", "h1"), R::NameTaken),
@@ -490,7 +491,7 @@ async fn a_taken_name_stops_no_batch() {
     assert!(applied.name_taken && !applied.aborted);
 }
 
-// D-81, S-66: 404 is no error and no event, anything else is both. Q-16, D-81: with the uid as a precondition.
+// D-81: 404 is no error and causes no Event; any other error is and does. Q-16, D-81: the uid is a precondition.
 #[tokio::test(start_paused = true)]
 async fn deletes() {
     let gone = live_pod("uid-agent", "node", "h1");
@@ -525,7 +526,7 @@ async fn deletes() {
         let subject = v1::outcome::Subject::DeletedPodUid("uid-p".to_owned());
         assert_eq!(applied.outcomes[0].subject, Some(subject));
     }
-    // A conflict while the very pod is still there is a failure.
+    // A conflict is a failure if the pod with this uid still exists.
     let mut same = gone;
     same["metadata"]["uid"] = json!("uid-p");
     let script = Script::default()
@@ -537,7 +538,8 @@ async fn deletes() {
     )
     .await;
     assert_eq!(results(&applied), [R::Failed]);
-    // An answer that is missing says nothing: what is being deleted is no failure, or nobody would wait for it (D-73).
+    // After a call without an answer, a pod that is being deleted counts as deleted. Otherwise no expectation would
+    // wait for it (D-73).
     for (status, deleting, result) in [
         (0, true, R::Succeeded),
         (504, true, R::Succeeded),
@@ -555,7 +557,7 @@ async fn deletes() {
         let applied = run(&script, &deletes).await;
         assert_eq!(results(&applied), [result], "{status} {deleting}");
     }
-    // Without the precondition, by name alone.
+    // Without the precondition, the delete is by name alone.
     let mut by_name = plan(vec![phase(P::Deletes, vec![vec![delete_pod("p")]])]);
     if let Some(Kind::DeletePod(delete)) = &mut by_name.phases[0].batches[0].actions[0].kind {
         delete.uid_precondition = false;
@@ -565,7 +567,7 @@ async fn deletes() {
     assert_eq!(script.calls(), ["delete p -"]);
 }
 
-// D-23, D-27: what refused adoptions and releases mean; D-109: adoptions are remembered, releases are not.
+// D-23, D-27: the meaning of refused adoptions and releases. D-109: the gate waits for adoptions, not for releases.
 #[tokio::test(start_paused = true)]
 async fn claims() {
     let adopt = || {
@@ -596,7 +598,7 @@ async fn claims() {
     }
 }
 
-// D-23: what an adoption does not find is nobody's, and what follows was planned with it.
+// D-23: the plan assumed that the orphan exists, so the rest of the plan is not run.
 #[tokio::test(start_paused = true)]
 async fn an_orphan_that_is_gone_ends_the_plan_without_a_failure() {
     let object = Some(reference("p"));
@@ -620,8 +622,8 @@ async fn an_orphan_that_is_gone_ends_the_plan_without_a_failure() {
         })
     };
     for (kind, vanished) in [
-        (adopt_pod(), Some(Resource::Pods)),
-        (adopt_revision(), Some(Resource::Revisions)),
+        (adopt_pod(), Some(Resource::PODS)),
+        (adopt_revision(), Some(Resource::REVISIONS)),
         (release(), None),
     ] {
         let script = Script::default().refuse("patch", &[error(Refusal::NotFound, 404)]);
@@ -646,7 +648,8 @@ async fn an_orphan_that_is_gone_ends_the_plan_without_a_failure() {
     }
 }
 
-// What a client stored otherwise than the apiserver writes it can never be patched: without the revision there is a way.
+// A revision that a client stored in another form than the apiserver's can never be patched. The next plan works
+// without it.
 #[tokio::test(start_paused = true)]
 async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
     let invalid = |field: &str| ActuatorError {
@@ -714,9 +717,10 @@ async fn a_revision_that_cannot_be_changed_ends_the_plan_and_is_named() {
     }
 }
 
-// Whoever may create pods and revisions may make them so large that nothing can be added to them: without that there is a plan.
+// Anyone who may create pods and revisions may make them too large to be patched. The next plan works without the
+// change.
 #[tokio::test(start_paused = true)]
-async fn what_is_too_large_to_be_changed_is_spared_and_named() {
+async fn oversized_objects_are_named_and_not_changed() {
     let answers = [
         (413, "Request entity too large: limit is 3145728", true),
         (500, "etcdserver: request is too large", true),
@@ -760,12 +764,12 @@ async fn what_is_too_large_to_be_changed_is_spared_and_named() {
         pod: pod(),
         patch: patch(),
     });
-    // (kind, whether there is a plan without the change, what the next plan leaves out)
+    // (kind, whether a plan without the change is possible, what the next plan leaves out)
     for (kind, is_spared, resource) in [
-        (update, true, Some(Resource::Revisions)),
-        (adopt, true, Some(Resource::Revisions)),
-        (adopt_pod, true, Some(Resource::Pods)),
-        // It is the workload's own: it keeps its label, and the plan goes on.
+        (update, true, Some(Resource::REVISIONS)),
+        (adopt, true, Some(Resource::REVISIONS)),
+        (adopt_pod, true, Some(Resource::PODS)),
+        // The pod is the workload's own: it keeps its label, and the plan continues.
         (relabel, true, None),
         (release, false, None),
     ] {
@@ -786,7 +790,7 @@ async fn what_is_too_large_to_be_changed_is_spared_and_named() {
             let result = match (is_spared, left_out) {
                 (true, None) => [R::NotFound, R::Succeeded],
                 (true, Some(_)) => [R::NotFound, R::Skipped],
-                // Another pod has the name by now.
+                // Another pod has the name now.
                 (false, _) if status == 422 && matches!(kind, Kind::ReleasePod(_)) => {
                     [R::NotFound, R::Succeeded]
                 }
@@ -805,9 +809,9 @@ async fn what_is_too_large_to_be_changed_is_spared_and_named() {
     }
 }
 
-// D-27, S-38, S-39: before an adoption the workload must be there, alive, and the same.
+// D-27: before an adoption, the executor checks that the workload exists, has the same uid and is not being deleted.
 #[tokio::test(start_paused = true)]
-async fn adoption_asks_for_the_workload_first() {
+async fn adoption_reads_the_workload_first() {
     let mut deleting = live_workload(None);
     deleting["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     let mut other = live_workload(None);
@@ -843,7 +847,7 @@ async fn adoption_asks_for_the_workload_first() {
         } else {
             R::Succeeded
         };
-        // D-23.4: a release does not depend on it.
+        // D-23.4: a release does not need that check.
         assert_eq!(results(&applied), [R::Succeeded, expected, expected, after]);
         let reads = script
             .calls()
@@ -857,7 +861,7 @@ async fn adoption_asks_for_the_workload_first() {
     }
 }
 
-// D-71: which phases run after a failure: an aborting one ends the plan, clean-up needs success, status runs all the same.
+// D-71: phases after a failed one: an aborting phase ends the plan, clean-up needs success, status always runs.
 #[tokio::test(start_paused = true)]
 async fn phases_after_a_failure() {
     let cleanup = || v1::Phase {
@@ -890,14 +894,14 @@ async fn phases_after_a_failure() {
     }
     let applied = run(&Script::default(), &plan(vec![cleanup(), status()])).await;
     assert_eq!(results(&applied), [R::Succeeded; 2]);
-    // D-63: an old revision that is not there shows that the snapshot is behind.
+    // D-63: a missing old revision shows that the snapshot is behind.
     let script = Script::default().refuse("delete", &[error(Refusal::NotFound, 404)]);
     let applied = run(&script, &plan(vec![cleanup(), status()])).await;
     assert_eq!(results(&applied), [R::Failed, R::Succeeded]);
     assert!(applied.failed && !applied.aborted);
 }
 
-// D-62, S-106, S-108: a taken name is read and handed back; D-59: the manifest goes out as it is.
+// D-62: the object with the taken name is read and returned. D-59: the manifest is sent unchanged.
 #[tokio::test(start_paused = true)]
 async fn a_taken_revision_name_is_read() {
     let create = || {
@@ -947,7 +951,7 @@ fn new_status() -> v1::UpdateStatus {
     }
 }
 
-// D-91, S-118: two PUTs at most with one GET between.
+// D-91: at most two PUTs with one GET between them.
 #[tokio::test(start_paused = true)]
 async fn status_is_written_twice_at_most() {
     let conflict = error(Refusal::Conflict, 409);
@@ -990,7 +994,8 @@ async fn status_is_written_twice_at_most() {
     }
 }
 
-// A workload that was replaced under its name gets no status and no collision count of its predecessor, whatever the plan says.
+// A workload that was replaced under its name gets neither the status nor the collision count of its predecessor,
+// whatever the plan says.
 #[tokio::test(start_paused = true)]
 async fn status_of_a_replaced_workload() {
     let mut replaced = live_workload(None);
@@ -1017,7 +1022,7 @@ async fn status_of_a_replaced_workload() {
         }
     }
 
-    // As upstream has it, where that was asked for.
+    // As in upstream, if the deviation is disabled.
     let script = Script::default()
         .refuse("status", &[error(Refusal::Conflict, 409), none()])
         .live("agent", replaced);
@@ -1034,7 +1039,8 @@ async fn status_of_a_replaced_workload() {
     assert_eq!(script.calls(), ["status agent", "read agent", "status agent"]);
 }
 
-// D-88, S-119: only the named fields change, first of the cached object with its version, then of the live one.
+// D-88: only the named fields change: first those of the cached object with its resourceVersion, then those of the live
+// one.
 #[tokio::test(start_paused = true)]
 async fn status_leaves_other_fields() {
     let script = Script::default()
@@ -1064,8 +1070,8 @@ async fn status_leaves_other_fields() {
     assert_eq!(bodies[0]["spec"]["unknownToUs"], json!([1.5]));
 }
 
-// D-62, S-106, S-107: the collision count is raised on the live object, unless it has been raised already. D-109: and is not
-// remembered.
+// D-62: the collision count is raised on the live object, unless it was raised already. D-109: the gate does not wait
+// for this write.
 #[tokio::test(start_paused = true)]
 async fn collision_count() {
     for (live, expected, result, count) in [
@@ -1115,7 +1121,8 @@ async fn collision_count() {
     );
 }
 
-// D-109: pod creates, adoptions and status writes are remembered; deletes, relabels and revision writes are not.
+// D-109: the gate waits for pod creates, adoptions and status writes, but not for deletes, relabels and writes of
+// revisions.
 #[tokio::test(start_paused = true)]
 async fn own_writes() {
     let relabel = Kind::RelabelPod(v1::RelabelPod {
@@ -1141,12 +1148,12 @@ async fn own_writes() {
         applied.writes,
         [
             OwnWrite {
-                resource: Resource::Pods,
+                resource: Resource::PODS,
                 resource_version: version(),
                 is_expected_by_name: true,
             },
             OwnWrite {
-                resource: Resource::DaemonSets,
+                resource: DAEMON_SETS,
                 resource_version: version(),
                 is_expected_by_name: false,
             },
@@ -1155,7 +1162,7 @@ async fn own_writes() {
     assert!(script.calls().contains(&"patch r merge".to_owned()));
 }
 
-// D-101: decision events are emitted as they stand in the plan and never stop it.
+// D-101: Events of the plan are emitted unchanged and never stop the plan.
 #[tokio::test(start_paused = true)]
 async fn events_of_the_plan() {
     let event = v1::EmitEvent {
@@ -1196,9 +1203,9 @@ async fn what_cannot_be_understood_fails_alone() {
     );
 }
 
-// An apiserver quotes the whole object that it refuses. What is wrong with it may come last, and is understood all the same.
+// An apiserver quotes the whole object that it refuses. The cause at the end of such a message is recognised.
 #[tokio::test]
-async fn a_refusal_is_told_in_short() {
+async fn a_refusal_is_truncated() {
     let quoted = "x".repeat(3_000_000);
     let message =
         format!("ControllerRevision \"a\" is invalid: [metadata: Invalid value: {quoted}, data: changed]");
@@ -1213,5 +1220,5 @@ async fn a_refusal_is_told_in_short() {
     let creates = phase(P::Creates, vec![vec![create_pod("a")]]);
     let applied = run(&script, &plan(vec![creates])).await;
     assert_eq!(applied.outcomes[0].message, told);
-    assert!(patching::Seal::of(Resource::Revisions, None, &error).is_some());
+    assert!(patching::Seal::of(Resource::REVISIONS, None, &error).is_some());
 }

@@ -1,15 +1,15 @@
-//! The controller on a paused clock, with scripted events, service and apiserver.
+//! The controller on a paused clock, with a scripted service, scripted events and a scripted apiserver.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nodewise_client::{Method, ServiceError};
+use nodewise_runtime::{Delta, Resource};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
-use crate::event::{Delta, Resource};
 use crate::testing::*;
 
 mod fairness;
@@ -49,12 +49,13 @@ impl Running {
         }
     }
 
-    /// Lets everything happen that is due within this time.
+    /// Advances the clock and runs everything that is due within this time.
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
 
-    /// The time until the service has been asked so often in all; fails after a day.
+    /// Waits until the service has received this many plan requests in total, and returns the time that took. Fails
+    /// after a day.
     async fn until_asked(&self, plans: usize) -> Duration {
         let start = Instant::now();
         while self.service.plans_asked() < plans {
@@ -77,7 +78,7 @@ impl Running {
 const MILLISECOND: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 
-// D-107, M-24: not before every cache has been filled.
+// D-107: no work before every cache is filled.
 #[tokio::test(start_paused = true)]
 async fn works_only_when_all_caches_are_filled() {
     let running = start(
@@ -96,9 +97,9 @@ async fn works_only_when_all_caches_are_filled() {
     running.end().await.expect("a clean end");
 }
 
-// D-106: many events while a workload is in work give exactly one more turn.
+// D-106: many events during a reconcile cause exactly one more reconcile.
 #[tokio::test(start_paused = true)]
-async fn events_wake_and_are_merged() {
+async fn events_enqueue_and_are_merged() {
     let gate = Arc::new(Semaphore::new(0));
     let actuator = ScriptedActuator {
         gate: Some(Arc::clone(&gate)),
@@ -112,7 +113,7 @@ async fn events_wake_and_are_merged() {
         let update = daemon_set("u1", &version.to_string());
         running.send([ClusterEvent::DaemonSets(Delta::Applied(update))]);
     }
-    running.send([ClusterEvent::Bookmark(Resource::Pods, "100".into())]);
+    running.send([ClusterEvent::Bookmark(Resource::PODS, "100".into())]);
     running.pass(SECOND).await;
     assert_eq!(running.service.plans_asked(), 1, "one key is never in work twice");
     gate.add_permits(1);
@@ -121,7 +122,7 @@ async fn events_wake_and_are_merged() {
     running.end().await.expect("a clean end");
 }
 
-// D-71.12, M-30, M-31: errors are retried after 5, 10, 20 ms; a success resets the count.
+// D-71.12: failures are retried after 5, 10, 20 ms. A success resets the back-off.
 #[tokio::test(start_paused = true)]
 async fn failures_are_retried_with_growing_delay() {
     let refused = || ServiceError::Refused("no".into());
@@ -154,9 +155,9 @@ async fn failures_are_retried_with_growing_delay() {
     running.end().await.expect("a clean end");
 }
 
-// Fail static and resume alone: an absent service is asked again after a fixed time, however long it is away.
+// While the service is unreachable, the workload is retried after a fixed delay, however long that lasts.
 #[tokio::test(start_paused = true)]
-async fn an_absent_service_does_not_slow_the_workload_down() {
+async fn an_unreachable_service_causes_no_back_off() {
     let mut service = ScriptedService::default();
     for _ in 0..50 {
         service = service.then_fail(ServiceError::Unreachable("down".into()));
@@ -172,9 +173,9 @@ async fn an_absent_service_does_not_slow_the_workload_down() {
     running.end().await.expect("a clean end");
 }
 
-// D-92, D-95: the plan's own requeue.
+// D-92, D-95: the requeue that the plan asks for.
 #[tokio::test(start_paused = true)]
-async fn comes_back_when_the_plan_says() {
+async fn requeues_when_the_plan_says() {
     let after = Some(nodewise_proto::Duration {
         seconds: 30,
         nanos: 0,
@@ -191,22 +192,23 @@ async fn comes_back_when_the_plan_says() {
     running.end().await.expect("a clean end");
 }
 
-// Expectations that no watch ever meets expire after five minutes; somebody must look then, though no event comes.
+// Expectations that no watch event settles expire after five minutes. The workload must be reconciled then, although no
+// event comes.
 #[tokio::test(start_paused = true)]
-async fn comes_back_when_expectations_have_expired() {
+async fn requeues_when_expectations_have_expired() {
     let service = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
     let running = start(service, ScriptedActuator::default(), Config::default());
     running.send(first_lists());
     running.until_asked(1).await;
-    running.send([ClusterEvent::Bookmark(Resource::Pods, "100".into())]);
+    running.send([ClusterEvent::Bookmark(Resource::PODS, "100".into())]);
     let waited = running.until_asked(2).await;
     assert!(waited >= 300 * SECOND && waited <= 302 * SECOND, "{waited:?}");
     running.end().await.expect("a clean end");
 }
 
-// D-107: every workload is looked at after 12 to 24 hours at the latest.
+// D-107: every workload is reconciled after 12 to 24 hours at the latest.
 #[tokio::test(start_paused = true)]
-async fn looks_at_everything_now_and_then() {
+async fn resyncs_every_workload() {
     let (least, most) = (Duration::from_hours(12), Duration::from_hours(24));
     let drawn = Config::default().resync;
     assert!(drawn >= least && drawn < most, "{drawn:?}");
@@ -224,9 +226,9 @@ async fn looks_at_everything_now_and_then() {
     running.end().await.expect("a clean end");
 }
 
-// T-7, M-33: told to stop in the middle of a batch, it finishes the batch and the report, and only then ends.
+// After the request to stop, a worker finishes its batch and its report before the controller ends.
 #[tokio::test(start_paused = true)]
-async fn stopping_lets_work_in_hand_finish() {
+async fn stopping_lets_work_under_way_finish() {
     let gate = Arc::new(Semaphore::new(0));
     let actuator = ScriptedActuator {
         gate: Some(Arc::clone(&gate)),
@@ -248,7 +250,7 @@ async fn stopping_lets_work_in_hand_finish() {
     assert_eq!(service.reported.lock().expect("no panic").len(), 1);
 }
 
-// Who waits for the service has nothing under way that must not be cut off.
+// A worker that waits for the service has no writes under way and may be cut off.
 #[tokio::test(start_paused = true)]
 async fn stopping_does_not_wait_for_a_service_that_hangs() {
     for hangs in [Method::Plan, Method::Report] {
@@ -264,7 +266,7 @@ async fn stopping_does_not_wait_for_a_service_that_hangs() {
     }
 }
 
-// T-6: whoever does not finish within the bound is cut off, and that is said.
+// A worker that does not finish within the drain timeout is cut off, which is an error.
 #[tokio::test(start_paused = true)]
 async fn stopping_is_bounded() {
     let gate = Arc::new(Semaphore::new(0));
@@ -288,7 +290,7 @@ async fn stopping_is_bounded() {
     assert!(start.elapsed() <= 60 * MILLISECOND);
 }
 
-// M-31: a panic in a worker is not swallowed.
+// A panic in a worker is not swallowed.
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_worker_ends_the_controller() {
     let service = ScriptedService::default();

@@ -1,7 +1,7 @@
+use nodewise_projection::{Node, Pod};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::{Node, Pod};
 use crate::metrics::Metrics;
 use crate::state::State;
 use crate::testing::{key, listed, with_actions};
@@ -55,10 +55,10 @@ fn is_gone(pod: Pod) -> ClusterEvent {
     ClusterEvent::Pods(Delta::Deleted(pod))
 }
 
-/// A state that looks for deletes, with node n1 and these live pods of the workload.
+/// A state that tracks deletes, with node n1 and these live pods of the workload.
 fn state(pods: &[&str]) -> State {
     let mut state = State::new(1, &v1::PlanOptions::default());
-    state.foreign_deletes = Some(ForeignDeletes::new(Selection::default()));
+    state.foreign_deletes = Some(ForeignDeletes::new(OwnershipSelector::default()));
     let node = json!({ "metadata": { "name": "n1", "resourceVersion": "9" } });
     let node = Node::from_json(&node).expect("a node");
     for event in [
@@ -92,7 +92,7 @@ fn expect(state: &mut State, pods: &[&str]) {
     deletes.expect(&state.store, &key(), &plan);
 }
 
-/// What counts after a while, and the message.
+/// The number of deletes that count after a while, and the message.
 async fn found(state: &mut State) -> (u64, Option<String>) {
     tokio::time::advance(SETTLED).await;
     let deletes = state.foreign_deletes.as_mut().expect("it looks for deletes");
@@ -104,9 +104,9 @@ async fn found(state: &mut State) -> (u64, Option<String>) {
     (found.iter().map(|found| found.count).sum(), message)
 }
 
-// However the delete shows itself, each pod counts once; and no delete of ours does.
+// Each pod counts once, however its deletion is seen. Our own deletes do not count.
 #[tokio::test(start_paused = true)]
-async fn deletes_that_no_plan_has_count_once() {
+async fn deletes_by_others_count_once() {
     let gap = |pods: Vec<Pod>| ClusterEvent::Pods(listed(pods));
     for (what, events, expected) in [
         ("it begins to go", vec![shows(pod("a", &going()))], 1),
@@ -169,7 +169,7 @@ async fn deletes_that_no_plan_has_count_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_goes_with_its_daemon_set_or_its_node_does_not_count() {
+async fn pods_deleted_with_their_daemon_set_or_node_do_not_count() {
     let foreign = || shows(pod("a", &going()));
     let deleting = json!({ "deletionTimestamp": "2026-11-23T10:00:00Z" });
     let node = Node::from_json(&json!({ "metadata": { "name": "n1" } })).expect("a node");
@@ -202,7 +202,7 @@ async fn what_goes_with_its_daemon_set_or_its_node_does_not_count() {
         }
         assert_eq!(found(&mut state).await, (0, None), "{what}");
     }
-    // What a former leader deleted is going when its successor lists.
+    // Deletes by a former leader are under way when its successor lists.
     let mut state = state(&[]);
     state.store = Store::new(1);
     for event in crate::testing::first_lists() {
@@ -213,7 +213,7 @@ async fn what_goes_with_its_daemon_set_or_its_node_does_not_count() {
     assert_eq!(found(&mut state).await, (0, None));
 }
 
-// D-112: what was there before the restore vanishes, and nobody deleted it.
+// D-112: pods that vanish through a restore were not deleted by anybody.
 #[tokio::test(start_paused = true)]
 async fn a_restore_of_etcd_is_no_delete() {
     let mut state = state(&["a"]);
@@ -226,7 +226,7 @@ async fn a_restore_of_etcd_is_no_delete() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_deletes_are_told_together_and_seldom() {
+async fn many_deletes_are_reported_together_and_rate_limited() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let mut state = state(&names);
     let evicted = || with_condition("DisruptionTarget", "True", "EvictionByEvictionAPI");
@@ -245,7 +245,7 @@ async fn many_deletes_are_told_together_and_seldom() {
     assert_eq!(found(&mut state).await, (1, None), "it counts, and is told later");
     let due = deletes(&state).expect("a time");
     assert!(due > Instant::now(), "nobody is woken for nothing");
-    tokio::time::advance(PAUSE.saturating_sub(SETTLED * 2)).await;
+    tokio::time::advance(REPORT_INTERVAL.saturating_sub(SETTLED * 2)).await;
     take(&mut state, shows(pod("f", &evicted())));
     let message = "2 pods were deleted by somebody else: e, f (EvictionByEvictionAPI)";
     assert_eq!(found(&mut state).await, (1, Some(message.to_owned())));

@@ -1,17 +1,18 @@
-//! Which overlaps of selectors were told of.
+//! Logs overlapping selectors, at most once a minute for the same DaemonSets.
 
 use std::sync::Arc;
 
-use crate::event::Key;
-use crate::seldom::Seldom;
+use nodewise_projection::Key;
+use nodewise_runtime::log_limiter::LogLimiter;
 
-/// Overlaps that were told of lately: whoever may label a pod may change the label all the time.
+/// The overlaps that were logged lately. The limit is needed because anyone who may label a pod may change the label
+/// all the time.
 #[derive(Debug, Default)]
-pub(crate) struct Overlaps(Seldom<Vec<Key>>);
+pub(crate) struct Overlaps(LogLimiter<Vec<Key>>);
 
 impl Overlaps {
-    /// Logs that these DaemonSets select the same orphan, unless it did so within the last minute.
-    pub(crate) fn tell(&mut self, keys: Vec<Key>) {
+    /// Logs that these DaemonSets select the same orphan, unless that was logged within the last minute.
+    pub(crate) fn log(&mut self, keys: Vec<Key>) {
         let names: Vec<_> = keys.iter().map(|key| Arc::clone(&key.name)).collect();
         let namespace = keys.first().map(|key| Arc::clone(&key.namespace));
         if self.0.is_due(keys) {

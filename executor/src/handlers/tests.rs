@@ -1,9 +1,12 @@
-//! Chapter 15, one test or row per row of its table. Objects are given as the JSON that a watch would show.
+//! Section Wake-ups of docs/behaviour.md: one test, or one table row, for each of its rows. Objects are the JSON that a
+//! watch would show.
 
+use nodewise_projection::{Node, Pod};
+use nodewise_runtime::Delta;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::{ClusterEvent, Delta, Node, Pod};
+use crate::event::ClusterEvent;
 
 const MENDED: Rules = Rules {
     clear_replaced_own_writes: true,
@@ -42,7 +45,7 @@ fn deleted(owner: &str, pod: &str) -> Reaction {
     }
 }
 
-/// A pod is gone, and its name with it.
+/// Reactions to a pod that is gone: its name is retired.
 fn gone(owner: &str, pod: &str, node: &str) -> Vec<Reaction> {
     let uid = owner.replace("ds", "u");
     let retired = Reaction::RetireName {
@@ -107,7 +110,7 @@ fn ready(mut object: Value, status: &str) -> Value {
     object
 }
 
-/// With changes that no plan depends on.
+/// The object with changes that no plan depends on.
 fn unheeded(mut object: Value) -> Value {
     object["metadata"]["annotations"] = json!({"a": "b"});
     object["metadata"]["managedFields"] = json!([{"manager": "kubelet"}]);
@@ -125,7 +128,7 @@ fn take(store: &mut Store, event: ClusterEvent, rules: Rules) -> Vec<Reaction> {
     transitions
         .iter()
         .flat_map(|transition| react(store, transition, rules))
-        // See below.
+        // Overlaps have their own test below.
         .filter(|reaction| !matches!(reaction, Reaction::Overlap(_)))
         .collect()
 }
@@ -137,7 +140,7 @@ fn apply_pod(store: &mut Store, object: &Value) -> Vec<Reaction> {
 const DS1: &str = "DaemonSet/ds1/u1";
 const DS2: &str = "DaemonSet/ds2/u2";
 
-// D-73, D-103, D-104, S-120: pods that are added.
+// D-73, D-103, D-104: added pods.
 #[test]
 fn pod_add() {
     for (case, object, expected) in [
@@ -158,7 +161,7 @@ fn pod_add() {
             [vec![deleted("ds1", "p")], enqueue(&["ds1"])].concat(),
         ),
         ("deleting orphan", deleting(object("p", 2, "x", "")), vec![]),
-        // D-103: the name resolves, the uid or the kind does not.
+        // D-103: the name resolves, but the uid or the kind does not match.
         (
             "owner of another uid",
             object("p", 2, "x", "DaemonSet/ds1/other"),
@@ -174,7 +177,7 @@ fn pod_add() {
     }
 }
 
-// S-121, S-122: pods that are updated.
+// Updated pods.
 #[test]
 fn pod_update() {
     for (case, old, new, expected) in [
@@ -239,7 +242,7 @@ fn pod_update() {
     }
 }
 
-// D-92 and the row on readiness: a pod that became ready just now, with minReadySeconds 10.
+// D-92: a pod became ready just now, with minReadySeconds 10.
 #[test]
 fn pod_becomes_ready() {
     let later = |name: &str, seconds| Reaction::EnqueueAfter(key(name), Duration::from_secs(seconds));
@@ -265,7 +268,7 @@ fn pod_becomes_ready() {
     }
 }
 
-// S-123: pods that are deleted, by an event and by their absence from a list (M-25).
+// Pods deleted by an event, and by their absence from a list.
 #[test]
 fn pod_delete() {
     for (case, object, expected) in [
@@ -290,7 +293,7 @@ fn pod_delete() {
     }
 }
 
-// Q-5: upstream lowers its count at each event of a pod that is being deleted; by uid the first one has told everything.
+// Q-5: upstream lowers its count at each event of a pod that is being deleted. By uid, only the first event counts.
 #[test]
 fn pod_being_deleted_is_updated() {
     let again = [vec![deleted("ds1", "p")], enqueue(&["ds1"])].concat();
@@ -371,7 +374,7 @@ fn revision_update_and_delete() {
             Some(object("r", 3, "y", "")),
             enqueue(&["ds1", "ds3"]),
         ),
-        // No rule about deleting: it is an update like any other.
+        // There is no rule for deleting DaemonSets: this is an update like any other.
         (
             "deleting",
             object("r", 2, "x", DS1),
@@ -399,7 +402,7 @@ fn revision_update_and_delete() {
     }
 }
 
-// S-126: add, update, deletion by an event and by absence from a list.
+// Added, updated and deleted DaemonSets, deleted by an event and by absence from a list.
 #[test]
 fn daemon_set_events() {
     let forget = |name: &str, uid: &str| Reaction::Forget {
@@ -441,7 +444,7 @@ fn daemon_set_events() {
     );
 }
 
-// Q-2, S-126: replaced under its name. The old uid's record goes; upstream clears the new one's.
+// Q-2: replaced under its name. The own-write record of the old uid is cleared; upstream clears that of the new one.
 #[test]
 fn daemon_set_replaced() {
     for (rules, cleared) in [(MENDED, "u1"), (STRICT, "u9")] {
@@ -467,7 +470,7 @@ fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
     Node::from_json(&object).expect("a node")
 }
 
-// D-105, Q-22, S-124, S-125: nodes wake every DaemonSet, but only when labels that one of them names or taints change.
+// D-105, Q-22: nodes enqueue every DaemonSet, but only if taints change, or labels that a DaemonSet names.
 #[test]
 fn node_events() {
     let all = || vec![Reaction::EnqueueAll(Urgency::Urgent)];
@@ -508,7 +511,7 @@ fn node_events() {
     }
 }
 
-// Q-19: a deleted node wakes the DaemonSets, upstream's do not hear of it.
+// Q-19: a deleted node enqueues the DaemonSets. In upstream it does not.
 #[test]
 fn node_delete() {
     for (rules, expected) in [
@@ -529,7 +532,7 @@ fn node_delete() {
     }
 }
 
-// M-25: a pod that was replaced under its name during a gap in the watch is one that went and one that came.
+// A pod that was replaced under its name during a gap in the watch counts as one deleted and one created pod.
 #[test]
 fn pod_replaced_in_a_gap() {
     let mut store = cluster();
@@ -551,7 +554,7 @@ fn pod_replaced_in_a_gap() {
     );
 }
 
-// Where another controller creates the pods, no plan says that a name is not needed any more.
+// If another controller creates the pods, no plan releases a retired name.
 #[test]
 fn names_of_another_controllers_pods_are_not_kept() {
     let companion = Rules {
@@ -567,7 +570,7 @@ fn names_of_another_controllers_pods_are_not_kept() {
 }
 
 #[test]
-fn selectors_that_overlap_are_told() {
+fn overlapping_selectors_are_logged() {
     for (app, expected) in [
         ("x", Some(vec![key("ds1"), key("ds2")])),
         ("y", None),
@@ -577,10 +580,10 @@ fn selectors_that_overlap_are_told() {
         let pod = Pod::from_json(&object("p", 2, app, "")).expect("a pod");
         let transitions = store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
         let reactions = react(&store, &transitions[0], MENDED);
-        let told = reactions.into_iter().find_map(|reaction| match reaction {
+        let events = reactions.into_iter().find_map(|reaction| match reaction {
             Reaction::Overlap(keys) => Some(keys),
             _ => None,
         });
-        assert_eq!(told, expected, "{app}");
+        assert_eq!(events, expected, "{app}");
     }
 }

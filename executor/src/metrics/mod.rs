@@ -1,7 +1,7 @@
-//! What Prometheus is told.
+//! The Prometheus metrics of the executor.
 //!
-//! Work-queue and leader-election metrics carry the names and labels that controllers have always had, so that existing
-//! dashboards work; everything of our own starts with `nodewise_`. Durations are in seconds.
+//! Work-queue and leader-election metrics have the names and labels of Kubernetes controllers, so that existing
+//! dashboards work. All other metrics start with `nodewise_`. Durations are in seconds.
 
 use std::{
     collections::HashMap,
@@ -11,33 +11,30 @@ use std::{
 };
 
 use nodewise_client::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
+use nodewise_projection::{DaemonSet, Key};
 use nodewise_proto::v1;
+use nodewise_runtime::{Resource, lead::LEASE_NAME, metrics::GroupResource};
 use nodewise_telemetry::{grpc::code_name, metrics::observe};
 use prometheus_client::{encoding::text, registry::Registry};
 
-use crate::{
-    apply::{self, Applied},
-    divergence::Divergences,
-    event::{DaemonSet, Key, Resource},
-    other_owner,
-    store::Standstill,
-};
+use crate::{apply::Applied, divergence::Divergences, store::Stalled};
 
 mod families;
+mod labels;
 mod rollout;
 mod service;
 #[cfg(test)]
 mod tests;
-mod watches;
 
-use families::{
-    ActionLabels, ApiCall, Code, ELECTION, Families, GroupResource, OfWorkload, OtherWrite, Outcome, QUEUE,
-    Verdict, Workload,
-};
+use families::Families;
+use labels::{ActionLabels, Code, OfWorkload, OtherWrite, Outcome, Verdict, Workload};
 use service::{Call, Cause};
 
 /// The queue's name in the `workqueue_*` metrics.
 pub const QUEUE_NAME: &str = "daemonset";
+
+/// Label values for the writes of another controller.
+pub(crate) const OTHER_WRITES: [&str; 2] = ["pod", "status"];
 
 const EXPECTATION_STATES: [&str; 2] = ["create", "delete"];
 
@@ -49,6 +46,7 @@ pub struct Metrics {
 
 struct Inner {
     registry: Registry,
+    runtime: nodewise_runtime::Metrics,
     families: Families,
     divergences: Divergences,
 }
@@ -66,106 +64,67 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// All metrics, at zero.
+    /// Creates all metrics, at zero.
     #[must_use]
     pub fn new() -> Self {
         let families = Families::default();
-        // There from the beginning, so that a first one shows as a change.
+        // Created at the start, so that the first increment shows as a change.
         for outcome in ["settled", "failed", "behind", "unreachable"] {
             drop(families.reconciles.get_or_create(&Outcome { outcome }));
         }
+        let runtime = nodewise_runtime::Metrics::new(QUEUE_NAME, LEASE_NAME);
+        let mut registry = Registry::default();
+        runtime.register(&mut registry);
+        families.register(&mut registry);
         Self {
             inner: Arc::new(Inner {
-                registry: families.register(),
+                registry,
+                runtime,
                 families,
                 divergences: Divergences::default(),
             }),
         }
     }
 
+    /// The metrics of the work queue, the election, calls to the apiserver, Events and watches.
+    #[must_use]
+    pub fn runtime(&self) -> &nodewise_runtime::Metrics {
+        &self.inner.runtime
+    }
+
     fn families(&self) -> &Families {
         &self.inner.families
     }
 
-    /// The text that a scrape gets (OpenMetrics 1.0).
+    /// The text of a scrape (OpenMetrics 1.0).
     #[must_use]
     pub fn encode(&self) -> String {
-        self.families().queue.observe_running();
+        self.inner.runtime.refresh();
         self.families().rollouts.observe_ages(Instant::now());
-        self.families().watches.observe_ages();
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = text::encode(&mut text, &self.inner.registry);
         text
     }
 
-    /// A key was added to the queue and `depth` keys wait now.
-    pub fn queue_added(&self, depth: usize) {
-        self.families().queue.adds.get_or_create(&QUEUE).inc();
-        self.queue_depth(depth);
-    }
-
-    /// `depth` keys wait now.
-    pub fn queue_depth(&self, depth: usize) {
-        self.families()
-            .queue
-            .depth
-            .get_or_create(&QUEUE)
-            .set(gauge(depth));
-    }
-
-    /// A key will come back after a delay, for whatever reason.
-    pub fn queue_retried(&self) {
-        self.families().queue.retries.get_or_create(&QUEUE).inc();
-    }
-
-    /// A worker took a key that had waited so long. The work ends when the answer is dropped.
-    #[must_use]
-    pub fn work_started(&self, waited: Duration) -> WorkTimer {
-        let queue = &self.families().queue;
-        observe(&queue.waited.get_or_create(&QUEUE), waited.as_secs_f64());
-        let began = Instant::now();
-        WorkTimer {
-            metrics: self.clone(),
-            id: queue.began(began),
-            began,
-        }
-    }
-
-    /// Whether this process leads.
-    pub fn set_leader(&self, leads: bool) {
-        self.families().leader.get_or_create(&ELECTION).set(leads.into());
-    }
-
-    /// The lease had to be read before it could be renewed.
-    pub fn lease_slow_path(&self) {
-        self.families().slow_paths.get_or_create(&ELECTION).inc();
-    }
-
-    /// A reconcile was put off because the cache of `resource` is older than our own writes.
+    /// Counts a reconcile that waits because the cache of `resource` is older than the executor's own writes.
     pub fn stale_sync(&self, resource: Resource) {
         let labels = GroupResource::of(resource);
         self.families().stale_syncs.get_or_create(&labels).inc();
     }
 
-    /// An object was passed over since it cannot be read.
-    pub fn unreadable(&self, resource: Resource) {
-        let labels = GroupResource::of(resource);
-        self.families().unreadable.get_or_create(&labels).inc();
-    }
-
-    /// A plan was refused since it broke rule W15.
+    /// Counts a plan that was refused because it breaks rule W15.
     pub fn plan_violation(&self) {
         self.families().plan_violations.inc();
     }
 
-    /// So many objects came or changed of which not all labels and taints are sent.
+    /// Counts objects that came or changed and of which not all labels and taints are sent.
     pub fn cut(&self, resource: Resource, count: u64) {
         let labels = GroupResource::of(resource);
         self.families().cut.get_or_create(&labels).inc_by(count);
     }
 
-    /// A plan was applied with these outcomes.
+    /// Counts a plan that was applied, and its outcomes.
     pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
         let results: HashMap<u32, v1::Result> = applied
             .outcomes
@@ -188,7 +147,7 @@ impl Metrics {
                 .copied()
                 .unwrap_or(v1::Result::Unspecified);
             let labels = ActionLabels {
-                action: apply::kind_name(action),
+                action: action.kind_name(),
                 reason: action.reason().as_str_name().trim_start_matches("REASON_"),
                 result: result.as_str_name().trim_start_matches("RESULT_"),
             };
@@ -196,48 +155,24 @@ impl Metrics {
         }
     }
 
-    /// The apiserver answered a call; code 0 when it did not.
-    pub fn api_call(&self, verb: &'static str, resource: &'static str, code: u16, took: Duration) {
-        let labels = ApiCall {
-            verb,
-            resource,
-            code: code.into(),
-        };
-        observe(
-            &self.families().api_calls.get_or_create(&labels),
-            took.as_secs_f64(),
-        );
-    }
-
-    /// A write of ours was answered with this metadata.resourceVersion.
-    pub fn written(&self, resource: Resource, version: &str) {
-        self.families().watches.written(resource, version);
-    }
-
-    /// The watch of a resource showed something, and has now reached this metadata.resourceVersion.
-    pub fn watched(&self, resource: Resource, reached: &str) {
-        self.families().watches.reached(resource, reached);
-    }
-
-    /// A workload is as its status says.
+    /// Updates the rollout metrics from a workload's status.
     pub fn workload_status(&self, workload: &DaemonSet) {
         self.families().rollouts.status(workload, Instant::now());
     }
 
-    /// A workload is new to this executor: should its rollout not be done, then it has stood still for so long.
-    pub(crate) fn rollout_found(&self, key: &Key, standstill: impl FnOnce() -> Standstill) {
+    /// Records a workload that is new to this executor. If its rollout is not complete, `stalled` says for how long it
+    /// made no progress.
+    pub(crate) fn rollout_found(&self, key: &Key, stalled: impl FnOnce() -> Stalled) {
         let workload = Workload::new(&key.namespace, &key.name);
-        self.families()
-            .rollouts
-            .found(&workload, Instant::now(), standstill);
+        self.families().rollouts.found(&workload, Instant::now(), stalled);
     }
 
-    /// So many creates and deletes were not seen in time.
+    /// Counts creates and deletes that were not seen before their expectations expired.
     pub fn expectations_expired(&self, count: usize) {
         self.families().expectations_expired.inc_by(count as u64);
     }
 
-    /// So many creates and deletes of a workload have not been seen in a watch yet.
+    /// Sets the number of creates and deletes of a workload that no watch has shown yet.
     pub fn expectations(&self, namespace: &str, name: &str, creates: usize, deletes: usize) {
         for (state, count) in EXPECTATION_STATES.into_iter().zip([creates, deletes]) {
             let labels = OfWorkload::new(namespace, name, state);
@@ -248,7 +183,7 @@ impl Metrics {
         }
     }
 
-    /// A workload is gone: nothing more is said about it.
+    /// Removes the series of a workload that is gone.
     pub fn forget_workload(&self, namespace: &str, name: &str) {
         for state in EXPECTATION_STATES {
             self.families()
@@ -260,7 +195,7 @@ impl Metrics {
         self.families().failures.remove(&workload);
         self.families().divergence.remove(&workload);
         self.families().foreign_deletes.remove(&workload);
-        for write in other_owner::WRITES {
+        for write in OTHER_WRITES {
             self.families()
                 .other_owner
                 .remove(&OtherWrite::of(namespace, name, write));
@@ -268,13 +203,13 @@ impl Metrics {
         self.inner.divergences.forget(&Key::new(namespace, name));
     }
 
-    /// Another controller created a pod of a workload, or wrote its status.
+    /// Counts a write of another controller: a pod of the workload, or its status.
     pub(crate) fn other_owner(&self, key: &Key, write: &'static str) {
         let labels = OtherWrite::of(&key.namespace, &key.name, write);
         self.families().other_owner.get_or_create(&labels).inc();
     }
 
-    /// Somebody else deleted so many live pods of a workload.
+    /// Counts live pods of a workload that somebody else deleted.
     pub(crate) fn foreign_pod_deletes(&self, key: &Key, count: u64) {
         let workload = Workload::new(&key.namespace, &key.name);
         self.families()
@@ -283,10 +218,11 @@ impl Metrics {
             .inc_by(count);
     }
 
-    /// A plan was made for a workload that is only observed. Gives when to look at it again, though nothing happens.
+    /// Records a plan for a workload that is only observed. Returns the delay after which to reconcile it again even if
+    /// no event comes.
     pub fn observed(&self, key: &Key, plan: &v1::Plan) -> Option<Duration> {
         let now = tokio::time::Instant::now();
-        let again = self.inner.divergences.look(key, plan, now);
+        let again = self.inner.divergences.record(key, plan, now);
         let workload = Workload::new(&key.namespace, &key.name);
         let count = self.inner.divergences.count(key, now);
         if count == 0 {
@@ -298,13 +234,13 @@ impl Metrics {
         again
     }
 
-    /// What the controller that is observed has not done, for people.
+    /// A report, for people, about what the observed controller has not done.
     #[must_use]
     pub fn divergence_report(&self) -> String {
         self.inner.divergences.report(tokio::time::Instant::now())
     }
 
-    /// A reconcile of a workload ended: `settled`, `failed`, `behind` or `unreachable`.
+    /// Counts a reconcile of a workload that ended: `settled`, `failed`, `behind` or `unreachable`.
     pub fn reconciled(&self, namespace: &str, name: &str, outcome: &'static str, took: Duration) {
         let families = self.families();
         let reconciles = families.reconciles.get_or_create(&Outcome { outcome });
@@ -313,30 +249,22 @@ impl Metrics {
         match outcome {
             "failed" => _ = families.failures.get_or_create(&workload).inc(),
             "settled" => _ = families.failures.remove(&workload),
-            // It did not come to its turn.
+            // The reconcile did not get as far as a plan.
             _ => {}
         }
     }
 
-    /// The work ended, and somebody else may go on with it: nothing more is said about workloads and watches.
+    /// Removes the series of all workloads and watches: the work ended, and another executor may continue it.
     pub fn forget_everything(&self) {
         let families = self.families();
         families.expectations.clear();
         families.failures.clear();
         families.foreign_deletes.clear();
         families.rollouts.forget_all();
-        families.watches.forget_all();
+        self.inner.runtime.forget_watches();
     }
 
-    /// What became of a Kubernetes Event: `created`, `patched`, `filtered`, `dropped` or `failed`.
-    pub fn event(&self, fate: &'static str) {
-        self.families()
-            .events
-            .get_or_create(&families::Fate { fate })
-            .inc();
-    }
-
-    /// Plans answered so far.
+    /// Number of plans received so far.
     #[must_use]
     pub fn plans(&self) -> u64 {
         let plans = &self.families().plans;
@@ -346,7 +274,7 @@ impl Metrics {
             .sum()
     }
 
-    /// Batches applied so far.
+    /// Number of batches applied so far.
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.families().batches.get()
@@ -367,7 +295,7 @@ impl Observer for Metrics {
         observe(&families.plan_actions, float(plan.actions().count()));
         match (&plan.workload, &plan.rollout) {
             (Some(workload), Some(rollout)) => families.rollouts.plan(workload, rollout),
-            // One that was made from a cache that is behind is made again, and says nothing.
+            // A stale plan is made again and says nothing about the rollout.
             (Some(workload), None) if plan.verdict() != v1::Verdict::Stale => {
                 families.rollouts.not_planned(&workload.namespace, &workload.name);
             }
@@ -418,25 +346,6 @@ impl Observer for Metrics {
     }
 }
 
-/// One piece of work under way; ends when dropped.
-#[derive(Debug)]
-pub struct WorkTimer {
-    metrics: Metrics,
-    id: u64,
-    began: Instant,
-}
-
-impl Drop for WorkTimer {
-    fn drop(&mut self) {
-        let queue = &self.metrics.families().queue;
-        queue.ended(self.id);
-        observe(
-            &queue.worked.get_or_create(&QUEUE),
-            self.began.elapsed().as_secs_f64(),
-        );
-    }
-}
-
 const ALL_VERDICTS: [&str; 5] = ["apply", "status_only", "stale", "noop", "unknown"];
 
 fn verdict_name(verdict: v1::Verdict) -> &'static str {
@@ -453,7 +362,7 @@ fn gauge(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Counts beyond 2^53 do not occur.
+/// Converts a count; counts beyond 2^53 do not occur.
 #[allow(clippy::cast_precision_loss)]
 fn float(count: usize) -> f64 {
     count as f64

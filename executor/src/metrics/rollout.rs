@@ -1,4 +1,4 @@
-//! How far each workload's pods are.
+//! The rollout metrics of each workload.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -6,27 +6,27 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nodewise_projection::{DaemonSet, DaemonSetStatus};
 use nodewise_proto::v1;
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
 
-use super::families::{OfBudget, OfWorkload, Workload};
-use crate::event::{DaemonSet, DaemonSetStatus};
-use crate::store::Standstill;
+use super::labels::{OfBudget, OfWorkload, Workload};
+use crate::store::Stalled;
 
-/// What a node that should run a pod has; in one of these states each.
+/// The states of a node that should run a pod. Each node is in exactly one.
 const STATES: [&str; 4] = [
     "without_pod",
     "outdated",
     "updated_unavailable",
     "updated_available",
 ];
-/// What a rollout may use.
+/// The budgets of a rollout.
 const BUDGETS: [&str; 2] = ["max_unavailable", "max_surge"];
 
-/// The families.
+/// The metric families.
 #[derive(Default)]
 pub(super) struct Rollouts {
     nodes: Family<OfWorkload, Gauge>,
@@ -36,20 +36,20 @@ pub(super) struct Rollouts {
     progress: Mutex<HashMap<Workload, Progress>>,
 }
 
-/// How close the rollout of a generation has come to its end, and since when it has not come closer.
+/// The progress of the rollout of one generation.
 struct Progress {
     uid: Arc<str>,
     generation: i64,
-    /// The fewest nodes so far that lacked a pod, one of the current template, and an available one.
+    /// The lowest numbers so far of nodes without a pod, without an updated pod, and without an available pod.
     fewest: [i64; 3],
-    /// It has come to its end. What becomes unavailable later is no rollout.
+    /// The rollout is complete. Pods that become unavailable later do not belong to it.
     done: bool,
     since: Instant,
-    /// For how long it had stood still by then, while nobody looked.
+    /// How long the rollout had made no progress before `since`, when this executor was not running.
     before: Duration,
 }
 
-/// What is to go before any status told of the generation.
+/// Placeholder until a status of the generation is seen.
 const UNKNOWN: [i64; 3] = [i64::MAX; 3];
 
 impl Progress {
@@ -61,13 +61,13 @@ impl Progress {
             updated_number_scheduled: updated,
             number_available: available,
         } = workload.status;
-        // Who replaces pods by deleting them need not do so, unless a companion was asked to.
+        // With OnDelete, people replace the pods, unless a companion does so.
         let updated = if workload.updates_on_delete {
             desired
         } else {
             updated
         };
-        // A status of the generation before says nothing about this one.
+        // The status is of an earlier generation.
         let fewest = if observed_generation >= workload.generation {
             [current, updated, available].map(|count| (desired - count).max(0))
         } else {
@@ -83,7 +83,8 @@ impl Progress {
         }
     }
 
-    /// What is known after `now` was seen. Neither going back and forth nor nodes that come and go are progress.
+    /// Merges a newer state. Only new lowest numbers are progress: a number that rises and falls again is not, and nor
+    /// are nodes that come and go.
     fn advance(&mut self, now: Self) {
         if now.generation != self.generation || now.uid != self.uid {
             *self = now;
@@ -112,7 +113,7 @@ impl Progress {
 }
 
 impl Rollouts {
-    /// What a plan says.
+    /// Updates the metrics from a plan.
     pub(super) fn plan(&self, workload: &v1::WorkloadReference, rollout: &v1::Rollout) {
         let (namespace, name) = (&*workload.namespace, &*workload.name);
         let counts = [
@@ -136,7 +137,8 @@ impl Rollouts {
         }
     }
 
-    /// A plan decides nothing about the rollout of a workload, as when a companion is not asked for it any more.
+    /// Removes the series that a plan sets: no plan decides about the rollout any more, as when a companion's
+    /// annotation is removed.
     pub(super) fn not_planned(&self, namespace: &str, name: &str) {
         for state in STATES {
             self.nodes.remove(&OfWorkload::new(namespace, name, state));
@@ -148,7 +150,7 @@ impl Rollouts {
         }
     }
 
-    /// What a status says.
+    /// Updates the progress from a status.
     pub(super) fn status(&self, workload: &DaemonSet, now: Instant) {
         let key = &workload.key;
         let now = Progress::of(workload, now);
@@ -158,13 +160,13 @@ impl Rollouts {
         }
     }
 
-    /// A workload is new to this executor, whose rollout has stood still for so long. What the cluster shows is asked for once, and
-    /// only where a rollout is not done. Where all that is missing are pods that were ready before their nodes broke, it is done.
-    pub(super) fn found(&self, workload: &Workload, now: Instant, standstill: impl FnOnce() -> Standstill) {
+    /// Records a workload that is new to this executor. `stalled` is called at most once, and only if the rollout is
+    /// not complete. If only pods are missing that were ready before their nodes broke, the rollout counts as complete.
+    pub(super) fn found(&self, workload: &Workload, now: Instant, stalled: impl FnOnce() -> Stalled) {
         let mut all = self.progress();
         let progress = all.get_mut(workload);
         if let Some(progress) = progress.filter(|progress| !progress.done && progress.fewest != UNKNOWN) {
-            let Standstill { age, lost } = standstill();
+            let Stalled { age, lost } = stalled();
             (progress.since, progress.before) = (now, age);
             let [without_pod, outdated, unavailable] = progress.fewest;
             progress.done = without_pod == 0
@@ -173,7 +175,7 @@ impl Rollouts {
         }
     }
 
-    /// A workload is gone.
+    /// Removes the series of a workload.
     pub(super) fn forget(&self, namespace: &str, name: &str) {
         self.not_planned(namespace, name);
         let workload = Workload::new(namespace, name);
@@ -181,7 +183,7 @@ impl Rollouts {
         self.since_progress.remove(&workload);
     }
 
-    /// Every workload is gone.
+    /// Removes the series of every workload.
     pub(super) fn forget_all(&self) {
         self.progress().clear();
         self.nodes.clear();
@@ -190,7 +192,7 @@ impl Rollouts {
         self.since_progress.clear();
     }
 
-    /// Brings the times since the last progress up to date.
+    /// Updates the times since the last progress.
     pub(super) fn observe_ages(&self, now: Instant) {
         for (workload, progress) in self.progress().iter() {
             let age = self.since_progress.get_or_create(workload);
@@ -236,9 +238,9 @@ mod tests {
         DaemonSet::from_json(&object).expect("a DaemonSet")
     }
 
-    // A minute passes before each status; the age is that of the moment in which it is seen.
+    // A minute passes before each status. The age is that at the time of the status.
     #[test]
-    fn a_rollout_ages_until_it_comes_closer_to_its_end() {
+    fn a_rollout_ages_until_it_makes_progress() {
         let (start, minute) = (Instant::now(), Duration::from_mins(1));
         let mut progress = Progress::of(&workload(2, 1, [3, 3, 3]), start);
         let steps = [
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_that_comes_closer_is_young_and_one_that_has_ended_has_no_age() {
+    fn progress_resets_the_age_and_a_complete_rollout_has_none() {
         let (start, minute) = (Instant::now(), Duration::from_mins(1));
         let mut progress = Progress::of(&workload(2, 2, [3, 0, 3]), start);
         let steps = [
@@ -277,9 +279,9 @@ mod tests {
         }
     }
 
-    // What was done before its start an executor has not seen.
+    // An executor has not seen what happened before its start.
     #[test]
-    fn a_rollout_that_is_found_standing_still_keeps_its_age_until_it_comes_closer() {
+    fn a_stalled_rollout_keeps_its_age_until_it_makes_progress() {
         let hour = Duration::from_hours(1);
         for (what, observed, counts, found, [then, later]) in [
             ("it stands still", 2, [3, 1, 3], hour, [hour, Duration::ZERO]),
@@ -296,7 +298,7 @@ mod tests {
             let (start, key) = (Instant::now(), Workload::new("a", "agent"));
             let age = |now| rollouts.progress()[&key].age(now);
             rollouts.status(&workload(2, observed, counts), start);
-            rollouts.found(&key, start, || Standstill { age: hour, lost: 0 });
+            rollouts.found(&key, start, || Stalled { age: hour, lost: 0 });
             assert_eq!(age(start), found, "{what}");
             rollouts.status(&workload(2, observed, counts), start + hour);
             assert_eq!(age(start + hour), found + then, "{what}");
@@ -316,21 +318,21 @@ mod tests {
             let rollouts = Rollouts::default();
             let (start, key) = (Instant::now(), Workload::new("a", "agent"));
             rollouts.status(&workload(2, 2, counts), start);
-            rollouts.found(&key, start, || Standstill { age: hour, lost });
+            rollouts.found(&key, start, || Stalled { age: hour, lost });
             let age = rollouts.progress()[&key].age(start);
             assert_eq!(age, if done { Duration::ZERO } else { hour }, "{what}");
         }
     }
 
-    // After a restore of etcd everything is listed anew.
+    // After a restore of etcd all objects are listed again.
     #[test]
-    fn a_rollout_that_is_found_once_more_is_no_older() {
+    fn a_rollout_that_is_found_again_is_no_older() {
         let hour = Duration::from_hours(1);
         let rollouts = Rollouts::default();
         let (start, key) = (Instant::now(), Workload::new("a", "agent"));
         rollouts.status(&workload(2, 2, [3, 1, 3]), start);
-        rollouts.found(&key, start, || Standstill { age: hour, lost: 0 });
-        rollouts.found(&key, start + hour, || Standstill {
+        rollouts.found(&key, start, || Stalled { age: hour, lost: 0 });
+        rollouts.found(&key, start + hour, || Stalled {
             age: 2 * hour,
             lost: 0,
         });
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_who_updates_by_deleting_unless_a_companion_does() {
+    fn on_delete_makes_no_progress_of_its_own_unless_a_companion_acts() {
         for (annotations, done) in [
             (serde_json::json!({}), true),
             (serde_json::json!({"nodewise.dev/rollout": "manual"}), true),

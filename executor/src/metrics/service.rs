@@ -1,4 +1,4 @@
-//! What is counted about the replicas of the service.
+//! Metrics of the replicas of the service.
 
 use nodewise_client::ReplicaCounts;
 use prometheus_client::{
@@ -7,7 +7,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// The families.
+/// The metric families.
 #[derive(Default)]
 pub(super) struct Service {
     replicas: Family<State, Gauge>,

@@ -36,16 +36,16 @@ fn plan() -> v1::Plan {
     }
 }
 
-// M-42, M-43, D-110: names and labels that dashboards rely on.
+// D-110: names and labels that dashboards rely on.
 #[test]
 fn well_known_names_are_exposed() {
     let metrics = Metrics::new();
-    metrics.queue_added(3);
-    metrics.queue_retried();
-    drop(metrics.work_started(Duration::from_millis(5)));
-    metrics.set_leader(true);
-    metrics.lease_slow_path();
-    metrics.stale_sync(Resource::Pods);
+    metrics.runtime().queue_added(3);
+    metrics.runtime().queue_retried();
+    drop(metrics.runtime().work_started(Duration::from_millis(5)));
+    metrics.runtime().set_leader(true);
+    metrics.runtime().lease_slow_path();
+    metrics.stale_sync(Resource::PODS);
     let text = metrics.encode();
     for line in [
         "workqueue_depth{name=\"daemonset\"} 3",
@@ -67,8 +67,8 @@ fn well_known_names_are_exposed() {
 fn work_under_way_ages_until_it_ends() {
     let metrics = Metrics::new();
     let (first, second) = (
-        metrics.work_started(Duration::ZERO),
-        metrics.work_started(Duration::ZERO),
+        metrics.runtime().work_started(Duration::ZERO),
+        metrics.runtime().work_started(Duration::ZERO),
     );
     assert!(
         !metrics
@@ -124,9 +124,9 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     assert!(!metrics.encode().contains("agent"));
 }
 
-// The annotation that asks a companion may be taken away.
+// The annotation that makes a companion act may be removed.
 #[test]
-fn nothing_is_said_about_a_rollout_that_no_plan_decides_about_any_more() {
+fn series_of_a_rollout_without_a_plan_are_removed() {
     let metrics = Metrics::new();
     let answered = |plan: &v1::Plan| {
         metrics.plan_answered(Duration::ZERO, 1, plan);
@@ -142,7 +142,7 @@ fn nothing_is_said_about_a_rollout_that_no_plan_decides_about_any_more() {
     assert!(!answered(&without(v1::Verdict::Noop)));
 }
 
-// No label names a replica, so that there are as many series after a thousand restarts as before the first.
+// No label names a replica, so the number of series does not grow with restarts.
 #[test]
 fn replicas_are_counted_without_their_names() {
     let metrics = Metrics::new();
@@ -213,16 +213,16 @@ fn failures_in_a_row_are_those_of_one_workload() {
     assert!(!metrics.encode().contains("agent"));
 }
 
-// Who leads no more says nothing about what somebody else does by now.
+// An executor that does not lead any more exports nothing about workloads.
 #[test]
-fn nothing_is_said_about_workloads_after_the_end() {
+fn series_of_workloads_are_removed_at_the_end() {
     let metrics = Metrics::new();
     metrics.expectations("a", "agent", 1, 0);
     metrics.plan_answered(Duration::ZERO, 1, &plan());
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.reconciled("a", "agent", "failed", Duration::ZERO);
     metrics.foreign_pod_deletes(&Key::new("a", "agent"), 1);
-    metrics.watched(Resource::Pods, "9");
+    metrics.runtime().watched(Resource::PODS, "9");
     assert!(metrics.encode().contains("nodewise_watch_since_event_seconds{"));
     metrics.forget_everything();
     let text = metrics.encode();
@@ -241,46 +241,46 @@ fn a_watch_lags_until_it_shows_what_was_written() {
         let count = text.lines().find_map(|line| line.strip_prefix(series));
         count.map_or(0, |count| count.parse::<u64>().expect("a number"))
     };
-    metrics.watched(Resource::Pods, "9");
-    metrics.written(Resource::Pods, "11");
-    metrics.written(Resource::Pods, "12");
+    metrics.runtime().watched(Resource::PODS, "9");
+    metrics.runtime().written(Resource::PODS, "11");
+    metrics.runtime().written(Resource::PODS, "12");
     assert_eq!(seen(), 0);
-    metrics.watched(Resource::Pods, "11");
+    metrics.runtime().watched(Resource::PODS, "11");
     assert_eq!(seen(), 1);
-    metrics.written(Resource::Pods, "10");
+    metrics.runtime().written(Resource::PODS, "10");
     assert_eq!(seen(), 2, "the watch was quicker than the answer");
-    metrics.watched(Resource::Pods, "100");
+    metrics.runtime().watched(Resource::PODS, "100");
     assert_eq!(seen(), 3);
 }
 
-// The table in the documentation is what is served, and nothing else.
+// The table in the documentation has exactly the metrics that are served.
 #[test]
 fn every_metric_is_documented() {
     let metrics = Metrics::new();
     let plan = plan();
-    metrics.queue_added(1);
-    metrics.queue_retried();
-    drop(metrics.work_started(Duration::ZERO));
-    metrics.set_leader(true);
-    metrics.lease_slow_path();
-    metrics.stale_sync(Resource::Pods);
-    metrics.unreadable(Resource::Pods);
-    metrics.cut(Resource::Nodes, 1);
+    metrics.runtime().queue_added(1);
+    metrics.runtime().queue_retried();
+    drop(metrics.runtime().work_started(Duration::ZERO));
+    metrics.runtime().set_leader(true);
+    metrics.runtime().lease_slow_path();
+    metrics.stale_sync(Resource::PODS);
+    metrics.runtime().unreadable(Resource::PODS);
+    metrics.cut(Resource::NODES, 1);
     metrics.plan_answered(Duration::ZERO, 1, &plan);
     metrics.plan_failed(Duration::ZERO, tonic::Code::Internal);
     let skipped = Applied::default();
     metrics.applied(&plan, &skipped);
-    metrics.api_call("create", "pods", 201, Duration::ZERO);
+    metrics.runtime().api_call("create", "pods", 201, Duration::ZERO);
     metrics.expectations("a", "agent", 1, 0);
     metrics.reconciled("a", "agent", "failed", Duration::ZERO);
-    metrics.event("created");
+    metrics.runtime().event("created");
     metrics.replicas(&ReplicaCounts::default());
     metrics.call(Method::Plan, Fate::Answered);
     metrics.replica_evicted(Evicted::Health);
     metrics.hedged(Hedge::Won);
     metrics.workload_status(&workload(&serde_json::Value::Null));
-    metrics.watched(Resource::Pods, "9");
-    metrics.written(Resource::Pods, "9");
+    metrics.runtime().watched(Resource::PODS, "9");
+    metrics.runtime().written(Resource::PODS, "9");
     metrics.other_owner(&Key::new("a", "agent"), "pod");
     metrics.foreign_pod_deletes(&Key::new("a", "agent"), 1);
     metrics

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
+use nodewise_projection::Pod;
+use nodewise_runtime::Resource;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::{Pod, Resource};
 
 const OTHER: &str = "kube-controller-manager";
 
@@ -28,7 +29,7 @@ fn pod(name: &str, owner: &str, manager: &str) -> Pod {
     Pod::from_json(&object).expect("a pod")
 }
 
-/// A store that has the workload.
+/// A store that contains the workload.
 fn store() -> Store {
     let mut store = Store::new(1);
     let of_us = json!([entry(WRITER, "status", "2026-11-23T04:00:00Z")]);
@@ -44,7 +45,7 @@ fn a_new_pod_of_another_controller_is_seen() {
     let mut store = store();
     let applied = |pod| ClusterEvent::Pods(Delta::Applied(pod));
     let others = applied(pod("agent-a", "u1", OTHER));
-    let shown = shown_by(&store, &others)
+    let shown = foreign_write(&store, &others)
         .map(|(workload, write, writer)| (workload.key.to_string(), write, writer.to_owned()));
     let expected = (
         "ns/agent".to_owned(),
@@ -63,10 +64,10 @@ fn a_new_pod_of_another_controller_is_seen() {
             }),
         ),
     ] {
-        assert!(shown_by(&store, &event).is_none(), "{what}");
+        assert!(foreign_write(&store, &event).is_none(), "{what}");
     }
     store.apply(others.clone());
-    assert!(shown_by(&store, &others).is_none(), "it is known");
+    assert!(foreign_write(&store, &others).is_none(), "it is known");
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn a_status_that_another_controller_writes_is_seen() {
     let event = |uid: &str, entries: Value| ClusterEvent::DaemonSets(Delta::Applied(workload(uid, &entries)));
     let time = "2026-11-23T04:00:01Z";
     let other = event("u1", json!([entry(OTHER, "status", time)]));
-    let shown = shown_by(&store, &other).map(|(_, write, writer)| (write, writer.to_owned()));
+    let shown = foreign_write(&store, &other).map(|(_, write, writer)| (write, writer.to_owned()));
     assert_eq!(shown, Some((Write::Status, OTHER.to_owned())));
     for (what, event) in [
         ("ours", event("u1", json!([entry(WRITER, "status", time)]))),
@@ -88,31 +89,31 @@ fn a_status_that_another_controller_writes_is_seen() {
             event("u2", json!([entry(OTHER, "status", time)])),
         ),
     ] {
-        assert!(shown_by(&store, &event).is_none(), "{what}");
+        assert!(foreign_write(&store, &event).is_none(), "{what}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_write_is_counted_and_few_are_told() {
+async fn each_write_is_counted_and_few_are_reported() {
     let metrics = Metrics::new();
     let events = Arc::new(Mutex::new(Vec::new()));
     let sent = Arc::clone(&events);
     let others = OtherOwners::new(
         move |event| sent.lock().expect("no panic").push(event),
         metrics.clone(),
-        Selection::default(),
+        OwnershipSelector::default(),
     );
     let store = store();
     for name in ["agent-a", "agent-b"] {
-        others.look(
+        others.handle_event(
             &store,
             &ClusterEvent::Pods(Delta::Applied(pod(name, "u1", OTHER))),
         );
     }
-    others.look(&store, &ClusterEvent::Bookmark(Resource::Pods, "9".to_owned()));
-    let told = || events.lock().expect("no panic").clone();
-    let [first] = &told()[..] else {
-        panic!("{:?}", told());
+    others.handle_event(&store, &ClusterEvent::Bookmark(Resource::PODS, "9".to_owned()));
+    let reported = || events.lock().expect("no panic").clone();
+    let [first] = &reported()[..] else {
+        panic!("{:?}", reported());
     };
     assert_eq!(
         (&*first.kind, &*first.reason, &*first.workload.uid),
@@ -126,22 +127,22 @@ async fn each_write_is_counted_and_few_are_told() {
     );
     let series = "nodewise_other_owner_writes_total{namespace=\"ns\",name=\"agent\",write=\"pod\"} 2";
     assert!(metrics.encode().contains(series), "{}", metrics.encode());
-    tokio::time::advance(crate::seldom::PAUSE).await;
-    others.look(
+    tokio::time::advance(nodewise_runtime::log_limiter::MIN_INTERVAL).await;
+    others.handle_event(
         &store,
         &ClusterEvent::Pods(Delta::Applied(pod("agent-c", "u1", OTHER))),
     );
-    assert_eq!(told().len(), 2);
+    assert_eq!(reported().len(), 2);
     metrics.forget_workload("ns", "agent");
     assert!(!metrics.encode().contains("other_owner_writes_total{"));
 }
 
 #[test]
-fn of_daemon_sets_that_are_not_owned_nothing_is_told() {
+fn daemon_sets_that_are_not_owned_are_not_reported() {
     let metrics = Metrics::new();
     let selection = "owned=yes".parse().expect("a selector");
     let others = OtherOwners::new(|event| panic!("{event:?}"), metrics.clone(), selection);
     let event = ClusterEvent::Pods(Delta::Applied(pod("agent-a", "u1", OTHER)));
-    others.look(&store(), &event);
+    others.handle_event(&store(), &event);
     assert!(!metrics.encode().contains("other_owner_writes_total{"));
 }

@@ -1,29 +1,31 @@
-//! How much a plan does, and where it creates pods. Otherwise a wrong service could fill the cluster with pods of the workload's own
-//! template, or keep the executor writing.
+//! Bounds on how much a plan does and on which nodes it creates pods. Without them a faulty service could fill the
+//! cluster with pods of the workload's own template, or keep the executor writing.
 
 use std::collections::HashSet;
 
 use nodewise_proto::v1::{self, action::Kind};
+use nodewise_runtime::Resource;
 
-use super::{Asked, Caches, Checked, Violation};
+use super::{Caches, Checked, RequestContext, Violation};
 use crate::apply;
-use crate::event::Resource;
 
-/// Most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new one.
+/// Maximum number of live pods of the workload on a node for which the plan creates another pod. A surge has an old pod
+/// beside the new one.
 const MAX_LIVE_PODS: usize = 1;
-/// How many adoptions, releases, relabels and updates of revisions a plan may have: as many as the burst, but never fewer or more than
-/// these. It may have as many deletes of revisions besides.
+/// Minimum and maximum bound for the sum of adoptions, releases, relabels and updates of revisions. Within these, the
+/// bound is the burst. The same number is added for deletes of revisions.
 const CLAIMS: (usize, usize) = (1_000, 10_000);
-/// Events about the workload as a whole, besides one for each pod that is deleted.
+/// Maximum number of Events besides one for each deleted pod.
 const MAX_OTHER_EVENTS: usize = 10;
 
-/// Checks how much the plan does.
-pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation> {
+/// Checks the numbers of actions.
+pub(super) fn check(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Violation> {
     let count = |is: fn(&Kind) -> bool| {
         let kinds = plan.actions().filter_map(|action| action.kind.as_ref());
         kinds.filter(|kind| is(kind)).count()
     };
-    // A batch may be confirmed by a read, whatever is in it.
+    // Empty phases and batches are refused: each batch may ask for a live read of the workload, whatever actions it
+    // has.
     if plan.phases.iter().any(|phase| phase.batches.is_empty()) {
         return Err(Violation::of_plan("it has a phase without batches"));
     }
@@ -31,8 +33,8 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation>
     if batches.any(|batch| batch.actions.is_empty()) {
         return Err(Violation::of_plan("it has a batch without actions"));
     }
-    let burst = asked.burst;
-    // Those of an unknown kind among them.
+    let burst = request.burst;
+    // Including actions of an unknown kind.
     let objects = plan
         .actions()
         .filter(|action| action.kind.is_none() || apply::object(action).is_some())
@@ -65,7 +67,7 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation>
             "pods and revisions",
         ),
     ];
-    if asked.decides_after_cut {
+    if request.decides_after_cut {
         let events = count(|kind| matches!(kind, Kind::EmitEvent(_)));
         bounds.push(("emits", events, burst + MAX_OTHER_EVENTS, "Events"));
     }
@@ -87,10 +89,10 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>) -> Result<(), Violation>
     Ok(())
 }
 
-/// Checks the nodes that the plan creates pods for. Nodes and pods may have changed since the snapshot.
+/// Checks the nodes for which the plan creates pods. Nodes and pods may have changed since the snapshot.
 pub(super) fn check_nodes(
     plan: &v1::Plan,
-    asked: &Asked<'_>,
+    request: &RequestContext<'_>,
     caches: &impl Caches,
     checked: &mut Checked<'_>,
 ) -> Result<(), Violation> {
@@ -102,7 +104,7 @@ pub(super) fn check_nodes(
     for (action, node) in created(plan) {
         let (changed, what) = match live.get(node) {
             None => {
-                let gone = caches.changed(Resource::Nodes, node);
+                let gone = caches.changed(Resource::NODES, node);
                 (gone, format!("node {node:?} does not exist"))
             }
             Some(pods) if pods.count > MAX_LIVE_PODS => {
@@ -111,7 +113,7 @@ pub(super) fn check_nodes(
             }
             Some(_) => continue,
         };
-        checked.leave_out(action, asked, changed, what)?;
+        checked.leave_out(action, request, changed, what)?;
     }
     Ok(())
 }

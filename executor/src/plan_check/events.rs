@@ -1,13 +1,13 @@
-//! What a plan may say in an Event: people read it as the word of the controller.
+//! Checks the Events of a plan: people read them as messages of the controller.
 
 use nodewise_proto::v1;
 
-/// Longest reason that an apiserver takes.
+/// Longest reason that an apiserver accepts, in bytes.
 const MAX_REASON: usize = 128;
-/// Longest message that an apiserver takes, in bytes.
+/// Longest message that an apiserver accepts, in bytes.
 const MAX_MESSAGE: usize = 1024;
 
-/// Checks an Event to be emitted.
+/// Checks an Event that the plan emits.
 pub(super) fn check(event: &v1::EmitEvent) -> Result<(), String> {
     let v1::EmitEvent {
         r#type: kind,

@@ -1,15 +1,17 @@
-//! The hash of created pods says which revision they are of. A plan must not pass them off as pods of one that the workload does not have.
+//! Checks the hash label of created pods, which says which revision they belong to. A plan must not create pods with
+//! the hash of a revision that the workload does not have.
 
 use nodewise_proto::v1::{self, action::Kind};
+use nodewise_proto::workload::HASH_LABEL;
 use serde_json::Value;
 
-use super::{Asked, Caches, Checked, Violation, bounds};
-use crate::actuator::HASH_LABEL;
+use super::{Caches, Checked, RequestContext, Violation, bounds};
 
-/// Checks the hash of the pods that the plan creates: that of a revision which the snapshot shows, or which the plan creates or labels.
+/// Checks that the hash of created pods is that of a revision in the snapshot, or of a revision that the plan creates
+/// or updates.
 pub(super) fn check(
     plan: &v1::Plan,
-    asked: &Asked<'_>,
+    request: &RequestContext<'_>,
     caches: &impl Caches,
     checked: &mut Checked<'_>,
 ) -> Result<(), Violation> {
@@ -18,8 +20,8 @@ pub(super) fn check(
         return Ok(());
     }
     let hash = hash_of(&plan.pod_manifest);
-    // Pods of a revision without the label have the template's own, if it has one.
-    let may_be_empty = hash.is_empty() || hash == own_hash(&asked.workload.object);
+    // A revision without the label gives its pods the label of the template, if the template has one.
+    let may_be_empty = hash.is_empty() || hash == own_hash(&request.workload.object);
     let is_right = |other: &str| other == hash || other.is_empty() && may_be_empty;
     let mut in_plan = plan
         .actions()
@@ -29,31 +31,31 @@ pub(super) fn check(
             Some(Kind::UpdateRevision(update)) => Some(hash_of(&update.patch)),
             _ => None,
         })
-        // A patch may leave the label as it is.
+        // A patch without the label leaves it unchanged.
         .filter(|other| !other.is_empty());
     if in_plan.any(|other| is_right(&other))
-        || asked.live.iter().any(|revision| is_right(revision.hash()))
+        || request.live.iter().any(|revision| is_right(revision.hash()))
         || caches.hashes().iter().any(|other| is_right(other))
     {
         return Ok(());
     }
-    // The revision may have lost its label or its owner, or may be gone.
+    // The revision may have lost its label or its owner since the snapshot, or may be gone.
     let changed = caches.revisions_changed();
     for action in created {
         let what = format!("it creates pods with the hash {hash:?}, which no revision of the workload has");
-        checked.leave_out(action, asked, changed, what)?;
+        checked.leave_out(action, request, changed, what)?;
     }
     Ok(())
 }
 
-/// The hash label in the JSON of an object or a patch; empty where there is none.
+/// The hash label in the JSON of an object or a patch; empty if absent.
 fn hash_of(object: &[u8]) -> String {
     let object: Value = serde_json::from_slice(object).unwrap_or_default();
     let hash = object["metadata"]["labels"][HASH_LABEL].as_str();
     hash.unwrap_or_default().to_owned()
 }
 
-/// The same label in the template of a workload.
+/// The hash label in the template of a workload; empty if absent.
 fn own_hash(workload: &[u8]) -> String {
     let object: Value = serde_json::from_slice(workload).unwrap_or_default();
     let hash = object["spec"]["template"]["metadata"]["labels"][HASH_LABEL].as_str();

@@ -1,4 +1,5 @@
-//! The JSON that a plan carries. It is sent as it is written, so every reader has to see the same in it.
+//! Parses the JSON in a plan. The executor sends that JSON to the apiserver unchanged, so all parsers must read it the
+//! same way.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,8 +7,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Reads JSON; the error says what is wrong with it. Of a key that an object has twice, parsers take one or the other value: then what was
-/// checked need not be what the apiserver stores.
+/// Parses JSON; the error says what is wrong with it. Repeated keys are refused: parsers differ in which of the values
+/// they use, so the checked value could differ from the stored one.
 pub(super) fn parse(text: &[u8], what: &str) -> Result<Value, String> {
     let value = serde_json::from_slice(text).map_err(|_| format!("{what} is not JSON"))?;
     match repeated_key(text) {
@@ -16,11 +17,11 @@ pub(super) fn parse(text: &[u8], what: &str) -> Result<Value, String> {
     }
 }
 
-/// Most bytes of an object or a patch that a plan has written: an apiserver takes no longer request. A plan may have each of a burst of pods
-/// made from one manifest.
+/// Maximum bytes of an object or a patch that a plan writes: the limit of an apiserver. The executor may make a whole
+/// burst of pods from one manifest.
 const MAX_WRITTEN: usize = 3 << 20;
 
-/// Reads JSON that is to be written to the cluster.
+/// Parses JSON that will be written to the cluster.
 pub(super) fn parse_written(text: &[u8], what: &str) -> Result<Value, String> {
     if text.len() > MAX_WRITTEN {
         let length = text.len();
@@ -31,18 +32,18 @@ pub(super) fn parse_written(text: &[u8], what: &str) -> Result<Value, String> {
     parse(text, what)
 }
 
-/// The first key that an object has twice.
+/// The first repeated key of an object, at any depth.
 fn repeated_key(text: &[u8]) -> Option<String> {
     let mut repeated = None;
-    let walked = Walk(&mut repeated).deserialize(&mut serde_json::Deserializer::from_slice(text));
+    let walked = KeyVisitor(&mut repeated).deserialize(&mut serde_json::Deserializer::from_slice(text));
     debug_assert!(walked.is_ok(), "it was read before");
     repeated
 }
 
-/// Walks through a value, and keeps the first key that an object has twice.
-struct Walk<'a>(&'a mut Option<String>);
+/// Visits a value and records the first repeated key of an object.
+struct KeyVisitor<'a>(&'a mut Option<String>);
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for KeyVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -50,7 +51,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for KeyVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,13 +65,13 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 *self.0 = Some(key.clone());
             }
             keys.insert(key);
-            members.next_value_seed(Walk(self.0))?;
+            members.next_value_seed(KeyVisitor(self.0))?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Walk(self.0))?.is_some() {}
+        while items.next_element_seed(KeyVisitor(self.0))?.is_some() {}
         Ok(())
     }
 
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_no_longer_than_an_apiserver_takes() {
+    fn written_json_is_limited_in_size() {
         let text = |length: usize| format!("\"{}\"", "x".repeat(length - 2));
         assert!(parse_written(text(MAX_WRITTEN).as_bytes(), "its patch").is_ok());
         assert_eq!(

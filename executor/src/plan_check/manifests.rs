@@ -1,22 +1,27 @@
-//! What a plan may create: pods of the workload's template or of one of its revisions, and revisions of its template.
+//! Checks the objects that a plan creates: pods of the workload's template or of one of its revisions, and revisions of
+//! its template.
 
+use nodewise_projection::DaemonSet;
 use nodewise_proto::v1::{self, action::Kind};
 use serde_json::{Map, Value, json};
 
 use super::templates::{self, is_owner, labels, normal};
 use super::{
-    Asked, Caches, Violation,
+    Caches, RequestContext, Violation,
     json::{parse, parse_written},
     names,
 };
-use crate::event::DaemonSet;
 
-/// Where the name of a node is written.
+/// The JSON pointer to the node name in a pod manifest.
 pub(crate) const NODE_NAME_POINTER: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
                          /nodeSelectorTerms/0/matchFields/0/values/0";
 
 /// Checks everything that a plan creates.
-pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), Violation> {
+pub(super) fn check(
+    plan: &v1::Plan,
+    request: &RequestContext<'_>,
+    caches: &impl Caches,
+) -> Result<(), Violation> {
     let mut workload = None;
     let mut is_manifest_checked = false;
     for action in plan.actions() {
@@ -26,16 +31,16 @@ pub(super) fn check(plan: &v1::Plan, asked: &Asked<'_>, caches: &impl Caches) ->
         }
         let object = match workload.take() {
             Some(object) => object,
-            None => parse(&asked.workload.object, "the workload").map_err(violation)?,
+            None => parse(&request.workload.object, "the workload").map_err(violation)?,
         };
         match &action.kind {
             Some(Kind::CreateRevision(create)) => {
-                check_revision(create, &object, asked.workload).map_err(violation)?;
+                check_revision(create, &object, request.workload).map_err(violation)?;
             }
             Some(Kind::CreatePod(create)) => {
-                check_pod_name(&create.pod_name, &asked.workload.key.name).map_err(violation)?;
+                check_pod_name(&create.pod_name, &request.workload.key.name).map_err(violation)?;
                 if !std::mem::replace(&mut is_manifest_checked, true) {
-                    check_pod(plan, &object, asked, caches).map_err(violation)?;
+                    check_pod(plan, &object, request, caches).map_err(violation)?;
                 }
             }
             _ => {}
@@ -54,8 +59,13 @@ fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
     ))
 }
 
-/// Checks the manifest of the plan's pods.
-fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl Caches) -> Result<(), String> {
+/// Checks the pod manifest of a plan.
+fn check_pod(
+    plan: &v1::Plan,
+    object: &Value,
+    request: &RequestContext<'_>,
+    caches: &impl Caches,
+) -> Result<(), String> {
     let what = "the plan's pod_manifest";
     let pod = parse_written(&plan.pod_manifest, what)?;
     check_node_name(plan, &pod)?;
@@ -73,22 +83,22 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
         "ownerReferences",
     ];
     only(metadata, &allowed, what, "metadata.")?;
-    check_metadata(metadata, asked.workload, what)?;
-    check_generate_name(&metadata["generateName"], &asked.workload.key.name)?;
+    check_metadata(metadata, request.workload, what)?;
+    check_generate_name(&metadata["generateName"], &request.workload.key.name)?;
     let own = &object["spec"]["template"];
     let Err(difference) = check_template(&pod, own) else {
         return Ok(());
     };
-    let live = asked.live.iter().filter(|revision| {
+    let live = request.live.iter().filter(|revision| {
         let controller = revision.controller.as_ref();
-        controller.is_some_and(|controller| *controller.uid == *asked.workload.uid)
+        controller.is_some_and(|controller| *controller.uid == *request.workload.uid)
     });
     let revisions = caches
         .own_revisions()
         .into_iter()
         .chain(live.filter_map(|revision| revision.object.clone()));
     for revision in revisions {
-        // One whose data cannot be read has no template that could be compared.
+        // A revision with unreadable data has no template to compare with.
         let revision = parse(&revision, "a revision").unwrap_or_default();
         let template = &revision["data"]["spec"]["template"];
         if template.is_object() && check_template(&pod, template).is_ok() {
@@ -100,7 +110,8 @@ fn check_pod(plan: &v1::Plan, object: &Value, asked: &Asked<'_>, caches: &impl C
     ))
 }
 
-/// The pods go to the nodes that their actions name, and nowhere else: one term requires a node of that name.
+/// Checks that the pods can go only to the nodes that their actions name: a single node selector term requires the
+/// node's name.
 fn check_node_name(plan: &v1::Plan, pod: &Value) -> Result<(), String> {
     if plan.node_name_pointers != [NODE_NAME_POINTER] {
         let found = &plan.node_name_pointers;
@@ -122,7 +133,7 @@ fn check_node_name(plan: &v1::Plan, pod: &Value) -> Result<(), String> {
     ))
 }
 
-/// Whether a pod is of a template; the error is the field that differs.
+/// Checks that a pod is made from a template; the error is the field that differs.
 fn check_template(pod: &Value, template: &Value) -> Result<(), &'static str> {
     let (pod, template) = (normal(pod), normal(template));
     let (of_pod, of_template) = (&pod["metadata"], &template["metadata"]);
@@ -158,7 +169,7 @@ fn check_generate_name(name: &Value, workload: &str) -> Result<(), String> {
     ))
 }
 
-/// Checks a revision to be created.
+/// Checks a revision that the plan creates.
 fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &DaemonSet) -> Result<(), String> {
     let what = "its manifest";
     let revision = parse_written(&create.manifest, what)?;
@@ -211,7 +222,7 @@ fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &Daemon
     Ok(())
 }
 
-/// A template that has the member itself is written without it.
+/// The template without a `$patch` member of its own.
 fn without_patch(mut template: Value) -> Value {
     if let Some(members) = template.as_object_mut() {
         members.remove("$patch");
@@ -219,7 +230,8 @@ fn without_patch(mut template: Value) -> Value {
     template
 }
 
-/// The object is in the workload's namespace, the workload is its controller and only owner, and its hash label is a string.
+/// Checks that the object is in the workload's namespace, that the workload is its controller and only owner, and that
+/// its hash label is a string.
 fn check_metadata(metadata: &Value, workload: &DaemonSet, what: &str) -> Result<(), String> {
     let namespace = &metadata["namespace"];
     if !namespace.is_null() && *namespace != *workload.key.namespace {
@@ -257,7 +269,7 @@ fn is(object: &Value, member: &str, values: &[&str], what: &str) -> Result<(), S
     ))
 }
 
-/// The object has no other members than these.
+/// Checks that the object has no other members.
 fn only(object: &Value, members: &[&str], what: &str, path: &str) -> Result<(), String> {
     let none = Map::new();
     let object = object.as_object().unwrap_or(&none);

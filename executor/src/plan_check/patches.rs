@@ -1,17 +1,18 @@
-//! What the patches of a plan may change. Each carries the uid of its object, so that the API refuses it for another one.
+//! Checks the patches of a plan. Each patch contains the uid of its object, so that the apiserver refuses it for
+//! another object.
 
+use nodewise_projection::DaemonSet;
 use nodewise_proto::v1::{ObjectReference, action::Kind};
+use nodewise_proto::workload::HASH_LABEL;
 use serde_json::{Map, Value};
 
 use super::{json::parse_written, templates, v1};
-use crate::actuator::HASH_LABEL;
-use crate::event::DaemonSet;
 
-/// What a patch may do besides carrying the uid.
-enum May<'a> {
+/// What a patch may change besides containing the uid.
+enum Allowed<'a> {
     /// Add the workload to the owners.
     Adopt(&'a DaemonSet),
-    /// Take the workload out of the owners.
+    /// Remove the workload from the owners.
     Release(&'a DaemonSet),
     /// Set the hash label.
     Label,
@@ -19,19 +20,19 @@ enum May<'a> {
     Number,
 }
 
-/// Checks the patch of an action that patches this object.
+/// Checks the patch of an action, if the action has one.
 pub(super) fn check(
     action: &v1::Action,
     object: &ObjectReference,
     workload: &DaemonSet,
 ) -> Result<(), String> {
     let (patch, may) = match &action.kind {
-        Some(Kind::AdoptPod(a)) => (&a.patch, May::Adopt(workload)),
-        Some(Kind::AdoptRevision(a)) => (&a.patch, May::Adopt(workload)),
-        Some(Kind::ReleasePod(a)) => (&a.patch, May::Release(workload)),
-        Some(Kind::ReleaseRevision(a)) => (&a.patch, May::Release(workload)),
-        Some(Kind::RelabelPod(a)) => (&a.patch, May::Label),
-        Some(Kind::UpdateRevision(a)) => (&a.patch, May::Number),
+        Some(Kind::AdoptPod(a)) => (&a.patch, Allowed::Adopt(workload)),
+        Some(Kind::AdoptRevision(a)) => (&a.patch, Allowed::Adopt(workload)),
+        Some(Kind::ReleasePod(a)) => (&a.patch, Allowed::Release(workload)),
+        Some(Kind::ReleaseRevision(a)) => (&a.patch, Allowed::Release(workload)),
+        Some(Kind::RelabelPod(a)) => (&a.patch, Allowed::Label),
+        Some(Kind::UpdateRevision(a)) => (&a.patch, Allowed::Number),
         _ => return Ok(()),
     };
     let patch = parse_written(patch, "its patch")?;
@@ -42,18 +43,18 @@ pub(super) fn check(
     if metadata.get("uid").and_then(Value::as_str) != Some(&object.uid) {
         return Err(format!("its patch does not carry the uid {:?}", object.uid));
     }
-    let number: &[&str] = if matches!(may, May::Number) {
+    let number: &[&str] = if matches!(may, Allowed::Number) {
         &["revision"]
     } else {
         &[]
     };
     only(patch, &[&["metadata"], number].concat(), "")?;
     match may {
-        May::Adopt(workload) | May::Release(workload) => {
+        Allowed::Adopt(workload) | Allowed::Release(workload) => {
             only(metadata, &["uid", "ownerReferences"], "metadata.")?;
             let owners = metadata.get("ownerReferences").and_then(Value::as_array);
             let is_right = |owner: &Value| match may {
-                May::Adopt(_) => templates::is_owner(owner, workload),
+                Allowed::Adopt(_) => templates::is_owner(owner, workload),
                 _ => *owner == serde_json::json!({"$patch": "delete", "uid": &*workload.uid}),
             };
             match owners.map(Vec::as_slice) {
@@ -61,7 +62,7 @@ pub(super) fn check(
                 _ => Err("its patch changes other owner references than the workload's".to_owned()),
             }
         }
-        May::Label | May::Number => {
+        Allowed::Label | Allowed::Number => {
             only(metadata, &["uid", "labels"], "metadata.")?;
             if patch.get("revision").is_some_and(|number| !number.is_i64()) {
                 return Err("its patch sets revision to what is no number".to_owned());
@@ -71,7 +72,7 @@ pub(super) fn check(
     }
 }
 
-/// Only the hash label is set.
+/// Checks that only the hash label is set.
 fn check_labels(labels: Option<&Value>) -> Result<(), String> {
     let Some(labels) = labels else {
         return Ok(());
@@ -86,7 +87,7 @@ fn check_labels(labels: Option<&Value>) -> Result<(), String> {
     Err(format!("its patch sets label {HASH_LABEL} to what is no string"))
 }
 
-/// The object has no other members than these.
+/// Checks that the object has no other members.
 fn only(object: &Map<String, Value>, members: &[&str], path: &str) -> Result<(), String> {
     match object.keys().find(|key| !members.contains(&key.as_str())) {
         Some(other) => Err(format!("its patch changes {path}{other}")),

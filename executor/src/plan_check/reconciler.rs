@@ -1,34 +1,40 @@
-//! The check of a plan in a reconcile: what the caches show, what has to be read live, and what becomes of a violation.
+//! Connects the plan check to a reconcile: supplies the caches and live reads, and turns a violation into a failed
+//! reconcile.
 
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use nodewise_projection::{DaemonSet, Revision};
 use nodewise_proto::v1;
 
-use super::{Asked, Caches, Known, MAX_UNSEEN, Violation, check};
-use crate::actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent};
+use super::{Caches, Known, MAX_UNSEEN, RequestContext, Violation, check};
 use crate::apply::LeftOut;
-use crate::event::{DaemonSet, Resource, Revision};
-use crate::reconcile::{DEFAULT_BURST, Ending, Planned, Reconciler};
+use crate::reconcile::{Ending, Planned, Reconciler};
 use crate::state::{Shared, is_enabled};
 use crate::store::LivePods;
+use nodewise_proto::workload::DEFAULT_BURST;
+use nodewise_runtime::{
+    Resource,
+    actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent},
+};
 
-/// The caches of nodes, and of the namespace of one workload. Each look takes the lock anew, so that no watch waits while a manifest is read.
-pub(super) struct Shown<'a> {
+/// The cached nodes, and the caches of the workload's namespace. Each call locks the state anew, so that watches do not
+/// wait while a manifest is parsed.
+pub(super) struct WorkloadCaches<'a> {
     pub(super) state: &'a Shared,
     pub(super) workload: &'a DaemonSet,
 }
 
-impl Caches for Shown<'_> {
+impl Caches for WorkloadCaches<'_> {
     fn object(&self, resource: Resource, name: &str) -> Option<Known> {
         let (state, namespace) = (self.state.lock(), &self.workload.key.namespace);
         match resource {
-            Resource::Pods => state.store.pod(namespace, name).map(Known::from),
-            Resource::Revisions => state
+            Resource::PODS => state.store.pod(namespace, name).map(Known::from),
+            Resource::REVISIONS => state
                 .store
                 .revision(namespace, name)
                 .map(|found| Known::from(&**found)),
-            Resource::DaemonSets | Resource::Nodes => None,
+            _ => None,
         }
     }
 
@@ -67,8 +73,8 @@ impl Caches for Shown<'_> {
 }
 
 impl<A: Actuator, P> Reconciler<A, P> {
-    /// Checks a plan before anything of it is held or written; answers with what is not to be carried out of it. `live` are the revisions of
-    /// the snapshot that were read live.
+    /// Checks a plan before it is held or written. Returns the actions that must not be carried out. `live` are the
+    /// revisions of the snapshot that were read live.
     pub(crate) async fn check_plan(&self, planned: &Planned, live: &[Revision]) -> Result<LeftOut, Ending> {
         let Planned {
             plan,
@@ -76,7 +82,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
             sent,
             as_of,
         } = planned;
-        let asked = Asked {
+        let request = RequestContext {
             as_of: *as_of,
             sent,
             workload,
@@ -86,12 +92,12 @@ impl<A: Actuator, P> Reconciler<A, P> {
             burst: self.options.burst.unwrap_or(DEFAULT_BURST) as usize,
             decides_after_cut: is_enabled(&self.options, v1::Deviation::DecideAfterCut),
         };
-        let shown = Shown {
+        let caches = WorkloadCaches {
             state: &self.state,
             workload,
         };
         let refused = |violation: Violation| self.refuse(workload, &violation);
-        let mut checked = check(plan, &asked, &shown).map_err(refused)?;
+        let mut checked = check(plan, &request, &caches).map_err(refused)?;
         let unseen = std::mem::take(&mut checked.unseen);
         if unseen.len() > MAX_UNSEEN {
             return Err(failed(format!(
@@ -102,7 +108,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
         for named in &unseen {
             let key = ObjectKey::new(named.resource, &*workload.key.namespace, &named.reference.name);
             match self.actuator.read(&key).await {
-                Ok(object) => checked.read(named, &asked, &shown, &object).map_err(refused)?,
+                Ok(object) => checked.read(named, &request, &caches, &object).map_err(refused)?,
                 Err(error) if error.refusal == Refusal::NotFound => {}
                 Err(error) => return Err(failed(format!("reading {key}, which the plan names: {error}"))),
             }
@@ -114,7 +120,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
         Ok(left_out)
     }
 
-    /// Tells of a violation, which ends the reconcile as a refused request does.
+    /// Reports a violation and ends the reconcile, as after a refused request.
     fn refuse(&self, workload: &DaemonSet, violation: &Violation) -> Ending {
         self.metrics.plan_violation();
         self.actuator.emit(WorkloadEvent {

@@ -1,16 +1,15 @@
-//! A workload's pod templates, in one form in which they can be compared.
+//! Normalises pod templates so that they can be compared.
 
+use nodewise_projection::DaemonSet;
+use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
 use serde_json::{Map, Value, json};
 
-use crate::event::DaemonSet;
-use crate::store::KIND;
-
-/// What a pod's spec requires of its node.
+/// The JSON pointer to the required node affinity of a pod spec.
 pub(super) const NODE_TERMS: &str =
     "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
 
-/// The labels that the service sets besides those of the template.
-pub(super) const SET_LABELS: [&str; 2] = [crate::actuator::HASH_LABEL, "pod-template-generation"];
+/// The labels that the service adds to those of the template.
+pub(super) const SET_LABELS: [&str; 2] = [HASH_LABEL, "pod-template-generation"];
 
 /// Whether an owner reference makes the workload the controller.
 pub(super) fn is_owner(owner: &Value, workload: &DaemonSet) -> bool {
@@ -20,12 +19,12 @@ pub(super) fn is_owner(owner: &Value, workload: &DaemonSet) -> bool {
     }
     owner
         == json!({
-            "apiVersion": "apps/v1", "kind": KIND, "name": &*workload.key.name, "uid": &*workload.uid, "controller": true,
+            "apiVersion": "apps/v1", "kind": DAEMON_SET, "name": &*workload.key.name, "uid": &*workload.uid, "controller": true,
         })
 }
 
-/// A pod template in the form that is compared: without nulls, with metadata, and with the resources of each container. Upstream writes a
-/// template in that form into its revisions.
+/// A pod template in the form that is compared: without nulls, with metadata, and with the resources of each container.
+/// Upstream writes templates in that form into revisions.
 pub(super) fn normal(template: &Value) -> Value {
     let mut template = without_nulls(template);
     for member in ["metadata", "spec"] {
@@ -56,7 +55,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// A normal pod spec without what the service sets: the terms that are required of nodes, and tolerations.
+/// A normalised pod spec without the parts that the service sets: required node affinity and tolerations.
 pub(super) fn for_any_node(spec: &Value) -> Value {
     let mut spec = spec.clone();
     if let Some(members) = spec.as_object_mut() {
@@ -72,7 +71,7 @@ pub(super) fn for_any_node(spec: &Value) -> Value {
     spec
 }
 
-/// Removes a member, and then each object around it that is empty.
+/// Removes a member, and each parent object that becomes empty.
 fn remove(object: &mut Value, path: &[&str]) {
     let (Some(members), Some((member, inner))) = (object.as_object_mut(), path.split_first()) else {
         return;
@@ -86,13 +85,14 @@ fn remove(object: &mut Value, path: &[&str]) {
     }
 }
 
-/// Whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its seconds.
+/// Whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its
+/// seconds.
 pub(super) fn tolerates_as(tolerations: &Value, template: &Value) -> bool {
     let without_seconds = |toleration: &Value| {
         let mut toleration = toleration.clone();
         if let Some(members) = toleration.as_object_mut() {
             members.remove("tolerationSeconds");
-            // An absent string is an empty one.
+            // An absent string equals an empty one.
             members.retain(|_, value| *value != "");
         }
         toleration
@@ -117,7 +117,7 @@ pub(super) fn tolerates_as(tolerations: &Value, template: &Value) -> bool {
             .all(|toleration| own.contains(toleration) || is_automatic(toleration))
 }
 
-/// An object of strings without the labels that the service sets; an absent one is empty.
+/// The labels without those that the service sets; absent labels are empty.
 pub(super) fn labels(labels: &Value) -> Map<String, Value> {
     let mut labels = labels.as_object().cloned().unwrap_or_default();
     labels.retain(|key, _| !SET_LABELS.contains(&key.as_str()));

@@ -1,17 +1,19 @@
-//! A vector of `proto/testdata/plan_checks.json`.
+//! Runs a vector of `proto/testdata/plan_checks.json`.
 
+use nodewise_projection::{DaemonSet, Node, Pod, Revision};
 use nodewise_proto::v1;
+use nodewise_runtime::{Delta, Resource};
 use serde_json::{Value, json};
 
-use super::reconciler::Shown;
-use super::{Asked, Violation, check};
-use crate::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Resource, Revision};
+use super::reconciler::WorkloadCaches;
+use super::{RequestContext, Violation, check};
+use crate::event::ClusterEvent;
 use crate::metrics::Metrics;
-use crate::reconcile::DEFAULT_BURST;
 use crate::state::{Shared, State};
+use nodewise_proto::workload::DEFAULT_BURST;
 
-/// Checks the vector's plan, with what the first vector has where this one has nothing; answers with the ids of the actions that are left
-/// out. The error is the violation.
+/// Checks the vector's plan. Members that the vector does not have come from the first vector. Returns the ids of the
+/// actions that are left out; the error is the violation.
 pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violation> {
     let of = |field| vector.get(field).unwrap_or(&first[field]);
     let workload = of("workload");
@@ -28,7 +30,7 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
         .get("sent")
         .map(|sent| serde_json::from_value(sent.clone()).expect("a state"));
     let sent: v1::ReconcileState = sent.unwrap_or_default();
-    let asked = Asked {
+    let request = RequestContext {
         workload: &workload,
         scope: scope.unwrap_or_default(),
         live: &live,
@@ -39,13 +41,13 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
         burst: burst.unwrap_or(DEFAULT_BURST) as usize,
     };
     let plan: v1::Plan = serde_json::from_value(vector["plan"].clone()).expect("a plan");
-    let shown = Shown {
+    let shown = WorkloadCaches {
         state: &state,
         workload: &workload,
     };
-    let mut checked = check(&plan, &asked, &shown)?;
+    let mut checked = check(&plan, &request, &shown)?;
     for named in std::mem::take(&mut checked.unseen) {
-        let kind = if named.resource == Resource::Pods {
+        let kind = if named.resource == Resource::PODS {
             "Pod"
         } else {
             "ControllerRevision"
@@ -54,13 +56,13 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
             .into_iter()
             .find(|object| object["kind"] == kind && object["metadata"]["name"] == *named.reference.name);
         if let Some(object) = object {
-            checked.read(&named, &asked, &shown, object.to_string().as_bytes())?;
+            checked.read(&named, &request, &shown, object.to_string().as_bytes())?;
         }
     }
     Ok(checked.left_out(&plan).into_keys().collect())
 }
 
-/// The caches of the vector, and the number of the last change that its snapshot shows.
+/// The caches of the vector, and the number of the last cache change that its snapshot contains.
 fn caches(vector: &Value, first: &Value, workload: &DaemonSet) -> (Shared, u64) {
     let of = |field| vector.get(field).unwrap_or(&first[field]);
     let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
@@ -84,7 +86,7 @@ fn caches(vector: &Value, first: &Value, workload: &DaemonSet) -> (Shared, u64) 
         show(ClusterEvent::Nodes(Delta::Applied(node)));
     }
     show_objects(false);
-    // What will be gone.
+    // Objects that are removed below.
     let removed = vector["removed"].as_array().cloned().unwrap_or_default();
     let removed: Vec<_> = removed
         .iter()

@@ -1,34 +1,36 @@
-//! How often a workload comes back at once: as a plan or the answer to its report says, but not again and again for nothing.
+//! Limits how often a workload is requeued at once. The service asks for such requeues, and a token bucket for each
+//! workload bounds them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use nodewise_projection::Key;
 use tokio::time::Instant;
 
 use super::Ending;
-use crate::event::Key;
 
-/// A workload without a token comes back no sooner than this, whatever the service says.
-pub(super) const SOONEST: Duration = Duration::from_millis(100);
+/// Minimum delay of a requeue for a workload without tokens, whatever the service asks for.
+pub(super) const MIN_DELAY: Duration = Duration::from_millis(100);
 
-/// Most tokens that a workload has. A rollout over the largest cluster takes fewer in a row than it gets meanwhile.
-const MOST_TOKENS: f64 = 100.0;
+/// Maximum tokens of a workload. A rollout over the largest cluster gets new tokens faster than it uses them up.
+const MAX_TOKENS: f64 = 100.0;
 
-/// How many tokens a workload gets in a second.
+/// New tokens of a workload per second.
 const TOKENS_PER_SECOND: f64 = 10.0;
 
-/// How a reconcile ends whose plan is to be followed by another one.
+/// The outcome of a reconcile that needs another plan at once.
 pub(super) const AT_ONCE: Ending = Ending::Settled {
     after: Some(Duration::ZERO),
 };
 
-/// When to come back after a plan of which nothing is known, or that did nothing. "At once" goes on from what was done.
-pub(super) fn unless_at_once(after: Option<Duration>) -> Option<Duration> {
+/// The delay, unless it is zero. For plans that did nothing, or whose outcomes the service does not know: "at once"
+/// means to continue after what was done.
+pub(super) fn unless_zero(after: Option<Duration>) -> Option<Duration> {
     after.filter(|after| !after.is_zero())
 }
 
-/// The tokens of workloads. Each time that one comes back sooner than after [`SOONEST`] takes a token of it.
+/// Token buckets by workload. Each requeue sooner than [`MIN_DELAY`] takes a token.
 #[derive(Debug, Default)]
 pub struct Pace(Mutex<HashMap<Key, Tokens>>);
 
@@ -39,18 +41,18 @@ struct Tokens {
 }
 
 impl Pace {
-    /// The ending of a reconcile, with a wait for as long as the workload has no token.
-    pub(super) fn slow(&self, key: &Key, mut ending: Ending) -> Ending {
+    /// Returns the outcome of a reconcile, delayed if the workload has no token.
+    pub(super) fn limit(&self, key: &Key, mut ending: Ending) -> Ending {
         if let Ending::Settled { after } | Ending::Failed { after, .. } = &mut ending
-            && after.is_some_and(|after| after < SOONEST)
+            && after.is_some_and(|after| after < MIN_DELAY)
             && !self.take(key)
         {
-            *after = Some(SOONEST);
+            *after = Some(MIN_DELAY);
         }
         ending
     }
 
-    /// The workload is there no more.
+    /// Forgets a workload that is gone.
     pub(super) fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
@@ -59,11 +61,11 @@ impl Pace {
     fn take(&self, key: &Key) -> bool {
         let (mut tokens, now) = (self.lock(), Instant::now());
         let tokens = tokens.entry(key.clone()).or_insert(Tokens {
-            left: MOST_TOKENS,
+            left: MAX_TOKENS,
             at: now,
         });
         let new = now.duration_since(tokens.at).as_secs_f64() * TOKENS_PER_SECOND;
-        tokens.left = (tokens.left + new).min(MOST_TOKENS);
+        tokens.left = (tokens.left + new).min(MAX_TOKENS);
         tokens.at = now;
         let is_there = tokens.left >= 1.0;
         if is_there {

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 
 use nodewise_client::BuildRequest;
 use nodewise_proto::Timestamp;
+use nodewise_runtime::{Delta, Resource, actuator::Refusal};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::actuator::Refusal;
-use crate::divergence::PATIENCE;
-use crate::event::{ClusterEvent, Delta, Resource};
+use crate::divergence::MIN_AGE;
+use crate::event::ClusterEvent;
 use crate::handlers::Reaction;
 use crate::state::State;
 use crate::testing::*;
@@ -57,7 +57,7 @@ fn with(service: ScriptedService) -> Fixture {
     fixture(service, ScriptedActuator::default())
 }
 
-/// The caches show no revision.
+/// A fixture whose caches show no revision.
 fn without_revisions(service: ScriptedService) -> Fixture {
     let fixture = with(service);
     let gone = Delta::Deleted(current_revision());
@@ -65,7 +65,7 @@ fn without_revisions(service: ScriptedService) -> Fixture {
     fixture
 }
 
-/// Everything as upstream does it.
+/// The fixture with the profile of upstream.
 fn strict(mut fixture: Fixture) -> Fixture {
     fixture
         .reconciler
@@ -84,22 +84,20 @@ impl Fixture {
     }
 
     fn held(&self) -> v1::ReconcileState {
-        self.state.lock().holdings.get(&key(), "u1")
+        self.state.lock().reconcile_states.get(&key(), "u1")
     }
 
     fn outstanding(&self) -> (usize, usize) {
-        self.state.lock().holdings.outstanding(&key())
+        self.state.lock().reconcile_states.outstanding(&key())
     }
 }
 
 const SETTLED: Ending = Ending::Settled { after: None };
 
-/// An observer looks again whether somebody else has done it.
-const OBSERVED: Ending = Ending::Settled {
-    after: Some(PATIENCE),
-};
+/// An observer reconciles again after a while, to see whether the other controller has acted.
+const OBSERVED: Ending = Ending::Settled { after: Some(MIN_AGE) };
 
-/// An adoption of the pod of this name and uid.
+/// Adopts the pod of this name and uid.
 fn adopt(name: &str) -> v1::action::Kind {
     v1::action::Kind::AdoptPod(v1::AdoptPod {
         pod: Some(v1::ObjectReference {
@@ -117,7 +115,7 @@ fn orphan(name: &str) -> ClusterEvent {
     let labels = json!({"app": "foo"});
     let metadata =
         json!({"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11", "labels": labels});
-    let orphan = crate::event::Pod::from_json(&json!({ "metadata": metadata })).expect("a pod");
+    let orphan = nodewise_projection::Pod::from_json(&json!({ "metadata": metadata })).expect("a pod");
     ClusterEvent::Pods(Delta::Applied(orphan))
 }
 
@@ -125,7 +123,7 @@ fn is_failed(ending: &Ending, part: &str) -> bool {
     matches!(ending, Ending::Failed { reason, .. } if reason.contains(part))
 }
 
-// D-71.2: a workload that is not in the caches leaves nothing behind and asks nothing.
+// D-71.2: a workload that is not in the caches is forgotten, without a plan request.
 #[tokio::test]
 async fn a_workload_that_is_gone_is_forgotten() {
     let fixture = with(ScriptedService::default());
@@ -134,7 +132,7 @@ async fn a_workload_that_is_gone_is_forgotten() {
     assert_eq!(fixture.service.plans_asked(), 0);
 }
 
-/// Owns what is selected, and knows the workload as it is at first.
+/// A fixture that owns only selected DaemonSets, with this first version of the workload.
 fn selective(service: ScriptedService, first: DaemonSet) -> Fixture {
     let fixture = with(service);
     {
@@ -169,7 +167,7 @@ async fn a_daemon_set_is_planned_while_it_is_selected() {
     assert!(!fixture.metrics.encode().contains("name=\"foo\""));
 }
 
-// W17: the plan that is there when the label goes is not applied.
+// W17: a plan that arrives after the workload has lost its label is not applied.
 #[tokio::test]
 async fn a_plan_for_what_is_not_selected_any_more_is_dropped() {
     let service = ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]));
@@ -185,7 +183,7 @@ async fn a_plan_for_what_is_not_selected_any_more_is_dropped() {
     assert_eq!(fixture.held(), v1::ReconcileState::default());
 }
 
-// D-1 to D-5: what goes out.
+// D-1 to D-5: the content of the snapshot.
 #[tokio::test]
 async fn the_request_is_the_snapshot() {
     let fixture = with(ScriptedService::default());
@@ -213,19 +211,19 @@ async fn the_request_is_the_snapshot() {
     );
 }
 
-// D-109, D-110, S-127: after our own write nothing is planned until the watch shows it.
+// D-109, D-110: after an own write, no plan is requested until the watch shows the write.
 #[tokio::test]
 async fn waits_for_the_caches_to_show_our_writes() {
     let fixture = strict(with(
         ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")])),
     ));
     assert_eq!(fixture.reconcile().await, SETTLED);
-    let behind = Behind {
-        resource: Resource::Pods,
+    let behind = CacheBehind {
+        resource: Resource::PODS,
         written: "100".into(),
         reached: "10".into(),
     };
-    assert_eq!(fixture.reconcile().await, Ending::Behind(behind));
+    assert_eq!(fixture.reconcile().await, Ending::CacheBehind(behind));
     assert_eq!(fixture.service.plans_asked(), 1);
     let skipped = "daemonset_controller_stale_sync_skips_total{group=\"\",resource=\"pods\"} 1";
     assert!(
@@ -233,17 +231,17 @@ async fn waits_for_the_caches_to_show_our_writes() {
         "{}",
         fixture.metrics.encode()
     );
-    let bookmark = ClusterEvent::Bookmark(Resource::Pods, "100".into());
+    let bookmark = ClusterEvent::Bookmark(Resource::PODS, "100".into());
     let woken = fixture.state.lock().take_in(bookmark, &fixture.metrics);
     assert_eq!(woken, [crate::handlers::Reaction::Enqueue(key())]);
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 2);
 }
 
-// A create whose pod an expectation tells by name is not waited for (SLOW_START_ACROSS_PLANS). A pod without a name of its own is
-// waited for as ever.
+// With SLOW_START_ACROSS_PLANS, the next plan does not wait for a create whose pod has an expectation by name. It does
+// wait for a pod without a name of its own.
 #[tokio::test]
-async fn named_creates_are_planned_on_from() {
+async fn planning_continues_after_named_creates() {
     for (name, goes_on) in [("foo-bbbbbbbbbb", true), ("", false)] {
         let fixture = with(ScriptedService::default().then_plan(creating(&[(name, "n1")])));
         assert_eq!(fixture.reconcile().await, SETTLED, "{name:?}");
@@ -252,7 +250,7 @@ async fn named_creates_are_planned_on_from() {
     }
 }
 
-/// A plan that another one follows at once, and what is answered to its report.
+/// A plan that asks to be followed at once, and the response to its report.
 fn full_burst(creates: &[(&str, &str)]) -> (v1::Plan, v1::ReportResponse) {
     let requeue_after = Some(nodewise_proto::Duration::default());
     let plan = v1::Plan {
@@ -280,7 +278,7 @@ fn two_in_a_row(change: impl FnOnce(&mut v1::Plan)) -> Fixture {
 }
 
 impl Fixture {
-    /// How many plans were asked for after each of two reconciles.
+    /// The total number of plan requests after each of two reconciles.
     async fn asked_in_two(&self, between: impl FnOnce(&Self)) -> (usize, usize) {
         self.reconcile().await;
         let first = self.service.plans_asked();
@@ -290,9 +288,9 @@ impl Fixture {
     }
 }
 
-// The service plans on while the apiserver creates: the next plan is there when this one is done, and knows what it creates.
+// The next plan is requested while the current one is being applied, and it contains the pods that are being created.
 #[tokio::test]
-async fn what_follows_a_full_burst_is_asked_for_meanwhile() {
+async fn the_plan_after_a_full_burst_is_requested_early() {
     let fixture = two_in_a_row(|_| ());
     assert_eq!(fixture.reconcile().await, AT_ONCE);
     assert_eq!(fixture.service.plans_asked(), 2);
@@ -312,7 +310,7 @@ async fn what_follows_a_full_burst_is_asked_for_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_plan_is_not_taken_when_something_else_is_so_by_then() {
+async fn an_early_plan_is_dropped_after_a_change() {
     let changed = |fixture: &Fixture| {
         fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "2"))));
     };
@@ -342,7 +340,7 @@ async fn the_next_plan_is_not_taken_when_something_else_is_so_by_then() {
 }
 
 #[tokio::test]
-async fn a_plan_that_does_anything_else_is_done_first() {
+async fn a_plan_with_other_actions_is_applied_before_the_next_request() {
     let with_status = |plan: &mut v1::Plan| {
         let mut status = plan.phases[0].clone();
         status.set_kind(v1::PhaseKind::Status);
@@ -358,9 +356,9 @@ async fn a_plan_that_does_anything_else_is_done_first() {
     assert_eq!(two_in_a_row(later).asked_in_two(|_| ()).await, (1, 2));
 }
 
-// What else is to be done rests on pods that may have changed by then.
+// Other actions depend on pods that may have changed by then.
 #[tokio::test]
-async fn the_next_plan_is_not_taken_when_it_does_anything_else() {
+async fn an_early_plan_with_other_actions_is_dropped() {
     let (plan, response) = full_burst(&[("foo-bbbbbbbbbb", "n1")]);
     let deleting = with_actions(v1::PhaseKind::Deletes, Vec::new());
     let service = ScriptedService::default()
@@ -370,9 +368,9 @@ async fn the_next_plan_is_not_taken_when_it_does_anything_else() {
     assert_eq!(with(service).asked_in_two(|_| ()).await, (2, 3));
 }
 
-// What an observer does not do need not be gone on with: it would ask for ever.
+// An observer carries nothing out, so it would request plans forever.
 #[tokio::test]
-async fn an_observer_does_not_go_on_at_once() {
+async fn an_observer_is_not_requeued_at_once() {
     let (plan, _) = full_burst(&[("foo-bbbbbbbbbb", "n1")]);
     let actuator = ScriptedActuator {
         observes_only: true,
@@ -383,7 +381,7 @@ async fn an_observer_does_not_go_on_at_once() {
     assert_eq!(fixture.service.plans_asked(), 1);
 }
 
-// D-72: expectations are held before the first call, and go out with the next snapshot.
+// D-72: expectations are held before the first call, and the next snapshot contains them.
 #[tokio::test]
 async fn expectations_are_held_before_the_first_write() {
     let fixture = with(
@@ -396,14 +394,14 @@ async fn expectations_are_held_before_the_first_write() {
             at_write
                 .lock()
                 .expect("no panic")
-                .push(state.lock().holdings.outstanding(&key()));
+                .push(state.lock().reconcile_states.outstanding(&key()));
         }
     });
     fixture.reconcile().await;
     assert_eq!(*at_write.lock().expect("no panic"), [(2, 0), (2, 0)]);
 }
 
-// D-73: a watch event that comes while a plan is under way is not undone by that plan.
+// D-73: an event that settles an expectation during a plan is not undone by that plan's state.
 #[tokio::test]
 async fn what_is_observed_during_a_plan_stays_observed() {
     let first = creating(&[("foo-bbbbbbbbbb", "n1"), ("foo-cccccccccc", "n2")]);
@@ -423,7 +421,7 @@ async fn what_is_observed_during_a_plan_stays_observed() {
             .then_plan(second),
     );
     fixture.reconcile().await;
-    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "100".into()));
     assert_eq!(fixture.outstanding(), (2, 0));
     fixture.service.meanwhile({
         let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
@@ -447,7 +445,7 @@ async fn what_is_observed_during_a_plan_stays_observed() {
     assert_eq!(fixture.outstanding(), (1, 0));
 }
 
-// D-71.6, D-95: a plan that ends before it comes to failed pods starts no delay: they are deleted by the retry.
+// D-71.6, D-95: a plan that ends before its deletes of failed pods starts no back-off for them: the retry deletes them.
 #[tokio::test]
 async fn an_aborted_plan_leaves_the_back_off_as_it_was() {
     let backoff = |node: &str| v1::ReconcileState {
@@ -482,9 +480,9 @@ async fn an_aborted_plan_leaves_the_back_off_as_it_was() {
     }
 }
 
-// D-71.12: how the service's word becomes a requeue.
+// D-71.12: how the response to a report becomes a requeue.
 #[tokio::test]
-async fn the_report_says_when_to_come_back() {
+async fn the_report_response_says_when_to_requeue() {
     let after = |seconds| Some(nodewise_proto::Duration { seconds, nanos: 0 });
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     for (requeue, requeue_after, expected) in [
@@ -524,7 +522,7 @@ async fn the_report_says_when_to_come_back() {
     }
 }
 
-// Without actions the plan itself says when to come back.
+// Without actions, the plan itself says when to requeue.
 #[tokio::test]
 async fn a_plan_without_actions_needs_no_report() {
     let after = Some(nodewise_proto::Duration { seconds: 9, nanos: 0 });
@@ -555,7 +553,7 @@ async fn a_plan_without_actions_needs_no_report() {
     }
 }
 
-// D-73, D-79: the report tells every outcome, and what it settles is not waited for.
+// D-73, D-79: the report contains every outcome, and failed actions are not waited for.
 #[tokio::test]
 async fn the_report_settles_what_failed() {
     let plan = creating(&[("foo-bbbbbbbbbb", "n1"), ("foo-cccccccccc", "n2")]);
@@ -598,9 +596,9 @@ async fn the_report_settles_what_failed() {
     assert_eq!(sent.map(|expectations| expectations.creates.len()), Some(1));
 }
 
-// Every pod of a large cluster may be adopted at once, and nothing depends on it.
+// Every pod of a large cluster may be adopted at once, and such outcomes have no consequence.
 #[tokio::test]
-async fn adoptions_that_succeeded_are_not_told() {
+async fn successful_adoptions_are_not_reported() {
     let plan = with_actions(
         v1::PhaseKind::Claims,
         ["a", "b", "c"].map(adopt).into_iter().collect(),
@@ -620,9 +618,9 @@ async fn adoptions_that_succeeded_are_not_told() {
     assert_eq!(told, [(2, v1::Result::Failed)]);
 }
 
-// A lost report rides on the next plan, once, and is asked for soon.
+// A report that got lost is sent once, with the next plan request, which follows soon.
 #[tokio::test]
-async fn a_lost_report_rides_on_the_next_plan() {
+async fn a_lost_report_is_sent_with_the_next_plan_request() {
     let lost = Err(ServiceError::Unreachable("gone".into()));
     let service = ScriptedService::default()
         .then_plan(creating(&[("foo-bbbbbbbbbb", "n1")]))
@@ -630,7 +628,7 @@ async fn a_lost_report_rides_on_the_next_plan() {
         .then_fail(ServiceError::Unreachable("still gone".into()));
     let fixture = with(service);
     assert!(is_failed(&fixture.reconcile().await, "rides on the next plan"));
-    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "100".into()));
     for expected in [1, 1, 0] {
         fixture.reconcile().await;
         let requests = fixture.service.requests.lock().expect("no panic");
@@ -644,7 +642,7 @@ async fn a_lost_report_rides_on_the_next_plan() {
     }
 }
 
-// Fail static: without a plan nothing is written or held, and while the service is away nothing is forgotten.
+// Without a plan nothing is written or held. While the service is unreachable, nothing is forgotten.
 #[tokio::test]
 async fn without_a_plan_nothing_is_written() {
     let stale = v1::Plan {
@@ -662,7 +660,7 @@ async fn without_a_plan_nothing_is_written() {
         .then_fail(ServiceError::Refused("snapshot.now: is missing".into()));
     let fixture = with(service);
     fixture.reconcile().await;
-    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+    fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "100".into()));
     let before = (fixture.actuator.calls(), fixture.held());
     let unreachable = fixture.reconcile().await;
     assert!(
@@ -675,9 +673,9 @@ async fn without_a_plan_nothing_is_written() {
     assert_eq!(fixture.actuator.calls(), before.0);
 }
 
-// As upstream, back-off outlives a DaemonSet that cannot be planned for.
+// As in upstream, back-off outlives a DaemonSet that cannot be planned for.
 #[tokio::test]
-async fn what_is_refused_for_another_field_leaves_the_state() {
+async fn a_refusal_of_another_field_keeps_the_state() {
     let remembered = vec![v1::FailedPodBackoff {
         node_name: "n1".into(),
         ..Default::default()
@@ -712,7 +710,8 @@ async fn what_is_refused_for_another_field_leaves_the_state() {
     assert_eq!([sent(1), sent(2)], [remembered.clone(), remembered]);
 }
 
-// W12: a wrong service may have left a state that right replicas refuse. What the watches have shown is not its doing.
+// W12: a faulty service may have made a state that correct replicas refuse. Expectations that watches have changed are
+// kept.
 #[tokio::test]
 async fn a_state_that_may_be_refused_is_dropped() {
     let remembered = v1::ReconcileState {
@@ -772,7 +771,7 @@ fn creating_revision() -> v1::Plan {
     )
 }
 
-// D-62, S-106: the object that has the name is read, and goes out with a second plan at once.
+// D-62: the object with the taken name is read and sent with a second plan request at once.
 #[tokio::test]
 async fn a_revision_name_collision_is_planned_again_at_once() {
     let fixture = without_revisions(ScriptedService::default().then_plan(creating_revision()));
@@ -792,7 +791,7 @@ async fn a_revision_name_collision_is_planned_again_at_once() {
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
-// Names that are taken by other pods are no failure: the next plan follows at once, with what the report says.
+// Names that other pods have are no failure: the next plan follows at once and contains the taken names.
 #[tokio::test]
 async fn a_taken_pod_name_is_planned_again_at_once() {
     let at_once = || {
@@ -808,9 +807,9 @@ async fn a_taken_pod_name_is_planned_again_at_once() {
             .collect::<Vec<_>>()
     };
     let soon = Ending::Settled {
-        after: Some(pace::SOONEST),
+        after: Some(pace::MIN_DELAY),
     };
-    // (names that are taken, plans, how it ends)
+    // (taken names, plans, outcome)
     for (taken, plans, ending) in [(1, 2, SETTLED), (3, 4, SETTLED), (4, 4, soon)] {
         let mut service = ScriptedService::default();
         for name in names(taken) {
@@ -831,7 +830,7 @@ async fn a_taken_pod_name_is_planned_again_at_once() {
     }
 }
 
-// D-23: an orphan that is gone is left out at once, and awaited by nobody; that is no failure.
+// D-23: an orphan that is gone is left out at once, without a wait or a failure.
 #[tokio::test]
 async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
     let orphans = |fixture: &Fixture| {
@@ -846,11 +845,11 @@ async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 2);
     assert_eq!(
-        fixture.state.lock().store.count(Resource::Pods),
+        fixture.state.lock().store.count(Resource::PODS),
         1,
         "the other one"
     );
-    // Beside an adoption that fails there is none: that is for the back-off.
+    // If another adoption fails, there is no plan at once: the workload backs off.
     let both = with_actions(v1::PhaseKind::Claims, vec![adopt("gone"), adopt("there")]);
     let fixture = with(ScriptedService::default().then_plan(both));
     orphans(&fixture);
@@ -860,7 +859,7 @@ async fn an_orphan_that_is_gone_is_left_out_by_another_plan_at_once() {
     assert_eq!(fixture.service.plans_asked(), 1);
 }
 
-// What the plan created before it ended is known to the next one, whatever the watch shows.
+// The next plan gets a revision that the plan created before it ended, whatever the watch shows.
 #[tokio::test]
 async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_again() {
     let mut plan = creating_revision();
@@ -878,8 +877,8 @@ async fn a_revision_that_was_created_before_an_orphan_was_gone_is_not_created_ag
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
-// D-110: nor when the next plan has to wait for the pods first, whatever the watch shows by its name meanwhile: it may be another
-// object, or lack the mark that the name was taken.
+// D-110: the same if the next plan has to wait for pods first, whatever the watch shows under that name meanwhile. The
+// watch may show another object, or one without the mark that the name was taken.
 #[tokio::test]
 async fn a_revision_that_was_created_before_the_gate_closed_is_not_created_again() {
     let mut plan = creating_revision();
@@ -891,14 +890,14 @@ async fn a_revision_that_was_created_before_the_gate_closed_is_not_created_again
         let live = json!({"metadata": {"namespace": "ns", "name": "foo-hhhhhhhhhh", "uid": "r1", "resourceVersion": "90"}});
         *fixture.actuator.live.lock().expect("no panic") = live.to_string().into();
         for _ in 0..2 {
-            assert!(matches!(fixture.reconcile().await, Ending::Behind(_)));
+            assert!(matches!(fixture.reconcile().await, Ending::CacheBehind(_)));
         }
         if shown {
             let mut cached = own_revision("91");
             cached.name = "foo-hhhhhhhhhh".into();
             fixture.watch(ClusterEvent::Revisions(Delta::Applied(cached)));
         }
-        fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "1000".into()));
+        fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "1000".into()));
         assert_eq!(fixture.reconcile().await, SETTLED);
         let revisions = fixture.service.snapshot(1).revisions;
         let read_live: Vec<_> = revisions
@@ -906,13 +905,13 @@ async fn a_revision_that_was_created_before_the_gate_closed_is_not_created_again
             .map(|revision| revision.read_after_name_collision)
             .collect();
         assert_eq!(read_live, [true], "shown: {shown}");
-        // It was for that plan only.
+        // The revision was kept for that plan only.
         assert_eq!(fixture.reconcile().await, SETTLED);
         assert_eq!(fixture.service.snapshot(2).revisions.len(), usize::from(shown));
     }
 }
 
-// By the time of the answer another object may have the name.
+// Meanwhile another object may have got the name.
 #[test]
 fn only_orphans_are_forgotten() {
     let fixture = without_revisions(ScriptedService::default());
@@ -920,23 +919,23 @@ fn only_orphans_are_forgotten() {
     fixture.watch(ClusterEvent::Revisions(Delta::Applied(own_revision("11"))));
     let mut state = fixture.state.lock();
     for (namespace, name) in [("ns", "a"), ("ns", "b"), ("elsewhere", "a")] {
-        state.store.forget_orphan(Resource::Pods, namespace, name);
-        state.store.forget_orphan(Resource::Revisions, namespace, name);
+        state.store.forget_orphan(Resource::PODS, namespace, name);
+        state.store.forget_orphan(Resource::REVISIONS, namespace, name);
     }
-    assert_eq!(state.store.count(Resource::Pods), 1);
-    assert_eq!(state.store.count(Resource::Revisions), 1);
+    assert_eq!(state.store.count(Resource::PODS), 1);
+    assert_eq!(state.store.count(Resource::REVISIONS), 1);
 }
 
-fn own_revision(version: &str) -> crate::event::Revision {
+fn own_revision(version: &str) -> nodewise_projection::Revision {
     let owner = json!([{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}]);
     let object = json!({"metadata": {"namespace": "ns", "name": "a", "resourceVersion": version, "ownerReferences": owner}});
-    crate::event::Revision::from_json(&object).expect("a revision")
+    nodewise_projection::Revision::from_json(&object).expect("a revision")
 }
 
-// The object that has the name is read as the watch reads it: one that cannot be is passed over, named and counted, and the
-// workload comes back with its back-off, since the name is taken.
+// The object with the taken name is parsed as the watch does. An unreadable one is skipped, logged and counted, and the
+// workload backs off, because the name is taken.
 #[tokio::test]
-async fn a_revision_in_the_way_that_cannot_be_read_is_passed_over() {
+async fn an_unreadable_revision_with_the_taken_name_is_skipped() {
     let answer = v1::ReportResponse {
         requeue: v1::Requeue::Backoff.into(),
         ..Default::default()
@@ -959,7 +958,7 @@ async fn a_revision_in_the_way_that_cannot_be_read_is_passed_over() {
     assert!(metrics.contains(counted), "{metrics}");
 }
 
-/// An orphaned revision that was there before the workload that selects it came, as the apiserver serves it.
+/// An orphaned revision, as the apiserver sends it, that is older than the workload that selects it.
 fn earlier_orphan(fixture: &Fixture) -> Value {
     let orphan = json!({
         "metadata": {"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "9", "labels": {"app": "foo"}},
@@ -973,7 +972,8 @@ fn earlier_orphan(fixture: &Fixture) -> Value {
     orphan
 }
 
-// Of an orphan that nobody selects no data is kept. It is there when a workload comes that selects it.
+// The data of an orphan that no DaemonSet selects is not cached. It is read when a workload comes that selects the
+// orphan.
 #[tokio::test]
 async fn an_orphaned_revision_is_read_for_the_workload_that_selects_it() {
     let fixture = without_revisions(ScriptedService::default());
@@ -986,14 +986,14 @@ async fn an_orphaned_revision_is_read_for_the_workload_that_selects_it() {
         assert_eq!(sent.len(), 1);
         let sent: Value = serde_json::from_slice(&sent[0].object).expect("JSON");
         assert_eq!(sent, orphan);
-        // It is read once.
+        // The second reconcile does not read it again.
         *fixture.actuator.live.lock().expect("no panic") = Bytes::new();
     }
 }
 
-// Without it a plan could create a revision that there is already.
+// Without the revision, a plan could create it again.
 #[tokio::test]
-async fn nothing_is_planned_without_a_revision_that_cannot_be_read() {
+async fn no_plan_without_a_revision_that_cannot_be_read() {
     let fixture = without_revisions(ScriptedService::default().then_plan(creating(&[("foo-1", "n1")])));
     earlier_orphan(&fixture);
     fixture.actuator.refuse("read ", Refusal::Other);
@@ -1003,9 +1003,9 @@ async fn nothing_is_planned_without_a_revision_that_cannot_be_read() {
     assert_eq!(fixture.held(), v1::ReconcileState::default());
 }
 
-// Whoever creates, changes and deletes revisions all the time must not hold up the workload.
+// Revisions that are created, changed and deleted all the time must not delay the workload.
 #[tokio::test]
-async fn what_a_revision_has_become_is_planned_with() {
+async fn a_changed_revision_is_planned_with() {
     let of = |app: &str| {
         json!({"metadata": {"namespace": "ns", "name": "r", "uid": "r", "resourceVersion": "12", "labels": {"app": app}},
             "data": {}})
@@ -1030,9 +1030,10 @@ async fn what_a_revision_has_become_is_planned_with() {
         *fixture.actuator.live.lock().expect("no panic") = text;
         assert_eq!(fixture.reconcile().await, SETTLED, "{live:?}");
         assert_eq!(fixture.service.snapshot(0).revisions.len(), sent, "{live:?}");
-        // What was read says nothing about how far the watch is. Others hear of it when the watch shows anything.
-        assert_ne!(fixture.state.lock().store.reached(Resource::Revisions), "12");
-        let event = ClusterEvent::Bookmark(Resource::Revisions, "13".into());
+        // A live read does not change the version that the watch has reached. Other workloads are enqueued at the next
+        // event of the watch.
+        assert_ne!(fixture.state.lock().store.reached(Resource::REVISIONS), "12");
+        let event = ClusterEvent::Bookmark(Resource::REVISIONS, "13".into());
         let woken = fixture.state.lock().take_in(event, &fixture.metrics);
         let other = Reaction::Enqueue(Key::new("ns", "other"));
         assert_eq!(woken.contains(&other), wakes_other, "{live:?}");
@@ -1048,29 +1049,32 @@ fn orphans(count: usize) -> Vec<Value> {
     (0..count).map(orphan).collect()
 }
 
-// Each of thousands of small revisions would be a call.
+// Thousands of small revisions would otherwise need as many calls.
 #[tokio::test]
 async fn many_revisions_are_read_with_one_list() {
     let fixture = without_revisions(ScriptedService::default());
     let workload = daemon_set("u1", "10");
     fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
-    let all = orphans(READS + 1);
+    let all = orphans(MAX_SINGLE_READS + 1);
     for orphan in &all {
         let revision = Revision::from_json(orphan).expect("a revision");
         fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
     }
     fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
-    // One is gone by now.
+    // One revision is gone by now.
     *fixture.actuator.listed.lock().expect("no panic") = all[1..].to_vec();
     for plan in 0..2 {
         assert_eq!(fixture.reconcile().await, SETTLED);
-        assert_eq!(fixture.service.snapshot(plan).revisions.len(), READS);
+        assert_eq!(fixture.service.snapshot(plan).revisions.len(), MAX_SINGLE_READS);
         assert_eq!(fixture.actuator.calls(), ["list controllerrevisions"], "once");
     }
-    assert_eq!(fixture.state.lock().store.count(Resource::Revisions), READS);
+    assert_eq!(
+        fixture.state.lock().store.count(Resource::REVISIONS),
+        MAX_SINGLE_READS
+    );
 }
 
-/// Labels that are too many to keep all, besides these.
+/// These labels, and more than are cached of one object.
 fn many_labels(besides: &Value) -> Value {
     let mut labels = besides.clone();
     for index in 0..70 {
@@ -1086,8 +1090,8 @@ fn selecting(selector: &Value) -> DaemonSet {
     DaemonSet::from_json(&object).expect("a DaemonSet")
 }
 
-// Whoever may create pods and revisions may give them any number of labels, of which no more are kept than selectors name. A DaemonSet may
-// come that names others.
+// Anyone who may create pods and revisions may give them any number of labels. Only labels that selectors name are
+// cached. A new DaemonSet may name others.
 #[tokio::test]
 async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
     let without_tier = json!({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]});
@@ -1114,7 +1118,7 @@ async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
         fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload)));
         let revision = Revision::from_json(&object).expect("a revision");
         fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
-        let pod = crate::event::Pod::from_json(&object).expect("a pod");
+        let pod = nodewise_projection::Pod::from_json(&object).expect("a pod");
         fixture.watch(ClusterEvent::Pods(Delta::Applied(pod)));
         {
             let state = fixture.state.lock();
@@ -1124,7 +1128,7 @@ async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
         let workload = selecting(&selector);
         fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
 
-        // Nothing is decided as long as they cannot be read.
+        // No plan is requested as long as the labels cannot be read.
         fixture.actuator.refuse("list pods", Refusal::Other);
         let ending = fixture.reconcile().await;
         assert!(is_failed(&ending, "refused: list pods"), "{case} {ending:?}");
@@ -1147,7 +1151,7 @@ async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
     }
 }
 
-// What is listed may be newer than what the watch has shown, or another pod, or not be there.
+// A listed pod may be newer than the cached one, may be another pod, or may be missing.
 #[tokio::test]
 async fn labels_are_taken_from_the_same_pod() {
     let of = |uid: &str, version: &str| {
@@ -1164,7 +1168,7 @@ async fn labels_are_taken_from_the_same_pod() {
     ] {
         let fixture = without_revisions(ScriptedService::default());
         fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "10"))));
-        let pod = crate::event::Pod::from_json(&of("r", "9")).expect("a pod");
+        let pod = nodewise_projection::Pod::from_json(&of("r", "9")).expect("a pod");
         fixture.watch(ClusterEvent::Pods(Delta::Applied(pod)));
         fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "10"))));
         *fixture.actuator.listed.lock().expect("no panic") = listed.iter().cloned().collect();
@@ -1184,9 +1188,9 @@ async fn labels_are_taken_from_the_same_pod() {
             .pods;
         let found = pods.iter().filter(|pod| pod.name == "r").count();
         assert_eq!(found, sent, "{listed:?}");
-        // When the watch shows the newer one, whoever selects it hears of it.
+        // When the watch shows the newer pod, the workloads that select it are enqueued.
         if let Some(listed) = listed {
-            let pod = crate::event::Pod::from_json(&listed).expect("a pod");
+            let pod = nodewise_projection::Pod::from_json(&listed).expect("a pod");
             let event = ClusterEvent::Pods(Delta::Applied(pod));
             let woken = fixture.state.lock().take_in(event, &fixture.metrics);
             let is_newer = listed["metadata"]["resourceVersion"] == "12";
@@ -1195,9 +1199,9 @@ async fn labels_are_taken_from_the_same_pod() {
     }
 }
 
-// Its data is not looked into, whatever it is.
+// The revision's data is sent as it is.
 #[tokio::test]
-async fn odd_data_of_a_revision_in_the_way_goes_on_as_it_is() {
+async fn odd_data_of_a_revision_is_sent_unchanged() {
     let fixture = without_revisions(ScriptedService::default().then_plan(creating_revision()));
     let refused = (
         "create controllerrevisions foo-hhhhhhhhhh",
@@ -1217,7 +1221,7 @@ async fn odd_data_of_a_revision_in_the_way_goes_on_as_it_is() {
     assert_eq!(fixture.service.snapshot(1).revisions, [marked]);
 }
 
-// What the apiserver lets nobody change is sent as what is used as it is or not at all, until it is another object.
+// A revision that the apiserver lets nobody change is sent with that mark until it changes.
 #[tokio::test]
 async fn a_sealed_revision_is_not_to_be_changed() {
     let update = v1::action::Kind::UpdateRevision(v1::UpdateRevision {
@@ -1242,7 +1246,7 @@ async fn a_sealed_revision_is_not_to_be_changed() {
     assert_eq!(marks.collect::<Vec<_>>(), [false, true, false]);
 }
 
-// What a refused report would settle stays open, so another plan would only hide that.
+// The expectations of a refused report stay open, and another plan would only hide that.
 #[tokio::test]
 async fn a_refused_report_ends_the_reconcile() {
     let refused = Err(ServiceError::Refused("too much".into()));
@@ -1275,7 +1279,7 @@ async fn endless_collisions_end_in_back_off() {
     assert_eq!(fixture.service.plans_asked(), MAX_PLANS);
 }
 
-// Observe mode: what is not written is neither expected nor reported, so that the next plan is a full one again.
+// Mode observe: actions that are not carried out are neither expected nor reported, so the next plan is complete again.
 #[tokio::test]
 async fn observing_expects_and_reports_nothing() {
     let actuator = ScriptedActuator {
@@ -1291,13 +1295,13 @@ async fn observing_expects_and_reports_nothing() {
     assert_eq!(fixture.service.reported.lock().expect("no panic").len(), 0);
 }
 
-// S-126: replaced under its name while it was planned: nothing of the old one is held for the new one.
+// Replaced under its name while it was planned: the new workload inherits nothing.
 #[tokio::test]
 async fn a_replaced_workload_does_not_inherit() {
     let fixture = with(ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")])));
     fixture.reconcile().await;
     fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u2", "200"))));
-    fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "200".into()));
+    fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "200".into()));
     fixture.reconcile().await;
     assert_eq!(
         fixture.service.snapshot(1).state,
@@ -1305,7 +1309,7 @@ async fn a_replaced_workload_does_not_inherit() {
     );
 }
 
-// A report that is refused would make every later plan be refused too: it is dropped, wherever that comes to light.
+// A refused report would make every later plan request fail: it is dropped, whichever call is refused.
 #[tokio::test]
 async fn a_refused_report_is_not_sent_again() {
     let refused = || ServiceError::Refused("outcomes[0].action_id: unknown".into());
@@ -1319,7 +1323,7 @@ async fn a_refused_report_is_not_sent_again() {
     for (service, riding) in [(at_once, vec![0, 0]), (later, vec![1, 0])] {
         let fixture = with(service);
         assert!(matches!(fixture.reconcile().await, Ending::Failed { .. }));
-        fixture.watch(ClusterEvent::Bookmark(Resource::Pods, "100".into()));
+        fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "100".into()));
         for expected in riding {
             fixture.reconcile().await;
             let requests = fixture.service.requests.lock().expect("no panic");
@@ -1329,7 +1333,8 @@ async fn a_refused_report_is_not_sent_again() {
     }
 }
 
-// A service of an older version does not know of scopes, and plans for the whole workload: also where that is only a delete.
+// A service of an older version does not support scopes and plans for the whole workload. Its plan is refused even if
+// it only has a delete.
 #[tokio::test]
 async fn a_companion_applies_no_plan_for_the_whole_workload() {
     let delete = v1::action::Kind::DeletePod(v1::DeletePod::default());
@@ -1348,7 +1353,7 @@ async fn a_companion_applies_no_plan_for_the_whole_workload() {
     }
 }
 
-/// A delete of the pod of this name and uid.
+/// A plan that deletes the pod of this name and uid.
 fn delete(name: &str) -> v1::Plan {
     let kind = v1::action::Kind::DeletePod(v1::DeletePod {
         pod: Some(v1::ObjectReference {
@@ -1364,7 +1369,7 @@ fn delete(name: &str) -> v1::Plan {
     }
 }
 
-/// The apiserver has a pod `unseen` of another workload, which the caches do not show.
+/// Gives the apiserver a pod `unseen` of another workload, which the caches do not show.
 fn unseen(fixture: &Fixture) {
     let owner = json!({"kind": "ReplicaSet", "name": "web", "uid": "w", "controller": true});
     let live = json!({"metadata": {"namespace": "ns", "name": "unseen", "uid": "unseen", "ownerReferences": [owner]}});
@@ -1379,7 +1384,7 @@ fn violations(fixture: &Fixture) -> String {
     line.expect("the metric").to_owned()
 }
 
-// W15: nothing of a plan that reaches beyond the workload is written or held, and it is counted.
+// W15: nothing of a plan that goes beyond the workload is written or held, and the violation is counted.
 #[tokio::test]
 async fn a_plan_for_what_is_not_the_workloads_is_refused() {
     let mut elsewhere = creating(&[("foo-bbbbbbbbbb", "n1")]);
@@ -1392,7 +1397,7 @@ async fn a_plan_for_what_is_not_the_workloads_is_refused() {
     assert_eq!(violations(&fixture), "1");
 }
 
-// W15: a plan that is wrong about what has not changed since the snapshot was not made from it.
+// W15: a plan that is wrong about an object that has not changed since the snapshot was not made from the snapshot.
 #[tokio::test]
 async fn a_plan_for_an_object_that_is_not_the_workloads_is_refused_the_first_time() {
     for (name, part) in [
@@ -1413,7 +1418,7 @@ async fn a_plan_for_an_object_that_is_not_the_workloads_is_refused_the_first_tim
     }
 }
 
-/// While a plan is made, this happens.
+/// Runs this event while a plan is being made.
 fn meanwhile(fixture: &Fixture, event: ClusterEvent) {
     let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
     fixture.service.meanwhile(move || {
@@ -1421,7 +1426,7 @@ fn meanwhile(fixture: &Fixture, event: ClusterEvent) {
     });
 }
 
-// W15: an action about what has changed since the snapshot is left out alone. Nobody is told, what it would have led to is not expected, and
+// W15: an action about an object that has changed is left out alone. There is no Event and no expectation for it, and
 // another plan follows at once.
 #[tokio::test]
 async fn an_action_about_what_has_changed_is_left_out() {
@@ -1473,7 +1478,7 @@ async fn an_action_about_what_has_changed_is_left_out() {
     }
 }
 
-// W15: the burst is what the options ask for, and 250 where they say nothing.
+// W15: the burst of the options is the limit, and 250 without it.
 #[tokio::test]
 async fn a_plan_for_more_pods_than_were_asked_for_is_refused() {
     for (burst, count, part) in [
@@ -1492,7 +1497,7 @@ async fn a_plan_for_more_pods_than_were_asked_for_is_refused() {
     }
 }
 
-// W15: a node that was never there is no node of the snapshot.
+// W15: a node that never existed is no node of the snapshot.
 #[tokio::test]
 async fn a_pod_for_a_node_that_does_not_exist_is_refused_the_first_time() {
     let plans = (0..2).fold(ScriptedService::default(), |service, _| {
@@ -1508,9 +1513,9 @@ async fn a_pod_for_a_node_that_does_not_exist_is_refused_the_first_time() {
     assert_eq!(fixture.actuator.calls(), ["create pods foo-bbbbbbbbbb"]);
 }
 
-// W15: what is remembered is bounded by the nodes, also what the answer to a report says.
+// W15: the state is limited to existing nodes, also the state in the response to a report.
 #[tokio::test]
-async fn nothing_is_remembered_of_nodes_that_do_not_exist() {
+async fn state_of_nodes_that_do_not_exist_is_dropped() {
     let of = |nodes: &[&str]| v1::ReconcileState {
         pod_name_collisions: nodes
             .iter()
@@ -1541,7 +1546,7 @@ async fn nothing_is_remembered_of_nodes_that_do_not_exist() {
         "{ending:?}"
     );
     assert_eq!(fixture.held(), v1::ReconcileState::default());
-    // The plan is right, though a node of it has gone.
+    // The plan is valid although one of its nodes was removed.
     meanwhile(&fixture, ClusterEvent::Nodes(Delta::Deleted(node("n3"))));
     fixture.reconcile().await;
     assert_eq!(fixture.held(), of(&["n1", "n2"]));
@@ -1549,9 +1554,9 @@ async fn nothing_is_remembered_of_nodes_that_do_not_exist() {
     assert_eq!(reported[0].state, Some(of(&["n1"])));
 }
 
-// Whatever a service says, and whatever its plans do: after a hundred times a workload comes back at once no faster than ten times a second.
+// Whatever the service asks for: after a hundred requeues at once, a workload is requeued at most ten times a second.
 #[tokio::test(start_paused = true)]
-async fn a_workload_comes_back_at_once_not_for_ever() {
+async fn requeues_at_once_are_limited() {
     let short = Some(nodewise_proto::Duration { seconds: 0, nanos: 1 });
     let event = v1::action::Kind::EmitEvent(v1::EmitEvent {
         r#type: "Normal".into(),
@@ -1577,10 +1582,10 @@ async fn a_workload_comes_back_at_once_not_for_ever() {
     for _ in 0..100 {
         assert_eq!(after(fixture.reconcile().await), soon);
     }
-    assert_eq!(after(fixture.reconcile().await), Some(pace::SOONEST));
-    tokio::time::advance(pace::SOONEST).await;
+    assert_eq!(after(fixture.reconcile().await), Some(pace::MIN_DELAY));
+    tokio::time::advance(pace::MIN_DELAY).await;
     assert_eq!(after(fixture.reconcile().await), soon);
-    assert_eq!(after(fixture.reconcile().await), Some(pace::SOONEST));
+    assert_eq!(after(fixture.reconcile().await), Some(pace::MIN_DELAY));
     tokio::time::advance(Duration::from_mins(1)).await;
     for _ in 0..100 {
         assert_eq!(
@@ -1589,10 +1594,10 @@ async fn a_workload_comes_back_at_once_not_for_ever() {
             "no more tokens than a hundred"
         );
     }
-    assert_eq!(after(fixture.reconcile().await), Some(pace::SOONEST));
+    assert_eq!(after(fixture.reconcile().await), Some(pace::MIN_DELAY));
 }
 
-// D-113: a delete leaves no own-write record; it is its expectation that holds the next plan back.
+// D-113: a delete leaves no own-write record; its expectation delays the next plan.
 #[tokio::test]
 async fn deletes_are_guarded_by_expectations() {
     let delete = v1::DeletePod {
@@ -1633,7 +1638,7 @@ async fn deletes_are_guarded_by_expectations() {
     assert_eq!(fixture.outstanding(), (0, 0));
 }
 
-/// Asks for two requests, between which the workload changes, and answers the first of them.
+/// A service client that takes two requests, between which the workload changes, and answers the first one.
 struct Hedger {
     state: Shared,
     metrics: Metrics,
@@ -1654,7 +1659,7 @@ impl PlanService for Hedger {
     }
 }
 
-// What a plan is held against and applied to is what it was made from, not what was known when another replica was asked.
+// A plan is checked and applied against the inputs of its own request, not those of a later request to another replica.
 #[tokio::test]
 async fn a_plan_goes_with_the_request_that_it_answers() {
     let Fixture {

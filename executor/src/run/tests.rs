@@ -1,3 +1,8 @@
+use nodewise_projection::OwnershipSelector;
+use nodewise_runtime::{
+    lead::Timing,
+    testing::{RecordedRequest, Requests, apiserver, failure},
+};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -6,15 +11,10 @@ use tokio::{
 };
 
 use super::*;
-use crate::{
-    config::Election,
-    lead::Timing,
-    selection::Selection,
-    testing::api::{Asked, Requests, apiserver, failure},
-};
+use crate::config::Election;
 
-/// One DaemonSet without a pod on one node; watches never end.
-fn answer(asked: &Asked) -> Option<(u16, Value)> {
+/// A cluster with one node and one DaemonSet without pods. Watches never end.
+fn answer(asked: &RecordedRequest) -> Option<(u16, Value)> {
     let (method, target) = asked.line.split_once(' ').unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let items = match path.rsplit('/').next() {
@@ -40,9 +40,9 @@ struct Running {
     _silent: TcpSocket,
 }
 
-/// Starts an executor whose service is at a port that nobody listens on.
+/// Starts an executor whose service address has no listener.
 async fn start(mode: Mode, elect: bool) -> Running {
-    // Taken, so that no other test listens there meanwhile.
+    // The port stays bound, so that no other test listens on it.
     let silent = TcpSocket::new_v4().expect("a socket");
     silent
         .bind("127.0.0.1:0".parse().expect("an address"))
@@ -60,7 +60,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
             timing: Timing::default(),
         }),
         namespace: None,
-        selection: Selection::default(),
+        selection: OwnershipSelector::default(),
         concurrent_syncs: 2,
         concurrent_writes: 4,
         calls_per_second: None,
@@ -98,7 +98,7 @@ impl Running {
         answer
     }
 
-    /// Asks until the answer fits.
+    /// Polls until the response fits.
     async fn until(&self, path: &str, fits: impl Fn(&str) -> bool) {
         let waited = tokio::time::timeout(Duration::from_secs(30), async {
             while !fits(&self.get(path).await) {
@@ -112,7 +112,7 @@ impl Running {
         );
     }
 
-    /// Methods and paths of everything that would change the cluster.
+    /// Method and path of each request that would change the cluster.
     fn writes(&self) -> Vec<String> {
         let requests = self.requests.lock().expect("lock");
         let lines = requests.iter().map(|asked| asked.line.clone());
@@ -128,7 +128,7 @@ impl Running {
     }
 }
 
-// Service unreachable: nothing is written, readiness says why, liveness is not touched.
+// While the service is unreachable, nothing is written, readiness gives the reason, and liveness stays good.
 #[tokio::test]
 async fn without_the_service_nothing_is_written() {
     for mode in [Mode::Own, Mode::Observe] {
@@ -137,7 +137,7 @@ async fn without_the_service_nothing_is_written() {
             answer.contains("[-]plan-service failed: no replica") && answer.matches("[+]watch-").count() == 4
         };
         running.until("/readyz", ready_but_for_the_service).await;
-        // The DaemonSet is in the queue and was asked about, without an answer.
+        // The DaemonSet was taken from the queue, and the plan request got no answer.
         running
             .until("/metrics", |text| {
                 text.contains("nodewise_plan_errors_total{code=\"UNAVAILABLE\"}")
@@ -149,7 +149,7 @@ async fn without_the_service_nothing_is_written() {
     }
 }
 
-// M-3, M-38, M-11: health is served beside the election, which is a live check; the lease is taken first and given back last.
+// Health is served next to the election, which is a liveness check. The Lease is acquired first and released last.
 #[tokio::test]
 async fn leads_and_hands_over() {
     let running = start(Mode::Own, true).await;

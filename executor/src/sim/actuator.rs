@@ -1,4 +1,4 @@
-//! Writes to the simulated cluster, refused for the reasons for which an apiserver refuses them.
+//! Writes to the simulated cluster. They are refused for the same reasons as by an apiserver.
 
 use std::sync::{
     Arc,
@@ -6,15 +6,15 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use nodewise_runtime::{
+    Resource,
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+};
 use serde_json::{Value, json};
 
 use super::{SimCluster, State, kubelet, objects::refuse, patch};
-use crate::{
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
-    event::Resource,
-};
 
-/// Writes to a [`SimCluster`]. Clones share its counts.
+/// An actuator that writes to a [`SimCluster`]. Clones share its counters.
 #[derive(Clone, Debug)]
 pub struct SimActuator {
     cluster: SimCluster,
@@ -29,7 +29,7 @@ impl SimActuator {
         }
     }
 
-    /// Kubernetes Events emitted so far.
+    /// Number of Events emitted so far.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
@@ -96,7 +96,7 @@ impl State {
         object: Value,
     ) -> Result<Written, ActuatorError> {
         let key = self.objects.create(resource, namespace, object, self.now)?;
-        if resource == Resource::Pods {
+        if resource == Resource::PODS {
             let mut pod = self.objects.find(&key)?.clone();
             if let (Some(owner), Some(node)) = (kubelet::owner(&pod), kubelet::node_of(&pod)) {
                 self.tally.creating(owner, &node);
@@ -121,8 +121,8 @@ impl State {
                 format!("{key}: metadata.uid: field is immutable"),
             ));
         }
-        if key.resource == Resource::Pods {
-            // The pod may change hands.
+        if key.resource == Resource::PODS {
+            // The patch may change the pod's controller.
             self.count_pod(key, &before, false);
             self.put_pod(key, after);
         } else {
@@ -136,7 +136,7 @@ impl State {
         if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
             return Err(refuse(Refusal::Conflict, 409, format!("{key} has another uid")));
         }
-        if key.resource == Resource::Pods {
+        if key.resource == Resource::PODS {
             self.delete_pod(key, object);
         } else {
             self.objects.remove(key);

@@ -1,18 +1,18 @@
-//! The machines: binding, starting and stopping pods, and breaking down.
+//! The simulated scheduler and kubelets: bind, start and stop pods, and break nodes.
 
 use jiff::Timestamp;
+use nodewise_runtime::{
+    Resource,
+    actuator::{ActuatorError, ObjectKey},
+};
 use serde_json::{Value, json};
 
 use super::{State, objects::seconds};
-use crate::{
-    actuator::{ActuatorError, ObjectKey},
-    event::Resource,
-    project,
-};
 
-/// The taint of a node that is not ready. It keeps new pods away and lets daemon pods stay.
+/// The taint of a node that is not ready. It keeps new pods away and does not evict daemon pods.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// Where the simulated kubelet keeps the tick at which a pod becomes ready or goes. Not part of the API.
+/// The status field in which the simulated kubelet stores the tick at which a pod becomes ready or goes. Not part of
+/// the API.
 const DUE: &str = "dueTick";
 
 /// Whether a pod has a Ready condition that is true.
@@ -25,13 +25,13 @@ pub(super) fn is_ready(pod: &Value) -> bool {
 }
 
 impl State {
-    /// One step of the scheduler and of every kubelet.
+    /// Runs one step of the scheduler and of every kubelet.
     pub(super) fn step(&mut self, now: Timestamp) {
         self.tick += 1;
         self.now = now;
         let due: Vec<Value> = self
             .objects
-            .all(Resource::Pods)
+            .all(Resource::PODS)
             .filter(|pod| self.has_work(pod))
             .cloned()
             .collect();
@@ -63,7 +63,7 @@ impl State {
     }
 
     fn node(&self, name: &str) -> Option<&Value> {
-        self.objects.get(&ObjectKey::new(Resource::Nodes, "", name))
+        self.objects.get(&ObjectKey::new(Resource::NODES, "", name))
     }
 
     fn is_broken(&self, node: &str) -> bool {
@@ -76,7 +76,7 @@ impl State {
 
     /// Binds a pod to the node that its affinity names, if that node exists.
     fn bind(&mut self, key: &ObjectKey, mut pod: Value) {
-        let Some(node) = project::pod(&pod)
+        let Some(node) = nodewise_projection::pod(&pod)
             .ok()
             .map(|pod| pod.target_node_name)
             .filter(|node| self.node(node).is_some())
@@ -96,7 +96,7 @@ impl State {
         self.put_pod(key, pod);
     }
 
-    /// Starts a pod's graceful end, or ends it at once where no kubelet holds it.
+    /// Starts a pod's graceful deletion, or removes the pod at once if no kubelet runs it.
     pub(super) fn delete_pod(&mut self, key: &ObjectKey, mut pod: Value) {
         if pod["metadata"]["deletionTimestamp"].is_string() {
             return;
@@ -113,7 +113,7 @@ impl State {
         self.put_pod(key, pod);
     }
 
-    /// Stores a pod and counts it. What is stored was stored before, so it can be read.
+    /// Stores a pod and updates the counts. Only pods that were stored before are passed, so each can be parsed.
     pub(super) fn put_pod(&mut self, key: &ObjectKey, pod: Value) {
         self.count_pod(key, &pod, true);
         let _ = self.objects.put(key, pod);
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// Brings the tally up to date with a pod that is there, or gone.
+    /// Updates the counts for a pod that exists or was removed.
     pub(super) fn count_pod(&mut self, key: &ObjectKey, pod: &Value, present: bool) {
         if let (Some(owner), Some(node)) = (owner(pod), node_of(pod)) {
             self.tally
@@ -154,7 +154,7 @@ impl State {
     }
 
     fn set_node(&mut self, name: &str, taints: Value, ready: &str) -> Result<(), ActuatorError> {
-        let key = ObjectKey::new(Resource::Nodes, "", name);
+        let key = ObjectKey::new(Resource::NODES, "", name);
         let mut node = self.objects.find(&key)?.clone();
         node["spec"]["taints"] = taints;
         node["status"]["conditions"] = json!([{"type": "Ready", "status": ready}]);
@@ -163,7 +163,7 @@ impl State {
 
     fn pods_on(&self, node: &str) -> Vec<Value> {
         self.objects
-            .all(Resource::Pods)
+            .all(Resource::PODS)
             .filter(|pod| pod["spec"]["nodeName"] == node)
             .cloned()
             .collect()
@@ -176,9 +176,9 @@ pub(super) fn owner(pod: &Value) -> Option<&str> {
     owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()
 }
 
-/// The node that a pod is on or meant for.
+/// The node that a pod is on or is meant for.
 pub(super) fn node_of(pod: &Value) -> Option<String> {
-    let pod = project::pod(pod).ok()?;
+    let pod = nodewise_projection::pod(pod).ok()?;
     Some(if pod.node_name.is_empty() {
         pod.target_node_name
     } else {
@@ -189,7 +189,7 @@ pub(super) fn node_of(pod: &Value) -> Option<String> {
 fn pod_key(pod: &Value) -> ObjectKey {
     let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
     ObjectKey {
-        resource: Resource::Pods,
+        resource: Resource::PODS,
         namespace: text("namespace"),
         name: text("name"),
     }

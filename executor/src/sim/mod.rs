@@ -1,8 +1,8 @@
-//! A simulated cluster in memory: an apiserver, a scheduler and kubelets, as far as a DaemonSet needs them.
+//! A simulated cluster in memory: an apiserver, a scheduler and kubelets, as far as DaemonSets need them.
 //!
-//! It knows nothing of plans, and counts by itself what a person would watch for: how many nodes are without a ready pod
-//! at once, and whether any node ever had more pods than its strategy allows. Pods become ready and go away through
-//! [`SimCluster::tick`] only.
+//! The simulation does not know plans. It counts by itself how many nodes are without a ready pod at once, and whether
+//! a node ever had more pods than the DaemonSet's strategy allows. Pods become ready and are removed only in
+//! [`SimCluster::tick`].
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -11,6 +11,11 @@ use std::{
 
 use futures::Stream;
 use jiff::Timestamp;
+use nodewise_projection::Key;
+use nodewise_runtime::{
+    Resource,
+    actuator::{ActuatorError, ObjectKey},
+};
 use serde_json::Value;
 use tokio::{
     sync::{mpsc, watch},
@@ -19,10 +24,7 @@ use tokio::{
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    actuator::{ActuatorError, ObjectKey},
-    event::{ClusterEvent, Key, Resource},
-};
+use crate::event::{ClusterEvent, DAEMON_SETS};
 
 mod actuator;
 mod kubelet;
@@ -38,7 +40,7 @@ pub use tally::Picture;
 use objects::Objects;
 use tally::Tally;
 
-/// How fast the simulated machines are.
+/// The speed of the simulated nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimConfig {
     /// Ticks from a pod's binding until it is ready.
@@ -68,14 +70,14 @@ struct State {
     config: SimConfig,
     objects: Objects,
     tally: Tally,
-    /// Ticks so far.
+    /// Number of ticks so far.
     tick: u64,
     /// The wall clock at the last tick, for timestamps.
     now: Timestamp,
 }
 
 impl SimCluster {
-    /// An empty cluster whose clock shows `now`.
+    /// Creates an empty cluster with this time.
     #[must_use]
     pub fn new(config: SimConfig, now: Timestamp) -> Self {
         let (objects, versions) = Objects::new();
@@ -96,26 +98,26 @@ impl SimCluster {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything there is and everything that changes, as the watches of a real cluster show it.
+    /// A stream of the existing objects as first lists, and then of every change, like the watches of a real cluster.
     pub fn watch(&self) -> impl Stream<Item = ClusterEvent> + Send + Unpin + 'static {
         let (sender, events) = mpsc::unbounded_channel();
         self.state().objects.subscribe(sender);
         UnboundedReceiverStream::new(events)
     }
 
-    /// What a plan's application writes through.
+    /// An actuator that writes to this cluster.
     #[must_use]
     pub fn actuator(&self) -> SimActuator {
         SimActuator::new(self.clone())
     }
 
-    /// Changes its value whenever anything in the cluster changes.
+    /// A counter that changes whenever anything in the cluster changes.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.versions.clone()
     }
 
-    /// Adds a node that is ready. An existing one of that name is replaced.
+    /// Adds a node that is ready. A node of the same name is replaced.
     pub fn add_node(&self, name: &str, labels: &[(&str, &str)]) {
         let state = &mut *self.state();
         state.objects.put_node(name, labels, state.now);
@@ -125,21 +127,25 @@ impl SimCluster {
     /// Removes a node. Its pods stay until someone deletes them.
     pub fn remove_node(&self, name: &str) {
         let state = &mut *self.state();
-        state.objects.remove(&ObjectKey::new(Resource::Nodes, "", name));
+        state.objects.remove(&ObjectKey::new(Resource::NODES, "", name));
         state.tally.remove_node(name);
     }
 
-    /// Makes a node not ready, with the taint that tells so; its pods turn not ready and stay.
+    /// Makes a node not ready, with the matching taint. Its pods become not ready and stay.
+    ///
+    /// Fails if the node does not exist.
     pub fn break_node(&self, name: &str) -> Result<(), ActuatorError> {
         self.state().break_node(name)
     }
 
-    /// Makes a node ready again; its pods follow as if they had just been started.
+    /// Makes a node ready again. Its pods become ready as if they had just been started.
+    ///
+    /// Fails if the node does not exist.
     pub fn recover_node(&self, name: &str) -> Result<(), ActuatorError> {
         self.state().recover_node(name)
     }
 
-    /// Creates a DaemonSet from its manifest and fills in the defaults that matter here (D-114).
+    /// Creates a DaemonSet from its manifest and sets the defaults that plans rely on (D-114).
     pub fn create_daemon_set(&self, manifest: Value) -> Result<Key, ActuatorError> {
         let state = &mut *self.state();
         let key = state.objects.create_daemon_set(manifest, state.now)?;
@@ -147,7 +153,7 @@ impl SimCluster {
         Ok(key)
     }
 
-    /// Changes a DaemonSet's spec: its generation grows when anything changed, its template generation when the
+    /// Changes a DaemonSet's spec. Its generation increases if anything changed, its template generation if the
     /// template did (D-118).
     pub fn update_daemon_set(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<(), ActuatorError> {
         let state = &mut *self.state();
@@ -156,31 +162,30 @@ impl SimCluster {
         Ok(())
     }
 
-    /// A DaemonSet as it is now.
+    /// The JSON of a DaemonSet; `None` if it does not exist.
     #[must_use]
     pub fn daemon_set(&self, key: &Key) -> Option<Value> {
-        let key = ObjectKey::new(Resource::DaemonSets, &*key.namespace, &*key.name);
+        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
         self.state().objects.get(&key).cloned()
     }
 
-    /// The cluster's own view of a DaemonSet.
+    /// The counts of a DaemonSet.
     #[must_use]
     pub fn picture(&self, key: &Key) -> Picture {
         self.state().picture(key)
     }
 
-    /// Counts anew from here: pods created and deleted, and the most nodes without a ready pod. Duplicates are never
-    /// forgotten.
+    /// Resets the counts of created and deleted pods and the maxima. Duplicates are never reset.
     pub fn reset_counts(&self) {
         self.state().tally.reset();
     }
 
-    /// Lets the scheduler and all kubelets do one step; the clock shows `now` from here on.
+    /// Runs one step of the scheduler and of all kubelets, and sets the time to `now`.
     pub fn tick(&self, now: Timestamp) {
         self.state().step(now);
     }
 
-    /// Ticks at that interval, with the wall clock, until `shutdown` is cancelled.
+    /// Ticks at this interval, with the current time, until `shutdown` is cancelled.
     pub async fn run(&self, interval: Duration, shutdown: CancellationToken) {
         let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

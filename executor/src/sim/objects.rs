@@ -1,20 +1,22 @@
-//! The simulated apiserver's storage: objects as JSON, one growing version, and a watch of everything.
+//! The storage of the simulated apiserver: objects as JSON, one increasing resourceVersion, and watches of all objects.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use nodewise_projection::{DaemonSet, Key, Node, Pod, Revision};
+use nodewise_runtime::{
+    Delta, Resource,
+    actuator::{ActuatorError, ObjectKey, Refusal},
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::{
-    actuator::{ActuatorError, ObjectKey, Refusal},
-    event::{ClusterEvent, DaemonSet, Delta, Key, Node, Pod, Resource, Revision},
-};
+use crate::event::{ClusterEvent, DAEMON_SETS};
 
 /// The annotation that counts changes of the template (D-118).
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// Everything stored. The keys of nodes have an empty namespace.
+/// All stored objects. The keys of nodes have an empty namespace.
 #[derive(Debug)]
 pub(super) struct Objects {
     stored: BTreeMap<(&'static str, String, String), Value>,
@@ -25,7 +27,7 @@ pub(super) struct Objects {
 }
 
 fn index(key: &ObjectKey) -> (&'static str, String, String) {
-    (key.resource.plural(), key.namespace.clone(), key.name.clone())
+    (key.resource.plural, key.namespace.clone(), key.name.clone())
 }
 
 impl Objects {
@@ -54,34 +56,33 @@ impl Objects {
 
     /// Every object of a resource, ordered by namespace and name.
     pub(super) fn all(&self, resource: Resource) -> impl Iterator<Item = &Value> {
-        let from = (resource.plural(), String::new(), String::new());
+        let from = (resource.plural, String::new(), String::new());
         self.stored
             .range(from..)
-            .take_while(move |((plural, _, _), _)| *plural == resource.plural())
+            .take_while(move |((plural, _, _), _)| *plural == resource.plural)
             .map(|(_, object)| object)
     }
 
-    /// Sends the present state to a new watcher, and from then on every change.
+    /// Sends the existing objects to a new watcher, and from then on every change.
     pub(super) fn subscribe(&mut self, watcher: mpsc::UnboundedSender<ClusterEvent>) {
-        for resource in Resource::ALL {
-            let objects = self.all(resource);
-            // Stored objects were all shown once already, so they can be read.
-            let event = match resource {
-                Resource::DaemonSets => {
-                    ClusterEvent::DaemonSets(listed(objects, DaemonSet::from_json, self.version))
-                }
-                Resource::Pods => ClusterEvent::Pods(listed(objects, Pod::from_json, self.version)),
-                Resource::Nodes => ClusterEvent::Nodes(listed(objects, Node::from_json, self.version)),
-                Resource::Revisions => {
-                    ClusterEvent::Revisions(listed(objects, Revision::from_json, self.version))
-                }
-            };
+        // The objects were all parsed before they were stored.
+        let version = self.version;
+        for event in [
+            ClusterEvent::DaemonSets(listed(self.all(DAEMON_SETS), DaemonSet::from_json, version)),
+            ClusterEvent::Pods(listed(self.all(Resource::PODS), Pod::from_json, version)),
+            ClusterEvent::Nodes(listed(self.all(Resource::NODES), Node::from_json, version)),
+            ClusterEvent::Revisions(listed(
+                self.all(Resource::REVISIONS),
+                Revision::from_json,
+                version,
+            )),
+        ] {
             let _ = watcher.send(event);
         }
         self.watchers.push(watcher);
     }
 
-    /// Creates an object: gives it a name if it has none, a uid, a creation time and a version.
+    /// Creates an object: sets its name if it has none, its uid, creation time and version.
     pub(super) fn create(
         &mut self,
         resource: Resource,
@@ -121,26 +122,26 @@ impl Objects {
         Ok(key)
     }
 
-    /// Stores a new state of an object, gives it the next version and tells all watchers.
+    /// Stores a new state of an object with the next version, and notifies all watchers.
     pub(super) fn put(&mut self, key: &ObjectKey, mut object: Value) -> Result<(), ActuatorError> {
         object["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let event = event(key.resource, &object, false)?;
         self.stored.insert(index(key), object);
-        self.tell(&event);
+        self.notify(&event);
         Ok(())
     }
 
-    /// Removes an object and tells all watchers.
+    /// Removes an object and notifies all watchers.
     pub(super) fn remove(&mut self, key: &ObjectKey) -> Option<Value> {
         let mut object = self.stored.remove(&index(key))?;
         object["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         if let Ok(event) = event(key.resource, &object, true) {
-            self.tell(&event);
+            self.notify(&event);
         }
         Some(object)
     }
 
-    fn tell(&mut self, event: &ClusterEvent) {
+    fn notify(&mut self, event: &ClusterEvent) {
         self.version += 1;
         self.watchers
             .retain(|watcher| watcher.send(event.clone()).is_ok());
@@ -164,10 +165,10 @@ impl Objects {
             "spec": {},
             "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         });
-        let key = ObjectKey::new(Resource::Nodes, "", name);
+        let key = ObjectKey::new(Resource::NODES, "", name);
         self.stored.remove(&index(&key));
-        // A manifest of our own has a name and a shape that can be read.
-        let _ = self.create(Resource::Nodes, "", node, now);
+        // This manifest is always valid.
+        let _ = self.create(Resource::NODES, "", node, now);
     }
 
     pub(super) fn create_daemon_set(
@@ -183,7 +184,7 @@ impl Objects {
         metadata["generation"] = json!(1);
         set_template_generation(metadata, 1);
         default_daemon_set(&mut manifest);
-        let key = self.create(Resource::DaemonSets, &namespace, manifest, now)?;
+        let key = self.create(DAEMON_SETS, &namespace, manifest, now)?;
         Ok(Key::new(&key.namespace, &key.name))
     }
 
@@ -192,7 +193,7 @@ impl Objects {
         key: &Key,
         change: impl FnOnce(&mut Value),
     ) -> Result<(), ActuatorError> {
-        let key = ObjectKey::new(Resource::DaemonSets, &*key.namespace, &*key.name);
+        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
         let before = self.find(&key)?.clone();
         let mut after = before.clone();
         change(&mut after["spec"]);
@@ -213,7 +214,7 @@ impl Objects {
     }
 }
 
-/// The metadata of an object, which it must have.
+/// The metadata of an object; an error if there is none.
 fn metadata(object: &mut Value) -> Result<&mut Value, ActuatorError> {
     let metadata = &mut object["metadata"];
     if metadata.is_object() {
@@ -273,19 +274,24 @@ fn event(resource: Resource, object: &Value, deleted: bool) -> Result<ClusterEve
         }
     }
     match resource {
-        Resource::DaemonSets => {
-            DaemonSet::from_json(object).map(|o| ClusterEvent::DaemonSets(delta(o, deleted)))
-        }
-        Resource::Pods => Pod::from_json(object).map(|o| ClusterEvent::Pods(delta(o, deleted))),
-        Resource::Nodes => Node::from_json(object).map(|o| ClusterEvent::Nodes(delta(o, deleted))),
-        Resource::Revisions => {
+        DAEMON_SETS => DaemonSet::from_json(object).map(|o| ClusterEvent::DaemonSets(delta(o, deleted))),
+        Resource::PODS => Pod::from_json(object).map(|o| ClusterEvent::Pods(delta(o, deleted))),
+        Resource::NODES => Node::from_json(object).map(|o| ClusterEvent::Nodes(delta(o, deleted))),
+        Resource::REVISIONS => {
             Revision::from_json(object).map(|o| ClusterEvent::Revisions(delta(o, deleted)))
+        }
+        _ => {
+            return Err(refuse(
+                Refusal::NotFound,
+                404,
+                format!("no such resource: {resource}"),
+            ));
         }
     }
     .map_err(|error| refuse(Refusal::Invalid, 422, error.to_string()))
 }
 
-/// A refusal as the apiserver would answer it.
+/// An error as the apiserver would return it.
 pub(super) fn refuse(refusal: Refusal, http_status: u16, message: String) -> ActuatorError {
     ActuatorError {
         refusal,

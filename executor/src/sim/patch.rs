@@ -1,4 +1,4 @@
-//! Patches as the simulated apiserver takes them.
+//! Patches, as the simulated apiserver applies them.
 
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ pub(super) fn merge(target: &mut Value, patch: &Value) {
 }
 
 /// Strategic merge patch, as far as adoption and release need it: owner references are a list with the key `uid`, whose
-/// elements may say `$patch: delete`; everything else merges.
+/// elements may have `$patch: delete`. Everything else is merged.
 pub(super) fn strategic(target: &mut Value, patch: &Value) {
     let mut rest = patch.clone();
     let owners = rest["metadata"]

@@ -1,41 +1,41 @@
-//! What the cluster itself counts, from the pods as they are and not from anyone's plan.
+//! Counts the pods of the simulated cluster, independently of any plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use nodewise_projection::Key;
+use nodewise_runtime::{Resource, actuator::ObjectKey};
 use serde_json::Value;
 
 use super::State;
-use crate::{
-    actuator::ObjectKey,
-    event::{Key, Resource},
-};
+use crate::event::DAEMON_SETS;
 
-/// What is true of a DaemonSet at one moment, and what was seen of it since the counts were reset.
+/// The current state of a DaemonSet, and the counts since the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
     /// Nodes of the cluster.
     pub nodes: usize,
-    /// Pods of the DaemonSet, those being deleted included.
+    /// Pods of the DaemonSet, including those that are being deleted.
     pub pods: usize,
-    /// Of these, being deleted.
+    /// Pods of the DaemonSet that are being deleted.
     pub deleting: usize,
     /// Nodes with a ready pod that is not being deleted.
     pub available: usize,
-    /// Of these, nodes whose ready pod has the containers of the present template.
+    /// Available nodes whose ready pod has the containers of the current template.
     pub updated: usize,
-    /// Most nodes that were without a ready pod at once.
+    /// Maximum number of nodes that were without a ready pod at once.
     pub max_unavailable: usize,
-    /// Most nodes that had a second pod at once, those being deleted and finished ones not counted.
+    /// Maximum number of nodes that had a second pod at once; finished pods and pods that are being deleted do not
+    /// count.
     pub max_surging: usize,
     /// Pods created.
     pub created: u64,
-    /// Pods whose deletion was asked for.
+    /// Pods that were deleted, including graceful deletions under way.
     pub deleted: u64,
-    /// Pods that were created on a node that had all the pods that the strategy allows. Never reset.
+    /// Pods that were created on a node that already had as many pods as the strategy allows. Never reset.
     pub duplicates: u64,
 }
 
-/// Counts kept up to date with every change of a pod.
+/// Counts that are updated with every change of a pod.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     nodes: BTreeSet<String>,
@@ -45,8 +45,8 @@ pub(super) struct Tally {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// By node and pod name: whether the pod is ready and not being deleted.
-    pods: BTreeMap<String, BTreeMap<String, Standing>>,
+    /// By node and pod name: the state of the pod.
+    pods: BTreeMap<String, BTreeMap<String, PodState>>,
     /// Nodes of the cluster with at least one available pod.
     available: usize,
     max_unavailable: usize,
@@ -60,9 +60,9 @@ struct Counts {
     surges: bool,
 }
 
-/// How a pod stands.
+/// The state of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum PodState {
     Available,
     Starting,
     Deleting,
@@ -70,7 +70,7 @@ enum Standing {
     Finished,
 }
 
-impl Standing {
+impl PodState {
     fn of(pod: &Value) -> Self {
         let ready = super::kubelet::is_ready(pod);
         match (
@@ -116,14 +116,14 @@ impl Tally {
         }
     }
 
-    /// A pod's new state; `None` when it is gone.
+    /// Updates the counts for a pod's new state; `None` if the pod is gone.
     pub(super) fn pod_changed(&mut self, owner: &str, node: &str, name: &str, pod: Option<&Value>) {
         let counts = self.daemon_sets.entry(owner.to_owned()).or_default();
         let before = is_available(counts.pods.get(node));
         let surged = is_surging(counts.pods.get(node));
         let pods = counts.pods.entry(node.to_owned()).or_default();
         match pod {
-            Some(pod) => _ = pods.insert(name.to_owned(), Standing::of(pod)),
+            Some(pod) => _ = pods.insert(name.to_owned(), PodState::of(pod)),
             None => _ = pods.remove(name),
         }
         let after = is_available(Some(pods));
@@ -138,8 +138,8 @@ impl Tally {
         counts.max_unavailable = counts.max_unavailable.max(self.nodes.len() - counts.available);
     }
 
-    /// Counts a pod that is about to be created. With surge a node may have two pods besides those on their way out;
-    /// without it one, and the former must be gone.
+    /// Counts a pod that is about to be created. With surge, a node may have two pods besides those that are being
+    /// deleted; without surge one, and the former pod must be gone.
     pub(super) fn creating(&mut self, owner: &str, node: &str) {
         let counts = self.daemon_sets.entry(owner.to_owned()).or_default();
         counts.created += 1;
@@ -148,10 +148,10 @@ impl Tally {
             .get(node)
             .into_iter()
             .flatten()
-            .filter(|(_, standing)| match standing {
-                Standing::Available | Standing::Starting => true,
-                Standing::Deleting => !counts.surges,
-                Standing::Finished => false,
+            .filter(|(_, state)| match state {
+                PodState::Available | PodState::Starting => true,
+                PodState::Deleting => !counts.surges,
+                PodState::Finished => false,
             });
         if present.count() > usize::from(counts.surges) {
             counts.duplicates += 1;
@@ -163,19 +163,19 @@ impl Tally {
     }
 }
 
-fn is_available(pods: Option<&BTreeMap<String, Standing>>) -> bool {
-    pods.is_some_and(|pods| pods.values().any(|standing| *standing == Standing::Available))
+fn is_available(pods: Option<&BTreeMap<String, PodState>>) -> bool {
+    pods.is_some_and(|pods| pods.values().any(|state| *state == PodState::Available))
 }
 
-fn is_surging(pods: Option<&BTreeMap<String, Standing>>) -> bool {
-    let is_live = |standing: &&Standing| matches!(standing, Standing::Available | Standing::Starting);
+fn is_surging(pods: Option<&BTreeMap<String, PodState>>) -> bool {
+    let is_live = |state: &&PodState| matches!(state, PodState::Available | PodState::Starting);
     pods.is_some_and(|pods| pods.values().filter(is_live).count() > 1)
 }
 
 impl State {
-    /// Takes note of a DaemonSet's strategy.
+    /// Reads a DaemonSet's strategy again.
     pub(super) fn retally(&mut self, key: &Key) {
-        let key = ObjectKey::new(Resource::DaemonSets, &*key.namespace, &*key.name);
+        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
         let Some(object) = self.objects.get(&key) else {
             return;
         };
@@ -194,7 +194,7 @@ impl State {
     }
 
     pub(super) fn picture(&self, key: &Key) -> Picture {
-        let key = ObjectKey::new(Resource::DaemonSets, &*key.namespace, &*key.name);
+        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
         let Some(object) = self.objects.get(&key) else {
             return Picture::default();
         };
@@ -206,9 +206,7 @@ impl State {
         Picture {
             nodes: self.tally.nodes.len(),
             pods: standings().count(),
-            deleting: standings()
-                .filter(|standing| **standing == Standing::Deleting)
-                .count(),
+            deleting: standings().filter(|state| **state == PodState::Deleting).count(),
             available: counts.available,
             updated: self.updated_nodes(
                 &key.namespace,
@@ -225,7 +223,7 @@ impl State {
 
     fn updated_nodes(&self, namespace: &str, counts: &Counts, containers: &Value) -> usize {
         let is_updated = |name: &str| {
-            let pod = self.objects.get(&ObjectKey::new(Resource::Pods, namespace, name));
+            let pod = self.objects.get(&ObjectKey::new(Resource::PODS, namespace, name));
             pod.is_some_and(|pod| pod["spec"]["containers"] == *containers)
         };
         self.tally
@@ -234,7 +232,7 @@ impl State {
             .filter_map(|node| counts.pods.get(node))
             .filter(|pods| {
                 pods.iter()
-                    .any(|(name, standing)| *standing == Standing::Available && is_updated(name))
+                    .any(|(name, state)| *state == PodState::Available && is_updated(name))
             })
             .count()
     }

@@ -1,11 +1,12 @@
 use futures::StreamExt as _;
+use nodewise_runtime::{
+    Delta,
+    actuator::{Actuator as _, Patch, Refusal},
+};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    actuator::{Actuator as _, Patch, Refusal},
-    event::Delta,
-};
+use crate::event::WATCHED;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -62,7 +63,7 @@ fn cluster(surge: u32, nodes: usize) -> (SimCluster, Key, Value) {
 async fn create(cluster: &SimCluster, name: &str, node: &str, owner: &Value) -> Result<(), ActuatorError> {
     cluster
         .actuator()
-        .create(Resource::Pods, "demo", pod(name, node, owner))
+        .create(Resource::PODS, "demo", pod(name, node, owner))
         .await
         .map(drop)
 }
@@ -77,7 +78,7 @@ async fn pods_are_bound_start_and_stop_by_ticks_alone() {
     cluster.tick(NOW);
     let picture = cluster.picture(&key);
     assert_eq!((picture.available, picture.updated, picture.pods), (1, 1, 1));
-    let pod_key = ObjectKey::new(Resource::Pods, "demo", "a");
+    let pod_key = ObjectKey::new(Resource::PODS, "demo", "a");
     cluster.actuator().delete(&pod_key, None).await.expect("accepted");
     let picture = cluster.picture(&key);
     assert_eq!((picture.available, picture.deleting, picture.deleted), (0, 1, 1));
@@ -115,7 +116,7 @@ async fn the_most_surging_nodes_are_remembered() {
     }
     cluster.tick(NOW);
     assert_eq!(cluster.picture(&key).max_surging, 2);
-    let b = ObjectKey::new(Resource::Pods, "demo", "b");
+    let b = ObjectKey::new(Resource::PODS, "demo", "b");
     cluster.actuator().delete(&b, None).await.expect("accepted");
     assert_eq!(cluster.picture(&key).max_surging, 2);
     cluster.reset_counts();
@@ -141,14 +142,14 @@ async fn duplicates_are_noticed() {
             "surge {surge}, {pods} pods"
         );
     }
-    // Without surge the former pod must be gone; with it, it may be on its way out.
+    // Without surge the former pod must be gone; with surge it may still be being deleted.
     for (surge, duplicates) in [(0, 1), (1, 0)] {
         let (cluster, key, owner) = cluster(surge, 1);
         create(&cluster, "a", "node-0", &owner).await.expect("created");
         cluster.tick(NOW);
         cluster
             .actuator()
-            .delete(&ObjectKey::new(Resource::Pods, "demo", "a"), None)
+            .delete(&ObjectKey::new(Resource::PODS, "demo", "a"), None)
             .await
             .expect("accepted");
         create(&cluster, "b", "node-0", &owner).await.expect("created");
@@ -161,7 +162,7 @@ async fn refuses_what_an_apiserver_refuses() {
     let (cluster, _, owner) = cluster(0, 1);
     let actuator = cluster.actuator();
     create(&cluster, "a", "node-0", &owner).await.expect("created");
-    let key = ObjectKey::new(Resource::Pods, "demo", "a");
+    let key = ObjectKey::new(Resource::PODS, "demo", "a");
     let refusal = |result: Result<(), ActuatorError>| result.expect_err("refused").refusal;
     assert_eq!(
         refusal(create(&cluster, "a", "node-0", &owner).await),
@@ -176,10 +177,10 @@ async fn refuses_what_an_apiserver_refuses() {
         refusal(actuator.patch(&key, wrong).await.map(drop)),
         Refusal::Invalid
     );
-    let none = ObjectKey::new(Resource::Pods, "demo", "none");
+    let none = ObjectKey::new(Resource::PODS, "demo", "none");
     assert_eq!(refusal(actuator.delete(&none, None).await), Refusal::NotFound);
     let stale = owner.to_string();
-    let key = ObjectKey::new(Resource::DaemonSets, "demo", "agent");
+    let key = ObjectKey::new(DAEMON_SETS, "demo", "agent");
     actuator
         .replace_status(&key, stale.clone().into())
         .await
@@ -190,12 +191,12 @@ async fn refuses_what_an_apiserver_refuses() {
     );
 }
 
-// D-27: the bodies of adoption and release.
+// D-27: the bodies of the patches for adoption and release.
 #[tokio::test]
 async fn pods_change_hands() {
     let (cluster, key, owner) = cluster(0, 1);
     create(&cluster, "a", "node-0", &owner).await.expect("created");
-    let (actuator, pod_key) = (cluster.actuator(), ObjectKey::new(Resource::Pods, "demo", "a"));
+    let (actuator, pod_key) = (cluster.actuator(), ObjectKey::new(Resource::PODS, "demo", "a"));
     let live: Value = serde_json::from_slice(&actuator.read(&pod_key).await.expect("there")).expect("JSON");
     let (uid, ds_uid) = (&live["metadata"]["uid"], &owner["metadata"]["uid"]);
     let release = json!({"metadata": {"uid": uid, "ownerReferences": [{"$patch": "delete", "uid": ds_uid}]}})
@@ -246,7 +247,7 @@ async fn a_watch_begins_with_lists_and_goes_on_with_changes() {
     let (cluster, _, owner) = cluster(0, 2);
     let mut events = cluster.watch();
     let mut listed = Vec::new();
-    for _ in Resource::ALL {
+    for _ in WATCHED {
         match events.next().await.expect("a list") {
             ClusterEvent::DaemonSets(Delta::Listed { objects, .. }) => {
                 listed.push(("daemonsets", objects.len()));

@@ -1,35 +1,35 @@
-//! How objects of each kind enter and leave the store, and which of it is news.
+//! How objects of each kind enter and leave the caches, and which changes count as transitions.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use nodewise_projection::{DaemonSet, Key, KeySet, Node, Pod, Revision, buckets::EncodedObject, reduce_node};
+use nodewise_proto::workload::DAEMON_SET;
 use nodewise_proto::{bucket, v1};
+use nodewise_runtime::Resource;
 
-use super::{Change, KIND, Revisions, Store, Transition, pods};
-use crate::buckets::Stored;
-use crate::event::{DaemonSet, Key, Node, Pod, Resource, Revision};
-use crate::project::{KeySet, reduce_node};
+use super::{Change, Revisions, Store, Transition, pods};
 
-/// An object that the store keeps.
+/// An object that is cached.
 pub(super) trait Cached: Sized {
-    /// What identifies it among its kind.
+    /// Identifies an object among those of its kind.
     type Id;
 
     fn resource_version(&self) -> &str;
-    /// Those that are kept and neither among these nor in the pages before.
+    /// The cached objects that are neither in `listed` nor in the earlier pages of the list.
     fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id>;
-    /// Keeps it. No transition when it is not new.
+    /// Caches the object. No transition if nothing changed that matters.
     fn put(self, store: &mut Store) -> Option<Transition>;
-    /// Keeps what pages showed.
+    /// Caches the objects of the pages.
     fn put_pages(_: &mut Store, _: &mut dyn FnMut(&Store, Option<Transition>)) {}
-    /// It was deleted, this being its last state.
+    /// Removes a deleted object; `self` is its last state.
     fn remove(self, store: &mut Store) -> Option<Transition>;
-    /// It vanished without a last state.
+    /// Removes an object that is not in a new list.
     fn forget(store: &mut Store, id: &Self::Id) -> Option<Transition>;
 }
 
-/// Those of the names that are not among the listed ones. Most lists are the first, and then there is nothing to compare.
+/// The cached names that are not listed. Most lists are first lists, for which nothing is cached.
 fn missing<N: Eq + Hash>(kept: impl Iterator<Item = N>, listed: impl Iterator<Item = N>) -> Vec<N> {
     let mut kept = kept.peekable();
     if kept.peek().is_none() {
@@ -58,7 +58,7 @@ impl Cached for DaemonSet {
         let new = Arc::new(self);
         let old = store.daemon_sets.insert(new.key.clone(), Arc::clone(&new));
         store.keys.replace(old.as_deref(), Some(&new));
-        store.tell_cuts(&new.key.namespace);
+        store.check_cuts(&new.key.namespace);
         Some(Transition::DaemonSet(Change { old, new: Some(new) }))
     }
 
@@ -96,18 +96,21 @@ impl Cached for Node {
         let bucket = bucket::of(&self.projection.name, store.bucket_count);
         let labels = std::mem::take(&mut self.projection.labels);
         let labels = store.labels.intern(labels);
-        let new = Stored::of_node(self.projection, labels, &self.resource_version, bucket);
+        let new = EncodedObject::of_node(self.projection, labels, &self.resource_version, bucket);
         let new = Arc::new(new);
         let old = store.nodes.put(Arc::clone(&new));
         if let Some(old) = &old {
             store.labels.release(old);
         }
         let keys = store.keys.of_nodes();
-        // Heartbeats change nodes all the time without changing what is sent.
-        if old.as_ref().is_some_and(|old| old.is_sent_alike(&new, keys)) {
+        // Heartbeats change nodes all the time, but not the part that is sent.
+        if old
+            .as_ref()
+            .is_some_and(|old| old.is_sent_as_same_bytes(&new, keys))
+        {
             return None;
         }
-        store.cuts.look(Resource::Nodes, "", &new, keys);
+        store.cuts.check(Resource::NODES, "", &new, keys);
         Some(Transition::Node(Change {
             old: old.map(|old| sent(old.node(), keys)),
             new: Some(sent(new.node(), keys)),
@@ -131,7 +134,7 @@ impl Cached for Node {
     }
 }
 
-/// What is sent of a node.
+/// The part of a node that is sent.
 fn sent(mut node: v1::Node, keys: &KeySet) -> v1::Node {
     reduce_node(&mut node, keys);
     node
@@ -161,7 +164,7 @@ impl Cached for Pod {
 
     fn put(mut self, store: &mut Store) -> Option<Transition> {
         let controller = self.projection.controller.as_ref();
-        if controller.is_some_and(|controller| controller.kind != KIND) {
+        if controller.is_some_and(|controller| controller.kind != DAEMON_SET) {
             let old = store.remove_pod(&self.namespace, &self.projection.name)?;
             return Some(changed(&self.namespace, Some(old), Some(self.projection)));
         }
@@ -176,10 +179,10 @@ impl Cached for Pod {
         keep(store, &self.namespace, pod, Some(self.projection))
     }
 
-    fn put_pages(store: &mut Store, tell: &mut dyn FnMut(&Store, Option<Transition>)) {
+    fn put_pages(store: &mut Store, notify: &mut dyn FnMut(&Store, Option<Transition>)) {
         for (namespace, pod) in std::mem::take(&mut store.pages).into_pods() {
             let transition = keep(store, &namespace, pod, None);
-            tell(store, transition);
+            notify(store, transition);
         }
     }
 
@@ -194,30 +197,31 @@ impl Cached for Pod {
     }
 }
 
-/// Keeps a pod, whose projection the caller may have at hand.
+/// Caches a pod. `projection` is the decoded pod, if the caller has it.
 fn keep(
     store: &mut Store,
     namespace: &str,
-    mut pod: Stored,
+    mut pod: EncodedObject,
     projection: Option<v1::Pod>,
 ) -> Option<Transition> {
     let kept = store.namespaces.get(namespace);
     let kept = kept.and_then(|namespace| namespace.pods.get(pod.name()));
-    // Where versions have begun anew, one stands for two states (D-112).
+    // After a restart of the resourceVersions, the same version may belong to another state (D-112).
     if !store.is_relisting && kept.is_some_and(|kept| kept.version() == pod.version()) {
-        // The same object again, by a list after a gap.
+        // The same object again, from a list after a gap in the watch.
         store.parts.release(&pod);
         return None;
     }
-    // Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation.
+    // Most pod events change fields that are not projected, such as container states or annotations.
     let keys = store.keys.of_pods(namespace);
-    // An orphan that was left out is tried again, and nobody was told of labels that were read live. It is as if it came just now.
+    // Two cases count as if the pod came just now: an orphan that was left out can be tried again, and labels that were
+    // read live have caused no transition yet.
     let is_ahead = store.namespaces.get(namespace);
     let is_ahead = is_ahead.is_some_and(|namespace| namespace.pods.is_ahead(pod.name()));
     let is_back = pod.owner().is_none() && (is_ahead || store.is_left_out(namespace, pod.name()));
-    let is_news = is_back || is_ahead || kept.is_none_or(|kept| !kept.is_sent_alike(&pod, &keys));
+    let is_news = is_back || is_ahead || kept.is_none_or(|kept| !kept.is_sent_as_same_bytes(&pod, &keys));
     if is_news {
-        store.cuts.look(Resource::Pods, namespace, &pod, &keys);
+        store.cuts.check(Resource::PODS, namespace, &pod, &keys);
     }
     let projection = projection.unwrap_or_else(|| pod.pod());
     pod.change(store.changes.last);
@@ -275,7 +279,7 @@ impl Cached for Revision {
         let foreign = self
             .controller
             .as_ref()
-            .is_some_and(|controller| controller.kind != KIND);
+            .is_some_and(|controller| controller.kind != DAEMON_SET);
         let new = Arc::new(self);
         let mut old = if foreign {
             namespace.revision_changes.remove(&new.name);
@@ -289,23 +293,23 @@ impl Cached for Revision {
         }
         store.drop_if_empty(&name);
         if foreign && old.is_some() {
-            store.changes.remove(Resource::Revisions);
+            store.changes.remove(Resource::REVISIONS);
         }
         if is_same || (foreign && old.is_none()) {
             return None;
         }
-        // An orphan that could not be changed is tried again. It is as if it came just now.
+        // An orphan that could not be changed can be tried again. This counts as if it came just now.
         if new.controller.is_none() {
             old = old.filter(|old| !store.is_sealed(old));
         }
         Some(Transition::Revision(Change { old, new: Some(new) }))
     }
 
-    fn put_pages(store: &mut Store, tell: &mut dyn FnMut(&Store, Option<Transition>)) {
+    fn put_pages(store: &mut Store, notify: &mut dyn FnMut(&Store, Option<Transition>)) {
         for page in std::mem::take(&mut store.revision_pages).into_values() {
             for revision in page.into_all() {
                 let transition = revision.put(store);
-                tell(store, transition);
+                notify(store, transition);
             }
         }
     }
@@ -315,7 +319,7 @@ impl Cached for Revision {
         namespace.revisions.remove(&self.name);
         namespace.forget_revision(&self.name);
         store.drop_if_empty(&name);
-        store.changes.remove(Resource::Revisions);
+        store.changes.remove(Resource::REVISIONS);
         Some(Transition::Revision(Change {
             old: Some(Arc::new(self)),
             new: None,
@@ -327,7 +331,7 @@ impl Cached for Revision {
         let old = kept.revisions.remove(name);
         kept.forget_revision(name);
         store.drop_if_empty(namespace);
-        store.changes.remove(Resource::Revisions);
+        store.changes.remove(Resource::REVISIONS);
         old.is_some()
             .then_some(Transition::Revision(Change { old, new: None }))
     }

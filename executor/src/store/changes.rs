@@ -1,29 +1,31 @@
-//! What has changed since a snapshot was taken.
+//! Numbers the changes of the caches.
 //!
-//! Each change of the caches has a number, and what it changed keeps that number. A plan that is wrong about something that has changed since
-//! its snapshot was right when it was made; one that is wrong about anything else was not made from the snapshot.
+//! Each change has a number, and each object stores the number of its last change. If a plan is wrong about an object
+//! that has changed since the plan's snapshot, the plan may have been right when it was made. If the object has not
+//! changed, the plan was not made from that snapshot.
 
 use std::collections::HashMap;
 
-use super::{Namespace, Store};
-use crate::event::Resource;
+use nodewise_runtime::Resource;
 
-/// The numbers of changes.
+use super::{Namespace, Store};
+
+/// The numbers of cache changes.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// The last one.
+    /// The number of the last change.
     pub(super) last: u64,
-    /// The last one that took an object of the resource out of the caches.
+    /// By resource: the number of the last change that removed an object.
     removals: HashMap<Resource, u64>,
 }
 
 impl Changes {
-    /// Another change begins; all that it does has the same number.
+    /// Begins a change. All its effects have the same number.
     pub(super) fn begin(&mut self) {
         self.last += 1;
     }
 
-    /// An object of the resource goes.
+    /// Records that an object of the resource is removed.
     pub(super) fn remove(&mut self, resource: Resource) {
         self.removals.insert(resource, self.last);
     }
@@ -36,24 +38,24 @@ impl Store {
         self.changes.last
     }
 
-    /// The number of the last change of a pod or revision. Of what the caches do not show, a node among them, that of the last change that
-    /// took any object of the resource out.
+    /// The number of the last change of a pod or revision. For nodes, and for objects that are not cached: the number
+    /// of the last change that removed any object of the resource.
     #[must_use]
     pub(crate) fn changed(&self, resource: Resource, namespace: &str, name: &str) -> u64 {
         let kept = self.namespaces.get(namespace);
         let changed = kept.and_then(|kept| match resource {
-            Resource::Pods => kept.pods.get(name).map(|pod| pod.changed()),
-            Resource::Revisions => kept.revision_changes.get(name).copied(),
-            Resource::DaemonSets | Resource::Nodes => None,
+            Resource::PODS => kept.pods.get(name).map(|pod| pod.changed()),
+            Resource::REVISIONS => kept.revision_changes.get(name).copied(),
+            _ => None,
         });
         changed.unwrap_or_else(|| self.removed(resource))
     }
 
-    /// The number of the last change of any revision of a namespace, or that took any revision out.
+    /// The number of the last change of any revision of a namespace, or of the last one that removed any revision.
     pub(crate) fn revisions_changed(&self, namespace: &str) -> u64 {
         let kept = self.namespaces.get(namespace).map(|kept| &kept.revision_changes);
         let changes = kept.into_iter().flat_map(HashMap::values).copied();
-        changes.fold(self.removed(Resource::Revisions), u64::max)
+        changes.fold(self.removed(Resource::REVISIONS), u64::max)
     }
 
     fn removed(&self, resource: Resource) -> u64 {
@@ -62,7 +64,7 @@ impl Store {
 }
 
 impl Namespace {
-    /// A revision goes, and what is known of it besides.
+    /// Removes the marks and the change number of a revision.
     pub(super) fn forget_revision(&mut self, name: &str) {
         self.sealed.remove(name);
         self.revision_changes.remove(name);
@@ -72,19 +74,21 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{ClusterEvent, Delta};
+    use crate::event::ClusterEvent;
     use crate::testing::{current_revision, first_lists, listed, node, pod};
+    use nodewise_runtime::Delta;
 
     /// The numbers of the last changes of a pod, a revision and a node.
     fn changed(store: &Store) -> [u64; 3] {
         [
-            store.changed(Resource::Pods, "ns", "a"),
-            store.changed(Resource::Revisions, "ns", "foo-current"),
-            store.changed(Resource::Nodes, "", "n9"),
+            store.changed(Resource::PODS, "ns", "a"),
+            store.changed(Resource::REVISIONS, "ns", "foo-current"),
+            store.changed(Resource::NODES, "", "n9"),
         ]
     }
 
-    // What is shown again as it was has not changed; what goes raises the number of all that are not there.
+    // An object that is shown again unchanged has not changed. A removal counts as a change of all objects that are not
+    // cached.
     #[test]
     fn each_change_has_a_number() {
         let mut store = Store::new(2);
@@ -93,11 +97,11 @@ mod tests {
         }
         store.apply(ClusterEvent::Pods(Delta::Applied(pod("a", "11"))));
         assert_eq!(changed(&store), [5, 4, 0]);
-        let newer = crate::event::Revision {
+        let newer = nodewise_projection::Revision {
             resource_version: "12".into(),
             ..current_revision()
         };
-        // (event, whether the pod, the revision and the node, which is not there, have changed by it)
+        // (event, whether the pod, the revision, and the node that is not cached have changed)
         for (event, expected) in [
             (ClusterEvent::Pods(listed(vec![pod("a", "11")])), [false; 3]),
             (

@@ -1,18 +1,23 @@
-//! Objects with more labels than are sent: said once for each change of such an object.
+//! Logs and counts objects with more labels than are sent, once for each change of such an object.
 
 use std::collections::HashMap;
 
-use crate::buckets::Stored;
-use crate::event::Resource;
-use crate::project::{KeySet, MAX_LABELS};
+use nodewise_projection::{KeySet, MAX_LABELS, buckets::EncodedObject};
+use nodewise_runtime::Resource;
 
-/// How many were said and not yet counted.
+/// The number of log lines that are not counted in the metric yet.
 #[derive(Debug, Default)]
 pub(super) struct Cuts(HashMap<Resource, u64>);
 
 impl Cuts {
-    /// An object came or changed, or more of its labels are named.
-    pub(super) fn look(&mut self, resource: Resource, namespace: &str, object: &Stored, keys: &KeySet) {
+    /// Checks an object that came or changed, or of which more labels are named now.
+    pub(super) fn check(
+        &mut self,
+        resource: Resource,
+        namespace: &str,
+        object: &EncodedObject,
+        keys: &KeySet,
+    ) {
         let cut = object.cut(keys);
         if cut == 0 {
             return;
@@ -28,6 +33,6 @@ impl Cuts {
     }
 
     pub(super) fn take(&mut self) -> [(Resource, u64); 2] {
-        [Resource::Nodes, Resource::Pods].map(|resource| (resource, self.0.remove(&resource).unwrap_or(0)))
+        [Resource::NODES, Resource::PODS].map(|resource| (resource, self.0.remove(&resource).unwrap_or(0)))
     }
 }

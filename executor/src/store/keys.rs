@@ -1,25 +1,24 @@
-//! Which labels are sent: of nodes those that any DaemonSet names, since all of them are sent the same buckets; of pods those that
-//! one of their namespace names.
+//! Which labels are sent. Nodes: the labels that any DaemonSet names, because all DaemonSets share the node buckets.
+//! Pods: the labels that a DaemonSet of their namespace names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::event::DaemonSet;
-use crate::project::{KeySet, Named};
+use nodewise_projection::{DaemonSet, KeySet, LabelKeyCounts};
 
 #[derive(Debug)]
 pub(super) struct Keys {
-    nodes: Named,
-    /// By namespace, and how many DaemonSets are there.
-    pods: HashMap<Arc<str>, (Named, usize)>,
-    /// Of pods where there is no DaemonSet.
+    nodes: LabelKeyCounts,
+    /// By namespace: the keys, and the number of DaemonSets.
+    pods: HashMap<Arc<str>, (LabelKeyCounts, usize)>,
+    /// The keys for pods of a namespace without DaemonSets.
     unnamed: Arc<KeySet>,
 }
 
 impl Default for Keys {
     fn default() -> Self {
         Self {
-            nodes: Named::of_nodes(),
+            nodes: LabelKeyCounts::of_nodes(),
             pods: HashMap::new(),
             unnamed: Arc::new(KeySet::of_pods([])),
         }
@@ -27,9 +26,9 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// A DaemonSet came, changed or went.
+    /// Updates the keys when a DaemonSet came, changed or went.
     pub(super) fn replace(&mut self, old: Option<&DaemonSet>, new: Option<&DaemonSet>) {
-        // First what is new, so that what it still names is never without a name.
+        // The new object is added first, so that keys which both name are never without a reference.
         if let Some(new) = new {
             self.nodes.add(&new.reads);
             let (named, count) = self.in_namespace(&new.key.namespace);
@@ -47,40 +46,40 @@ impl Keys {
         }
     }
 
-    fn in_namespace(&mut self, name: &Arc<str>) -> &mut (Named, usize) {
-        let fresh = || (Named::of_pods(), 0);
+    fn in_namespace(&mut self, name: &Arc<str>) -> &mut (LabelKeyCounts, usize) {
+        let fresh = || (LabelKeyCounts::of_pods(), 0);
         self.pods.entry(Arc::clone(name)).or_insert_with(fresh)
     }
 
-    /// How many DaemonSets are in a namespace.
+    /// The number of DaemonSets in a namespace.
     pub(super) fn daemon_sets_in(&self, namespace: &str) -> usize {
         self.pods.get(namespace).map_or(0, |(_, count)| *count)
     }
 
-    /// What a DaemonSet names is sent until what is sent grows for another reason.
-    pub(super) fn name_besides(&mut self, workload: &DaemonSet) {
-        self.nodes.name_besides(&workload.reads);
+    /// Also sends the labels that this version of a DaemonSet names, until the keys grow for another reason.
+    pub(super) fn include_until_grown(&mut self, workload: &DaemonSet) {
+        self.nodes.include_until_grown(&workload.reads);
         let (named, _) = self.in_namespace(&workload.key.namespace);
-        named.name_besides(&workload.reads);
+        named.include_until_grown(&workload.reads);
     }
 
-    /// Of nodes.
+    /// The keys of nodes.
     pub(super) fn of_nodes(&mut self) -> &Arc<KeySet> {
         self.nodes.keys()
     }
 
-    /// Of the pods of a namespace.
+    /// The keys of the pods of a namespace.
     pub(super) fn of_pods(&mut self, namespace: &str) -> Arc<KeySet> {
         let named = self.pods.get_mut(namespace);
         Arc::clone(named.map_or(&self.unnamed, |(named, _)| named.keys()))
     }
 
-    /// There are keys by now that were not sent.
+    /// Whether there are new keys of nodes since the keys were last used.
     pub(super) fn nodes_have_grown(&self) -> bool {
         self.nodes.has_grown()
     }
 
-    /// The same, of the pods of a namespace.
+    /// Whether there are new keys of the pods of a namespace since the keys were last used.
     pub(super) fn pods_have_grown(&self, namespace: &str) -> bool {
         let named = self.pods.get(namespace);
         named.is_some_and(|(named, _)| named.has_grown())

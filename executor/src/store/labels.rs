@@ -1,13 +1,13 @@
-//! Labels of nodes, each kept once for as long as a node has it: most nodes have most of theirs in common with others.
+//! Interns the labels of nodes. Nodes have most labels in common, so each label is stored once as long as a node has
+//! it.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use nodewise_projection::buckets::EncodedObject;
 use nodewise_proto::v1;
-
-use crate::buckets::Stored;
 
 #[derive(Debug, Default)]
 pub(super) struct Labels {
@@ -16,7 +16,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// The labels of a node in the form in which they are kept.
+    /// Interns the labels of a node.
     pub(super) fn intern(&mut self, labels: Vec<v1::Label>) -> Box<[Arc<v1::Label>]> {
         labels.into_iter().map(|label| self.one(label)).collect()
     }
@@ -32,10 +32,10 @@ impl Labels {
         }
     }
 
-    /// A node is gone, and with it the labels that no other node has.
-    pub(super) fn release(&mut self, node: &Stored) {
+    /// Releases the labels of a removed node. Labels that no other node has are dropped.
+    pub(super) fn release(&mut self, node: &EncodedObject) {
         for label in node.labels() {
-            // One is the node's, the other is kept here.
+            // One reference is the node's, the other one is in the table.
             if Arc::strong_count(label) > 2 {
                 continue;
             }

@@ -1,28 +1,30 @@
-//! Labels that are read live: of an object with very many of them those are kept that selectors name, and a DaemonSet that comes may name others.
+//! Labels that are read live. If an object has very many labels, only those that selectors name are cached. A new
+//! DaemonSet may name others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Pods, Store, pods};
-use crate::actuator::ObjectKey;
-use crate::event::{DaemonSet, Pod, Resource, Revision};
-use crate::gate::is_behind;
+use nodewise_projection::{DaemonSet, Pod, Revision};
+use nodewise_runtime::{Resource, actuator::ObjectKey, gate::is_behind};
 
 impl Store {
-    /// A pod or revision of which it is not known whether a workload selects it. Nothing may be decided about the workload then.
+    /// A pod or revision for which it is not known whether a workload selects it. No plan may be requested for the
+    /// workload then.
     #[must_use]
     pub fn undecided(&self, workload: &DaemonSet) -> Option<ObjectKey> {
         let namespace = &*workload.key.namespace;
         let pods = &self.namespaces.get(namespace)?.pods;
         let pod = pods.undecided(workload).next();
-        let pod = pod.map(|pod| ObjectKey::new(Resource::Pods, namespace, pod.name()));
+        let pod = pod.map(|pod| ObjectKey::new(Resource::PODS, namespace, pod.name()));
         pod.or_else(|| {
             let revision = self.undecided_revisions(workload).next()?;
-            Some(ObjectKey::new(Resource::Revisions, namespace, &*revision.name))
+            Some(ObjectKey::new(Resource::REVISIONS, namespace, &*revision.name))
         })
     }
 
-    /// The revisions that a workload or nobody controls and of which it is not known whether the workload selects them, ordered by name.
+    /// The revisions, controlled by the workload or by nobody, for which it is not known whether the workload selects
+    /// them, ordered by name.
     pub(crate) fn undecided_revisions<'a>(
         &'a self,
         workload: &'a DaemonSet,
@@ -36,11 +38,11 @@ impl Store {
             controller.is_none_or(|controller| *controller.uid == *workload.uid)
         };
         all.filter(may_concern)
-            .filter(|revision| !revision.is_decided(workload))
+            .filter(|revision| !revision.has_labels_of(workload))
     }
 
-    /// If it is not known of a pod whether a workload selects it: all pods of the namespace that may have labels that DaemonSets name
-    /// now and that are not kept, with their uids by name.
+    /// If there is a pod for which it is not known whether a workload selects it: all pods of the namespace that may
+    /// have uncached labels which DaemonSets name now. Uids by name.
     pub(crate) fn unread_pods(&mut self, workload: &DaemonSet) -> HashMap<String, String> {
         let namespace = &*workload.key.namespace;
         let undecided = |pods: &Pods| pods.undecided(workload).next().is_some();
@@ -55,7 +57,8 @@ impl Store {
         unread.map(|pod| (pod.name().to_owned(), pod.pod().uid)).collect()
     }
 
-    /// Takes the labels of a pod that was read live, unless it is an older version than the watch has shown, or another pod.
+    /// Caches the labels of a pod that was read live, unless that is another pod or an older version than the watch has
+    /// shown.
     pub(crate) fn take_labels(&mut self, read: Pod) {
         let keys = self.keys.of_pods(&read.namespace);
         let Some(namespace) = self.namespaces.get_mut(read.namespace.as_str()) else {
@@ -85,9 +88,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::event::{ClusterEvent, Delta};
+    use crate::event::ClusterEvent;
+    use nodewise_runtime::Delta;
 
-    /// An object with more labels than are kept of any.
+    /// An object with more labels than are cached of one object.
     fn object(name: &str, owner: Option<&str>) -> Value {
         let owners: Vec<Value> = owner
             .iter()
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_labels_those_are_kept_that_are_named() {
+    fn only_named_labels_are_cached_of_many() {
         let mut store = Store::new(1);
         store.apply(ClusterEvent::DaemonSets(Delta::Applied(selecting("app"))));
         show(&mut store, &object("a", None));
@@ -130,23 +134,23 @@ mod tests {
         assert_eq!(store.undecided(&selecting("app")), None);
     }
 
-    // The selector decides about orphans, and whether what the workload controls is released.
+    // The selector decides about orphans, and about the release of controlled objects.
     #[test]
-    fn what_a_selector_may_decide_about_is_undecided() {
+    fn objects_with_unknown_labels_are_undecided() {
         for (owner, expected) in [(None, true), (Some("u1"), true), (Some("u2"), false)] {
             let mut store = Store::new(1);
             show(&mut store, &object("a", owner));
             let pod = store.undecided(&selecting("app")).map(|key| key.resource);
-            assert_eq!(pod == Some(Resource::Pods), expected, "{owner:?}");
+            assert_eq!(pod == Some(Resource::PODS), expected, "{owner:?}");
             store.remove_pod("ns", "a");
             let revision = store.undecided(&selecting("app")).map(|key| key.resource);
-            assert_eq!(revision == Some(Resource::Revisions), expected, "{owner:?}");
+            assert_eq!(revision == Some(Resource::REVISIONS), expected, "{owner:?}");
         }
     }
 
-    // What is kept of their labels is equal, and what is known of them is not.
+    // The cached labels of both pods are equal, but not the sets of keys that are known.
     #[test]
-    fn what_is_known_of_a_pod_is_not_known_of_another() {
+    fn known_labels_are_those_of_one_pod() {
         let mut store = Store::new(1);
         show(&mut store, &object("a", None));
         store.apply(ClusterEvent::DaemonSets(Delta::Applied(selecting("other"))));

@@ -1,28 +1,29 @@
-//! The parts that pods share, each kept once for as long as a pod has it.
+//! Interns the metadata that pods share. Each part is stored once as long as a pod has it.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-
-use crate::buckets::{Part, Stored};
-use crate::project::KeySet;
+use nodewise_projection::{
+    KeySet,
+    buckets::{EncodedObject, SharedFields},
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    kept: HashTable<Arc<Part>>,
+    kept: HashTable<Arc<SharedFields>>,
     hasher: RandomState,
 }
 
 impl Parts {
-    /// The part of these bytes, which name this owner. Of its labels those of the `known` keys are kept, or all.
+    /// Interns a part with these bytes and this owner. Only labels of the `known` keys are in it, or all labels.
     pub(super) fn intern(
         &mut self,
         encoded: &[u8],
         owner: Option<&str>,
         known: Option<&Arc<KeySet>>,
-    ) -> Arc<Part> {
+    ) -> Arc<SharedFields> {
         let hash = |encoded: &[u8]| self.hasher.hash_one(encoded);
         let entry = self.kept.entry(
             hash(encoded),
@@ -33,18 +34,20 @@ impl Parts {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
             Entry::Vacant(entry) => Arc::clone(
                 entry
-                    .insert(Arc::new(Part::new(encoded, owner).cut_with(known.cloned())))
+                    .insert(Arc::new(
+                        SharedFields::new(encoded, owner).with_known_keys(known.cloned()),
+                    ))
                     .get(),
             ),
         }
     }
 
-    /// A pod is gone, and with it its part if it was the last one to have it.
-    pub(super) fn release(&mut self, pod: &Stored) {
-        let Some(part) = pod.part() else {
+    /// Releases the part of a removed pod. The part is dropped if no other pod has it.
+    pub(super) fn release(&mut self, pod: &EncodedObject) {
+        let Some(part) = pod.shared_fields() else {
             return;
         };
-        // One is the pod's, the other is kept here.
+        // One reference is the pod's, the other one is in the table.
         if Arc::strong_count(part) > 2 {
             return;
         }

@@ -1,4 +1,4 @@
-//! The pods of one namespace: by name, and in the buckets of whoever controls them.
+//! The cached pods of one namespace: by name, and in the buckets of their controllers.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,31 +6,32 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use nodewise_projection::{
+    DaemonSet, KeySet, Selector,
+    buckets::{Buckets, EncodedObject},
+};
 use nodewise_proto::{bucket, v1};
 use prost::Message as _;
 
 use super::parts::Parts;
 use super::target_node;
-use crate::buckets::{Buckets, Stored};
-use crate::event::DaemonSet;
-use crate::project::KeySet;
-use crate::selector::Selector;
 
 #[derive(Debug, Default)]
 pub(super) struct Pods {
-    /// A table, not a map: the names are in the pods already.
-    names: HashTable<Arc<Stored>>,
+    /// A hash table instead of a map, because the pods contain their names.
+    names: HashTable<Arc<EncodedObject>>,
     hasher: RandomState,
     /// Pods by the uid of the DaemonSet that controls them.
     owned: HashMap<Arc<str>, Buckets>,
     orphans: Option<Buckets>,
-    /// By the name of a DaemonSet that was asked about while there were orphans: those that it selects.
+    /// The selected orphans, by the name of the DaemonSet. Filled at the first request for a DaemonSet while there are
+    /// orphans.
     selected: HashMap<Arc<str>, Selected>,
-    /// Names of orphans that cannot be adopted as they are. None of them is selected.
+    /// Names of orphans that cannot be adopted as they are. They are in no selection.
     left_out: HashSet<Box<str>>,
-    /// Names of those of which not all labels are kept.
+    /// Names of pods of which not all labels are cached.
     cut: HashSet<Box<str>>,
-    /// Names of those whose labels are newer than the rest: they were read live.
+    /// Names of pods whose labels are newer than their other fields: the labels were read live.
     ahead: HashSet<Box<str>>,
 }
 
@@ -49,10 +50,10 @@ impl Selected {
         }
     }
 
-    /// An orphan came or changed.
-    fn put(&mut self, orphan: &Arc<Stored>) {
-        let labels = orphan.part().map_or_else(Vec::new, |part| part.labels());
-        if orphan.is_decided(&self.selector) && self.selector.selects(&labels) {
+    /// Updates the selection for an orphan that came or changed.
+    fn put(&mut self, orphan: &Arc<EncodedObject>) {
+        let labels = orphan.shared_fields().map_or_else(Vec::new, |part| part.labels());
+        if orphan.has_labels_of(&self.selector) && self.selector.selects(&labels) {
             self.orphans.put(Arc::clone(orphan));
         } else {
             self.orphans.remove(orphan.bucket(), orphan.name());
@@ -65,7 +66,7 @@ impl Pods {
         self.names.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Stored>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<EncodedObject>> {
         self.names.iter()
     }
 
@@ -73,7 +74,7 @@ impl Pods {
         self.names.iter().map(|pod| pod.name())
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Arc<Stored>> {
+    pub(super) fn get(&self, name: &str) -> Option<&Arc<EncodedObject>> {
         self.names
             .find(self.hasher.hash_one(name), |pod| pod.name() == name)
     }
@@ -100,7 +101,7 @@ impl Pods {
         )
     }
 
-    /// Looks through the orphans, unless that was done for this selector.
+    /// Selects the orphans for a workload, unless that was done for the same selector.
     fn select(&mut self, workload: &DaemonSet, bucket_count: u32) {
         let (name, selector) = (&workload.key.name, &workload.selector);
         let Some(orphans) = &self.orphans else {
@@ -117,7 +118,7 @@ impl Pods {
         self.selected.insert(Arc::clone(name), selected);
     }
 
-    /// Selects an orphan no more, as long as it stays as it is.
+    /// Removes an orphan from all selections until it changes.
     pub(super) fn leave_out(&mut self, name: &str) {
         let Some(orphan) = self.get(name).filter(|pod| pod.owner().is_none()).cloned() else {
             return;
@@ -132,34 +133,35 @@ impl Pods {
         self.left_out.contains(name)
     }
 
-    /// Those of which it is not known whether a workload selects them: not all of their labels are kept.
-    pub(super) fn undecided(&self, workload: &DaemonSet) -> impl Iterator<Item = &Arc<Stored>> {
+    /// The pods for which it is not known whether a workload selects them, because not all of their labels are cached.
+    pub(super) fn undecided(&self, workload: &DaemonSet) -> impl Iterator<Item = &Arc<EncodedObject>> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| match pod.owner() {
             Some(uid) => *uid == *workload.uid,
             None => !self.is_left_out(pod.name()),
         })
-        .filter(|pod| !pod.is_decided(&workload.selector))
+        .filter(|pod| !pod.has_labels_of(&workload.selector))
     }
 
-    /// Those of which other labels than those of these keys are kept, and not all.
-    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &Arc<Stored>> {
+    /// The pods of which not all labels are cached, and whose cached labels are not those of these keys.
+    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &Arc<EncodedObject>> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| pod.known().is_some_and(|known| !Arc::ptr_eq(known, keys)))
     }
 
-    /// The labels of a pod are newer than the rest.
+    /// Whether the labels of a pod are newer than its other fields.
     pub(super) fn is_ahead(&self, name: &str) -> bool {
         self.ahead.contains(name)
     }
 
-    /// Keeps a pod whose labels were read live. `is_newer`: in a version that its watch has not shown.
+    /// Caches a pod whose labels were read live. `is_newer`: the live version is newer than the one that the watch has
+    /// shown.
     pub(super) fn put_labels(
         &mut self,
-        pod: Stored,
+        pod: EncodedObject,
         is_newer: bool,
         bucket_count: u32,
-    ) -> Option<Arc<Stored>> {
+    ) -> Option<Arc<EncodedObject>> {
         let name: Box<str> = pod.name().into();
         let is_left_out = self.is_left_out(&name);
         let is_ahead = is_newer || self.is_ahead(&name);
@@ -173,13 +175,13 @@ impl Pods {
         old
     }
 
-    /// A DaemonSet is gone.
+    /// Forgets the selection of a DaemonSet that is gone.
     pub(super) fn forget_selected(&mut self, name: &str) {
         self.selected.remove(name);
     }
 
-    /// Keeps a pod; answers with the one of that name that was kept before.
-    pub(super) fn put(&mut self, pod: Stored, bucket_count: u32) -> Option<Arc<Stored>> {
+    /// Caches a pod. Returns the pod of the same name that was cached before.
+    pub(super) fn put(&mut self, pod: EncodedObject, bucket_count: u32) -> Option<Arc<EncodedObject>> {
         let pod = Arc::new(pod);
         self.left_out.remove(pod.name());
         self.ahead.remove(pod.name());
@@ -188,7 +190,7 @@ impl Pods {
         } else {
             self.cut.remove(pod.name());
         }
-        let hash = |pod: &Stored| self.hasher.hash_one(pod.name());
+        let hash = |pod: &EncodedObject| self.hasher.hash_one(pod.name());
         let entry = self
             .names
             .entry(hash(&pod), |kept| kept.name() == pod.name(), |kept| hash(kept));
@@ -199,7 +201,7 @@ impl Pods {
                 None
             }
         };
-        let stays = |old: &Stored| (old.owner(), old.bucket()) == (pod.owner(), pod.bucket());
+        let stays = |old: &EncodedObject| (old.owner(), old.bucket()) == (pod.owner(), pod.bucket());
         if let Some(old) = old.as_ref().filter(|old| !stays(old)) {
             self.take_out(old);
         }
@@ -210,7 +212,7 @@ impl Pods {
         old
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<Arc<Stored>> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<Arc<EncodedObject>> {
         let hash = self.hasher.hash_one(name);
         let found = self.names.find_entry(hash, |pod| pod.name() == name).ok()?;
         let (pod, _) = found.remove();
@@ -232,34 +234,35 @@ impl Pods {
             .or_insert_with(|| Buckets::new(bucket_count))
     }
 
-    /// Takes a pod out of its bucket.
-    fn take_out(&mut self, pod: &Stored) {
+    /// Removes a pod from its bucket.
+    fn take_out(&mut self, pod: &EncodedObject) {
         let Some(uid) = pod.owner() else {
             let selected = self.selected.values_mut().map(|selected| &mut selected.orphans);
             for orphans in self.orphans.iter_mut().chain(selected) {
                 orphans.remove(pod.bucket(), pod.name());
             }
-            self.orphans.take_if(|orphans| orphans.len() == 0);
+            self.orphans.take_if(|orphans| orphans.is_empty());
             return;
         };
         if let Some(owned) = self.owned.get_mut(uid) {
             owned.remove(pod.bucket(), pod.name());
-            if owned.len() == 0 {
+            if owned.is_empty() {
                 self.owned.remove(uid);
             }
         }
     }
 }
 
-/// A pod in the form in which it is kept. The labels and the controller of a workload's pods are all but equal. Of very many labels those of
-/// these keys are kept, and stay in the pod.
+/// Encodes a pod for the cache. The labels and the controller of a workload's pods are almost equal, so they are
+/// interned. If there are very many labels, only those of these keys are kept, and the others are removed from `pod` as
+/// well.
 pub(super) fn encode(
     pod: &mut v1::Pod,
     version: &str,
     keys: &Arc<KeySet>,
     parts: &mut Parts,
     bucket_count: u32,
-) -> Stored {
+) -> EncodedObject {
     let bucket = bucket::of(target_node(pod), bucket_count);
     let is_cut = keys.cut(&mut pod.labels);
     let shared = v1::SharedMetadata {
@@ -268,7 +271,7 @@ pub(super) fn encode(
     };
     let owner = shared.controller.as_ref().map(|controller| &*controller.uid);
     let part = parts.intern(&shared.encode_to_vec(), owner, is_cut.then_some(keys));
-    let stored = Stored::new(pod, Some(part), version, bucket);
+    let stored = EncodedObject::new(pod, Some(part), version, bucket);
     pod.labels = shared.labels;
     pod.controller = shared.controller;
     stored

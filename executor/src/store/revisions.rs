@@ -1,21 +1,22 @@
-//! The revisions of a namespace, of which only those are kept whole that a DaemonSet needs.
+//! The cached revisions of one namespace. Data is cached only for revisions that a DaemonSet needs.
 //!
-//! Anyone who may create ControllerRevisions may create any number of them, of more than a megabyte each. Of one that no
-//! DaemonSet controls or selects the metadata is kept, and so it is of those that would be too many for what is sent about the DaemonSets
-//! of the namespace. When one of these is to be sent it is read live: see [`crate::snapshot::unread`].
+//! Anyone who may create ControllerRevisions may create any number of them, each of more than a megabyte. Only the
+//! metadata is cached of a revision that no DaemonSet controls or selects, and of revisions beyond the size that is
+//! sent for the DaemonSets of the namespace. If such a revision is to be sent, it is read live: see
+//! [`crate::snapshot::unread`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Namespace, Store};
-use crate::actuator::ObjectKey;
-use crate::event::{DaemonSet, Resource, Revision};
 use crate::snapshot::REVISION_BYTES;
+use nodewise_projection::{DaemonSet, Revision};
+use nodewise_runtime::{Resource, actuator::ObjectKey};
 
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
     by_name: BTreeMap<String, Arc<Revision>>,
-    /// Of those that are kept whole.
+    /// The bytes of all cached data.
     bytes: usize,
 }
 
@@ -32,7 +33,7 @@ impl Revisions {
         self.by_name.get(name)
     }
 
-    /// By name.
+    /// All revisions, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Revision>> {
         self.by_name.values()
     }
@@ -54,7 +55,7 @@ impl Revisions {
         self.by_name.into_values().map(Arc::unwrap_or_clone)
     }
 
-    /// Bytes without the revision of this name.
+    /// The bytes without the revision of this name.
     fn bytes_besides(&self, name: &str) -> usize {
         self.bytes - self.get(name).map_or(0, |revision| bytes(revision))
     }
@@ -64,12 +65,12 @@ fn bytes(revision: &Revision) -> usize {
     revision.object.as_ref().map_or(0, bytes::Bytes::len)
 }
 
-/// Whether the service decides about a revision when it plans for a workload: one that the workload controls, or one
-/// without a controller that its selector matches (D-4).
+/// Whether a revision is part of a workload's snapshot: the workload controls it, or nobody controls it and the
+/// selector matches (D-4).
 pub(super) fn concerns(revision: &Revision, workload: &DaemonSet) -> bool {
     match &revision.controller {
         Some(controller) => *controller.uid == *workload.uid,
-        None => revision.is_decided(workload) && workload.selector.selects(&revision.labels),
+        None => revision.has_labels_of(workload) && workload.selector.selects(&revision.labels),
     }
 }
 
@@ -90,7 +91,7 @@ impl Store {
         }
     }
 
-    /// Whether a revision is to be kept whole beside these.
+    /// Whether the data of a revision is cached besides that of `kept`.
     pub(super) fn keeps_whole(&self, revision: &Revision, kept: Option<&Revisions>) -> bool {
         let taken = kept.map_or(0, |kept| kept.bytes_besides(&revision.name));
         let most = REVISION_BYTES.saturating_mul(self.keys.daemon_sets_in(&revision.namespace));
@@ -105,7 +106,7 @@ impl Store {
             || all.any(|workload| *workload.key.namespace == *namespace && concerns(revision, workload))
     }
 
-    /// Leaves of very many labels those that DaemonSets of the namespace name.
+    /// If there are very many labels, removes those that no DaemonSet of the namespace names.
     pub(super) fn cut_labels(&mut self, revision: &mut Revision) {
         let keys = self.keys.of_pods(&revision.namespace);
         if keys.cut(&mut revision.labels) {
@@ -113,8 +114,8 @@ impl Store {
         }
     }
 
-    /// Keeps a revision whole, and those of its labels that are named now, that was read live for a workload, if it is as its watch has
-    /// shown it.
+    /// Caches the data of a revision that was read live for a workload, and those of its labels that are named now.
+    /// Ignored if the live version is not the cached one.
     pub fn keep_whole(&mut self, workload: &DaemonSet, mut read: Revision) {
         let Some(kept) = self.revision(&read.namespace, &read.name) else {
             return;
@@ -128,7 +129,7 @@ impl Store {
         let Some(Namespace { revisions, .. }) = self.namespaces.get(read.namespace.as_str()) else {
             return;
         };
-        // What was not known to concern the workload may be too much for what is sent.
+        // Only the live labels show that the workload selects the revision, so its data may exceed the limit.
         if !was_concerned && !self.keeps_whole(&read, Some(revisions)) {
             read.object = None;
         }
@@ -137,7 +138,7 @@ impl Store {
         }
     }
 
-    /// Drops the data of what no DaemonSet of a namespace needs any more.
+    /// Drops the data of revisions that no DaemonSet of a namespace needs any more.
     pub(super) fn drop_unneeded(&mut self, namespace: &str) {
         let Some(kept) = self.namespaces.get(namespace) else {
             return;
@@ -145,16 +146,16 @@ impl Store {
         let whole = kept.revisions.iter().filter(|revision| revision.object.is_some());
         let unneeded: Vec<_> = whole
             .filter(|revision| !self.is_needed(revision))
-            .map(|revision| ObjectKey::new(Resource::Revisions, namespace, &*revision.name))
+            .map(|revision| ObjectKey::new(Resource::REVISIONS, namespace, &*revision.name))
             .collect();
         for key in &unneeded {
             self.drop_data(key);
         }
     }
 
-    /// Keeps of a revision what is known without its data.
+    /// Drops the data of a revision and keeps its metadata.
     pub(crate) fn drop_data(&mut self, key: &ObjectKey) {
-        debug_assert_eq!(key.resource, Resource::Revisions);
+        debug_assert_eq!(key.resource, Resource::REVISIONS);
         let Some(Namespace { revisions, .. }) = self.namespaces.get_mut(key.namespace.as_str()) else {
             return;
         };
@@ -173,8 +174,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::event::{ClusterEvent, Delta, Key};
+    use crate::event::ClusterEvent;
     use crate::snapshot;
+    use nodewise_projection::Key;
+    use nodewise_runtime::Delta;
 
     fn revision(name: &str, app: &str, owner: Option<&str>, bytes: usize) -> Revision {
         let owners: Vec<Value> = owner
@@ -222,7 +225,7 @@ mod tests {
     #[test]
     fn the_data_is_kept_of_what_a_daemon_set_needs() {
         const SIZE: usize = 100_000;
-        // (label, owner, whether it is kept whole)
+        // (label, owner, whether its data is cached)
         for (app, owner, expected) in [
             ("foo", None, true),
             ("bar", None, false),
@@ -232,7 +235,7 @@ mod tests {
             for in_pages in [false, true] {
                 let (mut store, _) = with_workload();
                 show(&mut store, vec![revision("a", app, owner, SIZE)], in_pages);
-                assert_eq!(store.count(Resource::Revisions), 1);
+                assert_eq!(store.count(Resource::REVISIONS), 1);
                 let bytes = store.revision_bytes();
                 assert_eq!(bytes > SIZE, expected, "{app} {owner:?} {in_pages}");
                 assert_eq!(bytes > 0, expected, "{app} {owner:?} {in_pages}");
@@ -242,14 +245,14 @@ mod tests {
         let orphan = |index: usize| revision(&index.to_string(), "foo", None, SIZE);
         show(&mut store, (0..350).map(orphan).collect(), true);
         assert_eq!(
-            (store.count(Resource::Revisions), store.revision_bytes()),
+            (store.count(Resource::REVISIONS), store.revision_bytes()),
             (350, 0)
         );
     }
 
-    // One that matches no more takes no memory either.
+    // The data of a revision that no selector matches any more is dropped.
     #[test]
-    fn what_is_needed_no_more_is_dropped() {
+    fn unneeded_data_is_dropped() {
         let (mut store, _) = with_workload();
         show(&mut store, vec![revision("a", "foo", None, 100)], false);
         assert_ne!(store.revision_bytes(), 0);
@@ -259,12 +262,12 @@ mod tests {
         store.apply(ClusterEvent::Revisions(Delta::Deleted(revision(
             "a", "foo", None, 100,
         ))));
-        assert_eq!((store.count(Resource::Revisions), store.revision_bytes()), (0, 0));
+        assert_eq!((store.count(Resource::REVISIONS), store.revision_bytes()), (0, 0));
     }
 
-    // Nor does one that a DaemonSet selected that is gone, unless another one selects it.
+    // So is the data of a revision whose DaemonSet is gone, unless another DaemonSet selects it.
     #[test]
-    fn what_a_daemon_set_selected_goes_with_it() {
+    fn data_is_dropped_with_its_daemon_set() {
         let (mut store, workload) = with_workload();
         let other = DaemonSet {
             key: Key::new("ns", "other"),
@@ -276,11 +279,11 @@ mod tests {
         store.apply(ClusterEvent::DaemonSets(Delta::Deleted(workload)));
         assert_ne!(store.revision_bytes(), 0);
         store.apply(ClusterEvent::DaemonSets(Delta::Deleted(other)));
-        assert_eq!((store.count(Resource::Revisions), store.revision_bytes()), (1, 0));
+        assert_eq!((store.count(Resource::REVISIONS), store.revision_bytes()), (1, 0));
     }
 
-    // Whoever makes as many large ones as they like, with labels that match: no more is kept than is sent. What is sent is the newest,
-    // also when others came first.
+    // Anyone may create any number of large revisions with matching labels. No more data is cached than is sent, and
+    // the newest revisions are sent, in whatever order they came.
     #[test]
     fn no_more_data_is_kept_than_is_sent() {
         let of = |number: u32| {
@@ -307,7 +310,7 @@ mod tests {
         }
     }
 
-    // What was read live stands for what the watch has shown only if it is the same.
+    // Data that was read live is cached only if the cached version is the same.
     #[test]
     fn another_version_is_not_kept() {
         let (mut store, workload) = with_workload();

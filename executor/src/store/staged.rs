@@ -1,20 +1,21 @@
 //! The pages of a list of pods that is not complete yet.
 //!
-//! Half a list must not be planned from, so nobody is shown them; but they are in the form in which they will be kept, since a
-//! whole list of pods as they were read takes several times as much.
+//! No plan may be made from half a list, so these pods are not visible. They are already encoded for the cache, because
+//! a whole list of decoded pods takes several times as much memory.
 
 use std::sync::Arc;
 
+use nodewise_projection::{Pod, buckets::EncodedObject};
+use nodewise_proto::workload::DAEMON_SET;
+
 use super::keys::Keys;
 use super::parts::Parts;
-use super::{KIND, pods};
-use crate::buckets::Stored;
-use crate::event::Pod;
+use super::pods;
 
-/// A pod and its namespace.
-pub(super) type Staged = (Arc<str>, Stored);
+/// A namespace and a pod.
+pub(super) type Staged = (Arc<str>, EncodedObject);
 
-/// Page by page, so that each is gone when its pods are kept.
+/// Stored page by page, so that a page is freed when its pods are cached.
 #[derive(Debug, Default)]
 pub(super) struct Pages(Vec<Vec<Staged>>);
 
@@ -23,7 +24,7 @@ impl Pages {
         let mut staged: Vec<Staged> = Vec::with_capacity(page.len());
         for mut pod in page {
             let controller = pod.projection.controller.as_ref();
-            if controller.is_some_and(|controller| controller.kind != KIND) {
+            if controller.is_some_and(|controller| controller.kind != DAEMON_SET) {
                 continue;
             }
             let namespace = match staged.last() {
@@ -38,7 +39,7 @@ impl Pages {
         self.0.push(staged);
     }
 
-    /// The list was given up.
+    /// Discards the pages of a list that was given up.
     pub(super) fn discard(&mut self, parts: &mut Parts) {
         for (_, pod) in std::mem::take(self).into_pods() {
             parts.release(&pod);

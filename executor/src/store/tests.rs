@@ -1,7 +1,8 @@
-//! What is kept of pods, and what of that is news.
+//! Which fields of pods are cached, and which changes count as transitions.
 
 use std::collections::BTreeMap;
 
+use nodewise_projection::{Node, reduce_node};
 use nodewise_proto::v1;
 use prost::Message as _;
 use rand::rngs::SmallRng;
@@ -10,13 +11,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::*;
-use crate::event::Node;
-use crate::project::reduce_node;
 
 fn object(name: &str, version: u32, owner: Option<&str>) -> Value {
     let owners: Vec<_> = owner
         .iter()
-        .map(|uid| json!({"kind": KIND, "name": "foo", "uid": uid, "controller": true}))
+        .map(|uid| json!({"kind": DAEMON_SET, "name": "foo", "uid": uid, "controller": true}))
         .collect();
     json!({
         "metadata": {
@@ -83,9 +82,9 @@ fn a_pod_is_sent_as_it_was_shown() {
     assert_eq!(sent(&mut store, "u2"), expected[1..]);
 }
 
-// Most events of a pod change nothing that a plan depends on.
+// Most pod events change nothing that a plan depends on.
 #[test]
-fn an_event_without_news_moves_the_versions_on_and_nothing_else() {
+fn an_event_without_changes_only_moves_versions_on() {
     let mut store = Store::new(1);
     store.apply(ClusterEvent::Pods(crate::testing::listed(Vec::new())));
     put(&mut store, &object("a", 1, Some("u1")));
@@ -94,7 +93,7 @@ fn an_event_without_news_moves_the_versions_on_and_nothing_else() {
     update["status"] = json!({"hostIP": "10.0.0.1"});
     assert!(put(&mut store, &update).is_empty());
     assert_eq!(kept_version(&store, "a"), "2");
-    assert_eq!(store.reached(Resource::Pods), "2");
+    assert_eq!(store.reached(Resource::PODS), "2");
     update["metadata"]["resourceVersion"] = json!("3");
     update["status"] = json!({"phase": "Running"});
     let [Transition::Pod(_, change)] = &put(&mut store, &update)[..] else {
@@ -104,9 +103,9 @@ fn an_event_without_news_moves_the_versions_on_and_nothing_else() {
     assert_eq!(phases, [v1::PodPhase::Unspecified, v1::PodPhase::Running]);
 }
 
-// A heartbeat moves the version of a node on.
+// A heartbeat only changes a node's resourceVersion.
 #[test]
-fn a_node_without_news() {
+fn a_node_event_without_changes() {
     let mut store = Store::new(1);
     store.apply(ClusterEvent::Nodes(crate::testing::listed(Vec::new())));
     let apply = |store: &mut Store, version: &str, unschedulable| {
@@ -119,11 +118,11 @@ fn a_node_without_news() {
     };
     assert_eq!(apply(&mut store, "1", false), 1);
     assert_eq!(apply(&mut store, "2", false), 0);
-    assert_eq!(store.reached(Resource::Nodes), "2");
+    assert_eq!(store.reached(Resource::NODES), "2");
     assert_eq!(apply(&mut store, "3", true), 1);
 }
 
-// What pods share is kept once, and not longer than the last pod that has it, however that one goes.
+// A shared part is stored once, and dropped with its last pod, in whatever way that pod goes.
 #[test]
 fn shared_parts_go_with_their_last_pod() {
     let one_owner = || {
@@ -143,7 +142,7 @@ fn shared_parts_go_with_their_last_pod() {
 
     let mut store = one_owner();
     list(&mut store, &[object("b", 1, Some("u1"))]);
-    assert_eq!((store.parts.len(), store.count(Resource::Pods)), (1, 1));
+    assert_eq!((store.parts.len(), store.count(Resource::PODS)), (1, 1));
     list(&mut store, &[]);
     assert_eq!(store.parts.len(), 0, "by lists");
 
@@ -163,14 +162,14 @@ fn shared_parts_go_with_their_last_pod() {
 
     let mut store = one_owner();
     put(&mut store, &object("orphan", 1, None));
-    store.forget_orphan(Resource::Pods, "ns", "a");
-    store.forget_orphan(Resource::Pods, "ns", "orphan");
-    assert_eq!((store.parts.len(), store.count(Resource::Pods)), (1, 2));
+    store.forget_orphan(Resource::PODS, "ns", "a");
+    store.forget_orphan(Resource::PODS, "ns", "orphan");
+    assert_eq!((store.parts.len(), store.count(Resource::PODS)), (1, 2));
 }
 
-// A pod that is bound moves to the bucket of its node, one that is adopted to those of its owner.
+// A pod that is bound moves to the bucket of its node, and an adopted pod to the buckets of its owner.
 #[test]
-fn a_pod_is_in_one_place() {
+fn a_pod_is_in_one_bucket() {
     let mut store = Store::new(64);
     let mut pod = object("a", 1, None);
     for (version, owner, node) in [
@@ -189,16 +188,16 @@ fn a_pod_is_in_one_place() {
             usize::from(owner.is_none()),
             "at {version}"
         );
-        assert_eq!(store.count(Resource::Pods), 1);
+        assert_eq!(store.count(Resource::PODS), 1);
     }
 }
 
-// An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked for later.
-// What changes it need not be anything that is sent.
+// An orphan that cannot be adopted is not sent until it changes, whether it was selected before or is selected later.
+// The change need not be in a field that is sent.
 #[test]
 fn an_orphan_that_is_sealed_is_left_out() {
     let mut store = Store::new(4);
-    // Whether it was known before, if an event of it is news.
+    // For an event that counts as a transition: whether the object was known before.
     let apply = |store: &mut Store, version| match &put(store, &object("a", version, None))[..] {
         [] => None,
         [Transition::Pod(_, change)] => Some(change.old.is_some()),
@@ -206,7 +205,7 @@ fn an_orphan_that_is_sealed_is_left_out() {
     };
     assert_eq!(apply(&mut store, 1), Some(false));
     put(&mut store, &object("owned", 1, Some("u1")));
-    let seal = |store: &mut Store, name: &str| store.seal(Resource::Pods, "ns", name);
+    let seal = |store: &mut Store, name: &str| store.seal(Resource::PODS, "ns", name);
     assert_eq!(sent(&mut store, "u1").len(), 2);
     seal(&mut store, "a");
     seal(&mut store, "owned");
@@ -226,16 +225,16 @@ fn an_orphan_that_is_sealed_is_left_out() {
     remove(&mut store, &object("a", 3, None));
     put(&mut store, &object("a", 4, None));
     assert_eq!(sent(&mut store, "u1").len(), 2);
-    // Where versions begin anew, one says nothing of what was seen before.
+    // After a restart of the resourceVersions, a version says nothing about earlier objects.
     seal(&mut store, "a");
-    store.begin_anew();
+    store.handle_version_restart();
     list(&mut store, &[object("a", 4, None)]);
     assert_eq!(sent(&mut store, "u1").len(), 1);
 }
 
-// An orphaned revision that could not be changed wakes those that select it when it has changed.
+// An orphaned revision that could not be changed enqueues the workloads that select it when it has changed.
 #[test]
-fn a_sealed_orphan_comes_anew_when_it_has_changed() {
+fn a_sealed_orphan_counts_as_new_after_a_change() {
     let mut store = Store::new(1);
     let apply = |store: &mut Store, version: &str| {
         let object = json!({"metadata": {"namespace": "ns", "name": "r", "resourceVersion": version}});
@@ -248,7 +247,7 @@ fn a_sealed_orphan_comes_anew_when_it_has_changed() {
     };
     assert!(!apply(&mut store, "1"));
     assert!(apply(&mut store, "2"));
-    store.seal(Resource::Revisions, "ns", "r");
+    store.seal(Resource::REVISIONS, "ns", "r");
     assert!(!apply(&mut store, "3"));
     assert!(apply(&mut store, "4"));
 }
@@ -285,14 +284,14 @@ fn came_and_went(transitions: &[Transition]) -> (Vec<&str>, Vec<&str>) {
     (came, went)
 }
 
-// M-25: half a list is none, and the whole of it is one however many pages it came in.
+// An incomplete list has no effect. The complete list has the same effect however many pages it had.
 #[test]
 fn pages_count_when_the_list_is_complete() {
     let mut store = Store::new(4);
     page(&mut store, &["a", "b"], true);
     page(&mut store, &["c"], false);
-    assert_eq!(store.count(Resource::Pods), 0);
-    assert!(store.unsynced().any(|resource| resource == Resource::Pods));
+    assert_eq!(store.count(Resource::PODS), 0);
+    assert!(store.unsynced().any(|resource| resource == Resource::PODS));
     let transitions = list(&mut store, &[object("d", 1, Some("u1"))]);
     assert_eq!(came_and_went(&transitions), (vec!["a", "b", "c", "d"], vec![]));
     assert_eq!(names(&mut store), ["a", "b", "c", "d"]);
@@ -328,13 +327,13 @@ fn pages_of_a_list_that_was_given_up_do_not_count() {
     page(&mut store, &["b"], true);
     page(&mut store, &[], true);
     list(&mut store, &[]);
-    assert_eq!(store.count(Resource::Pods), 0);
+    assert_eq!(store.count(Resource::PODS), 0);
     assert_eq!(store.parts.len(), 0, "nor is anything kept of them");
     list(&mut store, &[object("c", 1, Some("u1"))]);
     assert_eq!(names(&mut store), ["c"], "nor do they count twice");
 }
 
-/// A DaemonSet of this name whose pods are for nodes with these labels.
+/// A DaemonSet of this name whose node selector names these labels.
 fn on_nodes(name: &str, labels: &[&str]) -> DaemonSet {
     let terms: Vec<Value> = labels
         .iter()
@@ -361,7 +360,7 @@ fn put_node(store: &mut Store, name: &str, labels: &Value) -> Vec<Transition> {
     store.apply(ClusterEvent::Nodes(Delta::Applied(node)))
 }
 
-/// The keys of the labels of each node, as they would be sent about this workload.
+/// The label keys of each node, as they would be sent for this workload.
 fn sent_keys(store: &mut Store, workload: &DaemonSet) -> Vec<Vec<String>> {
     let buckets = store.node_buckets(workload, &|_| false).buckets;
     let nodes = buckets.into_iter().flat_map(|bucket| {
@@ -372,7 +371,7 @@ fn sent_keys(store: &mut Store, workload: &DaemonSet) -> Vec<Vec<String>> {
     nodes.map(keys).collect()
 }
 
-// A label is sent as soon as a DaemonSet names it, in whatever order the DaemonSet and the node came.
+// A label is sent as soon as a DaemonSet names it, whether the DaemonSet or the node came first.
 #[test]
 fn labels_are_sent_that_a_daemon_set_names() {
     let mut store = Store::new(1);
@@ -391,7 +390,7 @@ fn labels_are_sent_that_a_daemon_set_names() {
         [["a", "b"]],
         "all are sent the same buckets"
     );
-    // One that is gone makes no bucket another one; the next that names something new does.
+    // The removal of a DaemonSet changes no bucket. The next DaemonSet that names a new label does.
     store.apply(ClusterEvent::DaemonSets(Delta::Deleted(b)));
     assert_eq!(sent_keys(&mut store, &a), [["a", "b"]]);
     put_workload(&mut store, &on_nodes("a", &["c"]));
@@ -403,9 +402,9 @@ fn labels_are_sent_that_a_daemon_set_names() {
     );
 }
 
-// What changes no plan is neither news nor another bucket.
+// A change that matters to no plan causes no transition and no new bucket.
 #[test]
-fn a_label_that_nothing_names_is_no_news() {
+fn a_label_that_nothing_names_causes_no_transition() {
     let mut store = Store::new(1);
     let a = on_nodes("a", &["a"]);
     put_workload(&mut store, &a);
@@ -430,7 +429,7 @@ fn a_label_that_nothing_names_is_no_news() {
     assert!(put(&mut store, &pod).is_empty(), "nor of a pod");
 }
 
-// Memory: most nodes have most labels in common.
+// Nodes have most labels in common, so each label is stored once.
 #[test]
 fn labels_of_nodes_go_with_the_last_node_that_has_them() {
     let mut store = Store::new(4);
@@ -446,7 +445,7 @@ fn labels_of_nodes_go_with_the_last_node_that_has_them() {
     assert_eq!(store.labels.len(), 0);
 }
 
-// Orphans that a workload does not select are nothing that it hears of, whatever came first and whatever changes.
+// Orphans that a workload does not select are not sent, in whatever order objects came and changed.
 #[test]
 fn orphans_are_sent_that_the_workload_selects() {
     let mut store = Store::new(4);
@@ -493,7 +492,8 @@ fn orphans_are_sent_that_the_workload_selects() {
     assert_eq!(names(&mut store, "c"), [""; 0]);
 }
 
-// One object that no service reads stops nothing: what does not fit is left out, and that is said.
+// One oversized object must not stop all planning: labels beyond the limit are left out, and that is logged and
+// counted.
 #[test]
 fn what_does_not_fit_is_left_out_and_counted() {
     let keys: Vec<String> = (0..1_030).map(|index| format!("k{index:04}")).collect();
@@ -501,15 +501,15 @@ fn what_does_not_fit_is_left_out_and_counted() {
     let labels: Value = keys.iter().map(|key| (key.clone(), json!(""))).collect();
     let (mut store, many) = (Store::new(1), on_nodes("many", &names));
     put_node(&mut store, "n", &labels);
-    let nothing = [(Resource::Nodes, 0), (Resource::Pods, 0)];
+    let nothing = [(Resource::NODES, 0), (Resource::PODS, 0)];
     assert_eq!(store.take_cuts(), nothing, "as long as nothing names them");
     put_workload(&mut store, &many);
-    assert_eq!(store.take_cuts(), [(Resource::Nodes, 1), (Resource::Pods, 0)]);
+    assert_eq!(store.take_cuts(), [(Resource::NODES, 1), (Resource::PODS, 0)]);
     assert_eq!(sent_keys(&mut store, &many)[0], keys[..1_024]);
     assert_eq!(store.take_cuts(), nothing, "once for each change");
 }
 
-// However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
+// In whatever order labels and DaemonSets came, a bucket has the bytes of the reduced projections.
 #[test]
 fn buckets_are_those_of_the_reduced_projections() {
     let mut random = SmallRng::seed_from_u64(11);

@@ -1,6 +1,11 @@
-//! Spans as an SDK gets them, in this process.
+//! Spans, as an SDK in this process receives them.
 
 use nodewise_proto::v1::action::Kind;
+use nodewise_runtime::{
+    actuator::{Actuator as _, KubeActuator, ObjectKey},
+    events::EventRecorder,
+    testing::{RecordedRequest, Requests, apiserver, failure},
+};
 use opentelemetry::trace::{SpanId, SpanKind};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
@@ -8,19 +13,16 @@ use tracing::{Instrument as _, subscriber::DefaultGuard};
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::*;
+use crate::event::DAEMON_SET_COMPONENT;
 use crate::{
-    actuator::{Actuator as _, KubeActuator, ObjectKey},
-    events::EventRecorder,
+    apply,
     metrics::Metrics,
-    testing::{
-        self,
-        api::{Asked, Requests, apiserver, failure},
-    },
+    testing::{self},
 };
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// What is traced on this thread, while it lives.
+/// Records the spans of this thread while it lives.
 struct Recording {
     exporter: InMemorySpanExporter,
     provider: SdkTracerProvider,
@@ -47,7 +49,7 @@ impl Recording {
         self.exporter.get_finished_spans().expect("spans")
     }
 
-    /// The only one of that name.
+    /// The only span of that name.
     fn span(&self, name: &str) -> SpanData {
         let mut spans = self.spans();
         spans.retain(|span| span.name == name);
@@ -65,28 +67,34 @@ fn attribute(span: &SpanData, name: &str) -> Option<String> {
     Some(found.value.to_string())
 }
 
-/// Trace and span, as a `traceparent` header has them.
+/// Trace id and span id in the form of a `traceparent` header.
 fn context(span: &SpanData, flags: &str) -> String {
     let context = &span.span_context;
     format!("00-{}-{}-{flags}", context.trace_id(), context.span_id())
 }
 
 fn actuator(
-    answer: impl Fn(&Asked) -> Option<(u16, serde_json::Value)> + Send + Sync + 'static,
+    answer: impl Fn(&RecordedRequest) -> Option<(u16, serde_json::Value)> + Send + Sync + 'static,
 ) -> (KubeActuator, Requests) {
     let ((client, requests), metrics) = (apiserver(answer), Metrics::new());
-    let (recorder, _sender) = EventRecorder::new(client.clone(), metrics.clone());
-    let actuator = KubeActuator::new(client, Duration::from_secs(5), metrics, recorder);
+    let (recorder, _sender) =
+        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
+    let actuator = KubeActuator::new(
+        client,
+        Duration::from_secs(5),
+        metrics.runtime().clone(),
+        recorder,
+    );
     let server = "https://10.0.0.1:6443".parse().expect("a URL");
     (actuator.with_server(Some(server)), requests)
 }
 
 fn pod_key(name: &str) -> ObjectKey {
-    ObjectKey::new(Resource::Pods, "demo", name)
+    ObjectKey::new(Resource::PODS, "demo", name)
 }
 
 #[tokio::test]
-async fn a_call_is_a_span_that_goes_along() {
+async fn a_call_has_a_span_that_is_propagated() {
     let recording = Recording::start();
     let (actuator, requests) = actuator(|_| {
         Some((
@@ -95,7 +103,7 @@ async fn a_call_is_a_span_that_goes_along() {
         ))
     });
     let manifest = json!({"metadata": {"name": "agent-1"}}).to_string();
-    let created = actuator.create(Resource::Pods, "demo", manifest.into());
+    let created = actuator.create(Resource::PODS, "demo", manifest.into());
     created
         .instrument(tracing::debug_span!("batch"))
         .await
@@ -146,7 +154,7 @@ async fn a_call_that_fails_says_how() {
     }
 }
 
-// Beyond the limit there is the batch, and the apiserver is asked to record nothing.
+// A batch beyond the limit gets one span, and its requests to the apiserver are not sampled.
 #[tokio::test]
 async fn a_large_batch_is_one_span() {
     for (limit, calls, flags) in [(3, 3, "01"), (2, 0, "00")] {
@@ -191,7 +199,7 @@ async fn a_large_batch_is_one_span() {
 }
 
 #[tokio::test]
-async fn pods_name_the_batch_that_created_them_if_they_shall() {
+async fn created_pods_are_annotated_if_enabled() {
     for trace_annotations in [true, false] {
         let recording = Recording::start();
         let (actuator, requests) =
@@ -225,12 +233,12 @@ fn workload(uid: &str, generation: i64, traceparent: Option<&str>) -> DaemonSet 
     DaemonSet::from_json(&object).expect("a DaemonSet")
 }
 
-/// One reconcile of `workload`, as its root span shows it.
+/// Runs one reconcile of `workload` and returns its root span.
 fn reconcile(recording: &Recording, origins: &Origins, workload: &DaemonSet) -> SpanData {
     recording.exporter.reset();
     let span = origins.begin(&testing::key(), Duration::from_millis(250));
     span.in_scope(|| origins.is_of(workload));
-    ended(&span, &Ending::Settled { after: None });
+    ended(&span, "settled", None);
     drop(span);
     recording.span("reconcile")
 }
@@ -244,7 +252,7 @@ fn links(span: &SpanData) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_reconcile_tells_what_brought_it_about() {
+fn a_reconcile_records_its_triggers() {
     let (recording, origins, key) = (Recording::start(), Origins::default(), testing::key());
     for number in 0..10 {
         let parent = (number < 3).then_some(PARENT);
@@ -263,7 +271,7 @@ fn a_reconcile_tells_what_brought_it_about() {
         assert_eq!(attribute(&first, name).as_deref(), Some(value), "{name}");
     }
     let events: Vec<_> = first.events.iter().collect();
-    assert_eq!(events.len(), MOST_TRIGGERS);
+    assert_eq!(events.len(), MAX_TRIGGERS);
     assert_eq!(events[0].name, "trigger");
     let values = events[0].attributes.iter().map(|found| found.value.to_string());
     assert_eq!(values.collect::<Vec<_>>(), ["pods", "ns/p0"]);
@@ -305,14 +313,8 @@ fn links_to_the_previous_reconcile_end_with_the_rollout() {
 fn a_failed_reconcile_says_why() {
     let (recording, origins) = (Recording::start(), Origins::default());
     let span = origins.begin(&testing::key(), Duration::ZERO);
-    let reason = "the quota is used up".to_owned();
-    ended(
-        &span,
-        &Ending::Failed {
-            after: None,
-            reason: reason.clone(),
-        },
-    );
+    let reason = "the quota is used up";
+    ended(&span, "failed", Some(reason));
     drop(span);
     let span = recording.span("reconcile");
     assert_eq!(span.status, Status::error(reason));
@@ -329,5 +331,5 @@ fn kinds_of_actions_are_named_like_fields() {
         kind: Some(Kind::UpdateStatus(v1::UpdateStatus::default())),
         ..v1::Action::default()
     };
-    assert_eq!(snake_case(apply::kind_name(&action)), "update_status");
+    assert_eq!(snake_case(action.kind_name()), "update_status");
 }

@@ -1,4 +1,4 @@
-//! libFuzzer on the reader of the command's files.
+//! Runs libFuzzer on the reader of the CLI's files.
 
 #![no_main]
 

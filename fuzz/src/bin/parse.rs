@@ -1,4 +1,4 @@
-//! libFuzzer on the request parser.
+//! Runs libFuzzer on the request parser.
 
 #![no_main]
 

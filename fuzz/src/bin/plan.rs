@@ -1,4 +1,4 @@
-//! libFuzzer on Plan, with requests that are changed as requests and not only as bytes.
+//! Runs libFuzzer on Plan. Most mutations change fields of a request; the others change bytes.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer on Report.
+//! Runs libFuzzer on Report.
 
 #![no_main]
 

@@ -1,15 +1,12 @@
-//! Messages of many small parts: what takes two bytes on its way may take hundreds in memory.
+//! Requests with many tiny parts, which take two bytes on the wire and hundreds in memory.
 
+use nodewise_fixtures::{Cluster, Form, rolling_update, rollout};
 use nodewise_proto::{bucket, v1};
 use prost::Message;
 
 use super::{
     Make,
     states::{backoff, collision, create, delete, states},
-};
-use crate::{
-    cluster::{Cluster, Form},
-    requests::{rolling_update, rollout},
 };
 
 /// A length-delimited field.
@@ -20,13 +17,13 @@ pub(super) fn field(tag: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// As many equal fields as fit.
+/// As many copies of a field as fit.
 pub(super) fn many(tag: u8, content: &[u8], bytes: usize) -> Vec<u8> {
     let field = field(tag, content);
     field.repeat(bytes / field.len())
 }
 
-/// So many different words, short ones first.
+/// An infinite sequence of different words, short ones first.
 pub(super) fn words() -> impl Iterator<Item = String> {
     (0_usize..).map(|mut number| {
         let mut word = String::new();
@@ -60,7 +57,7 @@ fn bucket_of(data: Vec<u8>) -> Vec<v1::Bucket> {
     }]
 }
 
-/// A right request with these nodes and pods, all that may be created in one plan.
+/// A valid request with these nodes and pods, and without a limit on the creates in a plan.
 fn holding(nodes: Option<Vec<u8>>, pods: Option<Vec<u8>>) -> Vec<u8> {
     holding_in(&Cluster::empty(0), nodes, pods)
 }
@@ -97,10 +94,10 @@ pub(super) fn tiny_pod(name: String) -> v1::Pod {
     }
 }
 
-/// A right request with a field of its snapshot repeated.
+/// A valid request with a repeated field in its snapshot.
 fn snapshot_of(tag: u8, content: &[u8], bytes: usize) -> Vec<u8> {
     let mut request = Cluster::empty(1).request(1, Form::Inline).encode_to_vec();
-    // Messages one after the other are merged.
+    // Protobuf merges concatenated messages.
     request.extend(field(1, &many(tag, content, bytes - request.len())));
     request
 }
@@ -110,21 +107,21 @@ fn nodes_of_every_bucket(bytes: usize) -> Vec<u8> {
     let mut request = Cluster::empty(0).request(COUNT, Form::Inline);
     let snapshot = request.snapshot.as_mut().expect("a snapshot");
     let mut buckets = vec![Vec::new(); COUNT as usize];
-    let mut room = bytes;
+    let mut left = bytes;
     for name in words() {
         let at = bucket::of(&name, COUNT) as usize;
         let node = field(1, &tiny_node(name).encode_to_vec());
-        let Some(rest) = room.checked_sub(node.len()) else {
+        let Some(rest) = left.checked_sub(node.len()) else {
             break;
         };
-        room = rest;
+        left = rest;
         buckets[at].extend(node);
     }
     snapshot.node_buckets = buckets.into_iter().flat_map(bucket_of).collect();
     request.encode_to_vec()
 }
 
-/// A cluster of as many nodes as fit, made by `make` of their number.
+/// A request for a cluster of as many nodes as fit. `make` makes a cluster of the given number of nodes.
 fn fitting(bytes: usize, make: impl Fn(usize) -> Cluster) -> Vec<u8> {
     let ten = holding_in(&make(10), None, None).len();
     let more = (holding_in(&make(110), None, None).len() - ten) / 100;
@@ -156,7 +153,7 @@ fn tainted(count: usize, name: String) -> v1::Node {
     }
 }
 
-/// A cluster of as many nodes as fit, settled and then changed.
+/// A request for a settled cluster of as many nodes as fit, after `change`.
 fn settled(bytes: usize, change: impl Fn(&mut Cluster)) -> Vec<u8> {
     fitting(bytes, |nodes| {
         let mut cluster = Cluster::settled(nodes);
@@ -169,7 +166,8 @@ fn rolling_out(bytes: usize, unavailable: &str, surge: &str) -> Vec<u8> {
     fitting(bytes, |nodes| rollout(nodes, rolling_update(unavailable, surge)))
 }
 
-fn crowd(cluster: &mut Cluster) {
+/// Moves all pods to the first node.
+fn move_to_one_node(cluster: &mut Cluster) {
     let name = cluster
         .nodes
         .first()
@@ -188,12 +186,12 @@ fn fail(cluster: &mut Cluster) {
         .for_each(|pod| pod.phase = v1::PodPhase::Failed.into());
 }
 
-/// A node with such a part as often as it fits.
+/// A request with a node in which an empty field is repeated as often as it fits.
 fn node_of(tag: u8, bytes: usize) -> Vec<u8> {
     holding(Some(field(1, &many(tag, &[], bytes - 10))), None)
 }
 
-/// Requests: clusters as they are, items that are smaller than any real one, and lists that are long.
+/// Requests for real clusters, for tiny objects and with long lists.
 pub(super) const REQUESTS: &[(&str, Make)] = &[
     ("empty-cluster", |bytes| fitting(bytes, Cluster::empty)),
     ("settled-cluster", |bytes| fitting(bytes, Cluster::settled)),
@@ -205,7 +203,7 @@ pub(super) const REQUESTS: &[(&str, Make)] = &[
             cluster.pods.iter_mut().for_each(|pod| pod.labels.clear());
         })
     }),
-    ("pods-of-one-node", |bytes| settled(bytes, crowd)),
+    ("pods-of-one-node", |bytes| settled(bytes, move_to_one_node)),
     ("tiny-nodes", |bytes| holding(Some(items(bytes, tiny_node)), None)),
     ("tiny-nodes-of-buckets", nodes_of_every_bucket),
     ("few-tiny-nodes", |bytes| {

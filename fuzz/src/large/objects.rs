@@ -1,18 +1,18 @@
-//! DaemonSets and revisions whose JSON is dear to read.
+//! DaemonSets and revisions whose JSON is expensive to read.
 
+use nodewise_fixtures::{Cluster, Form, daemon_set};
 use nodewise_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::Make;
-use crate::cluster::{Cluster, Form, daemon_set};
 
-/// The JSON of a value with a text in the place of `"HERE"`.
+/// The JSON of a value in which `text` replaces `"HERE"`.
 fn with(value: &Value, text: &str) -> Vec<u8> {
     value.to_string().replacen("\"HERE\"", text, 1).into_bytes()
 }
 
-/// A request for a DaemonSet that is given as text.
+/// A request for a DaemonSet given as JSON text.
 fn request(object: Vec<u8>) -> Vec<u8> {
     let mut request = Cluster::empty(2).request(1, Form::Inline);
     request.snapshot.as_mut().expect("a snapshot").workload = Some(v1::Workload {
@@ -23,7 +23,7 @@ fn request(object: Vec<u8>) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// A request with the text at a place of the DaemonSet.
+/// A request for a DaemonSet with `text` at `pointer`.
 fn at(pointer: &str, text: &str) -> Vec<u8> {
     let mut object = daemon_set();
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
@@ -31,7 +31,7 @@ fn at(pointer: &str, text: &str) -> Vec<u8> {
     request(with(&object, text))
 }
 
-/// A request with many revisions that have this text as data.
+/// A request with `count` further revisions whose data is `text`.
 fn revisions(count: usize, text: &str) -> Vec<u8> {
     let mut request = Cluster::settled(2).request(1, Form::Inline);
     let controller = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "node-agent", "controller": true,
@@ -49,13 +49,13 @@ fn revisions(count: usize, text: &str) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// A list of as many equal entries as fit.
+/// A list of as many copies of `entry` as fit.
 fn list(entry: &str, bytes: usize) -> String {
     let entries = bytes.saturating_sub(2) / (entry.len() + 1);
     format!("[{}]", vec![entry; entries].join(","))
 }
 
-/// An object of as many members as fit.
+/// An object with as many members as fit.
 fn map(value: &str, bytes: usize) -> String {
     let entries = bytes / (value.len() + 9);
     let members: Vec<_> = (0..entries)
@@ -87,7 +87,7 @@ fn terms(text: &str) -> String {
     )
 }
 
-/// Requests with such objects.
+/// The large requests with such objects.
 pub(super) const REQUESTS: &[(&str, Make)] = &[
     ("numbers", |bytes| at(VOLUMES, &list("0", bytes))),
     ("empty-objects", |bytes| at(VOLUMES, &list("{}", bytes))),

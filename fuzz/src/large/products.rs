@@ -1,6 +1,7 @@
-//! What the template or the workload's name says, times nodes or pods: each is cheap by itself, and an answer repeats the one
-//! for each of the others.
+//! Requests in which a long part of the workload meets many nodes or pods. Each is cheap alone, but the response could repeat the
+//! long part for each node or pod.
 
+use nodewise_fixtures::Cluster;
 use nodewise_proto::v1;
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -9,20 +10,19 @@ use super::{
     Make,
     messages::{field, holding_in, items, tiny_node, tiny_pod, words},
 };
-use crate::cluster::Cluster;
 
-/// What nodes of a few bytes each may take of an input without being refused for their number, and pods.
+/// The bytes of an input divided by these are for nodes, and for pods, of a few bytes each. More of them would be refused.
 const NODES: usize = 25;
 const PODS: usize = 16;
 
-/// Many small nodes and a pod template with this.
+/// A request with many small nodes and a pod template with this field.
 fn nodes_with(field: &str, value: Value, bytes: usize) -> Vec<u8> {
     let mut cluster = Cluster::empty(0);
     cluster.daemon_set["spec"]["template"]["spec"][field] = value;
     holding_in(&cluster, Some(items(bytes / NODES, tiny_node)), None)
 }
 
-/// A workload that has such a name, namespace and uid, and selects what has no labels.
+/// A workload whose name, namespace and uid have `length` bytes, and which selects pods without labels.
 fn named(length: usize) -> Cluster {
     let mut cluster = Cluster::empty(0);
     for field in ["name", "namespace", "uid"] {
@@ -33,7 +33,7 @@ fn named(length: usize) -> Cluster {
     cluster
 }
 
-/// Many small orphans.
+/// A request with many small orphans.
 fn orphans_of(length: usize, phase: v1::PodPhase, node: Option<&str>, bytes: usize) -> Vec<u8> {
     let orphan = |name: String| {
         let mut pod = tiny_pod(name);
@@ -47,7 +47,8 @@ fn orphans_of(length: usize, phase: v1::PodPhase, node: Option<&str>, bytes: usi
     holding_in(&named(length), Some(nodes), Some(items(bytes / PODS, orphan)))
 }
 
-/// Many small pods that the workload owns and does not select, so that each is released with a patch that has its uid.
+/// A request with many small pods that the workload owns but does not select. The plan releases each with a patch that contains the
+/// uid of the workload.
 fn released_by(length: usize, bytes: usize) -> Vec<u8> {
     let mut cluster = named(length);
     cluster.daemon_set["spec"]["selector"]["matchExpressions"][0]["operator"] = json!("Exists");
@@ -72,7 +73,7 @@ fn released_by(length: usize, bytes: usize) -> Vec<u8> {
     )
 }
 
-/// Small pods that share all the labels there may be, in turns two lists of them, and a selector that looks at all of these.
+/// A request with small pods that share one of two long lists of labels, and a selector that evaluates all of them.
 fn pods_of(selector: Value, bytes: usize) -> Vec<u8> {
     let mut cluster = Cluster::empty(0);
     cluster.daemon_set["spec"]["selector"] = selector;
@@ -99,7 +100,7 @@ fn pods_of(selector: Value, bytes: usize) -> Vec<u8> {
     holding_in(&cluster, None, Some([labels("v"), labels("w"), pods].concat()))
 }
 
-/// Small pods, each with a list of labels that no other one has, and a selector that looks at these.
+/// A request with small pods that all have different labels, and a selector that evaluates them.
 fn pods_of_many_kinds(selector: Value, bytes: usize) -> Vec<u8> {
     let mut cluster = Cluster::empty(0);
     cluster.daemon_set["spec"]["selector"] = selector;
@@ -129,7 +130,7 @@ fn affinity(expressions: &Value) -> Value {
         "nodeSelectorTerms": [{"matchExpressions": expressions}]}}})
 }
 
-/// All of them.
+/// The large requests of this kind.
 pub(super) const REQUESTS: &[(&str, Make)] = &[
     ("selector-x-nodes", |bytes| {
         let entries: serde_json::Map<_, _> = words()

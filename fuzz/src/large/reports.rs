@@ -1,4 +1,4 @@
-//! Reports whose lists are long.
+//! Reports with long lists.
 
 use nodewise_proto::v1;
 use prost::Message as _;
@@ -9,7 +9,7 @@ use super::{
     states::{backoff, collision, create, delete, states},
 };
 
-/// A right report with more to it.
+/// A valid report with further encoded fields.
 fn report_with(more: Vec<u8>) -> Vec<u8> {
     let mut report = v1::ReportRequest {
         workload: Some(v1::WorkloadReference {
@@ -51,7 +51,7 @@ fn made(name: String) -> v1::outcome::Subject {
 
 const GONE: fn(String) -> v1::outcome::Subject = v1::outcome::Subject::DeletedPodUid;
 
-/// A report with a state of that many bytes, and as many outcomes.
+/// A report with a state of `bytes` bytes and these outcomes.
 fn report_on(bytes: usize, state: fn(String) -> v1::ReconcileState, outcomes: Vec<u8>) -> Vec<u8> {
     report_with([field(3, &states(bytes, state)), outcomes].concat())
 }

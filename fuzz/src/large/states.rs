@@ -1,10 +1,10 @@
-//! Reconcile states of many small parts.
+//! Reconcile states with many small parts.
 
+use nodewise_fixtures::{NOW, moment};
 use nodewise_proto::v1;
 use prost::Message as _;
 
 use super::messages::words;
-use crate::cluster::{NOW, moment};
 
 pub(super) fn backoff(node_name: String) -> v1::ReconcileState {
     let backoff = v1::FailedPodBackoff {
@@ -58,7 +58,7 @@ pub(super) fn expecting(expectations: v1::Expectations) -> v1::ReconcileState {
     }
 }
 
-/// A state made of many small ones, which are merged.
+/// A state of at most `bytes` bytes, concatenated from many small states, which Protobuf merges.
 pub(super) fn states(bytes: usize, state: impl Fn(String) -> v1::ReconcileState) -> Vec<u8> {
     let mut data = Vec::new();
     for word in words() {

@@ -1,14 +1,14 @@
-//! Files that are dear to read.
+//! JSON and YAML files that are expensive to read.
 
 use std::fmt::Write as _;
 
-/// A text that is repeated.
+/// A text of about `bytes` bytes: `begin`, as many copies of `entry` as fit, `end`.
 fn many(begin: &str, entry: &str, end: &str, bytes: usize) -> String {
     let times = bytes.saturating_sub(begin.len() + end.len()) / entry.len();
     format!("{begin}{}{end}", entry.repeat(times))
 }
 
-/// Different entries as many as fit, each made of its number.
+/// As many entries as fit. `entry` makes each entry from its number.
 fn numbered(bytes: usize, begin: &str, entry: impl Fn(usize) -> String) -> String {
     let mut text = begin.to_owned();
     for number in 0.. {
@@ -21,7 +21,7 @@ fn numbered(bytes: usize, begin: &str, entry: impl Fn(usize) -> String) -> Strin
     text
 }
 
-/// Each anchor names the one before nine times.
+/// YAML in which each anchor has nine aliases of the one before ("billion laughs").
 fn laughs(_: usize) -> String {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
@@ -31,7 +31,7 @@ fn laughs(_: usize) -> String {
     text
 }
 
-/// One long scalar, named over and over.
+/// YAML with many aliases of one long scalar.
 fn echoes(bytes: usize) -> String {
     format!(
         "a: &a {}\nb: [{}]\n",
@@ -81,7 +81,7 @@ fn tiny_pods(bytes: usize) -> String {
     )
 }
 
-/// One object with a long list at a place.
+/// An object of a kind with a long list between `begin` and `end`.
 fn object(kind: &str, begin: &str, entry: &str, end: &str, bytes: usize) -> String {
     let list = many("", entry, "", bytes);
     let list = list.trim_end_matches(',');
@@ -121,7 +121,7 @@ const MADE: &[(&str, Make)] = &[
     }),
 ];
 
-/// Name, begin, what is repeated, end.
+/// (name, begin, repeated entry, end)
 const REPEATED: &[(&str, &str, &str, &str)] = &[
     (
         "json-empty-items",
@@ -185,7 +185,7 @@ const REPEATED: &[(&str, &str, &str, &str)] = &[
     ("yaml-nothing", "a: b\n", "\0", ""),
 ];
 
-/// Name, kind, what comes after the name and uid, what is repeated, end.
+/// (name, kind, text after the name and uid, repeated entry, end)
 const OBJECTS: &[(&str, &str, &str, &str, &str)] = &[
     ("node-labels", "Node", ",\"labels\":{", "\"a\":\"\",", "}}}"),
     ("node-finalizers", "Node", ",\"finalizers\":[", "0,", "]}}"),

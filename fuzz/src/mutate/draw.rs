@@ -1,12 +1,11 @@
-//! What is put in the place of what a request says.
+//! Random values for mutations.
 
+use nodewise_fixtures::NOW;
 use nodewise_proto::{Timestamp, v1};
 use rand::{Rng, RngExt as _, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 
-use crate::cluster::NOW;
-
-/// One of the values inside a value, or the value itself.
+/// A random position in a JSON value: one of the values inside, or the value itself.
 pub(super) fn place<'a>(value: &'a mut Value, random: &mut impl Rng) -> &'a mut Value {
     let inner: usize = match value {
         Value::Array(list) => list.len(),
@@ -25,7 +24,7 @@ pub(super) fn place<'a>(value: &'a mut Value, random: &mut impl Rng) -> &'a mut 
     place(next, random)
 }
 
-/// A value that may be anywhere, though not everywhere rightly.
+/// A random JSON value.
 pub(super) fn value(random: &mut impl Rng) -> Value {
     match random.random_range(0..8) {
         0 => Value::Null,
@@ -49,7 +48,7 @@ pub(super) fn labels(random: &mut impl Rng) -> Vec<v1::Label> {
         .collect()
 }
 
-/// Words that requests have in several places, so that they meet.
+/// A word that requests contain in several fields, so that selectors and labels may match.
 pub(super) fn word(random: &mut impl Rng) -> String {
     const WORDS: [&str; 14] = [
         "app",
@@ -95,7 +94,7 @@ pub(super) fn text(random: &mut impl Rng, from: &[&str]) -> String {
     pick(random, from).to_owned()
 }
 
-/// Moments around the request's, and the ends of time.
+/// A timestamp near the time of the request, or an extreme one.
 pub(super) fn moment(random: &mut impl Rng) -> Option<Timestamp> {
     let seconds = match random.random_range(0..6) {
         0 => return None,

@@ -1,12 +1,12 @@
-//! What a plan costs per node: `cargo bench -p nodewise-planner`.
+//! Measures the time of a plan per node: `cargo bench -p nodewise-planner`.
 //!
-//! The item counts are nodes, so the throughput column reads in nodes per second.
+//! Items are nodes, so the throughput is in nodes per second.
 
 use divan::{Bencher, counter::ItemsCount};
 use jiff::Timestamp;
 use nodewise_planner::{
-    memory::Memory,
     plan::{ActionKind, PhaseKind, Plan, Verdict},
+    plan_cache::PlanCache,
     snapshot::{
         Bucket, ControllerRef, DaemonSet, IntOrString, Labels, List, Node, NodeSelectorRequirement,
         NodeSelectorTerm, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot,
@@ -40,14 +40,14 @@ fn all_pods_in_place_with_affinity(bencher: Bencher, nodes: usize) {
     measure(bencher, &settled(nodes, 1, constrained()), nodes);
 }
 
-/// The same, with as many comparisons as a few dozen terms need, of labels that many nodes share.
+/// The same, with a few dozen affinity terms on a label whose values many nodes share.
 #[divan::bench(args = NODES)]
 fn all_pods_in_place_with_many_comparisons(bencher: Bencher, nodes: usize) {
     let scheduling = compared_often("topology.kubernetes.io/zone", "zone");
     measure(bencher, &settled(nodes, 1, scheduling), nodes);
 }
 
-/// The same, of a label that no two nodes share.
+/// The same, on a label that has another value on each node.
 #[divan::bench(args = NODES)]
 fn all_pods_in_place_with_many_comparisons_of_names(bencher: Bencher, nodes: usize) {
     let scheduling = compared_often("kubernetes.io/hostname", "node");
@@ -72,13 +72,13 @@ fn rolling_update(bencher: Bencher, nodes: usize) {
     measure(bencher, &snapshot, nodes);
 }
 
-/// One pod of a cluster at rest has changed since the last plan.
+/// One pod of a stable cluster has changed since the last plan.
 #[divan::bench(args = NODES)]
 fn one_pod_changed(bencher: Bencher, nodes: usize) {
     one_pod_changes(bencher, nodes, State::default());
 }
 
-/// The same in a rollout: the names of a hundred pods are held, each of which has its successor by now.
+/// The same in a rollout: the state has the names of a hundred pods that have been replaced.
 #[divan::bench(args = NODES)]
 fn one_pod_changed_and_names_are_held(bencher: Bencher, nodes: usize) {
     let used = |index| UsedPodName {
@@ -100,15 +100,15 @@ fn one_pod_changes(bencher: Bencher, nodes: usize, state: State) {
     let mut after = before.clone();
     let mut pods = before.buckets[0].pods.to_vec();
     pods[0].ready = false;
-    after.buckets[0].pods = List::known_by(pods, [1; 32]);
+    after.buckets[0].pods = List::with_digest(pods, [1; 32]);
     let snapshots = [before, after];
-    let mut memory = Memory::default();
+    let mut cache = PlanCache::default();
     let mut turn = 0;
     bencher.counter(ItemsCount::new(nodes)).bench_local(|| {
         turn = 1 - turn;
         let snapshot = divan::black_box(&snapshots[turn]);
-        memory.identify(&snapshot.buckets).expect("names are unique");
-        nodewise_planner::plan_until(snapshot, &mut memory, &|| false)
+        cache.identify(&snapshot.buckets).expect("names are unique");
+        nodewise_planner::plan_until(snapshot, &mut cache, &|| false)
     });
 }
 
@@ -118,7 +118,7 @@ fn measure(bencher: Bencher, snapshot: &Snapshot, nodes: usize) {
         .bench(|| nodewise_planner::plan(divan::black_box(snapshot)));
 }
 
-/// A cluster in which nothing is to be done: that of plans that were applied until there was none left.
+/// A cluster with nothing to do: plans were applied until there was no action left.
 fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
     let mut snapshot = Snapshot {
         now: Timestamp::UNIX_EPOCH,
@@ -166,8 +166,8 @@ fn divided(nodes: Vec<Node>, pods: Vec<Pod>, buckets: usize) -> Vec<Bucket> {
     for (index, bucket) in divided.iter_mut().enumerate() {
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&index.to_be_bytes());
-        bucket.nodes = List::known_by(bucket.nodes.to_vec(), digest);
-        bucket.pods = List::known_by(bucket.pods.to_vec(), digest);
+        bucket.nodes = List::with_digest(bucket.nodes.to_vec(), digest);
+        bucket.pods = List::with_digest(bucket.pods.to_vec(), digest);
     }
     divided
 }
@@ -288,7 +288,7 @@ fn constrained() -> Scheduling {
     }
 }
 
-/// Terms that leave out a few values of a label each.
+/// Terms that each exclude a few values of a label.
 fn compared_often(key: &str, values: &str) -> Scheduling {
     let term = |index: usize| NodeSelectorTerm {
         match_expressions: [
@@ -319,7 +319,7 @@ fn controller() -> ControllerRef {
     }
 }
 
-/// A node as a cloud provider labels it; every hundredth is cordoned.
+/// A node with the labels that a cloud provider sets. Every hundredth node is cordoned.
 fn node(index: usize) -> Node {
     let name = format!("node-{index:06}");
     let cordon = Taint {

@@ -1,4 +1,4 @@
-//! What all kinds of workloads share: the snapshot and the plan, selectors, names, owners, batches.
+//! Types and rules that do not depend on the kind of workload: snapshot, plan, selectors, names, owners, batches.
 
 pub(crate) mod batches;
 pub(crate) mod cancellation;

@@ -1,4 +1,4 @@
-//! Every decision about a DaemonSet. [`sync`] has their order; [`plan_builder`] makes a plan of them.
+//! All decisions about a DaemonSet. [`sync`] calls them in order; [`plan_builder`] turns them into a plan.
 
 pub(crate) mod backoff;
 pub(crate) mod bucket_summary;
@@ -10,9 +10,9 @@ pub(crate) mod expectations;
 pub mod explain;
 pub(crate) mod held_names;
 pub(crate) mod manifest;
-pub mod memory;
 pub(crate) mod placement;
 pub(crate) mod plan_builder;
+pub mod plan_cache;
 pub(crate) mod pod_changes;
 pub(crate) mod pod_classifier;
 pub mod report;

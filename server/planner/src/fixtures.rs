@@ -1,4 +1,4 @@
-//! What the unit tests build their cases from.
+//! Builders of test objects for the unit tests.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -42,14 +42,14 @@ pub(crate) fn daemon_set() -> DaemonSet {
     }
 }
 
-/// Changes a JSON text as a tree.
+/// Edits a JSON text through a [`Value`].
 pub(crate) fn edit(json: &mut Json, change: impl FnOnce(&mut Value)) {
     let mut value = json.to_value();
     change(&mut value);
     *json = value.into();
 }
 
-/// The controller reference of what a workload owns.
+/// The controller reference of the objects that a workload owns.
 pub(crate) fn controller(ds: &DaemonSet) -> ControllerRef {
     ControllerRef {
         kind: "DaemonSet".to_owned(),
@@ -84,12 +84,12 @@ fn taint(text: &str) -> Taint {
     }
 }
 
-/// Labels.
+/// Labels from borrowed pairs.
 pub(crate) fn labels(entries: &[(&str, &str)]) -> Labels {
     Labels::new(pairs(entries))
 }
 
-/// Owned pairs.
+/// Owned copies of pairs.
 pub(crate) fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
     entries
         .iter()
@@ -97,12 +97,12 @@ pub(crate) fn pairs(entries: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Owned strings.
+/// Owned copies of strings.
 pub(crate) fn strings(values: &[&str]) -> Vec<String> {
     values.iter().map(|value| (*value).to_owned()).collect()
 }
 
-/// A snapshot of a workload alone, with default options.
+/// A snapshot without nodes and pods, with default options.
 pub(crate) fn snapshot(daemon_set: DaemonSet, revisions: Vec<Revision>) -> Snapshot {
     Snapshot {
         now: Timestamp::UNIX_EPOCH,
@@ -115,7 +115,7 @@ pub(crate) fn snapshot(daemon_set: DaemonSet, revisions: Vec<Revision>) -> Snaps
     }
 }
 
-/// One bucket with everything in it.
+/// One bucket with all nodes and pods.
 pub(crate) fn bucket(nodes: Vec<Node>, pods: Vec<Pod>) -> Bucket {
     Bucket::divide(nodes, pods, 1, |_| 0).remove(0)
 }

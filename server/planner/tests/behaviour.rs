@@ -1,4 +1,5 @@
-//! Every row of docs/behaviour.md and docs/upstream-differences.md is held by a test that carries its number.
+//! Checks that every number in docs/behaviour.md and docs/upstream-differences.md occurs in a test, and that every number in the
+//! planner occurs in one of these documents.
 
 use std::{
     collections::BTreeSet,
@@ -6,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The last requirement: rows D-1 to D-120 must all be there.
+/// The number of requirements: docs/behaviour.md must have the rows D-1 to D-120.
 const REQUIREMENTS: usize = 120;
-/// The document of the deviations.
+/// The document with the deviations.
 const DIFFERENCES: &str = "docs/upstream-differences.md";
 
 fn workspace() -> PathBuf {
@@ -18,23 +19,33 @@ fn workspace() -> PathBuf {
         .expect("the workspace exists")
 }
 
-fn rust_files(directory: &Path, files: &mut Vec<PathBuf>) {
+/// The files in a folder that are written by hand and have one of these extensions.
+fn source_files(directory: &Path, extensions: &[&str], files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("directory is readable") {
         let path = entry.expect("entry is readable").path();
         let name = path
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or_default();
-        if path.is_dir() && !matches!(name, "target" | "generated" | ".git" | "bin") {
-            rust_files(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        if path.is_dir()
+            && !matches!(
+                name,
+                "target" | "generated" | ".git" | "bin" | "nodewisev1" | "v1"
+            )
+        {
+            source_files(&path, extensions, files);
+        } else if path
+            .extension()
+            .is_some_and(|extension| extensions.iter().any(|known| extension == *known))
+        {
             files.push(path);
         }
     }
 }
 
-/// The lines of a file that belong to tests: all of a file under `tests/`, named `tests.rs` or among the conformance kit's
-/// `cases/`, else what follows `#[cfg(test)]`. Module documentation does not count, or one sentence could claim a whole chapter.
+/// The lines of a file that belong to tests: all lines of a file below `tests/` or `cases/` (of the conformance kit) or with the
+/// name `tests.rs`, and otherwise the lines after `#[cfg(test)]`. Module documentation does not count: one sentence there could
+/// name many numbers.
 fn test_lines<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     let all_tests = path.components().any(|part| {
         ["tests", "tests.rs", "cases"]
@@ -49,7 +60,7 @@ fn test_lines<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     }
 }
 
-/// Numbers such as `D-31` or `Q-4`, and `d_31` or `q_4` inside an identifier. `D-31..D-34` names only its two ends.
+/// The numbers in a line, such as `D-31` or `Q-4`, or `d_31` or `q_4` in an identifier. `D-31..D-34` gives only its two ends.
 fn numbers(line: &str) -> BTreeSet<String> {
     let bytes = line.as_bytes();
     let starts = (0..bytes.len()).filter(|&start| start == 0 || !bytes[start - 1].is_ascii_alphanumeric());
@@ -67,7 +78,7 @@ fn numbers(line: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_number_of_the_document_is_held_by_a_test() {
+fn every_number_of_the_documents_occurs_in_a_test() {
     let root = workspace();
     let document = fs::read_to_string(root.join("docs/behaviour.md")).expect("docs/behaviour.md exists");
     let rows = document
@@ -85,7 +96,7 @@ fn every_number_of_the_document_is_held_by_a_test() {
     );
 
     let mut files = Vec::new();
-    rust_files(&root, &mut files);
+    source_files(&root, &["rs"], &mut files);
     let this = Path::new(file!()).file_name().expect("a file has a name");
     let mut held = BTreeSet::new();
     for path in files.into_iter().filter(|path| path.file_name() != Some(this)) {
@@ -108,11 +119,75 @@ fn every_number_of_the_document_is_held_by_a_test() {
 }
 
 #[test]
+fn every_number_in_the_sources_is_documented() {
+    let root = workspace();
+    let documents = ["docs/behaviour.md", DIFFERENCES]
+        .map(|path| fs::read_to_string(root.join(path)).expect("the document exists"));
+    let documented: BTreeSet<String> = documents
+        .iter()
+        .flat_map(|text| text.lines())
+        .flat_map(numbers)
+        .collect();
+    let mut files = Vec::new();
+    source_files(&root, &["rs", "go", "py", "proto"], &mut files);
+    let this = Path::new(file!()).file_name().expect("a file has a name");
+    for path in files.into_iter().filter(|path| path.file_name() != Some(this)) {
+        let text = fs::read_to_string(&path).expect("source is readable");
+        let used: BTreeSet<String> = text.lines().flat_map(numbers).collect();
+        let unknown: Vec<&String> = used.difference(&documented).collect();
+        assert!(
+            unknown.is_empty(),
+            "{} names numbers without a row in the documents: {unknown:?}",
+            path.display()
+        );
+        let is_defined_nowhere = |line: &&str| {
+            let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            let mut codes = words.filter_map(|word| word.split_once('-'));
+            codes.any(|(letter, number)| {
+                matches!(letter, "L" | "M" | "S")
+                    && !number.is_empty()
+                    && number.bytes().all(|b| b.is_ascii_digit())
+            })
+        };
+        let undefined: Vec<&str> = text.lines().filter(is_defined_nowhere).collect();
+        assert!(
+            undefined.is_empty(),
+            "{} names rules that no document has: {undefined:#?}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn every_module_of_the_document_is_there() {
+    let root = workspace();
+    let document = fs::read_to_string(root.join("docs/behaviour.md")).expect("docs/behaviour.md exists");
+    let rows = document.lines().filter(|line| line.starts_with("| D-"));
+    for row in rows {
+        let places = row.split('|').nth(2).unwrap_or_default().split(',');
+        for place in places.map(str::trim).filter(|place| *place != "apiserver") {
+            let (part, module) = place.split_once('/').unwrap_or((place, ""));
+            let sources = match part {
+                "planner" => "server/planner/src",
+                "server" => "server/src",
+                "executor" => "executor/src",
+                "runtime" => "executor/runtime/src",
+                "projection" => "executor/projection/src",
+                _ => panic!("no part of the project: {row}"),
+            };
+            let path = root.join(sources).join(module);
+            let is_there = path.with_extension("rs").is_file() || path.join("mod.rs").is_file();
+            assert!(is_there, "{place} is no module: {row}");
+        }
+    }
+}
+
+#[test]
 fn every_deviation_is_documented() {
     let document =
         fs::read_to_string(workspace().join(DIFFERENCES)).expect("there is a document of the differences");
     for deviation in nodewise_planner::snapshot::Deviation::ALL {
-        // The protocol's name is the variant's in upper case with underscores.
+        // The protocol's name is the variant's name in upper case with underscores.
         let name = format!("{deviation:?}")
             .chars()
             .fold(String::new(), |mut name, c| {

@@ -1,7 +1,7 @@
-//! What `make mutants` found is held against docs/mutants.md: nothing survives that the document does not explain.
+//! Compares the results of `make mutants` with docs/mutants.md: the document must explain every mutant that no test catches.
 //!
-//! Mutants are known by file and mutation, not by line, so that the list outlives edits; of two alike in one function each
-//! needs a row of its own.
+//! A mutant is identified by file and mutation, not by line, so that the list stays valid after edits. If a function has two equal
+//! mutants, each needs a row.
 
 use std::{
     collections::BTreeMap,
@@ -13,11 +13,11 @@ use std::{
 const LEAST_CAUGHT: usize = 95;
 /// The list of survivors.
 const LIST: &str = "docs/mutants.md";
-/// What its table stands under.
+/// The heading above the list.
 const HEADING: &str = "## Survivors\n";
 /// Where `make mutants` leaves its results.
 const RESULTS: &str = "target/mutants/mutants.out";
-/// What mutants are made of.
+/// The sources that are mutated.
 const SOURCE: &str = "server/planner/src";
 
 fn workspace() -> PathBuf {
@@ -71,7 +71,7 @@ fn listed(document: &str) -> Vec<(Mutant, String)> {
     cells.collect()
 }
 
-/// What is wrong with the results of a run, if anything. `missed` is the text of missed.txt.
+/// The problems with the results of a run. `missed` is the text of missed.txt, `list` that of docs/mutants.md.
 fn complaints(missed: &str, caught: usize, list: &str) -> Vec<String> {
     let survivors = counted(missed.lines().map(survivor));
     let explained = counted(listed(list).into_iter().map(|(mutant, _)| mutant));
@@ -92,12 +92,12 @@ fn complaints(missed: &str, caught: usize, list: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_list_names_what_is_there_and_says_why() {
+fn rows_of_the_list_name_existing_functions_and_a_reason() {
     let root = workspace();
     let rows = listed(&read(&root.join(LIST)));
     for ((file, mutation), reason) in rows {
         let source = read(&root.join(SOURCE).join(&file));
-        // Of a part of a function, or of all of it: `replace F::g -> T with …`.
+        // A mutation of a part of a function ends in ` in F::g`; one of a whole function is `replace F::g -> T with …`.
         let part = mutation.rsplit_once(" in ").map(|(_, function)| function);
         let whole = || {
             let mut words = mutation.strip_prefix("replace ")?.split([' ', '(']);
@@ -119,7 +119,7 @@ fn the_list_names_what_is_there_and_says_why() {
 }
 
 #[test]
-fn a_survivor_needs_a_row_and_a_run_needs_its_share() {
+fn a_survivor_needs_a_row_and_most_mutants_must_be_caught() {
     let line = |column: u32| format!("{SOURCE}/a/b.rs:7:{column}: replace || with && in F::g\n");
     let row = "| `a/b.rs` | `replace \\|\\| with && in F::g` | equal |\n";
     // (missed, caught, list, how many complaints)
@@ -145,7 +145,7 @@ fn a_survivor_needs_a_row_and_a_run_needs_its_share() {
 fn the_last_run_holds() {
     let results = workspace().join(RESULTS);
     let read = |name: &str| read(&results.join(name));
-    // One that never ends is one that a test has caught.
+    // A mutant that never ends counts as caught.
     let caught = read("caught.txt").lines().count() + read("timeout.txt").lines().count();
     let missed = read("missed.txt");
     let (survivors, unviable) = (missed.lines().count(), read("unviable.txt").lines().count());

@@ -8,19 +8,19 @@ use nodewise_tls::{
     server::{Acceptor, Clients, Files},
 };
 
-/// Whether connections are encrypted, and who is let in.
+/// Whether connections use TLS, and which clients are allowed.
 #[derive(Debug, Clone, clap::Args)]
 pub struct TlsArgs {
-    /// File with the server's certificate in PEM form, followed by those that lead to its authority. All files are read again
-    /// when they change
+    /// PEM file with the server's certificate, followed by the intermediate certificates. The server rereads all TLS files when
+    /// they change
     #[arg(long, env = "NODEWISE_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// File with its private key
+    /// PEM file with the private key of the certificate
     #[arg(long, env = "NODEWISE_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// File with authorities: clients must have a certificate of one of them [default: clients need none]
+    /// PEM file with certificate authorities. Clients must have a certificate of one of them [default: clients need no certificate]
     #[arg(
         long,
         env = "NODEWISE_TLS_CLIENT_CA",
@@ -29,7 +29,7 @@ pub struct TlsArgs {
     )]
     pub tls_client_ca: Option<PathBuf>,
 
-    /// A URI or DNS name in the certificates of clients that are let in, all that begin like it with a star at the end:
+    /// URI or DNS name of an allowed client, as in its certificate. A star at the end matches every name with that prefix:
     /// `spiffe://cluster.local/ns/tools/*`. May be given several times, or with commas [default: all clients of the authorities]
     #[arg(
         long,
@@ -40,30 +40,30 @@ pub struct TlsArgs {
     )]
     pub tls_allow_client: Vec<AllowedClient>,
 
-    /// Serve without TLS on an address that others can reach
+    /// Serve without TLS on an address that is not loopback
     #[arg(long, env = "NODEWISE_PLAINTEXT")]
     pub plaintext: bool,
 }
 
-/// No connection can be served as it was asked for.
+/// The TLS flags cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Others could read along.
+    /// The address is not loopback, and neither TLS nor `--plaintext` is set.
     #[error(
         "others can reach {0}, and would be let in without TLS: give --tls-cert and --tls-key, or --plaintext where something else \
          protects it"
     )]
     Unprotected(SocketAddr),
-    /// `--plaintext`, and a certificate.
+    /// Both `--plaintext` and a certificate are set.
     #[error("--plaintext means no TLS, and --tls-cert means TLS: leave one of them out")]
     Contradiction,
-    /// A file is of no use.
+    /// A TLS file cannot be read or used.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
 impl TlsArgs {
-    /// TLS of the connections to an address; none where plain text is to be spoken there.
+    /// The TLS acceptor for connections to `address`; `None` for plain text.
     pub fn acceptor(&self, address: SocketAddr) -> Result<Option<Acceptor>, TlsError> {
         let (Some(certificate), Some(key)) = (self.tls_cert.clone(), self.tls_key.clone()) else {
             if self.plaintext || address.ip().is_loopback() {

@@ -1,4 +1,4 @@
-//! Buckets: by their bytes or by their digest.
+//! Parses buckets, which a request gives as bytes, as a digest, or as both.
 
 use nodewise_planner::snapshot::{Digest, List};
 use nodewise_proto::{bucket as placement, v1};
@@ -15,31 +15,31 @@ use crate::{
     warnings::Warnings,
 };
 
-/// Items decoded, or checked, between two looks at the deadline.
-const ITEMS_PER_LOOK: usize = 512;
-/// Bytes of an item before which the deadline is looked at in any case.
+/// Items that are decoded or checked between two checks of the deadline.
+const ITEMS_PER_CHECK: usize = 512;
+/// Bytes of an item that is always preceded by a check of the deadline.
 const LONG_ITEM: usize = 64 << 10;
-/// Bytes hashed between two looks at the deadline.
-const BYTES_PER_LOOK: usize = 1 << 20;
+/// Bytes that are hashed between two checks of the deadline.
+const BYTES_PER_CHECK: usize = 1 << 20;
 
-/// All buckets of a kind.
+/// All node buckets, or all pod buckets, of a snapshot.
 pub(super) struct Buckets<T> {
-    /// What they hold, in order of their index.
+    /// The items of each bucket, by index.
     pub(super) lists: Vec<List<T>>,
-    /// What is odd about what they hold.
+    /// The warnings about the items.
     pub(super) warnings: Warnings,
-    /// Indices and digests of those that are not in the cache.
+    /// Indices and digests of the buckets that are not in the cache.
     pub(super) missing: Vec<(u32, Digest)>,
 }
 
 impl<T> Buckets<T> {
-    /// Items in all buckets.
+    /// The number of items in all buckets.
     pub(super) fn len(&self) -> usize {
         self.lists.iter().map(|list| list.len()).sum()
     }
 }
 
-/// The bucket list `at` of a snapshot, of at most `most` items.
+/// Parses the list of buckets at `at`, which may have at most `most` items in total.
 pub(super) fn all<T: Item>(
     messages: Vec<v1::Bucket>,
     bucket_count: u32,
@@ -59,16 +59,16 @@ pub(super) fn all<T: Item>(
             .add(at, format!("has {found} buckets; bucket_count is {bucket_count}"));
         return Ok(parsed);
     }
-    let mut room = most as usize;
+    let mut remaining = most as usize;
     for (index, message) in (0_u32..).zip(messages) {
         let id = BucketId {
             count: bucket_count,
             index,
         };
         let at = at.index(index as usize);
-        match one::<T>(message, id, room, &at, context)? {
+        match one::<T>(message, id, remaining, &at, context)? {
             Found::Here(bucket) => {
-                room = room
+                remaining = remaining
                     .checked_sub(bucket.items.len())
                     .ok_or_else(|| too_many(&at, T::LIST))?;
                 parsed.warnings.merge(&bucket.warnings);
@@ -93,7 +93,7 @@ enum Found<T> {
 fn one<T: Item>(
     message: v1::Bucket,
     id: BucketId,
-    room: usize,
+    remaining: usize,
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Found<T>, Refusal> {
@@ -133,7 +133,7 @@ fn one<T: Item>(
             (data, Some(digest))
         }
     };
-    let Some(bucket) = decode::<T>(&data, digest, id, room, &at.field("data"), context)? else {
+    let Some(bucket) = decode::<T>(&data, digest, id, remaining, &at.field("data"), context)? else {
         return Ok(Found::Wrong);
     };
     if let Some(digest) = digest {
@@ -142,7 +142,7 @@ fn one<T: Item>(
     Ok(Found::Here(bucket))
 }
 
-/// A bucket of the cache that may have been decoded for another index or count.
+/// Checks a cached bucket again if it was decoded for another index or bucket count.
 fn recheck<T: Item>(
     bucket: Decoded<T>,
     digest: Digest,
@@ -155,14 +155,14 @@ fn recheck<T: Item>(
     }
     let at = at.field("data");
     let at = at.field(T::LIST);
-    let mut right = true;
+    let mut valid = true;
     for (index, item) in bucket.items.iter().enumerate() {
-        if index % ITEMS_PER_LOOK == 0 {
-            context.look()?;
+        if index % ITEMS_PER_CHECK == 0 {
+            context.check_stop()?;
         }
-        right &= belongs(item, id, &at.index(index), context);
+        valid &= belongs(item, id, &at.index(index), context);
     }
-    if !right {
+    if !valid {
         return Ok(Found::Wrong);
     }
     let bucket = Decoded { id, ..bucket };
@@ -170,12 +170,12 @@ fn recheck<T: Item>(
     Ok(Found::Here(bucket))
 }
 
-/// Decodes a bucket item by item, so that a limit, a deadline and a wrong field are met at the item where they are.
+/// Decodes a bucket item by item, so that an error names its item and parsing stops early at a limit or a deadline.
 fn decode<T: Item>(
     data: &[u8],
     digest: Option<Digest>,
     id: BucketId,
-    room: usize,
+    remaining: usize,
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Option<Decoded<T>>, Refusal> {
@@ -189,18 +189,18 @@ fn decode<T: Item>(
                 return Ok(None);
             }
         }
-        if count > room {
+        if count > remaining {
             return Err(too_many(at, T::LIST));
         }
     }
     let mut items: Vec<T> = Vec::with_capacity(count);
-    let mut right = true;
+    let mut valid = true;
     let mut shared = T::shared(data, at, context)?;
     let mut labels = Vec::new();
     let mut warnings = Warnings::default();
     for (index, element) in Elements::listed(data).flatten().enumerate() {
-        if index % ITEMS_PER_LOOK == 0 || element.len() > LONG_ITEM {
-            context.look()?;
+        if index % ITEMS_PER_CHECK == 0 || element.len() > LONG_ITEM {
+            context.check_stop()?;
         }
         let at = at_list.index(index);
         labels.clear();
@@ -211,24 +211,24 @@ fn decode<T: Item>(
                     warnings: &mut warnings,
                 };
                 let item = T::parse(message, &mut labels, &mut shared, &at, notes);
-                right &= belongs(&item, id, &at, context);
+                valid &= belongs(&item, id, &at, context);
                 items.push(item);
             }
             Err(error) => {
                 context.problems.add(&at, error);
-                right = false;
+                valid = false;
             }
         }
         if context.problems.is_full() {
             break;
         }
     }
-    right &= T::are_unique(&items, &at_list, context)?;
-    // A bucket with a problem is not kept: the next call that brings it must hear of the problem too.
-    Ok((right && context.problems.is_empty()).then(|| Decoded {
+    valid &= T::are_unique(&items, &at_list, context)?;
+    // A bucket with a problem is not cached: the next request with this bucket must get the error too.
+    Ok((valid && context.problems.is_empty()).then(|| Decoded {
         warnings,
         items: match digest {
-            Some(digest) => List::known_by(items, digest),
+            Some(digest) => List::with_digest(items, digest),
             None => List::new(items),
         },
         id,
@@ -237,19 +237,19 @@ fn decode<T: Item>(
 
 fn belongs<T: Item>(item: &T, id: BucketId, at: &Path<'_>, context: &mut Context<'_>) -> bool {
     let name = item.bucket_name();
-    // Everything belongs to the only bucket there is.
-    let right = if id.count == 1 {
+    // With a single bucket no hash is needed.
+    let expected = if id.count == 1 {
         0
     } else {
         placement::of(name, id.count)
     };
-    if right != id.index {
+    if expected != id.index {
         context.problems.add(
             at,
-            format!("is for node `{name}`, which belongs to bucket {right}"),
+            format!("is for node `{name}`, which belongs to bucket {expected}"),
         );
     }
-    right == id.index
+    expected == id.index
 }
 
 fn too_many(at: &Path<'_>, list: &str) -> Refusal {
@@ -263,8 +263,8 @@ fn too_many(at: &Path<'_>, list: &str) -> Refusal {
 
 fn sha256(data: &[u8], context: &Context<'_>) -> Result<Digest, Refusal> {
     let mut hasher = Sha256::new();
-    for chunk in data.chunks(BYTES_PER_LOOK) {
-        context.look()?;
+    for chunk in data.chunks(BYTES_PER_CHECK) {
+        context.check_stop()?;
         hasher.update(chunk);
     }
     Ok(hasher.finalize().into())

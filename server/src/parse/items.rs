@@ -1,4 +1,4 @@
-//! One node, one pod.
+//! Parses nodes and pods.
 
 use std::collections::HashSet;
 
@@ -19,20 +19,20 @@ use crate::{
     warnings::{OddKind, OddReason, Warnings},
 };
 
-/// What a bucket holds: its strings are moved from its message, and its labels are copied once.
+/// An item of a bucket. Its strings are moved out of its message, and its labels are copied once.
 pub(super) trait Item: Cacheable + Listed + Clone {
-    /// The name of the bucket's list.
+    /// The field name of the items in their bucket.
     const LIST: &'static str;
-    /// The message.
+    /// The message of an item.
     type Message: prost::Message + Default;
 
-    /// What items of the bucket `data` share and is there once; `at` is the bucket.
+    /// Reads the metadata that the items of the bucket `data` share; `at` is the bucket.
     fn shared(_data: &[u8], _at: &Path<'_>, _context: &mut Context<'_>) -> Result<Shared, Refusal> {
         Ok(Shared::default())
     }
 
-    /// The item. What only the caller can have got wrong with it is a problem; what is odd about the object itself is a warning,
-    /// and the item is of use all the same. Its labels come apart from the message.
+    /// Parses an item. An error of the caller is a problem. An odd object is a warning, and the item is used all the same. The
+    /// labels are passed apart from the message.
     fn parse<'a>(
         message: Self::Message,
         labels: &mut Vec<(&'a str, &'a str)>,
@@ -41,15 +41,14 @@ pub(super) trait Item: Cacheable + Listed + Clone {
         notes: Notes<'_>,
     ) -> Self;
 
-    /// The name whose hash says which bucket the item belongs to.
+    /// The node name whose hash decides the bucket of the item.
     fn bucket_name(&self) -> &str;
 
-    /// Whether no two items of a bucket share what they must not, as far as that can be told from one bucket alone; `at` is the
-    /// bucket's list.
+    /// Whether the items of a bucket are unique, as far as one bucket alone can show; `at` is the bucket's list.
     fn are_unique(items: &[Self], at: &Path<'_>, context: &mut Context<'_>) -> Result<bool, Refusal>;
 }
 
-/// Where it is noted what is wrong with an item, and what is odd about it.
+/// Collects the problems and warnings of an item.
 pub(super) struct Notes<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) warnings: &'a mut Warnings,
@@ -67,7 +66,7 @@ impl Item for Node {
     const LIST: &'static str = "nodes";
     type Message = v1::Node;
 
-    /// No two nodes have the same labels.
+    /// Labels are not shared: no two nodes have the same labels.
     fn parse<'a>(
         message: v1::Node,
         labels: &mut Vec<(&'a str, &'a str)>,
@@ -92,9 +91,9 @@ impl Item for Node {
         &self.name
     }
 
-    /// Nodes of one name are in one bucket.
+    /// Checks the names: nodes with the same name are always in the same bucket.
     fn are_unique(items: &[Self], at: &Path<'_>, context: &mut Context<'_>) -> Result<bool, Refusal> {
-        context.look()?;
+        context.check_stop()?;
         if items.is_sorted_by(|a, b| a.name < b.name) {
             return Ok(true);
         }
@@ -152,12 +151,12 @@ impl Item for Pod {
                 shared.numbered(number, &at.field("shared_metadata"), problems)
             }
         };
-        let mut moment = |field: &str, value| time::clamped(value?, field, &mut odd);
+        let mut timestamp = |field: &str, value| time::clamped(value?, field, &mut odd);
         let (created, ready_since, deleting) = (
-            moment("creation_time", message.creation_time),
-            moment("ready_transition_time", message.ready_transition_time),
-            // Only its presence counts.
-            moment("deletion_time", message.deletion_time).is_some(),
+            timestamp("creation_time", message.creation_time),
+            timestamp("ready_transition_time", message.ready_transition_time),
+            // Only the presence of the field matters.
+            timestamp("deletion_time", message.deletion_time).is_some(),
         );
         let pod = Self {
             labels,
@@ -186,14 +185,13 @@ impl Item for Pod {
         self.target.node().unwrap_or_default()
     }
 
-    /// Pods of one name may be in two buckets, so all are looked at together, later.
+    /// Pods with the same name may be in different buckets, so all buckets are checked together later.
     fn are_unique(_: &[Self], _: &Path<'_>, _: &mut Context<'_>) -> Result<bool, Refusal> {
         Ok(true)
     }
 }
 
-/// All taints, however many there are: a pod must not be started where one of them is not tolerated, and none may be deleted
-/// because one of them was not read.
+/// Reads all taints, however many. Leaving one out could start a pod on a node that it does not tolerate.
 fn taints(messages: Vec<v1::Taint>, at: &Path<'_>, problems: &mut Problems, odd: &mut Odd) -> Vec<Taint> {
     let there = messages.len();
     if there > Limits::LIST_ENTRIES {

@@ -1,4 +1,4 @@
-//! Objects that travel as the JSON which the apiserver served.
+//! Reads objects that a request contains as the JSON that the apiserver served.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,7 +12,7 @@ use serde::{
 use super::problems::{Path, Problems, too_long};
 use crate::limits::Limits;
 
-/// The parts of an object's metadata that are read. What else there is may be long, such as its managed fields.
+/// The fields of an object's metadata that are read. Others, such as the managed fields, may be long and are skipped.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta {
@@ -28,15 +28,15 @@ pub(super) struct Meta {
     deletion_timestamp: Option<IgnoredAny>,
 }
 
-/// What says whose an object is.
+/// The fields of an object's metadata that decide to which workload it belongs.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Whose {
+pub(super) struct Ownership {
     labels: Option<BTreeMap<String, String>>,
     owner_references: Option<Controller>,
 }
 
-impl Whose {
+impl Ownership {
     /// The labels, and the owner reference with `controller: true`.
     pub(super) fn parts(self) -> (BTreeMap<String, String>, Option<ControllerRef>) {
         let controller = self.owner_references.and_then(|found| found.0);
@@ -44,7 +44,7 @@ impl Whose {
     }
 }
 
-/// Of a list of owner references the first one with `controller: true`; the others are not kept.
+/// The first owner reference with `controller: true` of a list. The others are dropped while the list is read.
 struct Controller(Option<ControllerRef>);
 
 #[derive(Deserialize)]
@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for Owners {
     }
 }
 
-/// Reads an object; what is wrong with it begins with the path inside the object.
+/// Reads an object. The description of a problem begins with the path inside the object.
 pub(super) fn read<'de, T: Deserialize<'de>>(
     json: &'de [u8],
     at: &Path<'_>,
@@ -98,7 +98,7 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
     let mut reader = serde_json::Deserializer::from_slice(json);
     let read = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| match error.path().to_string() {
-            // The object itself, and a text that is no JSON.
+            // The object as a whole, or text that is not JSON.
             path if path == "." || path == "?" => error.inner().to_string(),
             path => format!("{path}: {}", error.inner()),
         })
@@ -112,7 +112,7 @@ pub(super) fn read<'de, T: Deserialize<'de>>(
     }
 }
 
-/// Checks the kind of an object. Items of a list carry none, which is fine.
+/// Checks the apiVersion and kind of an object. Both may be absent, as in the items of a list.
 pub(super) fn type_meta(
     api_version: Option<&str>,
     kind: Option<&str>,
@@ -139,7 +139,7 @@ pub(super) fn identity(meta: &Meta, at: &Path<'_>, problems: &mut Problems) -> O
     (!name.is_empty() && !uid.is_empty()).then_some((name, uid))
 }
 
-/// Notes that a name in an object is not there, or longer than any.
+/// Adds a problem if a name in an object is empty or too long.
 pub(super) fn require_name(field: &str, name: &str, at: &Path<'_>, problems: &mut Problems) {
     if name.is_empty() {
         problems.add(at, format!("{field}: is required"));
@@ -147,7 +147,7 @@ pub(super) fn require_name(field: &str, name: &str, at: &Path<'_>, problems: &mu
     bound(field, name, Limits::NAME_BYTES, at, problems);
 }
 
-/// Notes that a text in an object is longer than `most`.
+/// Adds a problem if a text in an object has more than `most` bytes.
 pub(super) fn bound(field: &str, text: &str, most: usize, at: &Path<'_>, problems: &mut Problems) {
     if text.len() > most {
         problems.add(at, format!("{field}: {}", too_long(text, most)));
@@ -155,12 +155,12 @@ pub(super) fn bound(field: &str, text: &str, most: usize, at: &Path<'_>, problem
 }
 
 impl Meta {
-    /// metadata.creationTimestamp, as far as it can be counted with.
+    /// metadata.creationTimestamp; `None` if it is absent or cannot be parsed.
     pub(super) fn created(&self) -> Option<Timestamp> {
         self.creation_timestamp.as_deref()?.parse().ok()
     }
 
-    /// Whether metadata.deletionTimestamp is set: which moment it is plays no part.
+    /// Whether metadata.deletionTimestamp is set. Its value is not read.
     pub(super) fn is_deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
     }

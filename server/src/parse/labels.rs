@@ -1,19 +1,18 @@
-//! Labels as they come, and what is odd about them.
+//! Reads labels, with warnings about odd ones.
 
 use nodewise_planner::snapshot::Labels;
 
 use crate::limits::Limits;
 use crate::warnings::OddReason;
 
-/// Bytes of a key that a warning repeats. The apiserver takes none that is longer.
+/// Most bytes of a key in a warning. The apiserver accepts no longer keys.
 const KEY_BYTES: usize = 317;
 
-/// What is odd about an object: the reason, and a sentence that begins with the field.
+/// The warnings about an object: reason, and a sentence that begins with the field.
 pub(super) type Odd = Vec<(OddReason, String)>;
 
-/// The labels that `make` makes of these entries. All of them are read, however many there are: an object's owner decides how
-/// many labels it has, and any of them may be the one that a selector names. Entries without a key are none of Kubernetes', and
-/// are left out; of entries with one key the last counts.
+/// Builds labels from these entries with `make`. All entries are read, however many, since a selector may name any of them. Entries
+/// without a key, which Kubernetes does not allow, are left out. Of several entries with the same key the last one counts.
 pub(super) fn read<'a>(
     entries: &mut Vec<(&'a str, &'a str)>,
     make: impl FnOnce(&mut [(&'a str, &'a str)]) -> Labels,
@@ -34,7 +33,7 @@ pub(super) fn read<'a>(
     }
     let labels = make(entries);
     if labels.len() != entries.len() {
-        // They are sorted by now.
+        // `make` has sorted the entries.
         let twice = entries.windows(2).find(|pair| pair[0].0 == pair[1].0);
         let key = twice.map_or("", |pair| pair[0].0);
         let key = &key[..key.floor_char_boundary(KEY_BYTES)];

@@ -1,9 +1,8 @@
-//! From requests to what the planner takes. Whatever is wrong is found here, each time with the name of its field, so that
-//! the planner needs no error type.
+//! Parses requests into the planner's types. The parser reports every error with the name of its field, so the planner needs no
+//! error type.
 //!
-//! A request is refused only for what its caller, or the owner of the workload, got wrong. Nodes, pods and revisions are others':
-//! what is odd about one of them is a warning, and the plan is made all the same (docs/security.md lists who can reach which
-//! limit).
+//! A request is refused only for errors of its caller or of the workload's owner. Others write nodes, pods and revisions: an odd
+//! one is a warning, and the plan is made all the same (docs/security.md lists who can reach which limit).
 
 mod bucket;
 mod items;
@@ -31,25 +30,25 @@ use crate::{
 pub(crate) use problems::{Path, Problems};
 pub(crate) use snapshot::Parsed;
 
-/// Entries of small messages read between two looks at the deadline.
-const ENTRIES_PER_LOOK: usize = 4_096;
+/// Entries of small messages that are read between two checks of the deadline.
+const ENTRIES_PER_CHECK: usize = 4_096;
 
-/// What parsing needs besides the request.
+/// The inputs of the parser besides the request, and its findings.
 pub(crate) struct Context<'a> {
-    /// Buckets of earlier calls.
+    /// Decoded buckets of earlier calls.
     pub(crate) cache: &'a Cache,
-    /// What a request may hold.
+    /// The limits of a request.
     pub(crate) limits: &'a Limits,
-    /// Whether nobody waits for the answer any more.
+    /// Whether the caller has stopped waiting.
     pub(crate) stop: &'a dyn Fn() -> bool,
-    /// What was found wrong so far.
+    /// The errors so far.
     pub(crate) problems: Problems,
-    /// What was found odd so far.
+    /// The warnings so far.
     pub(crate) warnings: Warnings,
 }
 
 impl<'a> Context<'a> {
-    /// At the beginning of a request.
+    /// A context for a new request.
     pub(crate) fn new(cache: &'a Cache, limits: &'a Limits, stop: &'a dyn Fn() -> bool) -> Self {
         Self {
             cache,
@@ -71,17 +70,17 @@ impl<'a> Context<'a> {
         }))
     }
 
-    /// Looks now and then in a walk over many entries; `index` counts them.
-    pub(crate) fn tick(&self, index: usize) -> Result<(), Refusal> {
-        if index.is_multiple_of(ENTRIES_PER_LOOK) {
-            self.look()
+    /// Checks for a stop now and then in a loop over many entries; `index` counts the entries.
+    pub(crate) fn check_stop_at(&self, index: usize) -> Result<(), Refusal> {
+        if index.is_multiple_of(ENTRIES_PER_CHECK) {
+            self.check_stop()
         } else {
             Ok(())
         }
     }
 
-    /// Ends parsing when nobody waits for the answer any more.
-    pub(crate) fn look(&self) -> Result<(), Refusal> {
+    /// An error once the caller has stopped waiting.
+    pub(crate) fn check_stop(&self) -> Result<(), Refusal> {
         if (self.stop)() {
             Err(Refusal::Stopped)
         } else {

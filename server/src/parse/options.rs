@@ -1,4 +1,4 @@
-//! How to plan.
+//! Parses the options of a plan.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use nodewise_proto::v1;
 
 use super::problems::{Path, Problems};
 
-/// Reads the options; absent ones are the defaults.
+/// Reads the options. Absent ones have their defaults.
 pub(super) fn options(message: Option<v1::PlanOptions>, at: &Path<'_>, problems: &mut Problems) -> Options {
     let message = message.unwrap_or_default();
     let mut options = match v1::Profile::try_from(message.profile) {
@@ -83,7 +83,7 @@ fn unknown(at: &Path<'_>, value: i32, name: &str, problems: &mut Problems) {
     problems.add(at, format!("{value} is no {name} that this server knows"));
 }
 
-/// The deviation as the protocol names it.
+/// The deviation as a message.
 pub(crate) fn to_message(deviation: Deviation) -> v1::Deviation {
     match deviation {
         Deviation::IdempotentCreates => v1::Deviation::IdempotentCreates,

@@ -1,4 +1,4 @@
-//! Where a parser is, and what it found wrong.
+//! The errors of a request and the paths of their fields.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::{
     refusal::{Refusal, Violation},
 };
 
-/// A place in a request. It is built on the stack while parsing and becomes text only when something is wrong there.
+/// The path of a field in a request. It is built on the stack while parsing, and is formatted only for an error.
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -29,7 +29,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// A field of the message that is here.
+    /// A field of the message at this path.
     pub(crate) const fn field(&'a self, field: &'a str) -> Self {
         Self {
             parent: Some(self),
@@ -45,7 +45,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// An element of the list that is here.
+    /// An element of the list at this path.
     pub(crate) const fn index(&'a self, index: usize) -> Self {
         Self {
             parent: Some(self),
@@ -67,7 +67,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// What was found wrong so far. Parsing goes on after a problem, so that one answer tells of all.
+/// The errors found so far. Parsing goes on after an error, so that one response can report all.
 #[derive(Default)]
 pub(crate) struct Problems {
     violations: Vec<Violation>,
@@ -76,15 +76,15 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Most violations of one answer.
+    /// Most violations in one response.
     const MOST: usize = 32;
-    /// Most bytes of the violations of one answer: they travel in a header, Base64-encoded, and some clients take no more
-    /// than 8 KiB of headers.
+    /// Most bytes of the violations in one response. They travel Base64-encoded in a header, and some clients accept no more than
+    /// 8 KiB of headers.
     const MOST_BYTES: usize = 4_096;
     /// Most bytes of one description, which may quote the request.
     const DESCRIPTION_BYTES: usize = 400;
 
-    /// Notes that a field is wrong.
+    /// Adds an error.
     pub(crate) fn add(&mut self, at: &Path<'_>, description: impl Into<String>) {
         if self.is_full() {
             self.more += 1;
@@ -103,37 +103,37 @@ impl Problems {
         self.violations.push(violation);
     }
 
-    /// Notes that a text that is needed is not there.
+    /// Adds an error if a required text is empty.
     pub(crate) fn require(&mut self, at: &Path<'_>, text: &str) {
         if text.is_empty() {
             self.add(at, "is required");
         }
     }
 
-    /// Notes that a name or a uid that is needed is not there, or longer than any.
+    /// Adds an error if a required name or uid is empty or too long.
     pub(crate) fn require_name(&mut self, at: &Path<'_>, text: &str) {
         self.require(at, text);
         self.bound_name(at, text);
     }
 
-    /// Notes that a name is longer than any.
+    /// Adds an error if a name is too long.
     pub(crate) fn bound_name(&mut self, at: &Path<'_>, text: &str) {
         if text.len() > Limits::NAME_BYTES {
             self.add(at, too_long(text, Limits::NAME_BYTES));
         }
     }
 
-    /// Nothing is wrong so far.
+    /// Whether there are no errors so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// More would not be told; walking on through thousands of items is no use.
+    /// Whether further errors would only be counted, so that parsing may end.
     pub(crate) fn is_full(&self) -> bool {
         self.violations.len() >= Self::MOST || self.bytes >= Self::MOST_BYTES
     }
 
-    /// An error when something was wrong.
+    /// A refusal if there are errors.
     pub(crate) fn into_result(self) -> Result<(), Refusal> {
         if self.violations.is_empty() {
             return Ok(());
@@ -145,7 +145,7 @@ impl Problems {
     }
 }
 
-/// What is wrong with a text of more than `most` bytes.
+/// The description of the error that a text has more than `most` bytes.
 pub(crate) fn too_long(text: &str, most: usize) -> String {
     format!("has {} bytes; at most {most} are taken", text.len())
 }
@@ -156,7 +156,7 @@ mod tests {
     use crate::refusal::Refusal;
 
     #[test]
-    fn paths_read_like_the_request() {
+    fn paths_are_written_like_field_accesses() {
         let root = Path::root("snapshot");
         let bucket = root.field("pod_buckets");
         let data = bucket.index(0);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_stays_small_and_counts_the_rest() {
+    fn violations_are_bounded_and_the_rest_is_counted() {
         let mut problems = Problems::default();
         for index in 0..100 {
             problems.add(&Path::root("list").index(index), "é".repeat(1_000));

@@ -1,4 +1,4 @@
-//! What an executor did with a plan.
+//! Parses reports: the outcomes of a plan's actions.
 
 use nodewise_planner::report::{Outcome, OutcomeResult, Subject};
 use nodewise_proto::v1;
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::refusal::Refusal;
 
-/// Checks what only identifies a report: its workload and its plan. Gives the workload's uid. `at` is where the report is:
-/// `None` when it is the request itself.
+/// Checks the fields that identify a report: its workload and its plan. Returns the workload's uid. `at` is the path of the report;
+/// `None` if it is the request itself.
 pub(super) fn identity(report: &v1::ReportRequest, at: Option<&Path<'_>>, problems: &mut Problems) -> String {
     let workload = Path::member(at, "workload");
     let uid = report.workload.as_ref().map(|reference| reference.uid.clone());
@@ -24,7 +24,7 @@ pub(super) fn identity(report: &v1::ReportRequest, at: Option<&Path<'_>>, proble
     uid.unwrap_or_default()
 }
 
-/// Reads outcomes and appends them to those of earlier reports in the same request.
+/// Reads outcomes and appends them to `outcomes`.
 pub(super) fn outcomes(
     messages: Vec<v1::Outcome>,
     at: &Path<'_>,
@@ -35,7 +35,7 @@ pub(super) fn outcomes(
     Context::bound(at, count, context.limits.actions())?;
     outcomes.reserve_exact(messages.len());
     for (index, message) in messages.into_iter().enumerate() {
-        context.tick(index)?;
+        context.check_stop_at(index)?;
         outcomes.extend(outcome(message, &at.index(index), &mut context.problems));
     }
     Ok(())

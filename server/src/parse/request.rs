@@ -1,9 +1,9 @@
-//! The requests.
+//! Parses each kind of request.
 
 use std::time::Duration;
 
 use nodewise_planner::{
-    memory::Memory,
+    plan_cache::PlanCache,
     report::{self as planner, Outcome},
     snapshot::{Options, Snapshot, State},
 };
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::{limits::Limits, refusal::Refusal};
 
-/// Reads a PlanRequest. Reports that could not be delivered are folded into the state.
+/// Reads a PlanRequest. Undelivered reports are folded into the state.
 pub(crate) fn plan(
     request: v1::PlanRequest,
     mut context: Context<'_>,
-    recall: impl FnOnce(&str) -> Memory,
+    recall: impl FnOnce(&str) -> PlanCache,
 ) -> Result<Parsed, Refusal> {
     let stop = context.stop;
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
@@ -45,7 +45,7 @@ pub(crate) fn plan(
     Ok(parsed)
 }
 
-/// Reports that ride on a plan's request. What they settle does not depend on which report told it, so they are one.
+/// The undelivered reports of a PlanRequest, merged into one: the result does not depend on which report has an outcome.
 #[derive(Default)]
 struct Undelivered {
     /// The uid of each report's workload.
@@ -71,20 +71,20 @@ fn undelivered(messages: Vec<v1::ReportRequest>, context: &mut Context<'_>) -> R
     Ok(reports)
 }
 
-/// Reads an ExplainRequest; besides the snapshot the node to explain, unless all are.
+/// Reads an ExplainRequest. Returns the snapshot, and the node to explain; `None` for all nodes.
 pub(crate) fn explain(
     request: v1::ExplainRequest,
     mut context: Context<'_>,
 ) -> Result<(Snapshot, Option<String>), Refusal> {
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
-    let parsed = snapshot::snapshot(request.snapshot, options, context, |_| Memory::default())?;
+    let parsed = snapshot::snapshot(request.snapshot, options, context, |_| PlanCache::default())?;
     Ok((
         parsed.snapshot,
         Some(request.node_name).filter(|name| !name.is_empty()),
     ))
 }
 
-/// What a ReportRequest tells.
+/// A parsed ReportRequest.
 pub(crate) struct Report {
     pub(crate) state: State,
     pub(crate) outcomes: Vec<Outcome>,

@@ -1,12 +1,11 @@
-//! ControllerRevisions.
+//! Parses ControllerRevisions.
 //!
-//! Their data is any JSON that a client wrote: the apiserver keeps its bytes and takes what cannot be read here, such as
-//! half of a surrogate pair, or a thousand objects within each other. A template holds
-//! nothing of that kind, since the apiserver wrote it; so such data is that of another template, and no reason to refuse
-//! the whole request.
+//! The data of a revision is any JSON that a client wrote. The apiserver accepts data that cannot be read here, such as half of a
+//! surrogate pair, or a thousand nested objects. The apiserver writes no such template, so the data is treated as another template
+//! and the request is not refused.
 //!
-//! Others than the workload's owner may write revisions into its namespace, as many and as large as the apiserver takes them. So
-//! those that no rule reads are passed over, whatever is in them, and of too many the ones that matter least are left out.
+//! Anyone with access to the namespace may write revisions, as many and as large as the apiserver accepts. So revisions that no
+//! rule reads are skipped unread. If there are still too many, the least important ones are left out.
 
 use std::{
     cmp::Reverse,
@@ -24,7 +23,7 @@ use serde_json::value::RawValue;
 
 use super::{
     Context,
-    json::{self, Meta, Whose},
+    json::{self, Meta, Ownership},
     problems::Path,
 };
 use crate::{
@@ -45,7 +44,7 @@ struct Object<'a> {
     revision: Option<i64>,
 }
 
-/// Reads the revisions that a plan for this workload reads; their names and uids must be unique.
+/// Reads the revisions that matter for this workload. Their names and uids must be unique.
 pub(super) fn all(
     messages: &[v1::ControllerRevision],
     workload: &DaemonSet,
@@ -54,8 +53,8 @@ pub(super) fn all(
 ) -> Result<Vec<Revision>, Refusal> {
     let mut revisions = Vec::new();
     for (index, message) in messages.iter().enumerate() {
-        // Each may take milliseconds.
-        context.look()?;
+        // A revision may take milliseconds.
+        context.check_stop()?;
         let revision = one(message, workload, &at.index(index), context);
         revisions.extend(revision.map(|revision| (index, revision)));
     }
@@ -85,11 +84,11 @@ pub(super) fn all(
     Ok(revisions)
 }
 
-/// Leaves out revisions beyond `most`: orphans before those that the workload controls, and old ones before new ones.
+/// Leaves out revisions beyond `most`: orphans first, then the oldest.
 ///
-/// A plan writes nothing to a revision that is left out. The one of the present template may be among them: the plan creates a
-/// revision then, whose name is taken; the executor reads that one live, and it is used as it is. What is read beyond the history
-/// limit is deleted, so that in the end all are read again.
+/// A plan writes nothing to a revision that is left out. If the revision of the current template is left out, the plan creates one
+/// whose name is taken; the executor then reads the existing revision from the apiserver, and the next plan uses it. Plans delete
+/// revisions over the history limit, so in the end none is left out.
 fn leave_out(revisions: &mut Vec<Revision>, most: usize, warnings: &mut Warnings) {
     if revisions.len() <= most {
         return;
@@ -121,14 +120,14 @@ fn leave_out(revisions: &mut Vec<Revision>, most: usize, warnings: &mut Warnings
     }
 }
 
-/// The part of a revision that says whether any rule reads it.
+/// The fields of a revision that decide whether it matters for a workload.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Head {
-    metadata: Whose,
+    metadata: Ownership,
 }
 
-/// Whether a plan for the workload reads a revision. One that does not say whose it is has to be read to be refused.
+/// Whether a plan for the workload reads a revision. True also if that cannot be told: reading the revision then reports the error.
 fn is_read(message: &v1::ControllerRevision, workload: &DaemonSet) -> bool {
     let Ok(head) = serde_json::from_slice::<Head>(&message.object) else {
         return true;
@@ -145,7 +144,7 @@ fn labels_of(labels: &BTreeMap<String, String>) -> Labels {
     Labels::of(&mut entries)
 }
 
-/// Reads a revision; `None` for one that no rule reads.
+/// Reads a revision; `None` if no rule reads it or if it has errors.
 fn one(
     message: &v1::ControllerRevision,
     workload: &DaemonSet,
@@ -192,8 +191,8 @@ fn one(
     })
 }
 
-/// What the data says decides whether the revision is the current one (D-53). What cannot be read is `null`, which no
-/// template is.
+/// The data, which decides whether the revision is the current one (D-53). Data that cannot be read becomes `null`, which equals no
+/// template.
 fn data(text: &RawValue, name: &str, warnings: &mut Warnings) -> Json {
     serde_json::from_str(text.get()).unwrap_or_else(|error| {
         warnings.add(OddKind::ControllerRevision, name, OddReason::Data, || {

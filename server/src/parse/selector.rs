@@ -1,4 +1,4 @@
-//! Label selectors, which unlike node selectors are refused when they are wrong (D-22).
+//! Parses label selectors. Unlike node selectors, invalid ones are refused (D-22).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use nodewise_planner::snapshot::{Selector, SelectorOperator, SelectorRequirement
 
 use crate::limits::Limits;
 
-/// Reads a selector. The error begins with the path of the wrong field inside the selector.
+/// Reads a selector. An error begins with the path of the invalid field inside the selector.
 pub(super) fn parse(selector: LabelSelector) -> Result<Selector, String> {
     for (field, count, most) in sizes(&selector) {
         if count > most {
@@ -39,7 +39,7 @@ pub(super) fn parse(selector: LabelSelector) -> Result<Selector, String> {
     })
 }
 
-/// What is walked for every pod: field, size and most that is taken.
+/// The parts that the planner walks for every pod: field, size and maximum size.
 fn sizes(selector: &LabelSelector) -> [(&'static str, usize, usize); 3] {
     let expressions = selector.match_expressions.as_deref().unwrap_or_default();
     let values = expressions
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn d_22_a_selector_is_read_as_it_is() {
         assert_eq!(read(json!({})).unwrap(), Selector::default());
-        // Q-17 tells an absent field from an empty one.
+        // Q-17 depends on whether the field is absent or empty.
         assert_eq!(
             read(json!({"matchLabels": {}})).unwrap().match_labels,
             Some(vec![])
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn d_22_an_unparsable_selector_is_refused_at_its_field() {
+    fn d_22_the_error_of_an_invalid_selector_names_the_field() {
         let one = |key: &str, operator: &str, values: &[&str]| {
             json!({"matchExpressions": [
                 {"key": "ok", "operator": "Exists"},

@@ -1,4 +1,4 @@
-//! What the pods of a bucket have in common, kept once: most of them belong to one workload, and so do their labels.
+//! Shares equal labels and controllers among the pods of a bucket, since most pods belong to few workloads.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{refusal::Refusal, warnings::OddReason};
 
-/// Different ones that are remembered: a workload has pods of few revisions at a time. What comes back later than that is kept
-/// once more, which costs memory only.
+/// How many recent values are compared: the pods of a workload have few revisions at a time. A value that is no longer remembered
+/// is stored a second time, which only costs memory.
 const REMEMBERED: usize = 4;
 
 /// Labels and controller of a pod.
@@ -24,28 +24,28 @@ pub(super) struct Metadata {
     pub(super) controller: Option<Arc<ControllerRef>>,
 }
 
-/// What was seen in a bucket.
+/// The shared values of a bucket.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// What the bucket has once, for pods to refer to, and what is odd about it.
+    /// The bucket's `shared_metadata`, to which pods refer by number, with the warnings about each entry.
     numbered: Vec<(Metadata, Odd)>,
     labels: Vec<Labels>,
     controllers: Vec<Arc<ControllerRef>>,
 }
 
 impl Shared {
-    /// What the PodBucket `data` has once; `at` is the bucket.
+    /// Reads the `shared_metadata` of the PodBucket `data`; `at` is the bucket.
     pub(super) fn read(data: &[u8], at: &Path<'_>, context: &mut Context<'_>) -> Result<Self, Refusal> {
         let mut shared = Self::default();
         let at = at.field("shared_metadata");
         let mut labels = Vec::new();
         for (index, element) in Elements::shared_metadata(data).flatten().enumerate() {
-            context.tick(index)?;
+            context.check_stop_at(index)?;
             let (at, problems) = (at.index(index), &mut context.problems);
             labels.clear();
             let metadata = wire::decode::<v1::SharedMetadata>(element, &mut labels)
                 .map_err(|error| problems.add(&at, error));
-            // What is wrong has its number, too: pods that refer to it are not wrong besides.
+            // An invalid entry keeps its number, so that pods that refer to it cause no further errors.
             let message = metadata.unwrap_or_default().controller;
             let (labels, odd) = labels::read(&mut labels, Labels::of);
             let metadata = Metadata {
@@ -61,7 +61,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// What a pod refers to by this number, counted from 1.
+    /// The shared metadata with this number, counted from 1.
     pub(super) fn numbered(&self, number: u32, at: &Path<'_>, problems: &mut Problems) -> Metadata {
         let found = self.entry(number).map(|(metadata, _)| metadata.clone());
         found.unwrap_or_else(|| {
@@ -74,7 +74,7 @@ impl Shared {
         })
     }
 
-    /// What is odd about that.
+    /// The warnings about the shared metadata with this number.
     pub(super) fn odd(&self, number: u32) -> &[(OddReason, String)] {
         self.entry(number).map_or(&[], |(_, odd)| odd)
     }
@@ -83,7 +83,7 @@ impl Shared {
         self.numbered.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// Labels like [`Labels::of`].
+    /// The labels as of [`Labels::of`], shared with earlier pods that have the same.
     pub(super) fn labels(&mut self, entries: &mut [(&str, &str)]) -> Labels {
         if !entries.is_sorted_by(|a, b| a.0 <= b.0) {
             entries.sort_by(|a, b| a.0.cmp(b.0));
@@ -95,7 +95,7 @@ impl Shared {
         remember(&mut self.labels, Labels::of(entries))
     }
 
-    /// A controller.
+    /// The controller, shared with earlier pods that have the same.
     pub(super) fn controller(&mut self, controller: ControllerRef) -> Arc<ControllerRef> {
         if let Some(known) = self.controllers.iter().find(|known| ***known == controller) {
             return Arc::clone(known);
@@ -104,7 +104,7 @@ impl Shared {
     }
 }
 
-/// A controller that has a uid.
+/// Reads a controller, which must have a uid.
 pub(super) fn controller(
     message: v1::ControllerReference,
     at: &Path<'_>,
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_equal_is_kept_once() {
+    fn equal_values_are_shared() {
         let mut shared = Shared::default();
         let first = shared.labels(&mut [("b", "2"), ("a", "1")]);
         assert_eq!(first, Labels::of(&mut [("a", "1"), ("b", "2")]));
@@ -141,7 +141,7 @@ mod tests {
             assert_eq!(shared.labels(&mut [("c", value)]).get("c"), Some(value));
         }
         assert_eq!(shared.labels.len(), REMEMBERED);
-        // Of two values of one key the last one stays, as everywhere.
+        // Of two values for the same key the last one counts.
         assert_eq!(shared.labels(&mut [("c", "1"), ("c", "4")]).get("c"), Some("4"));
         let controller = |uid: &str| ControllerRef {
             kind: "DaemonSet".to_owned(),

@@ -1,8 +1,8 @@
-//! The snapshot as a whole.
+//! Parses a snapshot.
 
 use nodewise_planner::{
-    identities::{Identity, Twice},
-    memory::Memory,
+    identities::{DuplicateIdentity, Identity},
+    plan_cache::PlanCache,
     snapshot::{Bucket, Digest, Node, Options, Pod, Snapshot},
 };
 use nodewise_proto::v1;
@@ -10,24 +10,24 @@ use nodewise_proto::v1;
 use super::{Context, Path, Problems, bucket, bucket::Buckets, revision, state, time, workload};
 use crate::{refusal::Refusal, warnings::Warnings};
 
-/// Most digests that an error names. Errors travel in a header, and some clients take no more than 8 KiB of headers.
+/// Most digests in an error. Errors travel in a header, and some clients accept no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;
 
-/// A snapshot that was read.
+/// A parsed snapshot.
 pub(crate) struct Parsed {
     pub(crate) snapshot: Snapshot,
-    /// What earlier plans for its workload found out.
-    pub(crate) memory: Memory,
-    /// What is odd about its objects.
+    /// The results of earlier plans for the workload.
+    pub(crate) memory: PlanCache,
+    /// The warnings about objects of the snapshot.
     pub(crate) warnings: Warnings,
 }
 
-/// Reads a snapshot, and what `recall` has of its workload.
+/// Reads a snapshot. `recall` gives the results of earlier plans for a workload's uid.
 pub(crate) fn snapshot(
     message: Option<v1::Snapshot>,
     options: Options,
     mut context: Context<'_>,
-    recall: impl FnOnce(&str) -> Memory,
+    recall: impl FnOnce(&str) -> PlanCache,
 ) -> Result<Parsed, Refusal> {
     let at = Path::root("snapshot");
     let Some(message) = message else {
@@ -41,7 +41,7 @@ pub(crate) fn snapshot(
     let daemon_set = workload::daemon_set(message.workload, &at.field("workload"), problems);
     let revisions = match &daemon_set {
         Some(workload) => revision::all(&message.revisions, workload, &at.field("revisions"), &mut context)?,
-        // A problem was noted. Which revisions are the workload's cannot be told.
+        // A problem was added. Without the workload its revisions are unknown.
         None => Vec::new(),
     };
     drop(message.revisions);
@@ -104,7 +104,7 @@ pub(crate) fn snapshot(
     })
 }
 
-/// Limits that can be checked before anything is read.
+/// Checks the limits that can be checked before anything is decoded.
 fn check_limits(message: &v1::Snapshot, at: &Path<'_>, context: &Context<'_>) -> Result<(), Refusal> {
     let limits = context.limits;
     let counts = [
@@ -140,13 +140,13 @@ fn check_digest_function(message: &v1::Snapshot, at: &Path<'_>, context: &mut Co
     }
 }
 
-/// No two pods share a name or a uid.
-fn unique_pods(buckets: &[Bucket], memory: &mut Memory, at: &Path<'_>) -> Result<(), Refusal> {
+/// Refuses a snapshot in which two pods have the same name or uid.
+fn unique_pods(buckets: &[Bucket], memory: &mut PlanCache, at: &Path<'_>) -> Result<(), Refusal> {
     let Err(twice) = memory.identify(buckets) else {
         return Ok(());
     };
     let mut problems = Problems::default();
-    for Twice { bucket, pod, what } in twice {
+    for DuplicateIdentity { bucket, pod, what } in twice {
         let pod = &buckets[bucket].pods[pod];
         let (field, value) = match what {
             Identity::Name => ("name", &pod.name),

@@ -1,4 +1,4 @@
-//! What the executor holds between calls.
+//! Parses the state that the executor keeps between calls.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{limits::Limits, refusal::Refusal};
 
-/// The longest back-off of a failed pod.
+/// The longest valid back-off of a failed pod.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
 
-/// Reads the state; an absent one is empty.
+/// Reads the state. An absent state is empty.
 pub(super) fn state(
     message: Option<v1::ReconcileState>,
     at: &Path<'_>,
@@ -59,7 +59,7 @@ fn expectations(
     Context::bound(&at_creates, message.creates.len(), most)?;
     let mut creates = Vec::with_capacity(message.creates.len());
     for (index, message) in message.creates.into_iter().enumerate() {
-        context.tick(index)?;
+        context.check_stop_at(index)?;
         creates.push(expected_create(
             message,
             &at_creates.index(index),
@@ -69,7 +69,7 @@ fn expectations(
     let at_deletes = at.field("delete_uids");
     Context::bound(&at_deletes, message.delete_uids.len(), most)?;
     for (index, uid) in message.delete_uids.iter().enumerate() {
-        context.tick(index)?;
+        context.check_stop_at(index)?;
         context.problems.require(&at_deletes.index(index), uid);
     }
     Ok(set_at.map(|set_at| Expectations {
@@ -79,7 +79,7 @@ fn expectations(
     }))
 }
 
-/// Reads one create outstanding.
+/// Reads one expected create.
 pub(super) fn expected_create(
     message: v1::ExpectedCreate,
     at: &Path<'_>,
@@ -114,7 +114,7 @@ fn backoffs(
     let mut keys = HashSet::new();
     let mut backoffs = Vec::with_capacity(messages.len());
     for (index, message) in messages.into_iter().enumerate() {
-        context.tick(index)?;
+        context.check_stop_at(index)?;
         let problems = &mut context.problems;
         let at = at.index(index);
         problems.require(&at.field("node_name"), &message.node_name);
@@ -148,7 +148,7 @@ fn collisions(
     Context::bound(at, messages.len(), context.limits.actions())?;
     let mut nodes = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
-        context.tick(index)?;
+        context.check_stop_at(index)?;
         let problems = &mut context.problems;
         let at = at.index(index);
         problems.require(&at.field("node_name"), &message.node_name);
@@ -178,7 +178,7 @@ fn used_pod_names(
     Context::bound(at, messages.len(), context.limits.actions())?;
     let mut used = Vec::with_capacity(messages.len());
     for (index, message) in messages.into_iter().enumerate() {
-        context.tick(index)?;
+        context.check_stop_at(index)?;
         let at = at.index(index);
         context
             .problems
@@ -192,7 +192,7 @@ fn used_pod_names(
     Ok(used)
 }
 
-/// Reads the own writes. Versions are opaque until they are compared (D-111).
+/// Reads the own writes. Resource versions are not validated here; the planner compares them (D-111).
 pub(super) fn own_writes(
     messages: Vec<v1::OwnWrite>,
     at: &Path<'_>,

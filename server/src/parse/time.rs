@@ -1,4 +1,4 @@
-//! Moments and durations.
+//! Parses timestamps and durations.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::warnings::OddReason;
 
-/// 0001-01-01T00:00:00Z, the first moment that Protobuf knows.
+/// 0001-01-01T00:00:00Z, the first valid timestamp of Protobuf.
 const FIRST_SECOND: i64 = -62_135_596_800;
-/// 9999-12-30T00:00:00Z. Protobuf knows one day more; that day is left as room for arithmetic in any time zone.
+/// 9999-12-30T00:00:00Z. Protobuf allows almost two days more, but `jiff::Timestamp` ends 22 hours later.
 const LAST_SECOND: i64 = 253_402_128_000;
 /// The last nanosecond of a second.
 const LAST_NANO: i32 = 999_999_999;
 
-/// A moment that is there.
-pub(super) fn moment(
+/// Reads a timestamp. One outside the years 1 to 9999 is a problem.
+pub(super) fn timestamp(
     value: nodewise_proto::Timestamp,
     at: &Path<'_>,
     problems: &mut Problems,
@@ -38,7 +38,7 @@ pub(super) fn moment(
         return None;
     }
     match Timestamp::new(value.seconds, value.nanos) {
-        Ok(moment) => Some(moment),
+        Ok(timestamp) => Some(timestamp),
         Err(error) => {
             problems.add(at, error.to_string());
             None
@@ -46,7 +46,7 @@ pub(super) fn moment(
     }
 }
 
-/// A moment that must be there.
+/// Reads a required timestamp.
 pub(super) fn required(
     value: Option<nodewise_proto::Timestamp>,
     at: &Path<'_>,
@@ -55,28 +55,28 @@ pub(super) fn required(
     if value.is_none() {
         problems.add(at, "is required");
     }
-    moment(value?, at, problems)
+    timestamp(value?, at, problems)
 }
 
-/// A moment of an object that others than the caller write: an object's status may name any moment. What is beyond those that
-/// can be counted with is the nearest one of these.
+/// Reads a timestamp of an object that the caller does not write. A value outside the years 1 to 9999 becomes the nearest valid
+/// one, with a warning.
 pub(super) fn clamped(value: nodewise_proto::Timestamp, field: &str, odd: &mut Odd) -> Option<Timestamp> {
     let nodewise_proto::Timestamp { seconds, nanos } = value;
-    let right = (
+    let clamped = (
         seconds.clamp(FIRST_SECOND, LAST_SECOND),
         nanos.clamp(0, LAST_NANO),
     );
-    let moment = Timestamp::new(right.0, right.1).ok()?;
-    if right != (seconds, nanos) {
+    let timestamp = Timestamp::new(clamped.0, clamped.1).ok()?;
+    if clamped != (seconds, nanos) {
         let sentence = format!(
-            "{field}: {seconds} s and {nanos} ns after 1970 is not in the years 1 to 9999; {moment} is used instead"
+            "{field}: {seconds} s and {nanos} ns after 1970 is not in the years 1 to 9999; {timestamp} is used instead"
         );
         odd.push((OddReason::Time, sentence));
     }
-    Some(moment)
+    Some(timestamp)
 }
 
-/// A duration from zero to `most`.
+/// Reads a required duration from zero to `most`.
 pub(super) fn duration(
     value: Option<&nodewise_proto::Duration>,
     most: Duration,

@@ -1,7 +1,7 @@
-//! The serialized form of buckets and of what is in them.
+//! Decodes the elements of buckets.
 //!
-//! The generated code would make one string for every key and every value of every label, which is most of the time that a
-//! whole call takes. So labels are read here, as slices of the message; everything else is left to the generated code.
+//! The generated code would allocate a string for every key and every value of every label, which takes most of the time of a call.
+//! So labels are decoded here, as slices of the message. The generated code decodes everything else.
 
 use bytes::Buf as _;
 use prost::{
@@ -11,22 +11,22 @@ use prost::{
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
-/// The tag in PodBucket of what its pods share.
+/// The tag of `shared_metadata` in PodBucket.
 const SHARED_METADATA_TAG: u32 = 2;
 /// The tag of the labels in Node, in Pod and in SharedMetadata.
 const LABELS_TAG: u32 = 3;
-/// The tags in Label.
+/// The tags of the fields of Label.
 const KEY_TAG: u32 = 1;
 const VALUE_TAG: u32 = 2;
 
-/// The serialized elements of a list in a NodeBucket or PodBucket; other fields are skipped.
+/// The serialized elements of a list in a NodeBucket or PodBucket. Other fields are skipped.
 pub(super) struct Elements<'a> {
     bytes: &'a [u8],
     list: u32,
 }
 
 impl<'a> Elements<'a> {
-    /// The nodes or pods.
+    /// The elements of `nodes` or `pods`.
     pub(super) fn listed(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -34,7 +34,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// What the pods share.
+    /// The elements of `shared_metadata`.
     pub(super) fn shared_metadata(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
@@ -66,7 +66,7 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Decodes a Node, a Pod or a SharedMetadata; its labels go to `labels` and not into the message.
+/// Decodes a Node, a Pod or a SharedMetadata. Its labels are appended to `labels` instead of the message.
 pub(super) fn decode<'a, M: Message + Default>(
     mut bytes: &'a [u8],
     labels: &mut Vec<(&'a str, &'a str)>,
@@ -91,7 +91,7 @@ fn label(mut bytes: &[u8]) -> Result<(&str, &str), String> {
     let (mut key, mut value) = ("", "");
     while !bytes.is_empty() {
         let (tag, wire_type) = decode_key(&mut bytes).map_err(text)?;
-        let place = match (tag, wire_type) {
+        let target = match (tag, wire_type) {
             (KEY_TAG, WireType::LengthDelimited) => &mut key,
             (VALUE_TAG, WireType::LengthDelimited) => &mut value,
             _ => {
@@ -99,12 +99,12 @@ fn label(mut bytes: &[u8]) -> Result<(&str, &str), String> {
                 continue;
             }
         };
-        *place = std::str::from_utf8(delimited(&mut bytes)?).map_err(|error| error.to_string())?;
+        *target = std::str::from_utf8(delimited(&mut bytes)?).map_err(|error| error.to_string())?;
     }
     Ok((key, value))
 }
 
-/// Takes a length and so many bytes.
+/// Takes a length prefix and that many bytes.
 fn delimited<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], String> {
     let length = decode_varint(bytes).map_err(text)?;
     let element = usize::try_from(length)
@@ -132,9 +132,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What is read here is what the generated code reads, for every message that there is.
         #[test]
-        fn labels_are_read_as_the_generated_code_reads_them(
+        fn labels_are_decoded_as_by_the_generated_code(
             entries in prop::collection::vec((".{0,12}", ".{0,12}"), 0..6), name in ".{0,8}", unschedulable: bool,
         ) {
             let labels = entries.into_iter().map(|(key, value)| v1::Label { key, value }).collect();
@@ -147,13 +146,12 @@ mod tests {
             prop_assert_eq!(v1::Node { labels, ..rest }, node);
         }
 
-        /// And what one refuses the other refuses too.
         #[test]
-        fn wrong_bytes_are_refused_as_the_generated_code_refuses_them(
+        fn invalid_bytes_are_refused_as_by_the_generated_code(
             mut bytes in prop::collection::vec(any::<u8>(), 0..24), labelled: bool,
         ) {
             if labelled {
-                // Make it look like a label, so that the part that is read here is reached.
+                // Prefix the bytes with the tag and length of a label, so that they reach the decoder of labels.
                 bytes.splice(0..0, [0x1a, u8::try_from(bytes.len()).unwrap()]);
             }
             let mut labels = Vec::new();

@@ -1,7 +1,7 @@
-//! The workload: a DaemonSet as the apiserver served it.
+//! Parses the workload: a DaemonSet as the apiserver served it.
 //!
-//! Fields that decide are read through the types of the Kubernetes API; `spec.template` stays the JSON that it is, since a
-//! typed round trip could lose what its bytes say (D-59). What no plan depends on is not read at all. The apiserver's validation is not relied upon (D-120).
+//! Fields that a decision depends on are read with the types of the Kubernetes API. `spec.template` stays JSON, since a typed round
+//! trip could lose parts of it (D-59). Other fields are not read. The parser does not rely on the apiserver's validation (D-120).
 
 use k8s_openapi::{
     api::{
@@ -50,7 +50,7 @@ struct Spec {
     revision_history_limit: Option<i32>,
 }
 
-/// The part of the status that is compared.
+/// The fields of the status that the planner compares.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counts {
@@ -65,7 +65,7 @@ struct Counts {
     collision_count: Option<i32>,
 }
 
-/// The part of a pod spec that decides where pods go.
+/// The fields of a pod spec that decide on which nodes pods run.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PodSpec {
@@ -129,7 +129,7 @@ pub(super) fn daemon_set(
     let scheduling = scheduling(&spec.template, &at, problems);
     let selector = match spec.selector.map(selector::parse).transpose() {
         Ok(selector) => selector,
-        // Nothing is decided for a workload that is being deleted, so nothing can be wrong with it either (D-71.5).
+        // The selector of a workload that is being deleted is not used, so an invalid one is no error (D-71.5).
         Err(_) if deleting => None,
         Err(error) => {
             problems.add(&at, format!("spec.selector.{error}"));
@@ -162,8 +162,8 @@ pub(super) fn daemon_set(
     })
 }
 
-/// The apiserver always fills in the strategy and its type; without them its defaults hold (D-114). Every other type than
-/// the two known ones behaves like OnDelete (D-50).
+/// Reads the update strategy. The apiserver always sets the strategy and its type; if they are absent, its defaults apply (D-114).
+/// An unknown type behaves like OnDelete (D-50).
 fn strategy(strategy: Option<DaemonSetUpdateStrategy>) -> UpdateStrategy {
     let strategy = strategy.unwrap_or_default();
     match strategy.type_.as_deref() {
@@ -213,7 +213,7 @@ fn scheduling(template: &Json, at: &Path<'_>, problems: &mut Problems) -> Option
         Ok(template) => template,
         Err(error) => {
             let inner = error.inner().to_string();
-            // A position in the template would be none in the object.
+            // Drop the position: it counts from the start of the template, not of the object.
             let inner = inner
                 .rfind(" at line ")
                 .map_or(inner.as_str(), |end| &inner[..end]);
@@ -255,7 +255,7 @@ fn scheduling(template: &Json, at: &Path<'_>, problems: &mut Problems) -> Option
     })
 }
 
-/// What is walked for every node: field, size and most that is taken.
+/// The parts that the planner walks for every node: field, size and maximum size.
 fn sizes(spec: &PodSpec) -> [(&'static str, usize, usize); 4] {
     const REQUIRED: &str = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
     let required = spec

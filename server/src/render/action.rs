@@ -1,11 +1,11 @@
-//! One action.
+//! Actions of a plan as messages.
 
 use nodewise_planner::plan::{Action, ActionKind, EventType, ObjectRef, Reason};
 use nodewise_proto::v1::{self, action::Kind};
 
 use super::status::status as render_status;
 
-/// The action as a message, under an id.
+/// The action as a message with this id.
 pub(super) fn action(action: Action, id: u32) -> v1::Action {
     v1::Action {
         id,
@@ -79,7 +79,7 @@ fn kind(kind: ActionKind) -> Kind {
             uid_precondition,
         } => Kind::UpdateStatus(v1::UpdateStatus {
             uid_precondition,
-            // A raised collision count goes to the live status, and nothing of the cached one does.
+            // When the collision count is raised, only that field of the live status is written.
             status: collision.is_none().then(|| render_status(status)),
             collision_count: collision.map(|collision| collision.count),
             expected_collision_count: collision.and_then(|collision| collision.expected),

@@ -1,4 +1,4 @@
-//! Explanations.
+//! Explanations as messages.
 
 use nodewise_planner::{
     explain::{NodeExplanation, NodeState, PodExplanation, Rule},

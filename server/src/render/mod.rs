@@ -1,4 +1,4 @@
-//! From what the planner says to messages.
+//! Converts the planner's results to messages.
 
 mod action;
 mod explain;
@@ -14,7 +14,7 @@ use state::state;
 
 use std::fmt::Write as _;
 
-/// A planner's duration; those that no message can hold are cut.
+/// A duration as a message. One that is too long for the message is capped.
 fn duration(duration: std::time::Duration) -> nodewise_proto::Duration {
     nodewise_proto::Duration {
         seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
@@ -27,7 +27,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("a string takes everything");
+            write!(text, "{byte:02x}").expect("writing to a String cannot fail");
             text
         })
 }

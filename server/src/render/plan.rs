@@ -1,4 +1,4 @@
-//! The plan.
+//! Plans as messages.
 
 use nodewise_planner::{
     plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Verdict},
@@ -11,12 +11,12 @@ use sha2::{Digest as _, Sha256};
 use super::{action, duration, hex, state, status::status};
 use crate::{limits::Limits, parse::options, warnings::Warnings};
 
-/// The plan for a workload as a message, with its ids.
+/// The plan for a workload as a message, with the plan's id and the ids of its actions.
 pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Warnings) -> v1::Plan {
     let (warnings, more_warnings) = warnings.to_messages();
     let mut ids = 1..;
     let (requeue_after, requeue_reason) = match plan.requeue {
-        // A pod can be ready since the year 9999. The report repeats what is said here, and must not be refused for it.
+        // Capped: a pod may claim to be ready since the year 9999, and the report that repeats this delay must be valid.
         Some(requeue) => (
             Some(duration(requeue.delay.min(Limits::LONGEST_REQUEUE))),
             requeue.reason,
@@ -64,7 +64,7 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Wa
     message
 }
 
-/// The name of the kind of workload that there is.
+/// The workload kind that this server plans for.
 pub(crate) const DAEMON_SET: &str = "DaemonSet";
 
 fn reference(workload: &DaemonSet) -> v1::WorkloadReference {
@@ -110,7 +110,7 @@ fn phase(phase: Phase, ids: &mut impl Iterator<Item = u32>) -> v1::Phase {
 
 fn batch(batch: Batch, ids: &mut impl Iterator<Item = u32>) -> v1::Batch {
     v1::Batch {
-        // The ids come last in the zip: asked first, one would be lost at the end of each batch.
+        // `ids` must be the second iterator: `zip` polls the first one first, and would lose an id at the end of each batch.
         actions: batch
             .actions
             .into_iter()

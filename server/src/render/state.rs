@@ -1,4 +1,4 @@
-//! What the executor is to hold.
+//! The state that the executor keeps between plans, as a message.
 
 use jiff::Timestamp;
 use nodewise_planner::snapshot::{Expectations, ExpectedCreate, FailedPodBackoff, SlowStart, State};
@@ -36,14 +36,14 @@ fn slow_start(slow_start: SlowStart) -> v1::SlowStart {
     v1::SlowStart {
         size: slow_start.size,
         revision_hash: slow_start.revision_hash,
-        last: Some(moment(slow_start.last)),
+        last: Some(timestamp(slow_start.last)),
     }
 }
 
 fn expectations(expectations: Expectations) -> v1::Expectations {
     let create = |ExpectedCreate { pod_name, node_name }| v1::ExpectedCreate { pod_name, node_name };
     v1::Expectations {
-        set_at: Some(moment(expectations.set_at)),
+        set_at: Some(timestamp(expectations.set_at)),
         creates: expectations.creates.into_iter().map(create).collect(),
         delete_uids: expectations.delete_uids,
     }
@@ -54,17 +54,17 @@ fn backoff(backoff: FailedPodBackoff) -> v1::FailedPodBackoff {
         observed_generation: backoff.observed_generation,
         node_name: backoff.node_name,
         delay: Some(duration(backoff.delay)),
-        last: Some(moment(backoff.last)),
+        last: Some(timestamp(backoff.last)),
     }
 }
 
-/// Protobuf counts the nanoseconds forward from the second, also before 1970.
-fn moment(moment: Timestamp) -> nodewise_proto::Timestamp {
-    let nanos = moment.as_nanosecond();
+/// A timestamp as a message. In Protobuf `nanos` is never negative and counts forward from `seconds`, also before 1970.
+fn timestamp(timestamp: Timestamp) -> nodewise_proto::Timestamp {
+    let nanos = timestamp.as_nanosecond();
     let split = |nanos: i128| (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let (seconds, nanos) = split(nanos);
     nodewise_proto::Timestamp {
-        seconds: i64::try_from(seconds).expect("a moment has fewer seconds than an i64 holds"),
+        seconds: i64::try_from(seconds).expect("the seconds of a Timestamp fit an i64"),
         nanos: i32::try_from(nanos).expect("a remainder below 10^9"),
     }
 }
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_before_1970_count_forward_from_the_second() {
+    fn nanoseconds_before_1970_count_forward_from_the_second() {
         for (text, seconds, nanos) in [
             ("1969-12-31T23:59:59.75Z", -1, 750_000_000),
             ("1970-01-01T00:00:01.5Z", 1, 500_000_000),
         ] {
-            let message = moment(text.parse().unwrap());
+            let message = timestamp(text.parse().unwrap());
             assert_eq!((message.seconds, message.nanos), (seconds, nanos), "{text}");
         }
     }

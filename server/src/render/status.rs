@@ -1,4 +1,4 @@
-//! The status of a DaemonSet.
+//! The status of a DaemonSet as a message.
 
 use nodewise_planner::snapshot::Status;
 use nodewise_proto::v1;

@@ -1,25 +1,24 @@
-//! What a JSON object takes besides its bytes.
+//! Estimates the memory that a JSON object takes besides its own bytes.
 //!
-//! Most of an object stays a text; the parts that are read into types take many times their bytes. So an object of a real
-//! shape weighs little more than itself, however large its template, and only lists and tables of next to nothing in the
-//! parts that are read weigh much.
+//! The server keeps most of an object, such as the pod template, as text. The parts that it decodes into types take many times
+//! their bytes. So a real object takes little more memory than its bytes; only many tiny values in the decoded parts take much.
 
-/// An object that is read and not empty. Its members may be in nodes with room for eleven, also when there is one.
+/// Bytes of a decoded object that is not empty. Even a single member takes a B-tree node with room for eleven.
 const OBJECT: usize = 640;
-/// A value that is read. Lists grow as they are read, and for a moment the smaller list is there too.
+/// Bytes of a decoded value. While a list grows, its old and its new buffer exist at the same time.
 const VALUE: usize = 110;
-/// A value in a text: of an object's members it is noted where they begin, so that they can be sorted.
-const PLACE: usize = 12;
-/// A character that becomes six when it is written as Go's encoder does, in each of the texts that there are at once.
+/// Bytes of a value inside a part that stays text: the offsets of an object's members are stored to sort them.
+const TEXT_VALUE: usize = 12;
+/// Bytes of a character that Go's JSON encoder writes as six bytes, summed over all copies of the text that exist at the same time.
 const ESCAPED: usize = 25;
 
-/// Keys that are noted: no path to a part that stays a text is longer.
+/// The longest path to a part that stays text, in keys.
 const DEPTH: usize = 4;
 
-/// The keys that lead to a value, from the outermost one on.
+/// The keys that lead to a value, outermost first.
 type Path<'a> = [&'a [u8]];
 
-/// Which part of a DaemonSet stays a text or is not read.
+/// Whether a part of a DaemonSet stays text or is not read.
 pub(super) fn text_of_daemon_set(path: &Path<'_>) -> bool {
     match path {
         [b"metadata", b"managedFields"] => true,
@@ -31,29 +30,29 @@ pub(super) fn text_of_daemon_set(path: &Path<'_>) -> bool {
     }
 }
 
-/// Which part of a revision stays a text or is not read.
+/// Whether a part of a revision stays text or is not read.
 pub(super) fn text_of_revision(path: &Path<'_>) -> bool {
     matches!(path, [b"metadata", b"managedFields"] | [b"data"])
 }
 
-/// About how many bytes an object takes besides its own. Nothing is said about what is no JSON.
-pub(super) fn besides(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usize {
+/// The estimated bytes that an object takes besides its own. The result is arbitrary for text that is not JSON.
+pub(super) fn extra_bytes(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usize {
     let mut walk = Walk {
         is_text,
         depth: 0,
         keys: [&[]; DEPTH],
         text_since: None,
     };
-    let (mut weight, mut at, mut before) = (VALUE, 0, b' ');
+    let (mut bytes, mut at, mut before) = (VALUE, 0, b' ');
     while let Some(&byte) = object.get(at) {
         let mut end = at + 1;
         match byte {
             b'"' => {
                 let escaped;
                 (end, escaped) = string(object, at);
-                weight += escaped * ESCAPED;
+                bytes += escaped * ESCAPED;
                 if before == b'{' && walk.text_since.is_none() {
-                    weight += OBJECT;
+                    bytes += OBJECT;
                 }
                 // Only a key is followed by a colon.
                 let next = object[end..].iter().find(|byte| !byte.is_ascii_whitespace());
@@ -62,13 +61,13 @@ pub(super) fn besides(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usize {
                 }
             }
             b'{' | b'[' => {
-                weight += walk.value();
+                bytes += walk.value();
                 walk.open();
             }
             b'}' | b']' => walk.close(),
             b',' => {
                 walk.leave(walk.depth);
-                weight += walk.value();
+                bytes += walk.value();
             }
             _ => {}
         }
@@ -77,25 +76,29 @@ pub(super) fn besides(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usize {
         }
         at = end;
     }
-    weight
+    bytes
 }
 
-/// Where in an object.
+/// The position in an object.
 struct Walk<'a> {
     is_text: fn(&Path<'_>) -> bool,
     depth: usize,
     keys: [&'a [u8]; DEPTH],
-    /// The depth of the key whose value stays a text.
+    /// The depth of the key whose value stays text, while the position is inside that value.
     text_since: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
     fn value(&self) -> usize {
-        if self.text_since.is_some() { PLACE } else { VALUE }
+        if self.text_since.is_some() {
+            TEXT_VALUE
+        } else {
+            VALUE
+        }
     }
 
     fn open(&mut self) {
-        // In a list there are no keys.
+        // A list has no keys.
         if let Some(key) = self.keys.get_mut(self.depth) {
             *key = &[];
         }
@@ -107,7 +110,7 @@ impl<'a> Walk<'a> {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// What ends the value of a member ends a text that is the value.
+    /// Called at the end of a value at `depth`: a part that stays text ends with its value.
     fn leave(&mut self, depth: usize) {
         if self.text_since == Some(depth) {
             self.text_since = None;
@@ -118,7 +121,7 @@ impl<'a> Walk<'a> {
         let Some(index) = self.depth.checked_sub(1).filter(|index| *index < DEPTH) else {
             return;
         };
-        // A key with an escape may be any key.
+        // A key with an escape could be any key, so it matches none.
         let plain = !key.contains(&b'\\');
         self.keys[index] = if plain { key } else { &[] };
         if plain && self.text_since.is_none() && (self.is_text)(&self.keys[..=index]) {
@@ -127,7 +130,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Where the string that begins there ends, and how many of its characters are escaped when it is written again.
+/// The end of the string that begins at `begin`, and how many of its characters need an escape when it is written again.
 fn string(object: &[u8], begin: usize) -> (usize, usize) {
     let (mut at, mut escaped) = (begin + 1, 0);
     while let Some(byte) = object.get(at) {
@@ -144,7 +147,7 @@ fn string(object: &[u8], begin: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{ESCAPED, OBJECT, PLACE, VALUE, besides, text_of_daemon_set, text_of_revision};
+    use super::{ESCAPED, OBJECT, TEXT_VALUE, VALUE, extra_bytes, text_of_daemon_set, text_of_revision};
 
     #[test]
     fn objects_values_and_escapes_are_counted_outside_of_strings() {
@@ -163,13 +166,13 @@ mod tests {
         ];
         for (text, objects, values, escaped) in table {
             let expected = objects * OBJECT + values * VALUE + escaped * ESCAPED;
-            assert_eq!(besides(text.as_bytes(), |_| false), expected, "{text}");
+            assert_eq!(extra_bytes(text.as_bytes(), |_| false), expected, "{text}");
         }
     }
 
     #[test]
-    fn what_stays_a_text_weighs_little() {
-        // (object, objects and values that are read, values of texts) of a DaemonSet, of a revision
+    fn parts_that_stay_text_take_little() {
+        // (object, (decoded objects, decoded values, values in text) as a DaemonSet, the same as a revision)
         let table = [
             (
                 r#"{"metadata":{"managedFields":[{"a":0}],"name":"n"}}"#,
@@ -183,7 +186,7 @@ mod tests {
                 (5, 10, 7),
                 (6, 17, 0),
             ),
-            // Nothing of that name elsewhere.
+            // The same names at other paths.
             (
                 r#"{"a":{"data":[0,1]},"managedFields":[{}]}"#,
                 (2, 8, 0),
@@ -191,7 +194,7 @@ mod tests {
             ),
             (r#"[{"data":[0,1]}]"#, (1, 5, 0), (1, 5, 0)),
             (r#"{"a":"data","b":[0]}"#, (1, 4, 0), (1, 4, 0)),
-            // May be any key.
+            // An escaped key could be any key.
             (
                 r#"{"spec":{"template":{"spec":{"\u0061ffinity":[0,1]}}}}"#,
                 (4, 7, 0),
@@ -199,10 +202,10 @@ mod tests {
             ),
         ];
         for (object, of_daemon_set, of_revision) in table {
-            let weight = |(objects, values, places)| objects * OBJECT + values * VALUE + places * PLACE;
-            let besides = |is_text| besides(object.as_bytes(), is_text);
-            assert_eq!(besides(text_of_daemon_set), weight(of_daemon_set), "{object}");
-            assert_eq!(besides(text_of_revision), weight(of_revision), "{object}");
+            let expected = |(objects, values, texts)| objects * OBJECT + values * VALUE + texts * TEXT_VALUE;
+            let found = |is_text| extra_bytes(object.as_bytes(), is_text);
+            assert_eq!(found(text_of_daemon_set), expected(of_daemon_set), "{object}");
+            assert_eq!(found(text_of_revision), expected(of_revision), "{object}");
         }
     }
 }

@@ -1,13 +1,12 @@
-//! What a request will take in memory, before it is decoded.
+//! Estimates how much memory a request takes, before it is decoded.
 //!
-//! A list of empty messages takes two bytes an entry on its way and hundreds once it is decoded. So the bytes are walked
-//! first, with nothing allocated, and a request that would take many times its size is refused, with the name of the field
-//! that it is refused for. Of a DaemonSet the larger part by far is never more than text (`json`).
+//! An empty message in a list takes two bytes on the wire and hundreds of bytes once decoded. So the estimate walks the bytes
+//! first, without allocating, and refuses a request that would take many times its size. The error names the field. Most of a
+//! DaemonSet stays text (`json`).
 //!
-//! Objects of the cluster are not the caller's: a tenant chooses the names of its pods, a kubelet the labels of its node, and
-//! one with thousands of short labels must not keep a plan from being made. So what nodes, pods, their labels and taints, revisions,
-//! and entries of the state take is weighed, and held as memory, and is not compared with their bytes, up to [`MOST_BYTES`] for a
-//! request.
+//! The caller does not write the objects of the cluster: a tenant chooses the names of its pods, a kubelet the labels of its node.
+//! A node with thousands of short labels must not prevent a plan. So the memory of nodes, pods, their labels and taints, revisions,
+//! and entries of the state is estimated and held, but may be many times their bytes, up to [`MOST_BYTES`] for a request.
 
 mod json;
 mod shapes;
@@ -26,49 +25,48 @@ use crate::{
     refusal::{Refusal, Violation},
 };
 
-/// What a request may take for each of its bytes.
+/// Bytes of memory that a request may take for each of its bytes.
 const TIMES: usize = 9;
-/// What a request may take besides: the longest affinity that is taken, or a page of HTML, whose escapes are long.
+/// Bytes of memory that a request may take on top: enough for the longest affinity, or for a page of HTML with its long escapes.
 const ALLOWANCE: usize = 3 << 20;
-/// What a request may take in any case, if that is more: as many nodes and pods as a snapshot may have by default, whatever
-/// their names, with some labels each.
+/// Bytes of memory up to which objects of the cluster raise the limit of a request: enough for as many nodes and pods as a snapshot
+/// may have by default, with any names and some labels each.
 const MOST_BYTES: usize = 512 << 20;
-/// Bytes of the smallest message that says anything, such as a name of one letter. What says less is no object of a cluster.
+/// Bytes of the smallest message with content, such as a name of one letter. A smaller one is no object of a cluster.
 const NAMED: usize = 3;
-/// What a label takes while its object is read: its key and its value in a list that grows, and what sorting that takes.
+/// Bytes of a label while its object is read: key and value in a growing list, and the memory to sort that list.
 const LABEL_WHILE_READ: usize = 4 * size_of::<(&str, &str)>();
 
-/// What may be in a field, and what it takes from decoding to the answer, in bytes. Measured by the large inputs of the
-/// fuzz targets, and rounded up.
+/// The content of a field, and the bytes of memory that it takes from decoding to the response. Measured with the large inputs of
+/// the fuzz targets, and rounded up.
 enum Part {
-    /// A message, which takes `each` besides what is in it.
+    /// A message, which takes `each` besides its fields.
     Message { each: usize, inside: &'static Shape },
-    /// An object of the cluster, or an entry of the state about one, which takes `each` besides what is in it.
+    /// An object of the cluster, or an entry of the state about one, which takes `each` besides its fields.
     Object { each: usize, inside: &'static Shape },
     /// A label of an object.
     Label,
-    /// A text, which takes `each` besides its length.
+    /// A string, which takes `each` besides its length.
     Text { each: usize },
-    /// Numbers, of which each takes at least a byte.
+    /// Packed numbers. Each takes at least a byte of the field.
     Numbers { each: usize },
-    /// The workload as JSON: its template is copied into the revision and into the manifest, and the plan with both is
-    /// written.
+    /// The workload as JSON. Its template is copied into the revision and into the manifest, and the plan contains both.
     Workload,
-    /// A revision as JSON, of which the data is kept as text. The others' other parts are gone when one is read.
+    /// A revision as JSON. Its data stays text; everything else is freed before the next revision is read.
     Revision,
 }
 
-/// The texts of a workload's template that there are at once.
+/// Copies of a workload's template that exist at the same time.
 const WORKLOAD_TEXTS: usize = 6;
-/// Those of a revision's data, also while it is read.
+/// Copies of a revision's data that exist at the same time.
 const REVISION_TEXTS: usize = 4;
 
-/// The fields of a message that can be long, by their tags.
+/// The fields of a message that can be long: tag, name, content.
 pub struct Shape(&'static [(u32, &'static str, Part)]);
 
 /// A message that a client sends.
 pub trait Request: Message + Default + 'static {
-    /// What can be long in it.
+    /// The fields that can be long.
     const SHAPE: Shape;
 }
 
@@ -92,50 +90,52 @@ impl Request for v1::GetCapabilitiesRequest {
     const SHAPE: Shape = Shape(&[]);
 }
 
-/// Decodes a request that does not take too much.
+/// Decodes a request, or refuses it if it would take too much memory.
 pub fn decode<M: Request>(bytes: Bytes) -> Result<M, Status> {
     estimate::<M>(&bytes)?;
     decode_estimated(bytes)
 }
 
-/// What a request takes in memory from decoding to the answer, in bytes; an error if that is too much.
+/// The bytes of memory that a request takes from decoding to the response, besides its own bytes; an error if that is too much.
 pub fn estimate<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
-    let mut scale = Scale {
-        weight: 0,
-        passing: 0,
+    let mut estimator = Estimator {
+        lasting: 0,
+        temporary: 0,
         labels: 0,
         objects: 0,
         most: most(bytes.len()),
     };
-    scale.message(bytes, &M::SHAPE, None)?;
-    Ok(scale.weight + scale.passing)
+    estimator.message(bytes, &M::SHAPE, None)?;
+    Ok(estimator.lasting + estimator.temporary)
 }
 
-/// Decodes a request that was weighed.
+/// Decodes a request whose estimate is not too high.
 pub(crate) fn decode_estimated<M: Request>(bytes: Bytes) -> Result<M, Status> {
-    // As the generated code answers.
+    // The same status as tonic's generated code gives.
     M::decode(bytes).map_err(|error| Status::internal(error.to_string()))
 }
 
-/// The most that a request of so many bytes may take.
+/// The most memory that a request of `bytes` bytes may take, not counting objects of the cluster.
 pub(crate) fn most(bytes: usize) -> usize {
     TIMES.saturating_mul(bytes).saturating_add(ALLOWANCE)
 }
 
-struct Scale {
-    weight: usize,
-    /// What the largest part takes for a while, until the next one is read.
-    passing: usize,
-    /// Labels so far of the object at hand.
+/// Bytes of memory so far.
+struct Estimator {
+    /// Memory that is held until the response.
+    lasting: usize,
+    /// The most memory that any part takes only while it is read.
+    temporary: usize,
+    /// The number of labels so far of the current object.
     labels: usize,
-    /// What of all that objects of the cluster take.
+    /// The part of the memory that objects of the cluster take.
     objects: usize,
-    /// What all else may take.
+    /// The most memory that everything else may take.
     most: usize,
 }
 
-impl Scale {
-    /// Weighs the fields of a message. What cannot be read ends the walk: the decoder will say what is wrong with it.
+impl Estimator {
+    /// Adds the fields of a message. The walk ends at bytes that cannot be read; the decoder will report them.
     fn message(&mut self, mut bytes: &[u8], shape: &Shape, at: Option<&Path<'_>>) -> Result<(), Refusal> {
         let mut counts = [0; shapes::MOST_FIELDS];
         while !bytes.is_empty() {
@@ -157,7 +157,7 @@ impl Scale {
             let Some(content) = content(wire_type, tag, &mut bytes) else {
                 return Ok(());
             };
-            // A field that is there once needs no index.
+            // Only repeated fields have an index in the path.
             if matches!(
                 part,
                 Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label
@@ -189,45 +189,45 @@ impl Scale {
             Part::Text { each } => self.add(each + content.len(), at),
             Part::Numbers { each } => self.add(each * content.len().max(1), at),
             Part::Workload => {
-                let besides = json::besides(content, json::text_of_daemon_set);
-                self.add(WORKLOAD_TEXTS * content.len() + besides, at)
+                let extra = json::extra_bytes(content, json::text_of_daemon_set);
+                self.add(WORKLOAD_TEXTS * content.len() + extra, at)
             }
             Part::Revision => {
-                let besides = json::besides(content, json::text_of_revision);
-                self.objects = self.objects.saturating_add(self.pass(besides));
+                let extra = json::extra_bytes(content, json::text_of_revision);
+                self.objects = self.objects.saturating_add(self.raise_temporary(extra));
                 self.add(REVISION_TEXTS * content.len(), at)
             }
         }
     }
 
-    /// Labels are kept as one text with their ends.
+    /// Adds a label. The labels of an object are stored as one string with offsets.
     fn label(&mut self, content: &[u8], at: &Path<'_>) -> Result<(), Refusal> {
         self.labels += 1;
-        let passing = self.pass(self.labels.saturating_mul(LABEL_WHILE_READ));
-        let weight = Labels::BYTES_PER_LABEL + content.len();
+        let temporary = self.raise_temporary(self.labels.saturating_mul(LABEL_WHILE_READ));
+        let lasting = Labels::BYTES_PER_LABEL + content.len();
         if content.len() >= NAMED {
-            self.objects = self.objects.saturating_add(weight + passing);
+            self.objects = self.objects.saturating_add(lasting + temporary);
         }
-        self.add(weight, at)
+        self.add(lasting, at)
     }
 
-    /// Notes what a part takes for a while; gives how much more that is than any part took before.
-    fn pass(&mut self, passing: usize) -> usize {
-        let more = passing.saturating_sub(self.passing);
-        self.passing += more;
+    /// Notes the memory that a part takes only while it is read. Returns by how much that exceeds every part before.
+    fn raise_temporary(&mut self, bytes: usize) -> usize {
+        let more = bytes.saturating_sub(self.temporary);
+        self.temporary += more;
         more
     }
 
-    /// What the request may take, with the objects that were met so far.
+    /// The most memory that the request may take, given the objects so far.
     fn limit(&self) -> usize {
         let with_objects = self.most.saturating_add(self.objects);
         with_objects.min(self.most.max(MOST_BYTES))
     }
 
-    fn add(&mut self, weight: usize, at: &Path<'_>) -> Result<(), Refusal> {
-        self.weight = self.weight.saturating_add(weight);
+    fn add(&mut self, bytes: usize, at: &Path<'_>) -> Result<(), Refusal> {
+        self.lasting = self.lasting.saturating_add(bytes);
         let limit = self.limit();
-        if self.weight.saturating_add(self.passing) <= limit {
+        if self.lasting.saturating_add(self.temporary) <= limit {
             return Ok(());
         }
         Err(Refusal::TooLarge(Violation {
@@ -240,7 +240,7 @@ impl Scale {
     }
 }
 
-/// What is in a field; empty for a number by itself. `None` when the message is broken.
+/// The content of a field; empty for a field that is a single number. `None` if the message is broken.
 fn content<'a>(wire_type: WireType, tag: u32, bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     if wire_type != WireType::LengthDelimited {
         skip_field(wire_type, tag, bytes, DecodeContext::default()).ok()?;

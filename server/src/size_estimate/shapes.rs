@@ -1,4 +1,4 @@
-//! What can be long in a request, and what each entry of it takes.
+//! The fields of each request that can be long, and the memory that each entry takes.
 
 use nodewise_proto::v1;
 
@@ -7,17 +7,17 @@ use super::{Part, Shape};
 /// Most fields of a shape.
 pub(super) const MOST_FIELDS: usize = 6;
 
-/// Lists grow as they are read: for a moment there are the new one, twice too large, and the old one.
+/// Bytes of a list entry while the list grows: the new buffer with twice the room, and the old one.
 const fn grown<T>() -> usize {
     3 * size_of::<T>()
 }
 
-/// A message of which there is one.
+/// A message in a field that is not repeated.
 const fn one(inside: &'static Shape) -> Part {
     Part::Message { each: 0, inside }
 }
 
-/// A message of which there may be many; `besides` is what the planner makes of each, up to the answer.
+/// A repeated message. `besides` is the memory that the server takes for each one after decoding, up to the response.
 const fn many<T>(besides: usize, inside: &'static Shape) -> Part {
     Part::Message {
         each: grown::<T>() + besides,
@@ -25,7 +25,7 @@ const fn many<T>(besides: usize, inside: &'static Shape) -> Part {
     }
 }
 
-/// An object of the cluster of which there may be many, or what the state says about one.
+/// A repeated object of the cluster, or a repeated entry of the state about one. `besides` as for [`many`].
 const fn objects<T>(besides: usize, inside: &'static Shape) -> Part {
     Part::Object {
         each: grown::<T>() + besides,
@@ -67,7 +67,7 @@ const SNAPSHOT: Shape = Shape(&[
     (2, "workload", one(&WORKLOAD)),
     (3, "revisions", many::<v1::ControllerRevision>(300, &REVISION)),
     (6, "node_buckets", many::<v1::Bucket>(60, &NODE_BUCKET)),
-    // What is found out in each is kept beside it.
+    // Includes the results that a plan keeps for each pod bucket.
     (7, "pod_buckets", many::<v1::Bucket>(460, &POD_BUCKET)),
     (9, "state", one(&STATE)),
     (10, "own_writes", many::<v1::OwnWrite>(100, &NOTHING)),

@@ -1,6 +1,6 @@
-//! Who can reach a limit, and what stops? Objects of the cluster are written by others than the caller: a kubelet writes its node,
-//! a tenant creates pods and revisions. Whatever they write, plans are made; only the caller, and the owner of a workload for that
-//! workload, can be refused. `docs/security.md` has the table.
+//! Odd objects do not prevent plans. Others than the caller write the objects of a cluster: a kubelet writes its node, a tenant
+//! creates pods and revisions. Only errors of the caller, or of a workload's owner for that workload, are refused.
+//! `docs/security.md` has the table of limits and who can reach them.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -16,13 +16,13 @@ use nodewise_server::{ByteSize, Engine, Limits, decode, never};
 use prost::Message as _;
 use support::Cluster;
 
-/// A request as the service takes it: weighed, decoded, planned for.
+/// Decodes a request as the service does, with the size estimate, and plans for it.
 fn ask(engine: &Engine, request: &v1::PlanRequest) -> v1::Plan {
     let request = decode::<v1::PlanRequest>(request.encode_to_vec().into())
-        .unwrap_or_else(|status| panic!("the request is taken: {status}"));
+        .unwrap_or_else(|status| panic!("the request was refused: {status}"));
     let answer = engine
         .plan(request, &never)
-        .unwrap_or_else(|refusal| panic!("there is a plan: {refusal}"));
+        .unwrap_or_else(|refusal| panic!("there is no plan: {refusal}"));
     answer.plan.expect("a plan")
 }
 
@@ -34,7 +34,7 @@ fn engine() -> Engine {
     Engine::new(Limits::default(), ByteSize::mib(256))
 }
 
-/// What is decided, without what is said about odd objects.
+/// The plan without its warnings.
 fn decided(mut plan: v1::Plan) -> v1::Plan {
     plan.plan_id.clear();
     plan.warnings.clear();
@@ -44,12 +44,13 @@ fn decided(mut plan: v1::Plan) -> v1::Plan {
 
 /// The warnings of a plan as `kind name: message`.
 fn warnings(plan: &v1::Plan) -> Vec<String> {
-    let told = plan.warnings.iter();
-    told.map(|v1::Warning { kind, name, message }| format!("{kind} {name}: {message}"))
+    let warnings = plan.warnings.iter();
+    warnings
+        .map(|v1::Warning { kind, name, message }| format!("{kind} {name}: {message}"))
         .collect()
 }
 
-/// Holds that a plan says this about odd objects: as many warnings, each of which begins so.
+/// Checks that a plan has exactly these warnings, each of which begins with the expected text.
 #[track_caller]
 fn says(plan: &v1::Plan, expected: &[&str]) {
     let found = warnings(plan);
@@ -70,7 +71,7 @@ fn label(key: impl Into<String>, value: impl Into<String>) -> v1::Label {
     }
 }
 
-/// So many labels that nothing names.
+/// `count` labels that no selector names.
 fn junk(count: usize) -> impl Iterator<Item = v1::Label> {
     (0..count).map(|number| label(format!("{number:x}"), ""))
 }

@@ -1,4 +1,4 @@
-//! What whoever is one node, or may change one, can do.
+//! Odd nodes, as a kubelet or anyone who can update a node may write.
 
 use nodewise_proto::{Timestamp, v1};
 use nodewise_server::{OddKind, OddReason};
@@ -9,8 +9,8 @@ use super::{
     support::{Cluster, Form, NOW, created_nodes, inline, moment, node},
 };
 
-/// A cluster at rest whose workload asks for a label of its nodes.
-fn choosy() -> Cluster {
+/// A settled cluster whose workload has a node selector.
+fn with_node_selector() -> Cluster {
     let mut cluster = Cluster::settled(3);
     cluster.daemon_set["spec"]["template"]["spec"]["nodeSelector"] = json!({"kubernetes.io/os": "linux"});
     cluster
@@ -18,12 +18,12 @@ fn choosy() -> Cluster {
 
 #[test]
 fn a_node_may_have_any_number_of_labels() {
-    let usual = plan(&choosy());
+    let usual = plan(&with_node_selector());
     says(&usual, &[]);
     let name = node(1).name;
-    // The last has more than a MiB of them.
+    // The last case has more than 1 MiB of labels.
     for count in [1_017, 1_018, 100_000, 200_000] {
-        let mut cluster = choosy();
+        let mut cluster = with_node_selector();
         cluster.nodes[1].labels.splice(0..0, junk(count));
         let there = cluster.nodes[1].labels.len();
         let odd = plan(&cluster);
@@ -40,9 +40,9 @@ fn a_node_may_have_any_number_of_labels() {
 
 /// No apiserver serves such labels.
 #[test]
-fn labels_with_one_key_or_none_are_read_as_far_as_they_can_be() {
+fn duplicate_and_empty_label_keys_are_warnings() {
     let name = node(1).name;
-    let mut cluster = choosy();
+    let mut cluster = with_node_selector();
     let labels = &mut cluster.nodes[1].labels;
     labels.insert(0, label("kubernetes.io/os", "plan9"));
     labels.push(label("", "x"));
@@ -56,7 +56,7 @@ fn labels_with_one_key_or_none_are_read_as_far_as_they_can_be() {
             ),
         ],
     );
-    assert_eq!(decided(odd), decided(plan(&choosy())));
+    assert_eq!(decided(odd), decided(plan(&with_node_selector())));
 }
 
 fn taints(count: usize, effect: &str) -> Vec<v1::Taint> {
@@ -68,13 +68,13 @@ fn taints(count: usize, effect: &str) -> Vec<v1::Taint> {
     (0..count).map(taint).collect()
 }
 
-/// All of them are read: a pod is not started where one of them forbids it, and is deleted only where one says so.
+/// All taints are read: any of them may forbid a pod, or require that it is deleted.
 #[test]
 fn a_node_may_have_any_number_of_taints() {
     const MANY: usize = 60_000;
     let name = node(1).name;
     let warning = format!("Node {name}: taints: there are {MANY}, more than 1024; all of them are read");
-    // (effect, the last taint is tolerated, the node runs a pod, it may keep one)
+    // (effect, whether all taints are tolerated, whether a pod starts, whether a pod may stay)
     let table = [
         ("PreferNoSchedule", false, true, true),
         ("NoSchedule", false, false, true),
@@ -110,7 +110,7 @@ fn a_node_may_have_any_number_of_taints() {
     }
 }
 
-/// Nodes have short names and no labels that anything names: the smallest objects there are.
+/// The smallest objects: nodes with short names and no labels.
 #[test]
 fn a_large_cluster_may_have_small_nodes() {
     let mut cluster = Cluster::empty(0);
@@ -126,7 +126,7 @@ fn a_large_cluster_may_have_small_nodes() {
     assert_eq!(created_nodes(&plan).len(), 250);
 }
 
-/// The state has an entry for each node of such a cluster when all of its pods fail, or their names are taken.
+/// If all pods fail, or all names are taken, the state has an entry for each node.
 #[test]
 fn a_large_state_may_name_small_nodes() {
     let mut request = inline(&Cluster::settled(2));
@@ -157,8 +157,8 @@ fn a_large_state_may_name_small_nodes() {
 }
 
 #[test]
-fn warnings_are_counted_and_the_same_whatever_is_cached() {
-    let mut cluster = choosy();
+fn warnings_are_counted_and_do_not_depend_on_the_cache() {
+    let mut cluster = with_node_selector();
     cluster.nodes[1].labels.splice(0..0, junk(2_000));
     cluster.nodes[2].taints = taints(2_000, "PreferNoSchedule");
     cluster.pods[0].ready_transition_time = moment(i64::MAX);
@@ -182,9 +182,9 @@ fn warnings_are_counted_and_the_same_whatever_is_cached() {
     }
 }
 
-/// An answer stays small, and says how many warnings it leaves out.
+/// The number of warnings in a plan is bounded, and the plan says how many it leaves out.
 #[test]
-fn of_many_odd_nodes_the_first_are_named() {
+fn of_many_odd_nodes_the_first_ones_have_warnings() {
     let mut cluster = Cluster::empty(100);
     for node in &mut cluster.nodes {
         node.labels.extend(junk(1_024));
@@ -197,8 +197,8 @@ fn of_many_odd_nodes_the_first_are_named() {
             assert_eq!((plan.warnings.len(), plan.more_warnings), (32, 68));
             let mut names: Vec<_> = cluster.nodes.iter().map(|node| node.name.clone()).collect();
             names.sort_unstable();
-            let told: Vec<_> = plan.warnings.iter().map(|told| told.name.clone()).collect();
-            assert_eq!(told, names[..32]);
+            let found: Vec<_> = plan.warnings.iter().map(|warning| warning.name.clone()).collect();
+            assert_eq!(found, names[..32]);
         }
     }
 }

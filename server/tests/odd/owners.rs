@@ -1,4 +1,4 @@
-//! What the owner of a workload can do: stop that workload.
+//! Errors of a workload's owner: only plans for that workload are refused.
 
 use nodewise_server::{Refusal, never};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::{
 type Change = fn(Value, &mut Value);
 
 #[test]
-fn who_writes_an_odd_workload_stops_that_one_alone() {
+fn an_invalid_workload_is_refused_and_others_are_planned() {
     let expression = json!({"key": "k", "operator": "Exists"});
     let table: [(&str, Change, Value); 5] = [
         (
@@ -57,7 +57,7 @@ fn who_writes_an_odd_workload_stops_that_one_alone() {
                 .all(|at| at.field == "snapshot.workload.daemon_set.object"),
             "{what}: {violations:?}"
         );
-        // Another one, on the same nodes and with the pods of the first beside it.
+        // Another workload, on the same nodes and with the pods of the first one.
         cluster.daemon_set = Cluster::empty(0).daemon_set;
         cluster.daemon_set["metadata"]["uid"] = json!("another");
         plan(&cluster);

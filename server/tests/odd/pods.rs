@@ -1,4 +1,4 @@
-//! What whoever may create pods in a namespace can do.
+//! Odd pods, as anyone may write who can create pods in a namespace.
 
 use nodewise_proto::{
     Timestamp, pods,
@@ -23,7 +23,7 @@ fn stranger(number: usize) -> v1::Pod {
     }
 }
 
-/// A cluster at rest, and with these pods besides.
+/// A settled cluster with these pods in addition.
 fn beside(pods: impl IntoIterator<Item = v1::Pod>) -> Cluster {
     let mut cluster = Cluster::settled(3);
     cluster.pods.extend(pods);
@@ -55,7 +55,7 @@ fn many_foreign_pods_may_have_many_short_labels() {
     assert_eq!(decided(odd), decided(plan(&Cluster::settled(3))));
 }
 
-/// Short names, labels of their own, no node: the smallest pods that an apiserver makes.
+/// The smallest pods that an apiserver accepts: short names, different labels, no node.
 #[test]
 fn many_foreign_pods_may_be_small() {
     let crowd = (0..50_000).map(|number| v1::Pod {
@@ -70,7 +70,7 @@ fn many_foreign_pods_may_be_small() {
     assert_eq!(decided(odd), decided(plan(&Cluster::settled(3))));
 }
 
-/// The workload's own pods, too: whoever may change them can label them.
+/// Anyone who may update pods can also label the workload's own pods.
 #[test]
 fn an_own_pod_may_have_any_number_of_labels() {
     let mut cluster = Cluster::settled(3);
@@ -78,7 +78,7 @@ fn an_own_pod_may_have_any_number_of_labels() {
     let warning = "Pod node-agent-00001: labels: there are 2003, more than 1024; all of them are read";
     let apart = plan(&cluster);
     says(&apart, &[warning]);
-    // What pods share is told of each of them.
+    // A warning about shared metadata names each of its pods.
     let mut request = inline(&cluster);
     let mut bucket = pods::sharing(vec![cluster.pods[1].clone()]);
     let (mut other, metadata) = (bucket.pods[0].clone(), bucket.shared_metadata.len());
@@ -94,14 +94,14 @@ fn an_own_pod_may_have_any_number_of_labels() {
     assert_eq!(decided(apart), decided(plan(&Cluster::settled(3))));
 }
 
-/// A field of a pod that is a moment.
+/// A timestamp field of a pod.
 type Field = fn(&mut v1::Pod) -> &mut Option<Timestamp>;
 
-/// A status may name any moment.
+/// The status of a pod may contain any timestamp.
 #[test]
-fn moments_may_be_beyond_what_can_be_counted_with() {
+fn timestamps_out_of_range_are_clamped() {
     let at = |seconds, nanos| Some(Timestamp { seconds, nanos });
-    // (moment, what is used)
+    // (timestamp, value that is used)
     let table = [
         (moment(i64::MIN), "0001-01-01T00:00:00Z"),
         (moment(-62_167_219_200), "0001-01-01T00:00:00Z"),
@@ -138,10 +138,10 @@ fn moments_may_be_beyond_what_can_be_counted_with() {
     }
 }
 
-/// A pod may be so large that it takes no other hash label. The executor leaves its label as it is, and says so. Nothing waits for it:
-/// the duplicate goes, and without a duplicate no pod is relabelled.
+/// A pod may be so large that the apiserver refuses a new hash label. The executor then reports NOT_FOUND for the relabelling. The
+/// plan does not wait for the pod: the duplicate revision is deleted, and without a duplicate no pod is relabelled.
 #[test]
-fn a_pod_that_keeps_its_hash_label_holds_up_nothing() {
+fn a_pod_that_cannot_be_relabelled_blocks_nothing() {
     let relabels =
         |plan: &v1::Plan| actions(plan).any(|action| matches!(action.kind, Some(Kind::RelabelPod(_))));
     let mut cluster = Cluster::settled(3);
@@ -159,7 +159,7 @@ fn a_pod_that_keeps_its_hash_label_holds_up_nothing() {
             outcome.set_result(v1::Result::NotFound);
         }
     }
-    let answer = engine().report(report, &never).expect("it is taken");
+    let answer = engine().report(report, &never).expect("the report is valid");
     assert_ne!(answer.requeue(), v1::Requeue::Backoff);
     cluster.revisions.remove(0);
     let second = plan(&cluster);

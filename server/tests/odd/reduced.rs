@@ -1,4 +1,4 @@
-//! What no workload names decides nothing: executors may leave it out.
+//! Labels that no workload names do not change a plan, so executors may leave them out.
 
 use nodewise_proto::v1;
 use proptest::prelude::*;
@@ -98,7 +98,7 @@ fn clusters() -> impl Strategy<Value = Cluster> {
     })
 }
 
-/// The keys that a text of JSON names in any place where labels are asked for.
+/// Whether a DaemonSet names a label key in its selector, node selector or affinity.
 fn names(daemon_set: &Value, key: &str) -> bool {
     let template = &daemon_set["spec"]["template"]["spec"];
     let spec = &daemon_set["spec"]["selector"];
@@ -110,9 +110,8 @@ fn names(daemon_set: &Value, key: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A plan for objects with all their labels, and very many besides, is the plan for objects with those that the workload names.
     #[test]
-    fn labels_that_the_workload_does_not_name_decide_nothing(
+    fn labels_that_the_workload_does_not_name_do_not_change_the_plan(
         cluster in clusters(), at in any::<prop::sample::Index>(), many in prop::sample::select(&[0_usize, 3, 1_100]),
     ) {
         let (mut full, mut reduced) = (cluster.clone(), cluster);

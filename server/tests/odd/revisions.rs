@@ -1,4 +1,4 @@
-//! What whoever may create ControllerRevisions in a namespace can do.
+//! Odd ControllerRevisions, as anyone may write who can create them in a namespace.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ fn other(number: usize) -> Value {
     })
 }
 
-/// One that the workload selects and nobody controls.
+/// A revision that the workload selects and that has no controller.
 fn orphan(number: usize) -> Value {
     let mut revision = other(number);
     revision["metadata"]["labels"] =
@@ -34,7 +34,7 @@ fn beside(revisions: impl IntoIterator<Item = Value>) -> Cluster {
     cluster
 }
 
-/// Those that no rule reads are passed over, whatever they are.
+/// Revisions that no rule reads are ignored, whatever they contain.
 #[test]
 fn foreign_revisions_change_nothing() {
     let usual = plan(&Cluster::settled(2));
@@ -81,7 +81,7 @@ fn foreign_revisions_change_nothing() {
     }
 }
 
-/// Those that are the workload's, or become so, are read however large they are, and whatever they say.
+/// Revisions that belong to the workload, or that it adopts, are read whatever they contain.
 #[test]
 fn odd_revisions_of_the_workload_are_read() {
     let creates = |plan: &v1::Plan| {
@@ -125,7 +125,7 @@ fn odd_revisions_of_the_workload_are_read() {
 }
 
 #[test]
-fn data_that_cannot_be_read_is_told() {
+fn data_that_cannot_be_read_is_a_warning() {
     let mut request = inline(&beside([orphan(1)]));
     let revision = &mut request.snapshot.as_mut().expect("a snapshot").revisions[1];
     let text = String::from_utf8(revision.object.to_vec()).expect("a text");
@@ -137,7 +137,7 @@ fn data_that_cannot_be_read_is_told() {
     );
 }
 
-/// An engine that reads so few revisions.
+/// An engine with this limit of revisions.
 fn reading(revisions: u32) -> Engine {
     let limits = Limits {
         revisions,
@@ -147,9 +147,9 @@ fn reading(revisions: u32) -> Engine {
 }
 
 #[test]
-fn of_too_many_the_workloads_own_and_new_ones_are_read() {
+fn of_too_many_revisions_the_workloads_own_and_the_newest_are_read() {
     let mut cluster = beside((1..5).map(orphan));
-    // Between all others by its number, but the workload's.
+    // The workload's own revision is not among the newest.
     cluster.revisions[0]["revision"] = json!(2);
     let mut shuffled = cluster.clone();
     shuffled.revisions.reverse();
@@ -175,10 +175,10 @@ fn of_too_many_the_workloads_own_and_new_ones_are_read() {
     }
 }
 
-/// Who writes revisions that look like the workload's own, newer ones, can have the present one left out. The plan makes it again,
-/// finds its name taken, and uses it: no further revision, and no pod is replaced.
+/// Revisions that look like newer ones of the workload can cause the current one to be left out. The plan then creates it, its name
+/// is taken, and the next plan uses the existing revision. No pod is replaced.
 #[test]
-fn a_present_revision_that_is_left_out_is_found_by_its_name() {
+fn a_current_revision_that_is_left_out_is_found_by_its_name() {
     let own = Cluster::settled(2);
     let own_name = own.revisions[0]["metadata"]["name"].clone();
     let mut cluster = own.clone();
@@ -197,7 +197,7 @@ fn a_present_revision_that_is_left_out_is_found_by_its_name() {
         })
         .collect();
     assert_eq!(json!(names), json!([own_name]));
-    // AlreadyExists: the executor reads that one live, and plans again.
+    // AlreadyExists: the executor reads the existing revision from the apiserver, and plans again.
     let mut request = inline(&cluster);
     request.snapshot.as_mut().expect("a snapshot").revisions[0].read_after_name_collision = true;
     let found = ask(&engine, &request);
@@ -211,11 +211,11 @@ fn a_present_revision_that_is_left_out_is_found_by_its_name() {
     assert_eq!(
         found.rollout.expect("a rollout").outdated,
         0,
-        "the pods are of the present template"
+        "the pods have the current template"
     );
 }
 
-/// The revision of the template, by other names, with these members of its metadata.
+/// Copies of a revision with other names and numbers, and with these members of the metadata.
 fn copies(own: &Value, numbers: Range<usize>, metadata: &Value) -> Vec<Value> {
     let copy = |number| {
         let mut copy = own.clone();
@@ -230,9 +230,9 @@ fn copies(own: &Value, numbers: Range<usize>, metadata: &Value) -> Vec<Value> {
     numbers.map(copy).collect()
 }
 
-/// A name may be longer than the value of a label, and the hash label is made of it where it is missing (D-52).
+/// A missing hash label is derived from the name (D-52), which may be longer than a label value.
 #[test]
-fn a_revision_of_a_long_name_is_given_a_label_that_there_can_be() {
+fn a_revision_with_a_long_name_gets_a_valid_hash_label() {
     for length in [63, 64, 253] {
         let mut revision = orphan(1);
         revision["metadata"]["name"] = json!("n".repeat(length));
@@ -255,7 +255,7 @@ fn a_revision_of_a_long_name_is_given_a_label_that_there_can_be() {
     }
 }
 
-/// A finalizer can hold revisions for ever. Were they deleted again, the plans would do nothing else, one after the other at once.
+/// A finalizer can keep revisions forever. If plans deleted them again, they would do nothing else.
 #[test]
 fn revisions_that_a_finalizer_holds_are_not_deleted_again() {
     let held = json!({
@@ -270,7 +270,7 @@ fn revisions_that_a_finalizer_holds_are_not_deleted_again() {
         |plan: &v1::Plan| actions(plan).any(|action| matches!(action.kind, Some(Kind::DeleteRevision(_))));
     for (what, held) in [("duplicates", duplicates), ("old ones", old)] {
         cluster.revisions.truncate(1);
-        // The kept one is the last of all.
+        // The revision that is kept has the highest number.
         cluster.revisions[0]["revision"] = json!(2_000);
         cluster.revisions.extend(held);
         let mut lacking = cluster.clone();

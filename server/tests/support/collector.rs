@@ -1,4 +1,4 @@
-//! A collector of traces, in this process.
+//! An OTLP trace collector in this process.
 
 use std::{
     collections::HashMap,
@@ -19,10 +19,10 @@ use tonic::{
     transport::{Server, server::TcpIncoming},
 };
 
-/// Spans as a collector gets them, with the names of the services that sent them.
+/// The received spans, each with the name of the service that sent it.
 pub type Spans = Vec<(String, Span)>;
 
-/// Takes spans until it is dropped.
+/// A collector that runs until it is dropped.
 pub struct Collector {
     pub url: String,
     spans: Arc<Mutex<Spans>>,
@@ -63,7 +63,7 @@ impl Collector {
         Self { url, spans, serving }
     }
 
-    /// What has come so far.
+    /// The spans received so far.
     pub fn spans(&self) -> Spans {
         self.spans.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! Clusters to plan for, and servers to ask.
+//! Servers, clients and collectors for the tests, and the clusters of `nodewise-fixtures`.
 
 #![allow(
     dead_code,
@@ -7,21 +7,18 @@
     reason = "each test file uses a part"
 )]
 
-mod cluster;
 mod collector;
 mod process;
 mod raw;
-mod requests;
 mod server;
 
-pub use cluster::*;
 pub use collector::*;
+pub use nodewise_fixtures::*;
 pub use process::*;
-pub use raw::{From, Reader, call, framed};
-pub use requests::*;
+pub use raw::{LocalClient, Reader, call, framed};
 pub use server::*;
 
 use std::time::Duration;
 
-/// How long a test waits for what must happen soon.
+/// How long a test waits before it fails.
 pub const SOON: Duration = Duration::from_secs(20);

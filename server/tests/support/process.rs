@@ -1,4 +1,4 @@
-//! The binary.
+//! The server binary as a process.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
@@ -10,14 +10,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::eventually;
 
-/// A server process; killed when dropped.
+/// A server process, killed on drop.
 pub struct Process {
     child: Child,
     log: BufReader<ChildStderr>,
 }
 
 impl Process {
-    /// Starts one with these flags and variables; it inherits no settings.
+    /// Starts a server with these flags and variables. It inherits no `NODEWISE_` and `OTEL_` variables.
     pub fn start(flags: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nodewise-server"));
         for (name, _) in std::env::vars_os() {
@@ -36,7 +36,7 @@ impl Process {
         Self { child, log }
     }
 
-    /// Reads the log up to the first line that the closure makes something of.
+    /// Reads the log up to the first line for which `find` returns a value.
     pub fn line<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> T {
         let mut seen = String::new();
         loop {
@@ -60,7 +60,7 @@ impl Process {
         })
     }
 
-    /// The address of health and metrics, of a process that serves them. To be read before the URL.
+    /// The address of health and metrics, if the process serves them. Must be called before [`Self::url`].
     pub fn http(&mut self) -> String {
         self.line(|line| {
             let address = line.split("health and metrics: listening on ").nth(1)?;
@@ -68,7 +68,7 @@ impl Process {
         })
     }
 
-    /// The most memory that it has taken so far, in bytes.
+    /// The peak resident memory so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(path).expect("the process is there");
@@ -83,7 +83,7 @@ impl Process {
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("the process is there");
     }
 
-    /// How the process ended. Clients of it go on meanwhile: they have to hear that it goes.
+    /// Waits for the end of the process. Other tasks, such as clients, run meanwhile.
     pub async fn ended(&mut self) -> ExitStatus {
         eventually("the process ends", || {
             let status = self.child.try_wait().expect("the process is ours");
@@ -92,7 +92,7 @@ impl Process {
         .await
     }
 
-    /// The log of a process that has ended, from where it was read up to.
+    /// The unread rest of the log of a process that has ended.
     pub fn rest_of_log(&mut self) -> String {
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).expect("text");
@@ -107,7 +107,7 @@ impl Drop for Process {
     }
 }
 
-/// The answer to a request by HTTP, as it comes.
+/// The raw response to an HTTP GET request.
 pub async fn get(address: &str, path: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Calls as nobody's library makes them: bytes of a message that come when the test says so, from an address of its choice.
+//! Raw gRPC calls: the test chooses the bytes of a message, when they are sent, and the address of the client.
 
 use std::{
     io,
@@ -27,29 +27,29 @@ use tonic::{
 };
 use tower::{Service as _, ServiceExt as _, service_fn};
 
-/// An address of this machine by which a client can be told from others.
+/// A client with the loopback address 127.0.0.N, by which the server distinguishes it from others.
 #[derive(Debug, Clone, Copy)]
-pub struct From(pub u8);
+pub struct LocalClient(pub u8);
 
-/// How a client takes answers.
+/// How a client reads responses.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// Bytes of an answer that are taken before somebody reads it.
+    /// The HTTP/2 flow-control window, in bytes.
     pub window: u32,
-    /// Nothing at all is read from now on.
-    pub is_deaf: Arc<AtomicBool>,
+    /// Whether the client has stopped reading from its socket.
+    pub is_stopped: Arc<AtomicBool>,
 }
 
 impl Reader {
     pub fn with_window(window: u32) -> Self {
         Self {
             window,
-            is_deaf: Arc::default(),
+            is_stopped: Arc::default(),
         }
     }
 }
 
-impl From {
+impl LocalClient {
     /// A connection to a server.
     pub async fn channel(self, server: SocketAddr) -> Result<Channel, tonic::transport::Error> {
         self.channel_of(server, &Reader::with_window(64 << 10)).await
@@ -60,16 +60,16 @@ impl From {
         server: SocketAddr,
         reader: &Reader,
     ) -> Result<Channel, tonic::transport::Error> {
-        let is_deaf = Arc::clone(&reader.is_deaf);
+        let is_stopped = Arc::clone(&reader.is_stopped);
         let connect = move |_| {
-            let is_deaf = Arc::clone(&is_deaf);
+            let is_stopped = Arc::clone(&is_stopped);
             async move {
                 let socket = TcpSocket::new_v4()?;
-                // So that little of what nobody reads is with the operating system.
+                // A small buffer, so that the kernel holds little unread data.
                 socket.set_recv_buffer_size(64 << 10)?;
                 socket.bind((Ipv4Addr::new(127, 0, 0, self.0), 0).into())?;
                 let stream = socket.connect(server).await?;
-                Ok::<_, io::Error>(TokioIo::new(Listening { stream, is_deaf }))
+                Ok::<_, io::Error>(TokioIo::new(StoppableStream { stream, is_stopped }))
             }
         };
         Endpoint::from_static("http://server")
@@ -80,26 +80,26 @@ impl From {
     }
 }
 
-/// A connection from which reading may end.
-struct Listening {
+/// A connection that can stop reading.
+struct StoppableStream {
     stream: TcpStream,
-    is_deaf: Arc<AtomicBool>,
+    is_stopped: Arc<AtomicBool>,
 }
 
-impl AsyncRead for Listening {
+impl AsyncRead for StoppableStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.is_deaf.load(Ordering::Relaxed) {
+        if self.is_stopped.load(Ordering::Relaxed) {
             return Poll::Pending;
         }
         Pin::new(&mut self.stream).poll_read(context, into)
     }
 }
 
-impl AsyncWrite for Listening {
+impl AsyncWrite for StoppableStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -117,7 +117,7 @@ impl AsyncWrite for Listening {
     }
 }
 
-/// A message of gRPC, with a length that may be wrong.
+/// A gRPC message with its header. `length` may differ from the length of `bytes`.
 pub fn framed(length: usize, bytes: &[u8]) -> Bytes {
     let mut framed = BytesMut::with_capacity(5 + bytes.len());
     framed.put_u8(0);
@@ -126,7 +126,7 @@ pub fn framed(length: usize, bytes: &[u8]) -> Bytes {
     framed.freeze()
 }
 
-/// Calls a method with these bytes.
+/// Calls a method with this request body.
 pub async fn call(
     mut channel: Channel,
     path: &str,

@@ -1,4 +1,4 @@
-//! A server on a free port, in this process.
+//! A server in this process, on a free port.
 
 use std::{future::Future, net::SocketAddr, time::Duration};
 
@@ -48,7 +48,7 @@ impl Server {
         let _ = self.shutdown.take().expect("asked once").send(());
     }
 
-    /// How the server ended.
+    /// Waits for the end of the server.
     pub async fn ended(self) -> Ended {
         tokio::time::timeout(SOON, self.running)
             .await
@@ -58,7 +58,7 @@ impl Server {
     }
 }
 
-/// Asks again and again until the answer is there.
+/// Polls `ask` until it returns a value.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
     let deadline = Instant::now() + SOON;
     while Instant::now() < deadline {
@@ -67,5 +67,5 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: i
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("in vain: {what}");
+    panic!("timed out: {what}");
 }

@@ -1,4 +1,4 @@
-//! The caller's side.
+//! The client span of a gRPC call.
 
 use http::Uri;
 use tonic::{Code, Request, Status, metadata::MetadataMap};
@@ -8,12 +8,12 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use super::code_name;
 use crate::propagation;
 
-/// One attempt of a call: its span, and its context on the way to the server.
+/// One gRPC call: makes its client span, and sends the trace context to the server.
 #[derive(Debug)]
 pub struct ClientCall(Span);
 
 impl ClientCall {
-    /// A call of `method`, such as `package.Service/Method`, at the server of this URL. Its span is a child of the current one.
+    /// A call of `method` (`package.Service/Method`) at the server with this URL. The span is a child of the current span.
     #[must_use]
     pub fn new(method: &'static str, url: &str) -> Self {
         let span = tracing::debug_span!(
@@ -38,18 +38,18 @@ impl ClientCall {
         Self(span)
     }
 
-    /// Counts something about the call.
+    /// Sets an integer attribute of the span.
     pub fn count(&self, name: &'static str, count: usize) {
         self.0
             .set_attribute(name, i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Says something about the call.
+    /// Sets a string attribute of the span.
     pub fn tell(&self, name: &'static str, what: &'static str) {
         self.0.set_attribute(name, what);
     }
 
-    /// Makes the call and records how it ended.
+    /// Makes the call and records its status.
     pub async fn run<Q, A, F>(
         &self,
         mut request: Request<Q>,
@@ -72,7 +72,7 @@ impl ClientCall {
     }
 }
 
-/// How a call ended, which is recorded when this is dropped: cancelled if nobody waited for the end.
+/// Records the status code of a call when it is dropped. The code is CANCELLED if the future was dropped before the call ended.
 struct Ending<'a>(&'a Span, Code);
 
 impl Drop for Ending<'_> {
@@ -102,7 +102,7 @@ mod tests {
         let _guard = layers.set_default();
         let call = ClientCall::new("a.B/C", "http://127.0.0.1:7443");
         let running = call.run(Request::new(()), |_| answer);
-        // Polled once, and given up if it is not done by then.
+        // Polled once, then dropped.
         let _ = futures::FutureExt::now_or_never(running);
         drop(call);
         let span = exporter.get_finished_spans().expect("spans").remove(0);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_ends_as_it_was_answered_or_cancelled() {
+    fn the_status_code_is_that_of_the_response_or_cancelled() {
         let (answered, refused) = (async { Ok(()) }, async { Err(Status::unavailable("away")) });
         assert_eq!(ended(answered), ("OK".to_owned(), false));
         assert_eq!(ended(refused), ("UNAVAILABLE".to_owned(), true));

@@ -1,6 +1,6 @@
-//! Traces over gRPC: a span on each side of a call, and the W3C trace context in its metadata in between.
+//! Traces of gRPC calls: a client span, a server span, and the W3C trace context in the metadata.
 //!
-//! Spans and attributes are named by OpenTelemetry's conventions for RPC (1.43): a span is called like its method, in full.
+//! Names of spans and attributes follow OpenTelemetry's semantic conventions for RPC (1.43). The span name is the full method name.
 
 mod client;
 mod server;
@@ -10,7 +10,7 @@ pub use server::{Method, OnEnd, Traced};
 
 use tonic::Code;
 
-/// What a status code is called in `rpc.response.status_code`.
+/// The value of the attribute `rpc.response.status_code` for a status code.
 #[must_use]
 pub fn code_name(code: Code) -> &'static str {
     match code {

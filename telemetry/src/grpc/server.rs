@@ -1,4 +1,4 @@
-//! The server's side.
+//! The server span of a gRPC call, and its duration.
 
 use std::{
     convert::Infallible,
@@ -26,25 +26,25 @@ use crate::{propagation::extract, traces};
 /// A method whose calls are traced and measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
-    /// `package.Service/Method`, also the name of its spans.
+    /// `package.Service/Method`, which is also the span name.
     pub name: &'static str,
-    /// Whether calls that belong to no trace begin one.
+    /// Whether a call without a trace context starts a new trace.
     pub begins_traces: bool,
 }
 
 impl Method {
-    /// The last part of its name.
+    /// The method name without package and service.
     #[must_use]
     pub fn rpc(&self) -> &'static str {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// Is told of each call that ended: the method's full name, the code, and how long it took, to the last byte of the answer.
-/// The call's span is current meanwhile.
+/// Called at the end of each call, with the full method name, the status code, and the time until the last byte of the response.
+/// The call's span is the current span meanwhile.
 pub type OnEnd = Arc<dyn Fn(&'static str, Code, Duration) + Send + Sync>;
 
-/// Stands around a service, spans each call, from the request's headers to the last byte of the answer, and measures it.
+/// A tower service that adds a span to each call and measures it, from the request's headers to the last byte of the response.
 #[derive(Clone)]
 pub struct Traced<S> {
     inner: S,
@@ -62,7 +62,7 @@ impl<S: fmt::Debug> fmt::Debug for Traced<S> {
 }
 
 impl<S> Traced<S> {
-    /// Traces calls of these methods. Others pass untraced, since their names are the client's to choose.
+    /// Traces calls of these methods. Other calls have no span, because a client could choose any name.
     pub fn new(inner: S, methods: &'static [Method], on_end: OnEnd) -> Self {
         Self {
             inner,
@@ -77,7 +77,7 @@ impl<S> Traced<S> {
     }
 }
 
-/// The context of a call, with its span if there is one to record.
+/// The trace context of a call. It includes a new server span if the call is traced.
 fn context<B>(method: &Method, request: &Request<B>) -> OtelContext {
     let Some(tracer) = traces::tracer() else {
         return OtelContext::new();
@@ -139,18 +139,18 @@ where
     }
 }
 
-/// A call until its end, which is told when this is dropped.
+/// A call in progress. Dropping it ends the span and calls `on_end`.
 struct Call {
     context: OtelContext,
     method: &'static str,
     began: Instant,
-    /// How it ended; cancelled by its client until it is known better.
+    /// The status code. CANCELLED until the response has one.
     code: Code,
     on_end: OnEnd,
 }
 
 impl Call {
-    /// Headers tell how a call ended that failed before its first answer, trailers how any other did.
+    /// Reads `grpc-status`. It is in the headers if a call failed before its first message, otherwise in the trailers.
     fn read(&mut self, headers: &HeaderMap) {
         if let Some(status) = headers.get(Status::GRPC_STATUS) {
             self.code = Code::from_bytes(status.as_bytes());
@@ -163,7 +163,7 @@ impl Drop for Call {
         let name = code_name(self.code);
         let span = self.context.span();
         span.set_attribute(KeyValue::new("rpc.response.status_code", name));
-        if is_servers_fault(self.code) {
+        if is_server_error(self.code) {
             span.set_attribute(KeyValue::new("error.type", name));
             span.set_status(trace::Status::error(""));
         }
@@ -176,8 +176,8 @@ impl Drop for Call {
     }
 }
 
-/// What the conventions count as an error on this side; the rest is the client's.
-fn is_servers_fault(code: Code) -> bool {
+/// The status codes that the semantic conventions count as server errors.
+fn is_server_error(code: Code) -> bool {
     matches!(
         code,
         Code::Unknown

@@ -1,7 +1,7 @@
-//! The connections of the HTTP port: how many there may be, what they may take, and their end.
+//! The connections of the HTTP port: their number, their time limits, and shutdown.
 //!
-//! Who connects is not known here, so whoever comes new finds room, and who has been there longest makes it. A probe is
-//! answered within a millisecond of its arrival; connections that are held open, from however many addresses, do not keep it out.
+//! Clients are not authenticated. So a new connection is always accepted, and at the limit the oldest one is closed. Probes are
+//! answered within a millisecond, so connections that are held open cannot block them.
 
 use std::{collections::VecDeque, io, time::Duration};
 
@@ -14,34 +14,34 @@ use hyper_util::{
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-/// Most bytes of a request's head: whoever sends more is told so.
+/// The largest size of a request's head in bytes. A larger one gets status 431.
 const HEAD: usize = 16 << 10;
-/// Pause after an error of the listener, such as too many open files: the next attempt would only meet it again.
+/// The pause after an error of `accept`, such as too many open files, which would repeat at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What those may take who connect.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// How many connections there may be.
+    /// The number of connections.
     pub(super) connections: usize,
-    /// Longest time until a request's head is there.
-    pub(super) asking: Duration,
-    /// Longest time of a connection, until its answer has been taken.
-    pub(super) whole: Duration,
+    /// The longest time to receive a request's head.
+    pub(super) head_timeout: Duration,
+    /// The longest time of a connection, until the client has read the response.
+    pub(super) total_timeout: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 64,
-            asking: Duration::from_secs(2),
-            // As long as Prometheus waits for a scrape, unless it is told otherwise.
-            whole: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(2),
+            // Prometheus' default scrape timeout.
+            total_timeout: Duration::from_secs(10),
         }
     }
 }
 
-/// Answers until `shutdown` is cancelled, and then those who are there already.
+/// Serves until `shutdown` is cancelled, then waits for the open connections.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -66,25 +66,25 @@ pub(super) async fn serve(
         }
         let answering = answer(stream, router.clone(), limits);
         connections.push_back(AbortOnDropHandle::new(tokio::spawn(answering)));
-        // In a burst each has a turn before those behind it: what has been asked by then is answered, and not cut off.
+        // In a burst of connections, let each one be answered before later ones close it.
         tokio::task::yield_now().await;
     }
     drop(listener);
     for connection in connections {
-        // It ends, if only by its time. A panic of its has been told.
+        // Each connection ends by `total_timeout` at the latest. A panic was logged.
         let _ = connection.await;
     }
 }
 
-/// Answers one request: a connection that is kept for the next scrape or probe would only take somebody's room.
+/// Answers one request and closes the connection. Keep-alive would only use up the limit of connections.
 async fn answer(stream: TcpStream, router: Router, limits: Limits) {
     let answered = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.asking)
+        .header_read_timeout(limits.head_timeout)
         .max_buf_size(HEAD)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let because = match tokio::time::timeout(limits.whole, answered).await {
+    let because = match tokio::time::timeout(limits.total_timeout, answered).await {
         Ok(Ok(())) => return,
         Ok(Err(error)) => io::Error::other(error),
         Err(late) => late.into(),
@@ -106,17 +106,17 @@ mod tests {
 
     use super::*;
 
-    /// Whatever is to happen has happened by then.
+    /// A timeout that is long enough for any step of a test.
     const SOON: Duration = Duration::from_secs(20);
-    /// Nothing that a test waits for.
+    /// A timeout that no test reaches.
     const NEVER: Duration = Duration::from_hours(1);
     const REQUEST: &[u8] = b"GET /probe HTTP/1.1\r\nhost: here\r\n\r\n";
 
     fn limits() -> Limits {
         Limits {
             connections: 3,
-            asking: NEVER,
-            whole: NEVER,
+            head_timeout: NEVER,
+            total_timeout: NEVER,
         }
     }
 
@@ -154,12 +154,12 @@ mod tests {
         }
 
         async fn probe(&self) -> String {
-            heard(self.say(REQUEST).await).await
+            read_all(self.say(REQUEST).await).await
         }
     }
 
-    /// All that comes until the other end closes, in order or not.
-    async fn heard(mut stream: TcpStream) -> String {
+    /// Everything that the server sends until it closes the connection, cleanly or not.
+    async fn read_all(mut stream: TcpStream) -> String {
         let mut heard = Vec::new();
         let closed = timeout(SOON, stream.read_to_end(&mut heard)).await;
         let _ = closed.expect("it is closed");
@@ -174,18 +174,25 @@ mod tests {
     #[tokio::test]
     async fn a_connection_is_for_one_request() {
         let served = start(probed(), limits()).await;
-        let answer = heard(served.say(&REQUEST.repeat(3)).await).await;
+        let answer = read_all(served.say(&REQUEST.repeat(3)).await).await;
         assert_ok(&answer);
         assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer:?}");
         assert!(answer.contains("\r\nconnection: close\r\n"), "{answer:?}");
     }
 
     #[tokio::test]
-    async fn who_does_not_ask_is_cut_off() {
-        let asking = Duration::from_millis(50);
-        let served = start(probed(), Limits { asking, ..limits() }).await;
+    async fn a_connection_without_a_request_is_closed() {
+        let head_timeout = Duration::from_millis(50);
+        let served = start(
+            probed(),
+            Limits {
+                head_timeout,
+                ..limits()
+            },
+        )
+        .await;
         for said in [&b""[..], b"GET /probe HTT", b"GET /probe HTTP/1.1\r\nhost: he"] {
-            assert_eq!(heard(served.say(said).await).await, "", "{said:?}");
+            assert_eq!(read_all(served.say(said).await).await, "", "{said:?}");
         }
         assert_ok(&served.probe().await);
     }
@@ -194,19 +201,19 @@ mod tests {
     async fn a_long_head_is_refused() {
         let served = start(probed(), limits()).await;
         let head = format!("GET /probe HTTP/1.1\r\nlong: {}", "x".repeat(HEAD));
-        // It may be cut off while it speaks, and then does not hear why.
+        // The server may close the connection while the client still writes. Then there is no response.
         let mut stream = served.connect().await;
         let _ = stream.write_all(head.as_bytes()).await;
-        let answer = heard(stream).await;
+        let answer = read_all(stream).await;
         assert!(
             answer.is_empty() || answer.starts_with("HTTP/1.1 431 "),
             "{answer:?}"
         );
     }
 
-    // Connections that are held open, as many as there may be or more, keep no probe out: the oldest makes room.
+    // Open connections do not block probes, even at the limit: the oldest one is closed.
     #[tokio::test]
-    async fn who_comes_new_finds_room() {
+    async fn a_new_connection_replaces_the_oldest() {
         let served = start(probed(), limits()).await;
         let mut slow = VecDeque::new();
         for _ in 0..limits().connections {
@@ -216,22 +223,22 @@ mod tests {
             assert_ok(&served.probe().await);
             slow.push_back(served.say(b"GET /pro").await);
             let oldest = slow.pop_front().expect("there are some");
-            assert_eq!(heard(oldest).await, "");
+            assert_eq!(read_all(oldest).await, "");
         }
-        // Who may stay may still ask.
+        // A connection that was not closed can still send its request.
         assert_ok(&served.probe().await);
         let mut newest = slow.pop_back().expect("there are some");
         newest
             .write_all(b"be HTTP/1.1\r\n\r\n")
             .await
             .expect("it is open");
-        assert_ok(&heard(newest).await);
+        assert_ok(&read_all(newest).await);
     }
 
     #[tokio::test]
-    async fn who_has_asked_in_a_burst_is_answered() {
+    async fn all_requests_of_a_burst_are_answered() {
         let served = start(probed(), limits()).await;
-        // All of them are there before the first one is accepted, since nothing here waits.
+        // All of them connect before the first one is accepted, because this loop does not await.
         let mut asked = Vec::new();
         for _ in 0..50 {
             let stream = std::net::TcpStream::connect(served.address).expect("a connection");
@@ -240,22 +247,29 @@ mod tests {
             asked.push(stream);
         }
         for stream in asked {
-            assert_ok(&heard(TcpStream::from_std(stream).expect("a socket")).await);
+            assert_ok(&read_all(TcpStream::from_std(stream).expect("a socket")).await);
         }
     }
 
-    // Also: who is there already when the end comes is still answered, or cut off by its time.
+    // At shutdown an open connection still ends by its timeout.
     #[tokio::test]
-    async fn an_answer_that_nobody_takes_is_cut_off() {
-        let whole = Duration::from_millis(50);
+    async fn a_client_that_does_not_read_is_cut_off() {
+        let total_timeout = Duration::from_millis(50);
         let (asked, mut was_asked) = mpsc::unbounded_channel();
-        // More than the buffers of both ends hold.
+        // More than fits into the socket buffers.
         let long = move || {
             let _ = asked.send(());
             "x".repeat(64 << 20)
         };
         let router = Router::new().route("/probe", get(async move || long()));
-        let served = start(router, Limits { whole, ..limits() }).await;
+        let served = start(
+            router,
+            Limits {
+                total_timeout,
+                ..limits()
+            },
+        )
+        .await;
         let _unread = served.say(REQUEST).await;
         timeout(SOON, was_asked.recv()).await.expect("it asked");
         served.shutdown.cancel();
@@ -264,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ends_after_the_last_answer() {
+    async fn shutdown_waits_for_the_last_response() {
         let (asked, mut was_asked) = mpsc::unbounded_channel();
         let go_on = CancellationToken::new();
         let may_answer = go_on.clone();
@@ -277,12 +291,12 @@ mod tests {
         let asking = served.say(REQUEST).await;
         timeout(SOON, was_asked.recv()).await.expect("it asked");
         served.shutdown.cancel();
-        // The listener is closed while the answer is still awaited.
+        // The listener is closed before the last response is sent.
         let closed = async { while TcpStream::connect(served.address).await.is_ok() {} };
-        timeout(SOON, closed).await.expect("nobody else is let in");
+        timeout(SOON, closed).await.expect("new connections are refused");
         assert!(!served.task.is_finished());
         go_on.cancel();
-        assert_ok(&heard(asking).await);
+        assert_ok(&read_all(asking).await);
         let ended = timeout(SOON, served.task).await.expect("it ends");
         ended.expect("no panic");
     }

@@ -1,14 +1,14 @@
-//! The older text format of Prometheus (version 0.0.4), made from OpenMetrics, for those who do not ask for the latter.
+//! Converts OpenMetrics to the older text format of Prometheus (version 0.0.4), for clients that do not accept OpenMetrics.
 //!
-//! The two differ in four ways: the older one has no exemplars, no units and no end mark, and the name of a counter ends with `_total`
-//! in its `# HELP` and `# TYPE` lines, too. <https://prometheus.io/docs/instrumenting/exposition_formats/>
+//! The older format has no exemplars, no units and no end mark, and the name of a counter ends with `_total` also in its `# HELP`
+//! and `# TYPE` lines. <https://prometheus.io/docs/instrumenting/exposition_formats/>
 
 use std::borrow::Cow;
 
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The same metrics in the older format. `open_metrics` is what `prometheus_client` writes: `# HELP`, then `# TYPE`, then samples.
+/// Converts the output of `prometheus_client`: for each family `# HELP`, then `# TYPE`, then samples.
 pub(super) fn from_open_metrics(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -34,7 +34,7 @@ fn push(text: &mut String, parts: &[&str]) {
     text.push('\n');
 }
 
-/// The name and type that the older format gives a family.
+/// The name and type of a family in the older format.
 fn named<'a>(name: &'a str, kind: &'a str) -> (Cow<'a, str>, &'a str) {
     match kind {
         "counter" => (format!("{name}_total").into(), kind),
@@ -44,7 +44,7 @@ fn named<'a>(name: &'a str, kind: &'a str) -> (Cow<'a, str>, &'a str) {
     }
 }
 
-/// A sample ends where its exemplar begins. What looks like one within a label's value is none.
+/// A sample without its exemplar. A `#` within a quoted label value does not begin an exemplar.
 fn without_exemplar(sample: &str) -> &str {
     let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in sample.bytes().enumerate() {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_difference_is_bridged() {
+    fn every_difference_is_converted() {
         let open_metrics = "\
 # HELP plans Plans answered.
 # TYPE plans counter

@@ -1,4 +1,4 @@
-//! The export of spans.
+//! The OTLP export of spans.
 
 use std::{path::Path, time::Duration};
 
@@ -25,29 +25,30 @@ use super::{
     tally::{Bounded, Counted, TALLY},
 };
 
-/// How long the last spans may hold up the end of the process.
+/// The longest time for the export of the last spans at shutdown.
 const LAST_SPANS: Duration = Duration::from_secs(3);
-/// The specification's variable for the most spans that wait, and its default.
+/// The standard variable for the size of the span queue, and its default.
 const MAX_QUEUE_SIZE: (&str, usize) = ("OTEL_BSP_MAX_QUEUE_SIZE", 2_048);
 
-/// Spans of this process become spans of OpenTelemetry.
+/// The layer that turns `tracing` spans into OpenTelemetry spans.
 pub type SpanLayer = Filtered<OpenTelemetryLayer<Registry, SdkTracer>, FilterFn, Registry>;
 
-/// Spans that no collector took, after everything was shut down.
+/// The number of spans that were not exported. Call it after [`shut_down`].
 #[must_use]
 pub fn lost() -> u64 {
     TALLY.dropped() + TALLY.waiting() as u64
 }
 
-/// Sends what still waits, for at most three seconds.
+/// Exports the queued spans, for at most three seconds.
 pub async fn shut_down(provider: SdkTracerProvider) {
-    // It blocks its thread until the export, which needs the runtime's, is done.
+    // `shutdown_with_timeout` blocks its thread, and the export needs the runtime's threads.
     let flushed = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(LAST_SPANS));
-    // Whether it succeeds says nothing: it does also when the collector refuses.
+    // The result is of no use: it is Ok also if the collector refuses the spans.
     let _ = tokio::time::timeout(LAST_SPANS, flushed).await;
 }
 
-/// What sends the spans of `program` where `traces` says; none where they are off. The reason is a sentence's part.
+/// A tracer provider that exports spans to the destination in `traces`. `None` if traces are off. The error is the reason, for
+/// people.
 pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerProviderBuilder>, String> {
     let (endpoint, tls, service) = match traces {
         Traces::Off => return Ok(None),
@@ -70,7 +71,7 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
         inner: exporter,
         tally: &TALLY,
     };
-    let most = most_waiting(|name| std::env::var(name).ok());
+    let most = queue_size(|name| std::env::var(name).ok());
     let config = BatchConfigBuilder::default().with_max_queue_size(most).build();
     let bounded = Bounded {
         inner: BatchSpanProcessor::builder(counted)
@@ -86,7 +87,7 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
     ))
 }
 
-/// What is in the files, as it is now.
+/// The TLS settings of the exporter, with the present contents of the files.
 fn certificates(endpoint: &str, tls: Files) -> Result<ClientTlsConfig, String> {
     if tls.authorities.is_none() && !system_has_authorities() {
         return Err(format!(
@@ -104,12 +105,12 @@ fn certificates(endpoint: &str, tls: Files) -> Result<ClientTlsConfig, String> {
     if let Some(Identity { certificate, key }) = &tls.identity {
         config = config.identity(PemIdentity::from_pem(read(certificate)?, read(key)?));
     }
-    // The transport takes a file that is of no use, and says nothing of it.
+    // Check the files: the exporter's transport would ignore invalid ones.
     Connector::new(tls).map_err(|error| error.to_string())?;
     Ok(config)
 }
 
-/// The layer that gives the spans of this process to `provider`. Those that `tracing` does not see go to the first one.
+/// The layer that exports `tracing` spans to `provider`. The first provider also gets the spans that are made without `tracing`.
 pub fn layer(provider: &SdkTracerProvider) -> SpanLayer {
     let tracer = provider.tracer("nodewise");
     super::TRACER.get_or_init(|| tracer.clone());
@@ -124,8 +125,8 @@ pub fn layer(provider: &SdkTracerProvider) -> SpanLayer {
         )
 }
 
-/// Our own spans, with what is worth a line in the log at the default level. The spans of the libraries below, among them
-/// those that export, would drown them.
+/// Selects the spans of the Nodewise crates up to DEBUG, and their events up to INFO. Spans of libraries, including those of the
+/// exporter itself, are left out.
 fn is_exported(metadata: &Metadata<'_>) -> bool {
     let finest = if metadata.is_span() {
         Level::DEBUG
@@ -135,14 +136,14 @@ fn is_exported(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("nodewise") && *metadata.level() <= finest
 }
 
-/// Most spans that may wait, as the environment says. What cannot be read is the default, as with the SDK.
-fn most_waiting(read: impl Fn(&str) -> Option<String>) -> usize {
+/// The size of the span queue from the environment. An invalid value means the default, as in the SDK.
+fn queue_size(read: impl Fn(&str) -> Option<String>) -> usize {
     let (variable, default) = MAX_QUEUE_SIZE;
     let asked = read(variable).and_then(|text| text.trim().parse().ok());
     asked.filter(|most| *most > 0).unwrap_or(default)
 }
 
-/// Who sends the spans. What the environment says wins.
+/// The resource attributes of this process. Environment variables override the defaults.
 fn resource(program: &'static str, service: Option<String>) -> Resource {
     let detected = Resource::builder_empty()
         .with_service_name(program)
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_used_is_a_reason_and_no_panic() {
+    async fn an_unusable_configuration_is_an_error() {
         let said = reason("not a url", Files::default());
         assert!(said.contains("not a url"), "{said}");
         let dir = tempfile::tempdir().expect("a folder");
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_called_like_its_program_unless_it_is_named() {
+    fn the_service_name_is_that_of_the_program_by_default() {
         let name = |service| {
             let resource = resource("nodewise-test", service);
             resource.get(&"service.name".into()).map(|name| name.to_string())
@@ -200,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_as_long_as_the_environment_says() {
+    fn the_queue_size_comes_from_the_environment() {
         for (value, expected) in [
             (None, 2_048),
             (Some(" 10 "), 10),
             (Some("0"), 2_048),
             (Some("x"), 2_048),
         ] {
-            assert_eq!(most_waiting(|_| value.map(str::to_owned)), expected, "{value:?}");
+            assert_eq!(queue_size(|_| value.map(str::to_owned)), expected, "{value:?}");
         }
     }
 }

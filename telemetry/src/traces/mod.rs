@@ -1,4 +1,4 @@
-//! Traces: whether they are exported and where to, as the OpenTelemetry specification's variables say, and the export itself.
+//! Traces: the configuration by OpenTelemetry's environment variables, and the export.
 
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -12,42 +12,43 @@ pub(crate) mod tally;
 pub use export::{SpanLayer, layer, lost, provider, shut_down};
 pub use step::{count, step};
 
-/// Where spans of this process go that `tracing` does not see; nowhere until they go anywhere.
+/// The tracer for spans that are made without `tracing`. Not set while traces are off.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
-/// Whether spans of this process go anywhere. Where they do not, nothing needs to be kept for them.
+/// Whether spans of this process are recorded.
 #[must_use]
 pub fn is_on() -> bool {
     TRACER.get().is_some()
 }
 
-/// Makes spans where `tracing`'s would cost more than what they tell: one that is entered at every poll, for one.
+/// The tracer for spans that would be too expensive with `tracing`, for example because they are entered at every poll.
 pub(crate) fn tracer() -> Option<&'static SdkTracer> {
     TRACER.get()
 }
 
-/// Where traces go.
+/// The destination of traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Traces {
-    /// Nowhere: no span is recorded.
+    /// Traces are off: no span is recorded.
     Off,
-    /// To a collector, over OTLP/gRPC.
+    /// Traces go to a collector over OTLP/gRPC.
     Otlp {
         /// Its URL with the scheme, such as `http://localhost:4317`.
         endpoint: String,
-        /// Whom to believe, and who this is, where the URL is `https://`.
+        /// The certificates for an `https://` URL.
         tls: Files,
-        /// The name of this service, if not the program's.
+        /// The value of `OTEL_SERVICE_NAME`, if it is set.
         service: Option<String>,
     },
-    /// Nowhere, although they are asked for: why not.
+    /// The configuration is invalid, for this reason. No span is recorded.
     Unusable(String),
 }
 
 impl Traces {
-    /// What the environment says. They go to `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, or else to `OTEL_EXPORTER_OTLP_ENDPOINT`,
-    /// as [`Traces::to`] has it, unless `OTEL_SDK_DISABLED` is `true` or `OTEL_TRACES_EXPORTER` names another exporter. Headers,
-    /// time-outs, the sampler, resource attributes and the queue's size are read by the SDK from the variables of the specification.
+    /// Reads the configuration from environment variables. The endpoint is `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, or else
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`; [`Traces::to`] describes the others. Traces are off if `OTEL_SDK_DISABLED` is `true` or
+    /// `OTEL_TRACES_EXPORTER` names another exporter than `otlp`. The SDK itself reads the variables for headers, timeouts, the
+    /// sampler, resource attributes and the size of the queue.
     #[must_use]
     pub fn from_env(read: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name| given(&read, name);
@@ -123,13 +124,13 @@ impl Traces {
     }
 }
 
-/// The value of a variable. The specification has empty ones count as unset.
+/// The value of a variable. Empty values count as unset, as in the specification.
 fn given(read: impl Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     let value = read(name)?.trim().to_owned();
     (!value.is_empty()).then_some(value)
 }
 
-/// The scheme of an endpoint: `collector:4317` has none, although to a parser of URLs `collector` might be one.
+/// The scheme of an endpoint. `collector:4317` has none, although a URL parser would take `collector` for one.
 fn scheme(endpoint: &str) -> Option<&str> {
     let (scheme, _) = endpoint.split_once("://")?;
     (!scheme.contains(['/', '?', '#'])).then_some(scheme)
@@ -181,9 +182,9 @@ mod tests {
         assert!(matches!(http, Traces::Unusable(reason) if reason.contains("http/protobuf")));
     }
 
-    /// The exporter would make one up as well, but after we have looked at it for TLS.
+    /// The exporter would add a scheme as well, but only after this code has decided about TLS.
     #[test]
-    fn an_endpoint_without_a_scheme_gets_the_one_of_the_specification() {
+    fn an_endpoint_without_a_scheme_gets_the_default_scheme() {
         const ALL: &str = "OTEL_EXPORTER_OTLP_INSECURE";
         const OF_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_INSECURE";
         for (endpoint, variables, expected) in [
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_where_the_specification_says() {
+    fn certificates_come_from_the_standard_variables() {
         const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://all:4317");
         const CERTIFICATE: (&str, &str) = ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/client.crt");
         let variables = [

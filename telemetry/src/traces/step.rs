@@ -1,4 +1,4 @@
-//! Steps of a call's work.
+//! Records the steps of a call: their durations, and spans for long ones.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,12 +8,12 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::SdkTracer;
 
-/// A span costs about 10 µs, with its export. That is much of a step of some 100 µs, and a shorter line than can be seen beside
-/// calls of milliseconds.
-const WORTH_A_SPAN: Duration = Duration::from_millis(1);
+/// The shortest step that gets a span. A span costs about 10 µs with its export, which is much for a step of some 100 µs, and such
+/// a short span is not visible in a trace of calls that take milliseconds.
+const MIN_SPAN: Duration = Duration::from_millis(1);
 
-/// Does a step of what is recorded here: `nodewise.<name>.duration` says how long it took, in seconds, and a step of a
-/// millisecond or more has a span of its own, which is not the current one meanwhile.
+/// Runs a step of the current span's work. If the span is recorded, its attribute `nodewise.<name>.duration` is the duration of the
+/// step in seconds. A step of at least one millisecond also gets a child span, which is not the current span during the step.
 pub fn step<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     let is_recorded = Context::map_current(|here| here.span().is_recording());
     let Some(tracer) = super::tracer().filter(|_| is_recorded) else {
@@ -26,22 +26,22 @@ pub fn step<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
 }
 
 fn record(tracer: &SdkTracer, name: &'static str, start: SystemTime, took: Duration) {
-    if took >= WORTH_A_SPAN {
+    if took >= MIN_SPAN {
         let span = tracer.span_builder(name).with_start_time(start);
         span.start(tracer).end_with_timestamp(start + took);
     }
-    tell(KeyValue::new(
+    set_attribute(KeyValue::new(
         format!("nodewise.{name}.duration"),
         took.as_secs_f64(),
     ));
 }
 
-/// Counts things of what is recorded here.
+/// Sets an integer attribute of the current span.
 pub fn count(name: &'static str, count: usize) {
-    tell(KeyValue::new(name, i64::try_from(count).unwrap_or(i64::MAX)));
+    set_attribute(KeyValue::new(name, i64::try_from(count).unwrap_or(i64::MAX)));
 }
 
-fn tell(attribute: KeyValue) {
+fn set_attribute(attribute: KeyValue) {
     Context::map_current(|here| here.span().set_attribute(attribute));
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_long_steps_are_spans_and_the_others_attributes() {
+    fn every_step_is_an_attribute_and_long_ones_are_spans() {
         let exporter = InMemorySpanExporter::default();
         let provider = SdkTracerProvider::builder()
             .with_simple_exporter(exporter.clone())
@@ -74,16 +74,16 @@ mod tests {
         assert_eq!((&*long.name, long.start_time), ("long", start));
         assert_eq!(long.end_time, start + Duration::from_millis(1));
         assert_eq!(long.parent_span_id, call.span_context.span_id());
-        let told: Vec<_> = call
+        let attributes: Vec<_> = call
             .attributes
             .iter()
-            .map(|told| (told.key.as_str(), told.value.to_string()))
+            .map(|attribute| (attribute.key.as_str(), attribute.value.to_string()))
             .collect();
         let expected = [
             ("nodewise.short.duration", "0.000999"),
             ("nodewise.long.duration", "0.001"),
             ("nodes", "7"),
         ];
-        assert_eq!(told, expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!(attributes, expected.map(|(name, value)| (name, value.to_owned())));
     }
 }

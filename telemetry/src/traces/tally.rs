@@ -1,4 +1,4 @@
-//! What becomes of spans. The SDK itself keeps silent about what it loses.
+//! Counts exported, dropped and queued spans. The SDK does not report the spans that it drops.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -9,16 +9,16 @@ use opentelemetry_sdk::{
     trace::{BatchSpanProcessor, Span, SpanData, SpanExporter, SpanProcessor},
 };
 
-/// Of this process.
+/// The counts of this process.
 pub(crate) static TALLY: Tally = Tally::new();
 
-/// How many spans wait, and what became of the others.
+/// The number of queued, exported and dropped spans.
 #[derive(Debug)]
 pub(crate) struct Tally {
     waiting: AtomicUsize,
     exported: AtomicU64,
     dropped: AtomicU64,
-    /// The last export failed.
+    /// Whether the last export failed.
     failing: AtomicBool,
 }
 
@@ -32,22 +32,22 @@ impl Tally {
         }
     }
 
-    /// Spans that the collector took.
+    /// Spans that the collector accepted.
     pub(crate) fn exported(&self) -> u64 {
         self.exported.load(Ordering::Relaxed)
     }
 
-    /// Spans that were given up: there was no room for them, or the collector did not take them.
+    /// Spans that were dropped because the queue was full or the collector did not accept them.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Spans that wait for the collector.
+    /// Spans in the queue or in an export.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Whether there is room for one more span, which is then taken.
+    /// Reserves room in the queue for one span. Returns false, and counts the span as dropped, if the queue is full.
     fn enter(&self, most: usize) -> bool {
         let entered = self
             .waiting
@@ -60,7 +60,7 @@ impl Tally {
         entered.is_ok()
     }
 
-    /// Tells the log when the collector stops taking spans, and when it takes them again.
+    /// Counts the result of an export. Logs when exports begin to fail, and when they succeed again.
     fn leave(&self, spans: usize, result: &OTelSdkResult) {
         self.waiting.fetch_sub(spans, Ordering::Relaxed);
         match result {
@@ -80,11 +80,11 @@ impl Tally {
     }
 }
 
-/// Lets no more spans wait than there is room for, so that none is lost unseen.
+/// Drops and counts spans if the queue is full, before the SDK would drop them without counting.
 #[derive(Debug)]
 pub(super) struct Bounded {
     pub(super) inner: BatchSpanProcessor,
-    /// Most spans that may wait, those that are being exported included.
+    /// The size of the queue, including the spans of a running export.
     pub(super) most: usize,
     pub(super) tally: &'static Tally,
 }
@@ -113,7 +113,7 @@ impl SpanProcessor for Bounded {
     }
 }
 
-/// Counts what the collector took.
+/// Counts the results of exports.
 #[derive(Debug)]
 pub(super) struct Counted<E> {
     pub(super) inner: E,
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_span_is_exported_dropped_or_waits() {
+    fn every_span_is_exported_dropped_or_queued() {
         let tally = Tally::new();
         let entered = (0..10).filter(|_| tally.enter(8)).count();
         assert_eq!(entered, 8, "there is no room for more");

@@ -1,4 +1,4 @@
-//! What a plan costs who asks for it: `Plan` over gRPC on the loopback interface, from the real server in a process of its own.
+//! The latency of `Plan` over gRPC on the loopback interface, with the real server in its own process.
 
 use std::fmt;
 use std::path::Path;
@@ -17,57 +17,57 @@ use crate::replica::Replica;
 use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
 
 const NODES: usize = 5_000;
-/// Calls of each kind in a round.
+/// The number of calls of each kind in a round.
 const INLINE_CALLS: usize = 100;
 const CHANGED_CALLS: usize = 200;
-/// What is to be reached, at half of the calls.
+/// The goals for the medians.
 const INLINE_MS: f64 = 10.0;
 const CHANGED_MS: f64 = 1.0;
 const CHANGED_KB: f64 = 20.0;
 
 const ABOUT: &str = "\
-One DaemonSet on 5,000 nodes with a ready pod on each, in 64 buckets, asked for over gRPC on the loopback interface. The time is the \
-caller's: from handing over the request, as the executor builds it from its caches, to having the decoded plan. Calls come one after \
-another, on one connection; a round is a number of calls of one kind and then of the other.
+One DaemonSet on 5,000 nodes with a ready pod on each, in 64 buckets. A client calls `Plan` over gRPC on the loopback interface. \
+The time is that of the client: from sending the request, which the executor's code builds from its caches, to the decoded plan. \
+Calls are sequential on one connection. A round is a number of calls of one kind, then of the other.
 
-- *all inline* is what a replica gets that knows nothing: every bucket with its digest. So that it knows nothing at every call, this \
-server keeps none (`--bucket-cache-size 0`): it checks the digests, decodes everything and plans from scratch.
-- *one pod changed* is what it gets from then on: before each call a pod stops being ready, or is ready again, and only its bucket is \
-sent; the other 127 go by their digest. No bucket comes twice.";
+- *all inline*: the request to a replica with an empty cache, with the content and the digest of every bucket. This server keeps \
+no cache (`--bucket-cache-size 0`), so in every call it checks the digests, decodes everything and plans from scratch.
+- *one pod changed*: the requests after that. Before each call a pod becomes unready or ready. Only its bucket is sent; the \
+other 127 are named by their digests. No bucket has the same content twice.";
 
-/// Measures, in so many rounds.
+/// Measures the given number of rounds.
 ///
 /// # Errors
-/// The server was not built, or does not answer as it should.
+/// The server was not built, or answers incorrectly.
 pub async fn measure(rounds: usize) -> Result<Finding> {
     let program = programs::find("nodewise-server")?;
     let [inline, changed] = calls(&program, NODES, rounds, [INLINE_CALLS, CHANGED_CALLS]).await?;
     Ok(finding(&inline, &changed))
 }
 
-/// What was measured of calls of one kind.
+/// The measurements of calls of one kind.
 #[derive(Debug)]
 pub struct Calls {
-    /// How many of them were in a round.
+    /// The number of calls in a round.
     pub of: usize,
-    /// Half of a round's calls were not slower, in ms.
+    /// The median of a round's latencies, in ms.
     pub p50: Spread,
-    /// 99 of 100 were not slower, in ms.
+    /// The 99th percentile of a round's latencies, in ms.
     pub p99: Spread,
-    /// Sizes of the requests, in kB (1,000 bytes).
+    /// The sizes of the requests, in kB (1,000 bytes).
     pub size: Spread,
-    /// What is in the largest of them.
+    /// The parts of the largest request.
     pub largest: Parts,
 }
 
-/// What a request is made of, in kB.
+/// The parts of a request, in kB.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
-    /// All of it.
+    /// The whole request.
     pub all: f64,
-    /// Content of buckets.
+    /// The content of buckets.
     pub buckets: f64,
-    /// Digests.
+    /// The digests.
     pub digests: f64,
 }
 
@@ -92,19 +92,20 @@ impl Parts {
     }
 }
 
-/// As a sentence goes on: "30 kB: 20 of a bucket, …".
+/// As part of a sentence: "30 kB: 20 of a bucket, …".
 impl fmt::Display for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rest = self.all - self.buckets - self.digests;
         let [all, buckets, digests, rest] = [self.all, self.buckets, self.digests, rest].map(figure);
         write!(
             f,
-            "{all} kB: {buckets} of the bucket, {digests} of digests, and {rest} of the DaemonSet, its revision and what holds it together"
+            "{all} kB: {buckets} of the bucket, {digests} of digests, and {rest} of the DaemonSet, its revision and other fields"
         )
     }
 }
 
-/// Measures calls with everything inline, and calls after one pod changed; so many of each in a round.
+/// Measures calls with all buckets inline, and calls after one pod changed; `counts` are the calls of each kind in a
+/// round.
 ///
 /// # Errors
 /// As [`measure`].
@@ -115,9 +116,9 @@ pub async fn calls(program: &Path, nodes: usize, rounds: usize, counts: [usize; 
     );
     let mut asked = Vec::with_capacity(Kind::ALL.len());
     for kind in Kind::ALL {
-        asked.push(Asked::new(program, kind, nodes).await?);
+        asked.push(Asker::new(program, kind, nodes).await?);
     }
-    // Connections, threads and memory are there after the first calls.
+    // The first calls also set up connections, threads and memory, so they do not count.
     for asked in &mut asked {
         for _ in 0..10.min(counts[0]) {
             asked.call().await?;
@@ -137,14 +138,14 @@ pub async fn calls(program: &Path, nodes: usize, rounds: usize, counts: [usize; 
     Ok([inline.calls(counts[0])?, changed.calls(counts[1])?])
 }
 
-/// A call: how many ms it took, and what it sent.
+/// A call: its latency in ms, and what it sent.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     ms: f64,
     sent: Parts,
 }
 
-/// By round.
+/// The values of each round.
 #[derive(Default)]
 struct Rounds {
     p50: Vec<f64>,
@@ -178,21 +179,21 @@ impl Rounds {
     }
 }
 
-/// The least of sorted values than which so many percent are not greater.
+/// The smallest of these sorted values that at least `percent` percent of the values do not exceed.
 pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted[rank.saturating_sub(1)]
 }
 
-/// An executor's questions, and the server that it asks.
-struct Asked {
+/// The requests of an executor, and the server that gets them.
+struct Asker {
     kind: Kind,
     questions: Questions,
     client: ReconcileServiceClient<Channel>,
     _replica: Replica,
 }
 
-impl Asked {
+impl Asker {
     async fn new(program: &Path, kind: Kind, nodes: usize) -> Result<Self> {
         let replica = Replica::start(program, kind.flags())?;
         Ok(Self {
@@ -218,7 +219,7 @@ impl Asked {
     }
 }
 
-/// The table, the targets and the chart.
+/// The table, the goals and the chart.
 fn finding(inline: &Calls, changed: &Calls) -> Finding {
     let row = |what: &str, calls: &Calls| {
         vec![
@@ -296,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values_that_were_measured() {
+    fn percentiles_are_measured_values() {
         let values: Vec<f64> = (1..=200).map(f64::from).collect();
         for (percent, expected) in [(50, 100.0), (99, 198.0), (100, 200.0), (0, 1.0)] {
             assert!(
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_become_rows_and_targets() -> Result<()> {
+    fn finding_has_rows_and_goals() -> Result<()> {
         let calls = |p50, p99, kb| -> Result<Calls> {
             Ok(Calls {
                 of: 100,

@@ -11,20 +11,20 @@ use crate::report::{Bar, Chart, Series, Shape, figure};
 
 const WIDTH: u32 = 860;
 const FONT: &str = "sans-serif";
-/// Colours of series that people with any kind of sight can tell apart (Okabe and Ito's).
+/// Colours that people with any colour vision can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 4] = [
     RGBColor(0xd5, 0x5e, 0x00),
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0x99, 0x99, 0x99),
     RGBColor(0x00, 0x9e, 0x73),
 ];
-/// Of letters and axes: readable on white and on the dark background of a site.
+/// The colour of text and axes: readable on white and on a dark background.
 const INK: RGBColor = RGBColor(0x66, 0x6e, 0x78);
 
-/// Draws a chart into a folder.
+/// Draws a chart into a file in `folder`.
 ///
 /// # Errors
-/// There is nothing to draw, or the file cannot be written.
+/// There is no data, or the file cannot be written.
 pub fn draw(chart: &Chart, folder: &Path) -> Result<()> {
     let path = folder.join(format!("{}.svg", chart.file));
     match &chart.shape {
@@ -36,7 +36,7 @@ pub fn draw(chart: &Chart, folder: &Path) -> Result<()> {
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Plotters' errors are not `'static` together with what they are about.
+/// Converts an error of plotters, which is not `'static`.
 fn told<E: std::fmt::Display>(error: E) -> anyhow::Error {
     anyhow!("{error}")
 }
@@ -45,7 +45,7 @@ fn letters(size: u32) -> TextStyle<'static> {
     (FONT, size).into_font().color(&INK)
 }
 
-/// The names of the series, in the order of their first appearance.
+/// The distinct names, in the order of their first occurrence.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut distinct = Vec::new();
     for name in names {
@@ -89,7 +89,7 @@ fn draw_bars(chart: &Chart, bars: &[Bar], path: &Path) -> Result<()> {
     let gaps = i32::try_from(groups.len())?;
     let height = TOP + lines * BAR + gaps * 14 + 10;
     let area = heading(path, chart, u32::try_from(height)?, &who)?;
-    // Room for the figure after the longest bar.
+    // Leave space for the figure after the longest bar.
     let room = f64::from(WIDTH) - f64::from(LEFT) - 150.0;
     let base = 10_f64.powf(least.log10().floor());
     let length = |value: f64| {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_has_its_words() -> Result<()> {
+    fn charts_contain_their_labels() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let points = [1_000.0, 100_000.0].map(|size| (size, Spread::of([size * 37.0]).expect("a value")));
         let series = Series {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_drawn() {
+    fn empty_chart_is_an_error() {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(draw(&chart(Shape::Bars(vec![])), folder.path()).is_err());
     }

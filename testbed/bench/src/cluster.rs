@@ -1,4 +1,4 @@
-//! A whole rollout on a real apiserver: from the DaemonSet to all its pods, and from a new image to all pods new and ready.
+//! A rollout on a real apiserver: the creation of all pods of a DaemonSet, and a rolling update to a new image.
 
 mod bare;
 mod finding;
@@ -14,33 +14,33 @@ use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, User};
 
 use self::bare::Template;
+use self::owner::OwnerKind;
 pub use self::owner::Programs;
-use self::owner::Who;
 use crate::report::Finding;
 
-/// How long a condition may take. Generous: it is reached only by a bench that fails.
+/// How long to wait for a condition. Only a failed run reaches it.
 const DEADLINE: Duration = Duration::from_mins(10);
 
-/// How large it all is.
+/// The size of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// Nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Pods that belong to no DaemonSet.
+    /// The number of pods that belong to no DaemonSet.
     pub foreign_pods: usize,
-    /// Rollouts of each owner.
+    /// The number of rollouts per owner.
     pub rounds: usize,
 }
 
-/// Measures both owners in turns, and the bare loop after them.
+/// Measures both owners in turns, and after them the bare loop.
 ///
 /// # Errors
-/// A program cannot be built or started, or a rollout does not come to an end.
+/// A program cannot be built or started, or a rollout does not finish.
 pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
     let plane = ControlPlane::builder()
         .audit_log(true)
-        .user(User::new(Who::Upstream.user()).group("system:masters"))
-        .user(User::new(Who::Nodewise.user()).group("system:masters"))
+        .user(User::new(OwnerKind::Upstream.user()).group("system:masters"))
+        .user(User::new(OwnerKind::Nodewise.user()).group("system:masters"))
         .start()
         .await?;
     let client = plane.client();
@@ -52,8 +52,11 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
     foreign::create(&client, size.foreign_pods, &nodes).await?;
     let (mut upstream, mut nodewise, mut limits) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=size.rounds {
-        // Whoever comes first in one round comes second in the next.
-        let mut order = [(Who::Upstream, &mut upstream), (Who::Nodewise, &mut nodewise)];
+        // The order alternates between rounds.
+        let mut order = [
+            (OwnerKind::Upstream, &mut upstream),
+            (OwnerKind::Nodewise, &mut nodewise),
+        ];
         if round.is_multiple_of(2) {
             order.reverse();
         }

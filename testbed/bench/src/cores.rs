@@ -1,4 +1,4 @@
-//! Which cores work is done on. Processes inherit that from the thread that starts them.
+//! CPU affinity. Processes inherit it from the thread that starts them.
 
 use std::thread;
 
@@ -8,16 +8,17 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// The cores that this thread may use.
 ///
 /// # Errors
-/// The system does not say.
+/// The system call fails.
 pub fn allowed() -> Result<Vec<usize>> {
     let set = sched_getaffinity(None).context("asking which cores may be used")?;
     Ok((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect())
 }
 
-/// Does some work on a thread of its own, which keeps to these cores; as do the threads and processes that it starts.
+/// Runs `work` on a new thread that is pinned to these cores. Threads and processes that it starts inherit the
+/// affinity.
 ///
 /// # Errors
-/// It may not use these cores, the work fails, or it panics.
+/// The cores may not be used, the work fails, or it panics.
 pub fn on<T: Send>(cores: &[usize], work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let mut set = CpuSet::new();
     for &core in cores {
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_keeps_to_its_cores_and_so_do_its_processes() -> Result<()> {
+    fn work_and_its_processes_are_pinned() -> Result<()> {
         let all = allowed()?;
         let last = *all.last().context("a core")?;
         let told = on(&[last], || {
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_wrong_is_told() {
+    fn errors_are_returned() {
         assert!(on(&[], || Ok(())).is_err(), "on no core");
         assert!(on(&[CpuSet::MAX_CPU], || Ok(())).is_err());
         let error = allowed().and_then(|all| on(&all, || -> Result<()> { Err(anyhow!("it failed")) }));

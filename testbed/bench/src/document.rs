@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`: what was to be reached, and a table and charts for each section.
+//! Renders `docs/benchmarks.md`: the goals, and a table and charts for each section.
 
 use std::fmt::Write as _;
 
@@ -8,21 +8,21 @@ use crate::machine::Machine;
 use crate::record::{Measured, Record};
 use crate::report::Target;
 
-/// The folder of charts and the record, beside the document.
+/// The folder of the charts and the record, next to the document.
 pub const FOLDER: &str = "benchmarks";
 
 const INTRODUCTION: &str = "# Benchmarks
 
-Written by `make bench`, which measures everything again, both sides in one run, in a quarter of an hour on two cores:
-`cargo run --release -p nodewise-bench -- SECTION` measures one section again, of those whose names stand below. Figures are
-medians, with the least and the most of all rounds in brackets. The machine should have nothing else to do.
+`make bench` measures everything again, both sides in one run, and writes this document; it takes a quarter of an hour on two cores.
+`cargo run --release -p nodewise-bench -- SECTION` measures one section again; each section ends with its name. Figures are
+medians, with the minimum and the maximum of all rounds in brackets. The machine should have nothing else to do.
 Where a goal is missed, [profiles](profiles.md) say where the time goes.
 ";
 
-/// The document, of what the sections in this order found.
+/// Renders the findings of these sections, in this order.
 ///
 /// # Errors
-/// It cannot be put together.
+/// A write to the text fails.
 pub fn render(record: &Record, sections: &[&str]) -> Result<String> {
     let mut text = String::from(INTRODUCTION);
     let found = || {
@@ -30,7 +30,7 @@ pub fn render(record: &Record, sections: &[&str]) -> Result<String> {
             .iter()
             .filter_map(|name| Some((*name, record.0.get(*name)?)))
     };
-    text.push_str("\n## What was to be reached\n\n| what | goal | measured | |\n|---|---|---|---|\n");
+    text.push_str("\n## Goals\n\n| what | goal | measured | |\n|---|---|---|---|\n");
     for (_, measured) in found() {
         for Target {
             what,
@@ -86,7 +86,7 @@ mod tests {
     use crate::report::Finding;
 
     #[test]
-    fn a_section_that_was_measured_is_told() -> Result<()> {
+    fn document_has_measured_sections() -> Result<()> {
         let finding = Finding {
             title: "Plans".to_owned(),
             about: "One thread.".to_owned(),

@@ -1,4 +1,4 @@
-//! Load for servers, as cheap as it can be: requests that were encoded before, sent by one thread, and answers that are not decoded.
+//! A cheap load generator: one thread sends requests that were encoded in advance and does not decode the responses.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,35 +17,35 @@ use tonic::transport::Channel;
 
 use crate::objects::{Caches, Cluster, digests};
 
-/// What several executors' workloads ask one after another.
+/// The requests about several workloads.
 #[derive(Debug)]
 pub struct Load {
     workloads: Vec<Questions>,
 }
 
-/// What is asked about one workload, in this order.
+/// The requests about one workload, in order.
 #[derive(Debug)]
 struct Questions {
-    /// With everything inline: a replica knows nothing at first.
+    /// The first request, with all buckets inline.
     first: Bytes,
-    /// After one pod changed each, with the rest by digest.
+    /// One request after each change of a pod, with the unchanged buckets by digest.
     changes: Vec<Bytes>,
 }
 
 impl Load {
-    /// So many DaemonSets at rest on the same nodes, of each of which a pod changes so often.
+    /// Requests about `workloads` settled DaemonSets on the same nodes, with `changes` changes of a pod each.
     ///
     /// # Errors
-    /// See [`Cluster::at_rest`].
+    /// See [`Cluster::settled`].
     pub fn new(nodes: usize, workloads: usize, changes: usize) -> Result<Self> {
-        let mut caches = Caches::of(&Arc::new(Cluster::at_rest(nodes, workloads)?))?;
+        let mut caches = Caches::of(&Arc::new(Cluster::settled(nodes, workloads)?))?;
         let questions = (0..workloads).map(|workload| Questions::new(&mut caches, workload, changes));
         Ok(Self {
             workloads: questions.collect::<Result<_>>()?,
         })
     }
 
-    /// How many changes there are in all.
+    /// The total number of changes.
     #[must_use]
     pub fn changes(&self) -> usize {
         self.workloads
@@ -54,7 +54,7 @@ impl Load {
             .sum()
     }
 
-    /// Bytes of a request after a change, on average.
+    /// The average size in bytes of a request after a change.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "some hundred million")]
     pub fn bytes_per_change(&self) -> f64 {
@@ -62,10 +62,11 @@ impl Load {
         all.map(Bytes::len).sum::<usize>() as f64 / self.changes() as f64
     }
 
-    /// Makes everything known to the replicas, each of which gets a fair share of the workloads.
+    /// Sends the first requests, so that the replicas cache all buckets. The workloads are divided evenly among the
+    /// replicas.
     ///
     /// # Errors
-    /// One does not answer that there is nothing to do.
+    /// A response is not a plan with nothing to do.
     pub async fn warm_up(&self, replicas: &[Client]) -> Result<()> {
         let each = self.shares(replicas).map(|(questions, client)| async move {
             let answer = client.ask(questions.first.clone()).await?;
@@ -74,10 +75,10 @@ impl Load {
         try_join_all(each).await.map(drop)
     }
 
-    /// Sends all changes, those of a workload one after another. For each workload one question is under way all the time.
+    /// Sends all changes, one after another for each workload. Each workload always has one call in progress.
     ///
     /// # Errors
-    /// One is not answered with a plan.
+    /// A response has no plan.
     pub async fn run(&self, replicas: &[Client]) -> Result<()> {
         let each = self.shares(replicas).map(|(questions, client)| async move {
             let mut last = Bytes::new();
@@ -90,7 +91,7 @@ impl Load {
         try_join_all(each).await.map(drop)
     }
 
-    /// Each workload, and whom it asks.
+    /// Each workload with the client of its replica.
     fn shares<'a>(&'a self, replicas: &'a [Client]) -> impl Iterator<Item = (&'a Questions, &'a Client)> {
         self.workloads.iter().zip(replicas.iter().cycle())
     }
@@ -103,7 +104,7 @@ impl Questions {
         let mut known: HashSet<Digest> = digests(&first).collect();
         let changes = (0..changes).map(|change| {
             let node = (change / 2 * 7_919) % caches.nodes();
-            caches.turn(workload, node, expected(change) == v1::Verdict::Noop)?;
+            caches.set_ready(workload, node, expected(change) == v1::Verdict::Noop)?;
             let request = caches.request(workload, &|digest| known.contains(digest));
             known.extend(digests(&request));
             Ok(request.encode_to_vec().into())
@@ -115,7 +116,7 @@ impl Questions {
     }
 }
 
-/// What is to be done after a change: at first a pod stops being ready, then it is ready again.
+/// The expected verdict after a change: a pod becomes unready and ready in turn.
 fn expected(change: usize) -> v1::Verdict {
     if change.is_multiple_of(2) {
         v1::Verdict::Apply
@@ -132,12 +133,12 @@ fn verdict(answer: Bytes, expected: v1::Verdict) -> Result<()> {
     Ok(())
 }
 
-/// Who sends bytes and gets bytes.
+/// A client that sends and receives raw bytes.
 #[derive(Clone, Debug)]
 pub struct Client(Grpc<Channel>);
 
 impl Client {
-    /// On a connection.
+    /// A client on this connection.
     #[must_use]
     pub fn new(channel: Channel) -> Self {
         Self(Grpc::new(channel).max_decoding_message_size(usize::MAX))
@@ -160,9 +161,9 @@ mod tests {
     use crate::objects::engine;
     use nodewise_server::never;
 
-    // The engine is what a replica answers with.
+    // The engine stands for a replica.
     #[test]
-    fn questions_are_answered_in_their_order() -> Result<()> {
+    fn requests_get_the_expected_verdicts() -> Result<()> {
         let load = Load::new(30, 2, 3)?;
         assert_eq!(load.changes(), 6);
         let replica = engine();
@@ -177,7 +178,7 @@ mod tests {
             assert_eq!(verdicts.collect::<Result<Vec<_>>>()?, [noop, apply, noop, apply]);
         }
         assert_eq!(
-            replica.tally().summaries_made,
+            replica.tally().summaries_computed,
             2 * (64 + 3),
             "one bucket changes at a time"
         );

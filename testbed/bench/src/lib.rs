@@ -1,6 +1,6 @@
-//! Nodewise and upstream's DaemonSet controller, measured side by side in one run, and told in `docs/benchmarks.md`.
+//! Benchmarks Nodewise and upstream's DaemonSet controller side by side, and writes `docs/benchmarks.md`.
 //!
-//! Each section measures one thing and gives a [`report::Finding`]: a table, what was to be reached, and charts.
+//! Each section measures one topic and returns a [`report::Finding`]: a table, goals and charts.
 
 pub mod calls;
 pub mod chart;

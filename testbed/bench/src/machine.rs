@@ -1,4 +1,4 @@
-//! What a figure was measured on.
+//! The machine and commit of a measurement.
 
 use std::process::Command;
 
@@ -6,29 +6,29 @@ use anyhow::{Context as _, Result, ensure};
 use procfs::Current as _;
 use serde::{Deserialize, Serialize};
 
-/// The machine and the sources that a section was measured with.
+/// The machine and commit of a section's measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The processors' model.
+    /// The processor model.
     pub processor: String,
-    /// How many of them this program may use.
+    /// The number of processors that this program may use.
     pub processors: usize,
     /// Memory, in GB (10^9 bytes).
     pub memory_gb: u64,
-    /// Version of the Linux kernel.
+    /// The version of the Linux kernel.
     pub kernel: String,
-    /// The commit that was measured, with a `+` where files differ from it.
+    /// The measured commit, followed by `+` if the working tree differs from it.
     pub commit: String,
-    /// The day.
+    /// The date.
     pub date: String,
 }
 
 impl Machine {
-    /// This one, now.
+    /// Describes this machine now.
     ///
     /// # Errors
-    /// It does not say, or the sources are in no git repository.
+    /// The information is not available, or the sources are not in a git repository.
     pub fn here() -> Result<Self> {
         let cpus = procfs::CpuInfo::current().context("/proc/cpuinfo")?;
         let memory = procfs::Meminfo::current().context("/proc/meminfo")?;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_machine_says_what_it_is() -> Result<()> {
+    fn machine_is_described() -> Result<()> {
         let machine = Machine::here()?;
         assert!(machine.processors > 0 && machine.memory_gb > 0, "{machine:?}");
         assert!(machine.commit.len() >= 7, "{machine:?}");

@@ -11,49 +11,49 @@ use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
 use nodewise_bench::{calls, chart, plan, programs, replicas, tracing};
 
-/// Measures Nodewise beside upstream's DaemonSet controller, and writes DOCS/benchmarks.md with a chart for each table.
+/// Benchmarks Nodewise and upstream's DaemonSet controller, and writes DOCS/benchmarks.md with charts.
 #[derive(Debug, Parser)]
 #[command(name = "nodewise-bench", version)]
 struct Args {
-    /// What to measure; what is not named keeps its figures
+    /// The sections to measure; the others keep their results
     #[arg(value_enum, default_values_t = Section::value_variants().to_vec())]
     sections: Vec<Section>,
 
-    /// Where to write
+    /// The folder to write to
     #[arg(long, default_value = "docs", value_name = "DOCS")]
     docs: PathBuf,
 
-    /// How often each side takes its turn, but on the cluster
+    /// The number of rounds, except on the cluster
     #[arg(long, default_value_t = 9, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
 
-    /// How often each side takes its turn on the cluster
+    /// The number of rounds on the cluster
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     cluster_rounds: u16,
 
-    /// Nodes of the cluster
+    /// The number of nodes of the cluster
     #[arg(long, default_value_t = 5_000, value_name = "N")]
     nodes: usize,
 
-    /// Pods of the cluster that belong to no DaemonSet
+    /// The number of pods in the cluster that belong to no DaemonSet
     #[arg(long, default_value_t = 50_000, value_name = "N")]
     foreign_pods: usize,
 }
 
-/// What can be measured by itself, in the order of the document.
+/// A section, in the order of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Section {
-    /// Deciding alone, beside upstream's sync
+    /// The planner alone, compared with upstream's sync
     Plan,
-    /// A plan over gRPC, as its caller sees it
+    /// The latency of a plan over gRPC
     Calls,
-    /// What tracing adds to that
+    /// The cost of tracing for a plan over gRPC
     Tracing,
-    /// Plans per CPU second, and what a second replica adds
+    /// Plans per CPU second, and the effect of a second replica
     Replicas,
     /// Rollouts on a real apiserver
     Cluster,
-    /// How many writes at a time
+    /// The effect of the number of concurrent writes
     Writes,
 }
 
@@ -112,7 +112,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Writes what was found at once: what comes after may fail.
+/// Writes a result at once, because a later section may fail.
 fn keep(section: Section, finding: Finding, docs: &Path) -> Result<()> {
     let folder = docs.join(FOLDER);
     for picture in &finding.charts {

@@ -1,4 +1,4 @@
-//! Times over rounds, and what processes take.
+//! Values over rounds, and CPU time and memory of processes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::figure;
 
-/// Values of one kind over rounds, the least first.
+/// The values of a quantity over all rounds, sorted ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Spread(Vec<f64>);
 
 impl Spread {
-    /// Of these values.
+    /// Sorts these values.
     ///
     /// # Errors
-    /// There are none, or one is no number.
+    /// There are no values, or one is not finite.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Result<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         ensure!(!values.is_empty(), "nothing was measured");
@@ -31,32 +31,32 @@ impl Spread {
         Ok(Self(values))
     }
 
-    /// The least.
+    /// The minimum.
     #[must_use]
     pub fn min(&self) -> f64 {
         self.0[0]
     }
 
-    /// That of which as many are less as are more; of two in the middle the greater.
+    /// The median; of two middle values the greater one.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.0[self.0.len() / 2]
     }
 
-    /// The most.
+    /// The maximum.
     #[must_use]
     pub fn max(&self) -> f64 {
         self.0[self.0.len() - 1]
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn rounds(&self) -> usize {
         self.0.len()
     }
 }
 
-/// The median, and from the least to the most.
+/// The median, with minimum and maximum.
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (min, max) = (figure(self.min()), figure(self.max()));
@@ -68,10 +68,10 @@ impl fmt::Display for Spread {
     }
 }
 
-/// CPU time that a process took so far, in user and kernel mode, with all its threads.
+/// The CPU time of a process so far, in user and kernel mode, over all threads.
 ///
 /// # Errors
-/// There is no such process.
+/// The process does not exist.
 pub fn cpu_time(pid: u32) -> Result<Duration> {
     let stat = of(pid)?.stat().with_context(|| format!("the times of {pid}"))?;
     #[expect(clippy::cast_precision_loss, reason = "ticks of a few minutes")]
@@ -79,15 +79,15 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// CPU time that each thread of a process took so far, to the nanosecond: [`cpu_time`] counts in hundredths of a second.
+/// The CPU time of each thread of a process so far, in nanoseconds. [`cpu_time`] has a resolution of 10 ms.
 #[derive(Clone, Debug)]
 pub struct ThreadTimes(BTreeMap<i32, Duration>);
 
 impl ThreadTimes {
-    /// Of the threads that live now.
+    /// Reads the CPU time of the present threads.
     ///
     /// # Errors
-    /// There is no such process, or the kernel does not count.
+    /// The process does not exist, or the kernel does not account CPU time.
     pub fn of(pid: u32) -> Result<Self> {
         let mut times = BTreeMap::new();
         for thread in of(pid)?
@@ -95,7 +95,7 @@ impl ThreadTimes {
             .with_context(|| format!("the threads of {pid}"))?
             .flatten()
         {
-            // One that ends meanwhile is none of them.
+            // A thread that has just ended is skipped.
             if let Ok(times_of) = thread.schedstat() {
                 times.insert(thread.tid, Duration::from_nanos(times_of.sum_exec_runtime));
             }
@@ -107,8 +107,8 @@ impl ThreadTimes {
         Ok(Self(times))
     }
 
-    /// What they took after `before`. What threads took that ended meanwhile is not in it: tokio ends those that had nothing to
-    /// do for ten seconds.
+    /// The CPU time since `before`, without threads that have ended since: tokio ends threads that were idle for ten
+    /// seconds.
     #[must_use]
     pub fn since(&self, before: &Self) -> Duration {
         let earlier = |thread| before.0.get(thread).copied().unwrap_or_default();
@@ -120,10 +120,10 @@ impl ThreadTimes {
     }
 }
 
-/// The most memory that a process had resident so far, in MB (10^6 bytes).
+/// The peak resident memory of a process so far, in MB (10^6 bytes).
 ///
 /// # Errors
-/// There is no such process.
+/// The process does not exist.
 pub fn peak_memory_mb(pid: u32) -> Result<f64> {
     let status = of(pid)?.status().with_context(|| format!("the state of {pid}"))?;
     let kib = status.vmhwm.with_context(|| format!("{pid} has no memory"))?;
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spreads_have_an_order() -> Result<()> {
+    fn spread_has_min_median_and_max() -> Result<()> {
         let spread = Spread::of([3.0, 1.0, 2.0, 10.0])?;
         assert_eq!(
             (spread.min(), spread.median(), spread.max(), spread.rounds()),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_takes_something() -> Result<()> {
+    fn process_usage_is_measured() -> Result<()> {
         let pid = std::process::id();
         assert!(peak_memory_mb(pid)? > 0.1);
         let end = std::time::Instant::now() + Duration::from_secs(20);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_this_process_take_something() -> Result<()> {
+    fn thread_times_are_measured() -> Result<()> {
         let pid = std::process::id();
         let before = ThreadTimes::of(pid)?;
         let end = std::time::Instant::now() + Duration::from_secs(20);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_begin_and_end() {
+    fn thread_times_ignore_ended_threads() {
         let times = |threads: &[(i32, u64)]| {
             let threads = threads.iter();
             ThreadTimes(

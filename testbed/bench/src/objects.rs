@@ -1,9 +1,9 @@
-//! One cluster at rest, for both sides: nodes as clouds make them, DaemonSets, and a ready pod of each on every node, in
-//! the JSON that an apiserver serves.
+//! A settled cluster for both sides, as the JSON that an apiserver serves: nodes as in a cloud, DaemonSets, and a ready
+//! pod of each DaemonSet on every node.
 //!
-//! Pods and revisions are those of Nodewise's own first plans. There are no other pods and revisions. The objects are made one
-//! by one from their numbers, so that a large cluster need not be there twice: [`Cluster::case`] is what upstream gets,
-//! [`Caches`] is what the executor has and asks.
+//! The pods and revisions are those of Nodewise's first plans; there are no others. Each object is made from its index,
+//! so that a large cluster need not be in memory twice. [`Cluster::case`] is the input of upstream, [`Caches`] has the
+//! caches and requests of the executor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,11 @@ use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use nodewise_client::Digest;
 use nodewise_compare::case::{self, Case};
-use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
+use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::{snapshot, store::Store};
+use nodewise_projection::{DaemonSet, Node, Pod, Revision};
 use nodewise_proto::{Timestamp, v1};
+use nodewise_runtime::Delta;
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json, value::RawValue};
 
@@ -22,43 +24,43 @@ mod manifests;
 
 use manifests::{CREATED, NAMESPACE, condition, daemon_set, node, node_name, suffix};
 
-/// 2026-01-01T00:00:00Z, when everything has been in place for long.
+/// 2026-01-01T00:00:00Z, long after all objects were created.
 const NOW: i64 = 1_767_225_600;
-/// As many as an executor divides nodes and pods into unless it is told otherwise.
+/// The default number of buckets of an executor.
 const BUCKETS: u32 = 64;
-/// The version at which the first lists are.
+/// The resource version of the initial lists.
 const FIRST_VERSION: i64 = 2_000_000;
-/// Stand in a pod's text for what differs from pod to pod.
+/// Placeholders in the text of a pod.
 const NODE_MARK: &str = "@node";
 const NAME_MARK: &str = "@name";
 const UID_MARK: &str = "@uid";
 const READY_MARK: &str = "@ready";
 const SINCE_MARK: &str = "@since";
 
-/// A cluster at rest.
+/// A settled cluster.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: usize,
     workloads: Vec<Workload>,
 }
 
-/// A DaemonSet that runs everywhere.
+/// A DaemonSet with a pod on every node.
 #[derive(Debug)]
 struct Workload {
     index: usize,
     daemon_set: Value,
-    /// With its data as it was written, whose bytes matter to upstream.
+    /// The revision. Its data is raw text, because upstream compares the bytes.
     revision: BTreeMap<String, Box<RawValue>>,
-    /// A ready pod's text, with marks.
+    /// The text of a ready pod, with placeholders.
     pod: String,
 }
 
 impl Cluster {
-    /// So many nodes, on which so many DaemonSets run.
+    /// A cluster with `nodes` nodes and `workloads` DaemonSets.
     ///
     /// # Errors
-    /// Nodewise's first plan for a DaemonSet is not one that creates its revision and its pods.
-    pub fn at_rest(nodes: usize, workloads: usize) -> Result<Self> {
+    /// Nodewise's first plan for a DaemonSet does not create its revision and its pods.
+    pub fn settled(nodes: usize, workloads: usize) -> Result<Self> {
         let workloads = (0..workloads).map(|index| Workload::new(index, nodes));
         Ok(Self {
             nodes,
@@ -66,16 +68,16 @@ impl Cluster {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// The caches of upstream's controller, which syncs the first DaemonSet.
+    /// The caches of upstream's controller. The first DaemonSet is synced.
     ///
     /// # Errors
-    /// An object is no JSON.
+    /// An object is not valid JSON.
     pub fn case(&self) -> Result<Case> {
         let parsed = |text: String| serde_json::from_str(&text).with_context(|| text);
         let pods = self
@@ -106,7 +108,7 @@ impl Cluster {
         })
     }
 
-    /// Something for each pod, given its DaemonSet and the number of its node.
+    /// The result of `each` for every pod, given its DaemonSet and the index of its node.
     fn pods<'a, T>(&'a self, each: impl Fn(&'a Workload, usize) -> T + 'a) -> impl Iterator<Item = T> + 'a {
         let places = self
             .workloads
@@ -130,7 +132,7 @@ impl Workload {
         })
     }
 
-    /// The text of the pod on a node, which has been ready, or has not been, since then.
+    /// The text of the pod on a node, which has been ready (or not ready) since `since`.
     fn pod(&self, node: usize, ready: bool, since: &str) -> String {
         let name = self.daemon_set["metadata"]["name"].as_str().unwrap_or_default();
         let uid = format!("{node:08x}-{:04x}-4c0f-9b1a-2e8d7c6b5a49", self.index);
@@ -152,7 +154,7 @@ impl Workload {
     }
 }
 
-/// The executor's caches of a cluster at rest.
+/// The executor's caches of a settled cluster.
 #[derive(Debug)]
 pub struct Caches {
     cluster: Arc<Cluster>,
@@ -162,10 +164,10 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Those after the first lists.
+    /// The caches after the initial lists.
     ///
     /// # Errors
-    /// An object is none that an apiserver would serve.
+    /// An object is not one that an apiserver would serve.
     pub fn of(cluster: &Arc<Cluster>) -> Result<Self> {
         let daemon_sets = cluster
             .workloads
@@ -194,18 +196,18 @@ impl Caches {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.cluster.nodes
     }
 
-    /// A workload's pod on a node turns ready, or stops being so: a pod event, as a watch shows it. Each is at another second,
-    /// so that no bucket is ever again what it was.
+    /// Applies a pod event: the pod of a workload on a node becomes ready or unready. The timestamp differs each time,
+    /// so that no bucket ever has the same content again.
     ///
     /// # Errors
-    /// There is no such workload or node.
-    pub fn turn(&mut self, workload: usize, node: usize, ready: bool) -> Result<()> {
+    /// The workload or the node does not exist.
+    pub fn set_ready(&mut self, workload: usize, node: usize, ready: bool) -> Result<()> {
         let workload = self.cluster.workloads.get(workload).context("no such workload")?;
         ensure!(node < self.cluster.nodes, "there is no node {node}");
         self.events += 1;
@@ -217,10 +219,10 @@ impl Caches {
         Ok(())
     }
 
-    /// What the executor asks about a workload. Buckets that the receiver has go by their digest alone.
+    /// The executor's request for a plan for a workload. Buckets for which `known` is true are sent by digest.
     ///
     /// # Panics
-    /// There is no such workload.
+    /// If the workload does not exist.
     pub fn request(&mut self, workload: usize, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
         let state = v1::ReconcileState::default();
         let now = Timestamp {
@@ -235,7 +237,7 @@ impl Caches {
     }
 }
 
-/// The digests of the buckets of a request.
+/// The digests of the buckets in a request.
 pub fn digests(request: &v1::PlanRequest) -> impl Iterator<Item = Digest> {
     let buckets = request
         .snapshot
@@ -251,7 +253,7 @@ fn listed<T>(objects: Vec<T>) -> Delta<T> {
     }
 }
 
-/// What Nodewise does for a DaemonSet that is new, in a cluster of one node.
+/// Nodewise's plan for a new DaemonSet in a cluster with one node.
 fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
     let workload = DaemonSet::from_json(daemon_set)?;
     let mut node = node(0);
@@ -278,13 +280,13 @@ fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
     answer.plan.context("an answer without a plan")
 }
 
-/// An engine that remembers as much as a server does.
+/// An engine with the default cache size of a server.
 #[must_use]
 pub fn engine() -> Engine {
     Engine::new(Limits::default(), ByteSize::mib(256))
 }
 
-/// The revision that a plan creates, as it is served then.
+/// The revision that a plan creates, as an apiserver serves it.
 fn revision(plan: &v1::Plan, index: usize) -> Result<BTreeMap<String, Box<RawValue>>> {
     let mut created = plan.actions().filter_map(|action| match &action.kind {
         Some(v1::action::Kind::CreateRevision(create)) => Some(&create.manifest),
@@ -301,7 +303,7 @@ fn revision(plan: &v1::Plan, index: usize) -> Result<BTreeMap<String, Box<RawVal
     Ok(object)
 }
 
-/// The text of a pod that a plan creates, bound, running and ready, with marks.
+/// The text of a pod that a plan creates, bound, running and ready, with placeholders.
 fn pod(plan: &v1::Plan, daemon_set: &str) -> Result<String> {
     ensure!(!plan.pod_manifest.is_empty(), "the plan creates no pod");
     let mut pod: Value = serde_json::from_slice(&plan.pod_manifest)?;
@@ -346,23 +348,23 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_to_be_done_until_a_pod_changes() -> Result<()> {
-        let mut caches = Caches::of(&Arc::new(Cluster::at_rest(40, 2)?))?;
+    fn nothing_to_do_until_a_pod_changes() -> Result<()> {
+        let mut caches = Caches::of(&Arc::new(Cluster::settled(40, 2)?))?;
         assert_eq!(verdict(&mut caches, 0)?, v1::Verdict::Noop);
         assert_eq!(verdict(&mut caches, 1)?, v1::Verdict::Noop);
-        caches.turn(1, 7, false)?;
+        caches.set_ready(1, 7, false)?;
         assert_eq!(verdict(&mut caches, 0)?, v1::Verdict::Noop, "it is not its pod");
         assert_eq!(verdict(&mut caches, 1)?, v1::Verdict::Apply);
-        caches.turn(1, 7, true)?;
+        caches.set_ready(1, 7, true)?;
         assert_eq!(verdict(&mut caches, 1)?, v1::Verdict::Noop);
-        assert!(caches.turn(2, 0, true).is_err() && caches.turn(0, 40, true).is_err());
+        assert!(caches.set_ready(2, 0, true).is_err() && caches.set_ready(0, 40, true).is_err());
         Ok(())
     }
 
-    /// What the executor would have of what upstream has.
+    /// The executor's objects, read from upstream's case, give the same snapshot.
     #[test]
     fn both_sides_have_the_same_objects() -> Result<()> {
-        let cluster = Arc::new(Cluster::at_rest(30, 1)?);
+        let cluster = Arc::new(Cluster::settled(30, 1)?);
         let case = cluster.case()?;
         let mut store = Store::new(BUCKETS);
         let workload = DaemonSet::from_json(&case.daemon_sets[0])?;
@@ -413,9 +415,9 @@ mod tests {
 
     #[test]
     fn one_changed_pod_is_one_changed_bucket() -> Result<()> {
-        let mut caches = Caches::of(&Arc::new(Cluster::at_rest(300, 1)?))?;
+        let mut caches = Caches::of(&Arc::new(Cluster::settled(300, 1)?))?;
         let known: HashSet<_> = digests(&caches.request(0, &|_| false)).collect();
-        caches.turn(0, 123, false)?;
+        caches.set_ready(0, 123, false)?;
         let request = caches.request(0, &|digest| known.contains(digest));
         let snapshot = request.snapshot.context("a snapshot")?;
         let inline = |buckets: &[v1::Bucket]| buckets.iter().filter(|bucket| bucket.data.is_some()).count();

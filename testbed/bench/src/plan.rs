@@ -1,4 +1,4 @@
-//! What deciding costs: upstream's sync and Nodewise's planner over the same objects, on the same core, in turn.
+//! The time to decide: upstream's sync and Nodewise's planner on the same objects and the same core, in turns.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use nodewise_client::Digest;
-use nodewise_planner::memory::Memory;
 use nodewise_planner::plan::{Plan, Verdict};
+use nodewise_planner::plan_cache::PlanCache;
 use nodewise_planner::snapshot::Snapshot;
 use nodewise_server::{Engine, Refusal, never};
 use nodewise_testbed::{Tool, Workdir};
@@ -24,38 +24,37 @@ use crate::report::Finding;
 
 mod finding;
 
-/// Sizes that upstream is measured at too, and those that only the planner is.
+/// The cluster sizes that are measured for both sides, and for the planner only.
 const WITH_UPSTREAM: [usize; 3] = [1_000, 5_000, 15_000];
 const ALONE: [usize; 2] = [50_000, 100_000];
-/// Of what a round takes the mean: so many nodes walked by upstream's syncs, and by plans from scratch, and so many plans
-/// after a change.
+/// The amount of work in a round: nodes in upstream's syncs, nodes in plans from scratch, and plans after a change.
 const UPSTREAM_NODES: usize = 30_000;
 const PLANNED_NODES: usize = 300_000;
 const CHANGES: usize = 200;
-/// Measures, in so many rounds.
+/// Measures the given number of rounds.
 ///
 /// # Errors
-/// Upstream's program cannot be built, or a side finds something to do in a cluster at rest.
+/// Upstream's program cannot be built, or a side finds something to do in a settled cluster.
 pub fn measure(rounds: usize) -> Result<Finding> {
     let sizes = WITH_UPSTREAM.map(|nodes| (nodes, true)).into_iter();
     let sizes: Vec<_> = sizes.chain(ALONE.map(|nodes| (nodes, false))).collect();
     finding::finding(&times(&sizes, rounds)?)
 }
 
-/// What was measured at one size, in µs.
+/// The times at one size, in µs.
 #[derive(Debug)]
 pub struct Times {
-    /// How many nodes there were.
+    /// The number of nodes.
     pub nodes: usize,
-    /// Of upstream, where it was asked.
+    /// Upstream, if measured.
     pub upstream: Option<Spread>,
-    /// Of the planner, from scratch.
+    /// The planner, from scratch.
     pub scratch: Spread,
-    /// Of the planner, after one pod changed.
+    /// The planner, after one pod changed.
     pub changed: Spread,
 }
 
-/// Measures clusters of so many nodes; those that say so also with upstream.
+/// Measures clusters of these sizes, with upstream where the flag is set.
 ///
 /// # Errors
 /// As [`measure`].
@@ -89,7 +88,7 @@ struct Sides {
     nodes: usize,
     upstream: Option<Upstream>,
     planner: Planner,
-    /// In µs, by round.
+    /// In µs, one value per round.
     upstream_times: Vec<f64>,
     scratch_times: Vec<f64>,
     changed_times: Vec<f64>,
@@ -97,7 +96,7 @@ struct Sides {
 
 impl Sides {
     fn new(nodes: usize, program: Option<&Path>) -> Result<Self> {
-        let cluster = Arc::new(Cluster::at_rest(nodes, 1)?);
+        let cluster = Arc::new(Cluster::settled(nodes, 1)?);
         let mut sides = Self {
             nodes,
             upstream: program
@@ -108,7 +107,7 @@ impl Sides {
             scratch_times: Vec::new(),
             changed_times: Vec::new(),
         };
-        // What is done for the first time takes longer.
+        // Warm-up, because the first calls take longer.
         if let Some(upstream) = &mut sides.upstream {
             upstream.syncs(2)?;
         }
@@ -141,13 +140,13 @@ impl Sides {
     }
 }
 
-/// Upstream's program with one cluster. It is killed when this is dropped.
+/// Upstream's program with one cluster. It is killed on drop.
 #[derive(Debug)]
 struct Upstream {
     process: Child,
     input: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// With the file that it read.
+    /// The folder with the case file.
     _workdir: Arc<Workdir>,
 }
 
@@ -178,7 +177,7 @@ impl Upstream {
         })
     }
 
-    /// How many µs each of so many syncs took.
+    /// The average time of `count` syncs, in µs.
     fn syncs(&mut self, count: usize) -> Result<f64> {
         let mut answer = String::new();
         writeln!(self.input, "{count}")
@@ -200,20 +199,20 @@ impl Upstream {
 
 impl Drop for Upstream {
     fn drop(&mut self) {
-        // Nothing can be done about a process that is gone already.
+        // The process may already have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Nodewise's planner with one cluster, and what goes before it.
+/// Nodewise's planner with one cluster, and the executor's caches and the engine that feed it.
 struct Planner {
     caches: Caches,
     engine: Engine,
-    /// Buckets that the engine has.
+    /// The buckets in the engine's cache.
     known: HashSet<Digest>,
-    at_rest: Snapshot,
-    memory: Memory,
+    settled: Snapshot,
+    memory: PlanCache,
     changes: usize,
 }
 
@@ -222,22 +221,22 @@ impl Planner {
         let mut caches = Caches::of(cluster)?;
         let engine = objects::engine();
         let mut known = HashSet::new();
-        let at_rest = snapshot(&mut caches, &engine, &mut known)?;
+        let settled = snapshot(&mut caches, &engine, &mut known)?;
         Ok(Self {
             caches,
             engine,
             known,
-            at_rest,
-            memory: Memory::default(),
+            settled,
+            memory: PlanCache::default(),
             changes: 0,
         })
     }
 
-    /// How many µs each of so many plans takes of which nothing was known.
+    /// The average time of `count` plans without memory of an earlier plan, in µs.
     fn scratch(&self, count: usize) -> Result<f64> {
         let begun = Instant::now();
         for _ in 0..count {
-            let plan = black_box(nodewise_planner::plan(black_box(&self.at_rest)));
+            let plan = black_box(nodewise_planner::plan(black_box(&self.settled)));
             ensure!(
                 plan.verdict == Verdict::Noop,
                 "there is something to do: {plan:?}"
@@ -246,15 +245,15 @@ impl Planner {
         Ok(mean(begun.elapsed(), count))
     }
 
-    /// How many µs each of so many plans takes before each of which one pod changed.
+    /// The average time of `count` plans, each after a change of one pod, in µs.
     fn after_changes(&mut self, count: usize) -> Result<f64> {
         let mut all = Duration::ZERO;
         for _ in 0..count {
             let ready = self.changes % 2 == 1;
-            // Far from the one before, in another bucket.
+            // A node in another bucket than before.
             let node = (self.changes / 2 * 7_919) % self.caches.nodes();
             self.changes += 1;
-            self.caches.turn(0, node, ready)?;
+            self.caches.set_ready(0, node, ready)?;
             let snapshot = snapshot(&mut self.caches, &self.engine, &mut self.known)?;
             let begun = Instant::now();
             let plan = black_box(again(black_box(&snapshot), &mut self.memory)?);
@@ -266,19 +265,19 @@ impl Planner {
     }
 }
 
-/// A plan by what is remembered of the last one, as the engine makes it.
-fn again(snapshot: &Snapshot, memory: &mut Memory) -> Result<Plan> {
+/// A plan that uses the memory of the last one, as in the engine.
+fn again(snapshot: &Snapshot, memory: &mut PlanCache) -> Result<Plan> {
     let unique = memory.identify(&snapshot.buckets);
     unique.map_err(|twice| anyhow!("pods are there twice: {twice:?}"))?;
     nodewise_planner::plan_until(snapshot, memory, &never).context("nobody stopped it")
 }
 
-/// What the planner is asked after the executor sent what the engine does not have.
+/// The decoded snapshot of a request with only the buckets that the engine does not have.
 fn snapshot(caches: &mut Caches, engine: &Engine, known: &mut HashSet<Digest>) -> Result<Snapshot> {
     let request = caches.request(0, &|digest| known.contains(digest));
     known.extend(objects::digests(&request));
     match engine.snapshot(request, &never) {
-        // What it had makes room in time for what came since.
+        // The engine has evicted buckets in the meantime.
         Err(Refusal::MissingBuckets(_)) => Ok(engine.snapshot(caches.request(0, &|_| false), &never)?),
         answer => Ok(answer?),
     }

@@ -1,14 +1,14 @@
-//! The programs that are measured: those of the same build as this one.
+//! Finds the programs to measure, in the same build folder as this program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The program of this name beside this one.
+/// The path of a program next to this one.
 ///
 /// # Errors
-/// It was not built.
+/// The program was not built.
 pub fn find(name: &str) -> Result<PathBuf> {
     let this = std::env::current_exe().context("where this program is")?;
     let path = this.with_file_name(name);
@@ -20,8 +20,7 @@ pub fn find(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The command of a program of ours. Its flags may also be variables, and variables say where its traces go; nothing but what
-/// is said here counts.
+/// A command for a program of Nodewise, without the environment variables that set its flags or its exporter.
 #[must_use]
 pub fn command(program: &Path) -> Command {
     let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! What an executor asks about one DaemonSet at rest.
+//! The plan requests of an executor about one settled DaemonSet.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use nodewise_proto::v1;
 
 use crate::objects::{Caches, Cluster, digests};
 
-/// Kinds of questions.
+/// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Each with every bucket and its digest, for a server that knows nothing.
+    /// All buckets inline, with their digests, for a server without cache.
     Inline,
-    /// Before each one a pod stops being ready, or is ready again; only its bucket is sent, everything else by digest.
+    /// A pod becomes unready or ready before each request. Only its bucket is sent inline, the others by digest.
     Changed,
 }
 
 impl Kind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Self; 2] = [Self::Inline, Self::Changed];
 
-    /// As tables have it.
+    /// The name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// The flags of the server that is asked: one that is to know nothing keeps nothing.
+    /// The flags of the server: `Inline` needs a server that caches nothing.
     #[must_use]
     pub fn flags(self) -> &'static [&'static str] {
         match self {
@@ -41,16 +41,16 @@ impl Kind {
     }
 }
 
-/// A question, and the verdict that answers it.
+/// A request with the expected verdict.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What is sent.
+    /// The request.
     pub request: v1::PlanRequest,
-    /// What must come back.
+    /// The expected verdict.
     pub verdict: v1::Verdict,
 }
 
-/// An executor's caches, and what the server that it asks was sent.
+/// The caches of an executor, and the buckets that the server has.
 #[derive(Debug)]
 pub struct Questions {
     kind: Kind,
@@ -60,35 +60,35 @@ pub struct Questions {
 }
 
 impl Questions {
-    /// Those about a DaemonSet on so many nodes.
+    /// Requests about a DaemonSet on `nodes` nodes.
     ///
     /// # Errors
-    /// See [`Cluster::at_rest`].
+    /// See [`Cluster::settled`].
     pub fn new(kind: Kind, nodes: usize) -> Result<Self> {
         Ok(Self {
             kind,
-            caches: Caches::of(&Arc::new(Cluster::at_rest(nodes, 1)?))?,
+            caches: Caches::of(&Arc::new(Cluster::settled(nodes, 1)?))?,
             known: HashSet::new(),
             changes: 0,
         })
     }
 
-    /// A server that was sent nothing is asked from now on.
-    pub fn ask_another(&mut self) {
+    /// Forgets which buckets the server has, for use with a new server.
+    pub fn forget_known_buckets(&mut self) {
         self.known.clear();
     }
 
-    /// The next question. The first to a server has everything inline, whatever their kind.
+    /// The next request. The first one to a server has all buckets inline, in both kinds.
     ///
     /// # Errors
-    /// See [`Caches::turn`].
+    /// See [`Caches::set_ready`].
     pub fn next_question(&mut self) -> Result<Question> {
         let mut ready = self.changes.is_multiple_of(2);
         if self.kind == Kind::Changed && !self.known.is_empty() {
             ready = !ready;
             let node = (self.changes / 2 * 7_919) % self.caches.nodes();
             self.changes += 1;
-            self.caches.turn(0, node, ready)?;
+            self.caches.set_ready(0, node, ready)?;
         }
         let request = self.caches.request(0, &|digest| self.known.contains(digest));
         if self.kind == Kind::Changed {
@@ -107,7 +107,7 @@ impl Questions {
 mod tests {
     use super::*;
 
-    /// How many buckets have their content in the next questions, and what is to answer them.
+    /// The number of inline buckets in the next request, and the expected verdict.
     fn next(questions: &mut Questions) -> (usize, v1::Verdict) {
         let Question { request, verdict } = questions.next_question().expect("a question");
         let snapshot = request.snapshot.expect("a snapshot");
@@ -116,12 +116,12 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_sent_nothing_gets_everything() -> Result<()> {
+    fn first_request_has_all_buckets_inline() -> Result<()> {
         let mut questions = Questions::new(Kind::Changed, 30)?;
         let (all, verdict) = next(&mut questions);
         assert!(all > 1 && verdict == v1::Verdict::Noop);
         assert_eq!(next(&mut questions), (1, v1::Verdict::Apply));
-        questions.ask_another();
+        questions.forget_known_buckets();
         assert_eq!(
             next(&mut questions),
             (all, v1::Verdict::Apply),

@@ -1,4 +1,4 @@
-//! What was found, kept beside the document, so that one section can be measured again without the others.
+//! The findings of all sections in a file next to the document, so that a single section can be measured again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 use crate::machine::Machine;
 use crate::report::Finding;
 
-/// What a section found, and on what.
+/// A finding, and the machine that it was measured on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// On what.
+    /// The machine.
     pub machine: Machine,
-    /// What.
+    /// The finding.
     pub finding: Finding,
 }
 
-/// What the sections found, by their names.
+/// The findings by section name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Record(pub BTreeMap<String, Measured>);
 
 impl Record {
-    /// Reads it; there is none before the first run.
+    /// Reads the record. It is empty before the first run.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     pub fn read(path: &Path) -> Result<Self> {
         if !path.exists() {
             return Ok(Self::default());
@@ -38,7 +38,7 @@ impl Record {
         serde_json::from_slice(&text).with_context(|| format!("{} is not what a bench wrote", path.display()))
     }
 
-    /// Writes it.
+    /// Writes the record.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! The real server, in a process of its own.
+//! The process of a real server.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,24 +12,24 @@ use tonic::transport::{Channel, Endpoint};
 use crate::measure::ThreadTimes;
 use crate::{cores, measure, programs};
 
-/// Much longer than a server takes to listen.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// The longest call: one that takes so long would not be worth its figure.
+/// How long a server may take to listen. Much longer than needed.
+const LOG_DEADLINE: Duration = Duration::from_secs(20);
+/// The deadline of a call.
 const LONGEST_CALL: Duration = Duration::from_secs(20);
-/// Before the addresses in its log.
+/// The text before the addresses in the server's log.
 const GRPC: &str = "serve: listening on ";
 const HTTP: &str = "health and metrics: listening on ";
-/// The variable that says where spans go.
+/// The environment variable with the endpoint for spans.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// A server. It is killed when this is dropped.
+/// A server process. It is killed on drop.
 #[derive(Debug)]
 pub struct Replica {
     process: Process,
 }
 
 impl Replica {
-    /// Starts one as it is by default, but for these arguments; on a free port.
+    /// Starts a server with the defaults and these arguments, on a free port.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -37,7 +37,7 @@ impl Replica {
         Self::start_sending(program, arguments, None)
     }
 
-    /// Starts one that sends its spans to this endpoint, if there is one.
+    /// Starts a server that exports its spans to this endpoint, if given.
     ///
     /// # Errors
     /// As [`Replica::start`].
@@ -52,7 +52,7 @@ impl Replica {
         })
     }
 
-    /// Starts one that keeps to one core, of which it then knows no other.
+    /// Starts a server that is pinned to one core.
     ///
     /// # Errors
     /// As [`Replica::start`], or the core may not be used.
@@ -60,10 +60,10 @@ impl Replica {
         cores::on(&[core], || Self::start(program, &[]))
     }
 
-    /// A connection to it, once it listens.
+    /// Connects to the server once it listens.
     ///
     /// # Errors
-    /// It ends instead, or does not come to it.
+    /// The server ends, or does not listen in time.
     pub async fn connect(&self) -> Result<Channel> {
         let address = self.says(GRPC).await?;
         let endpoint = Endpoint::from_shared(format!("http://{address}"))?.timeout(LONGEST_CALL);
@@ -73,7 +73,7 @@ impl Replica {
             .with_context(|| format!("connecting to {address}"))
     }
 
-    /// A client of its own connection, which takes answers of any size.
+    /// A client on a new connection, which accepts responses of any size.
     ///
     /// # Errors
     /// As [`Replica::connect`].
@@ -81,10 +81,10 @@ impl Replica {
         Ok(ReconcileServiceClient::new(self.connect().await?).max_decoding_message_size(usize::MAX))
     }
 
-    /// Its metrics, as it serves them.
+    /// The text of its metrics.
     ///
     /// # Errors
-    /// It does not.
+    /// The server does not serve them.
     pub async fn metrics(&self) -> Result<String> {
         let address = self.says(HTTP).await?;
         let client = kube::Client::try_from(kube::Config::new(format!("http://{address}").parse()?))?;
@@ -92,9 +92,9 @@ impl Replica {
         client.request_text(request).await.context("asking for metrics")
     }
 
-    /// The address behind these words in its log.
+    /// The address after these words in its log.
     async fn says(&self, words: &str) -> Result<SocketAddr> {
-        let line = self.process.wait_for_log_line(words, PATIENCE).await?;
+        let line = self.process.wait_for_log_line(words, LOG_DEADLINE).await?;
         let (_, address) = line.rsplit_once(words).context("the line has the words")?;
         let address = address.split_whitespace().next().unwrap_or_default();
         address
@@ -102,15 +102,15 @@ impl Replica {
             .with_context(|| format!("the address in {line:?}"))
     }
 
-    /// CPU time that it has taken so far.
+    /// Its CPU time so far.
     ///
     /// # Errors
-    /// It has ended.
+    /// The server has ended.
     pub fn cpu_time(&self) -> Result<Duration> {
         measure::cpu_time(self.process.pid())
     }
 
-    /// The same by its threads, and finer.
+    /// Its CPU time by thread, with a finer resolution.
     ///
     /// # Errors
     /// As [`ThreadTimes::of`].

@@ -1,4 +1,4 @@
-//! How many plans a server makes per second of CPU time, and how many more two make than one.
+//! The plans per second of CPU time of a server, and the throughput of two servers compared with one.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,18 +13,18 @@ use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
 use crate::{cores, programs};
 
 const NODES: usize = 5_000;
-/// As many questions are under way at once.
+/// The number of workloads, each with one call in progress.
 const WORKLOADS: usize = 8;
-/// Changes of each workload in a run.
+/// The number of changes of each workload in a run.
 const CHANGES: usize = 750;
-/// What is to be reached.
+/// The goals.
 const PER_CPU_SECOND: f64 = 2_000.0;
 const TWICE: f64 = 1.8;
 
-/// Measures, in so many rounds.
+/// Measures the given number of rounds.
 ///
 /// # Errors
-/// The server was not built, or does not answer as it should; there are fewer than two cores.
+/// The server was not built or answers incorrectly, or there are fewer than two cores.
 pub async fn measure(rounds: usize) -> Result<Finding> {
     let program = programs::find("nodewise-server")?;
     let measured = tokio::task::spawn_blocking(move || {
@@ -36,24 +36,24 @@ pub async fn measure(rounds: usize) -> Result<Finding> {
     finding(&rounds, bytes)
 }
 
-/// What a load took.
+/// The measurements of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Plans that were made.
+    /// The number of plans.
     pub plans: usize,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last response.
     pub wall: Duration,
-    /// CPU time of all servers.
+    /// The CPU time of all servers.
     pub servers: Duration,
-    /// CPU time of the load generator.
+    /// The CPU time of the load generator.
     pub generator: Duration,
-    /// How many servers there were, each on a core of its own.
+    /// The number of servers, each on its own core.
     pub replicas: usize,
-    /// Whether the generator had no core besides theirs.
+    /// Whether the generator shared the servers' cores.
     pub shared: bool,
 }
 
-/// In each of so many rounds, a load for one replica and for two. Servers are new in each.
+/// Runs the load for one and for two replicas in each round, with new servers each time.
 ///
 /// # Errors
 /// As [`measure`].
@@ -67,7 +67,8 @@ pub fn runs(program: &Path, load: &Load, rounds: usize) -> Result<Vec<[Run; 2]>>
     (0..rounds).map(round).collect()
 }
 
-/// A load for so many replicas, each on one of the first cores. The generator has those that are left, or, when none is, all.
+/// Runs the load for `replicas` replicas, each on one of the first cores. The generator uses the remaining cores, or
+/// all cores if none remain.
 fn run(program: &Path, load: &Load, cores: &[usize], replicas: usize) -> Result<Run> {
     let (theirs, left) = cores.split_at(replicas);
     let started = theirs.iter().map(|&core| Replica::start_on(core, program));
@@ -98,14 +99,14 @@ fn run(program: &Path, load: &Load, cores: &[usize], replicas: usize) -> Result<
     .with_context(|| format!("{replicas} replicas"))
 }
 
-/// CPU time that the servers have taken so far.
+/// The CPU time of the servers so far.
 fn taken(servers: &[Replica]) -> Result<Duration> {
     servers.iter().map(Replica::cpu_time).sum()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "some thousands")]
 impl Run {
-    /// Plans per second that passed.
+    /// Plans per second of wall-clock time.
     fn per_second(&self) -> f64 {
         self.plans as f64 / self.wall.as_secs_f64()
     }
@@ -115,7 +116,7 @@ impl Run {
         self.plans as f64 / self.servers.as_secs_f64()
     }
 
-    /// The servers' cores, without what the generator took of them: as many cores were left to the servers.
+    /// The number of the servers' cores, minus the share that the generator used.
     fn cores_left(&self) -> f64 {
         let cores = self.replicas as f64;
         if self.shared {
@@ -130,13 +131,13 @@ impl Run {
         self.per_second() / self.cores_left()
     }
 
-    /// The generator's part of all CPU time, in percent.
+    /// The generator's share of all CPU time, in percent.
     fn generators_share(&self) -> f64 {
         100.0 * self.generator.as_secs_f64() / (self.generator + self.servers).as_secs_f64()
     }
 }
 
-/// How many times the plans of one replica two make: as it is, and by the cores that were left to them.
+/// The throughput of two replicas divided by that of one: measured, and relative to the cores left to them.
 fn scaling([one, two]: &[Run; 2]) -> [f64; 2] {
     [
         two.per_second() / one.per_second(),
@@ -144,7 +145,7 @@ fn scaling([one, two]: &[Run; 2]) -> [f64; 2] {
     ]
 }
 
-/// The table, the targets and the chart.
+/// The table, the goals and the chart.
 fn finding(rounds: &[[Run; 2]], bytes: f64) -> Result<Finding> {
     let shared = rounds.iter().any(|round| round[1].shared);
     let of =
@@ -210,18 +211,22 @@ fn about(shared: bool, rounds: &[[Run; 2]], bytes: f64, raw: &Spread, left: &Spr
     #[expect(clippy::cast_precision_loss, reason = "some thousands")]
     let plans = figure(plans as f64);
     let why = if shared {
-        "This machine has no core besides those of the two replicas. The single replica has the generator beside it on the other core; \
-         from two replicas it takes what it needs. The target is therefore held against what they make of the cores that were left to \
-         them: twice the plans per second and core left, against those of one. Where a replica waits, its core counts as left to it."
+        "This machine has no core besides those of the two replicas. A single replica has its core to itself, because the \
+         generator runs on the other core; two replicas share their cores with the generator. So the goal is compared with the \
+         plans per second and core that was left to the replicas: twice those of two replicas, divided by those of one. While a \
+         replica waits, its core counts as left to it."
     } else {
-        "The generator has cores of its own in both cases, so that the target is held against the figure as it is."
+        "The generator has its own cores in both cases, so the goal is compared with the measured figure."
     };
     format!(
-        "{WORKLOADS} DaemonSets on the same 5,000 nodes. Before each request one pod of its DaemonSet turned ready or stopped being so; \
-         its bucket is sent, everything else goes by digest ({kb} kB a request). A run is {plans} plans, for one replica and then for two, \
-         each a new process pinned to one core that has seen everything once. Two replicas have half of the DaemonSets each, as clients \
-         divide them by uid, and one question about each DaemonSet is under way all the time. The load generator is one thread that \
-         sends requests encoded before and does not decode the answers. CPU time is that of the processes as the kernel counts it.\n\nTwo replicas make {raw} times the plans of one as it is, and {left} times by the cores that were left to them. {why}",
+        "{WORKLOADS} DaemonSets on the same 5,000 nodes. Before each request one pod of its DaemonSet becomes ready or unready. \
+         Its bucket is sent inline, everything else by digest ({kb} kB a request). A run is {plans} plans, with one replica and \
+         then with two. Each replica is a new process, pinned to one core, with all buckets in its cache. Two replicas have \
+         half of the DaemonSets each, as clients divide them by uid. For each DaemonSet one call is always in progress. The \
+         load generator is one thread that sends requests encoded in advance and does not decode the responses. CPU time is \
+         that of the processes according to the kernel.\n\n\
+         Two replicas make {raw} times the plans of one as measured, and {left} times relative to the cores that were left to \
+         them. {why}",
         kb = figure(bytes / 1e3),
     )
 }
@@ -272,9 +277,9 @@ mod tests {
         Ok(told.collect())
     }
 
-    /// One replica takes its core for two seconds. Two and the generator take both cores for 1.25.
+    /// One replica uses its core for two seconds. Two replicas and the generator use both cores for 1.25 seconds.
     #[test]
-    fn what_the_generator_takes_from_the_servers_is_not_theirs() -> Result<()> {
+    fn scaling_subtracts_the_generators_share() -> Result<()> {
         let rounds = [[run(1, 2.0, 2.0, 0.5, false), run(2, 1.25, 2.0, 0.5, true)]];
         let [raw, left] = scaling(&rounds[0]);
         assert!(
@@ -290,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_elsewhere_takes_nothing() -> Result<()> {
+    fn generator_on_its_own_core_subtracts_nothing() -> Result<()> {
         let rounds = [[run(1, 2.0, 2.0, 0.5, false), run(2, 1.25, 2.0, 0.5, false)]];
         let expected = [
             ("3,000 plans per CPU second", true),

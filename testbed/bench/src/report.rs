@@ -1,49 +1,49 @@
-//! What a section found: a table, what was to be reached, and what to draw.
+//! The finding of a section: a table, goals and charts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Spread;
 
-/// What one section found.
+/// The finding of one section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// Heading.
+    /// The heading.
     pub title: String,
-    /// Markdown: what was measured, how, and over what.
+    /// Markdown: what was measured and how.
     pub about: String,
-    /// Heads of the columns.
+    /// The column headings.
     pub columns: Vec<String>,
-    /// Rows, with a cell for each column.
+    /// The rows, with one cell per column.
     pub rows: Vec<Vec<String>>,
-    /// What was to be reached.
+    /// The goals.
     pub targets: Vec<Target>,
-    /// What to draw.
+    /// The charts.
     pub charts: Vec<Chart>,
 }
 
-/// Something that was to be reached.
+/// A goal and its measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What: "5,000 nodes, from scratch, against upstream".
+    /// The quantity: "5,000 nodes, from scratch, against upstream".
     pub what: String,
-    /// How much: "at least 300 times faster".
+    /// The goal: "at least 300 times faster".
     pub goal: String,
-    /// What was measured: "940 times".
+    /// The measurement: "940 times".
     pub measured: String,
-    /// Whether that is enough.
+    /// Whether the goal was reached.
     pub reached: bool,
 }
 
 impl Target {
-    /// At least so much is to be reached.
+    /// A goal that is a lower bound.
     #[must_use]
     pub fn at_least(what: impl Into<String>, goal: f64, measured: f64, unit: &str) -> Self {
         Self::new(what.into(), "at least", goal, measured, unit, measured >= goal)
     }
 
-    /// At most so much is to be taken.
+    /// A goal that is an upper bound.
     #[must_use]
     pub fn at_most(what: impl Into<String>, goal: f64, measured: f64, unit: &str) -> Self {
         Self::new(what.into(), "at most", goal, measured, unit, measured <= goal)
@@ -60,33 +60,33 @@ impl Target {
     }
 }
 
-/// A picture.
+/// A chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// Name of the file, without its ending.
+    /// The file name without extension.
     pub file: String,
-    /// Heading.
+    /// The heading.
     pub title: String,
-    /// What the values are: "µs per plan, less is better".
+    /// The unit: "µs per plan, less is better".
     pub unit: String,
-    /// Whether ten times as much is a step, as where values are of several orders of magnitude.
+    /// Whether the scale is logarithmic.
     pub logarithmic: bool,
-    /// What is drawn.
+    /// The data.
     pub shape: Shape,
 }
 
-/// What is drawn.
+/// The data of a chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// Bars in groups, each as long as its median, with a line from the least to the most.
+    /// Grouped bars: the length is the median, a line goes from minimum to maximum.
     Bars(Vec<Bar>),
-    /// A line for each series, of values over sizes, both in orders of magnitude.
+    /// A line for each series of values by size, both logarithmic.
     Lines {
-        /// What the sizes are: "nodes".
+        /// The unit of the sizes: "nodes".
         of: String,
-        /// The lines.
+        /// The series.
         series: Vec<Series>,
     },
 }
@@ -95,11 +95,11 @@ pub enum Shape {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bar {
-    /// What it is about: "5,000 nodes".
+    /// The group: "5,000 nodes".
     pub group: String,
-    /// Whose it is: "upstream".
+    /// The series: "upstream".
     pub who: String,
-    /// How long it is.
+    /// The values.
     pub values: Spread,
 }
 
@@ -107,13 +107,13 @@ pub struct Bar {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Series {
-    /// Whose it is.
+    /// The name of the series.
     pub who: String,
-    /// Sizes, and the values there.
+    /// The sizes and their values.
     pub points: Vec<(f64, Spread)>,
 }
 
-/// A number as people read it: three digits that count, thousands apart.
+/// A number with three significant digits and thousands separators.
 #[must_use]
 pub fn figure(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -127,8 +127,8 @@ pub fn figure(value: f64) -> String {
     let fraction = fraction.trim_end_matches('0');
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
     let mut grouped = String::new();
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_three_digits_that_count() {
+    fn figures_have_three_significant_digits() {
         for (value, expected) in [
             (0.0, "0"),
             (0.012_345, "0.0123"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reached_is_said() {
+    fn goals_are_reached_or_missed() {
         assert!(Target::at_least("plans", 300.0, 300.0, "times").reached);
         assert!(!Target::at_least("plans", 300.0, 299.9, "times").reached);
         assert!(Target::at_most("calls", 10.0, 10.0, "ms").reached);

@@ -1,4 +1,4 @@
-//! What tracing costs: the same plans asked of two servers in turns, one of which sends its spans to a real Collector.
+//! The cost of tracing: the same plans from two servers in turns, one of which exports its spans to a real Collector.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,67 +18,68 @@ use crate::replica::Replica;
 use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
 
 const NODES: usize = 5_000;
-/// Calls of each kind to each server in a round.
+/// The number of calls of each kind to each server in a round.
 const INLINE_CALLS: usize = 50;
 const CHANGED_CALLS: usize = 1_000;
-/// As many calls come first as this part of those that count: connections, threads and memory are there after them.
-const FIRST: usize = 10;
-/// What is not to be reached, in percent.
-const MOST: f64 = 3.0;
-/// Much longer than spans wait for the others of their batch.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The warm-up calls, as a fraction (one tenth) of the measured calls: they set up connections, threads and memory.
+const WARM_UP_DIVISOR: usize = 10;
+/// The limit for the added cost, in percent.
+const MAX_ADDED: f64 = 3.0;
+/// How long to wait for the spans of a batch. Much longer than needed.
+const SPANS_DEADLINE: Duration = Duration::from_secs(30);
 
 const ABOUT: &str = "\
-The calls of \"A plan over gRPC\", each of two servers: one has `OTEL_EXPORTER_OTLP_ENDPOINT` naming an OpenTelemetry Collector, the \
-other none. Every request goes to both, over a connection each, one right after the other and in turns to either first. To \
-the first server it goes as an executor that traces sends it: with a `traceparent` that is sampled, another for each call. A round is a \
-number of calls of one kind; its servers and its Collector are new, and its first calls do not count. Time is the caller's, from \
-handing over the request to having the decoded plan; CPU time is that of all threads of the server, with those that export. \
-What tracing adds is what the medians of a round differ by, or its CPU times.";
+The calls of \"A plan over gRPC\", sent to two servers: one has `OTEL_EXPORTER_OTLP_ENDPOINT` set to an OpenTelemetry Collector, \
+the other has no endpoint. Every request is sent to both, on a connection each, one right after the other; which server is first \
+alternates. The server with tracing gets requests as an executor with tracing sends them: with a sampled `traceparent`, another \
+one for each call. A round is a number of calls of one kind. It has new servers and a new Collector, and its first calls do not \
+count. The time is that of the client, from sending the request to the decoded plan. CPU time is that of all threads of the \
+server, including those that export spans. The cost of tracing is the difference between the medians, or between the CPU times, \
+of a round.";
 
-/// Measures, in so many rounds.
+/// Measures the given number of rounds.
 ///
 /// # Errors
-/// The server was not built, or does not answer as it should; a span did not arrive.
+/// The server was not built or answers incorrectly, or a span did not arrive.
 pub async fn measure(rounds: usize) -> Result<Finding> {
     let program = programs::find("nodewise-server")?;
     let [inline, changed] = costs(&program, NODES, rounds, [INLINE_CALLS, CHANGED_CALLS]).await?;
     finding(&inline, &changed)
 }
 
-/// What calls of one kind take, in the order of the rounds.
+/// The measurements of calls of one kind, by round.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    /// How many calls to each server were in a round.
+    /// The number of calls to each server in a round.
     pub calls: usize,
-    /// What the rounds found.
+    /// The rounds.
     pub rounds: Vec<Round>,
 }
 
-/// What was found in a round.
+/// The measurements of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    /// Of the server without traces.
-    pub without: Taken,
-    /// Of the one with them.
-    pub with: Taken,
-    /// How many spans the Collector has of a call, on average: steps of a plan are spans only when they took long.
+    /// The server without tracing.
+    pub without: CallCost,
+    /// The server with tracing.
+    pub with: CallCost,
+    /// The average number of spans per call at the Collector. Steps of a plan have spans only if they took long.
     pub spans: f64,
-    /// How many it has in all, with those of the first calls.
+    /// The number of all spans, including those of the warm-up calls.
     pub all_spans: usize,
 }
 
-/// What a call takes, in ms.
+/// The cost of a call, in ms.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// Half of the calls were not slower.
+pub struct CallCost {
+    /// The median latency.
     pub p50: f64,
-    /// CPU time of the server, on average.
+    /// The average CPU time of the server.
     pub cpu: f64,
 }
 
-/// Measures the cost of traces where everything is inline, and after one pod changed; so many calls of each kind to each server in
-/// a round.
+/// Measures the cost of tracing with all buckets inline, and after one pod changed; `counts` are the calls of each kind
+/// to each server in a round.
 ///
 /// # Errors
 /// As [`measure`].
@@ -97,7 +98,7 @@ pub async fn costs(program: &Path, nodes: usize, rounds: usize, counts: [usize; 
     });
     for number in 0..rounds {
         for ((kind, questions), cost) in Kind::ALL.into_iter().zip(&mut questions).zip(&mut costs) {
-            questions.ask_another();
+            questions.forget_known_buckets();
             let round = round(program, kind, questions, cost.calls, number);
             cost.rounds.push(round.await.context(kind.name())?);
         }
@@ -105,7 +106,7 @@ pub async fn costs(program: &Path, nodes: usize, rounds: usize, counts: [usize; 
     Ok(costs)
 }
 
-/// So many calls to each of two new servers.
+/// Makes `calls` calls to each of two new servers.
 async fn round(
     program: &Path,
     kind: Kind,
@@ -119,7 +120,7 @@ async fn round(
     for traced in in_turns(number) {
         servers.push(Server::start(program, kind, traced.then_some(&endpoint)).await?);
     }
-    let first = calls.div_ceil(FIRST);
+    let first = calls.div_ceil(WARM_UP_DIVISOR);
     for call in 0..first {
         ask(&mut servers, questions, call).await?;
     }
@@ -149,18 +150,18 @@ async fn round(
     })
 }
 
-/// Either side first, in turns.
+/// Which server gets a request first; it alternates.
 fn in_turns(number: usize) -> [bool; 2] {
     let first = number % 2 == 1;
     [first, !first]
 }
 
-/// A server, and how long it took to answer.
+/// A server, and the latencies of its calls.
 struct Server {
     replica: Replica,
     client: ReconcileServiceClient<Channel>,
     traced: bool,
-    /// In ms.
+    /// Latencies in ms.
     times: Vec<f64>,
 }
 
@@ -187,17 +188,17 @@ impl Server {
         answer.into_inner().plan.context("an answer without a plan")
     }
 
-    /// What a call took, of CPU time for all of them.
-    fn taken(&mut self, cpu: Duration) -> Taken {
+    /// The cost of a call, given the CPU time of all calls.
+    fn taken(&mut self, cpu: Duration) -> CallCost {
         self.times.sort_by(f64::total_cmp);
-        Taken {
+        CallCost {
             p50: percentile(&self.times, 50),
             cpu: cpu.as_secs_f64() * 1e3 / as_figure(self.times.len()),
         }
     }
 }
 
-/// Asks both the same, in turns either first.
+/// Sends both servers the same request, alternating which gets it first.
 async fn ask(servers: &mut [Server], questions: &mut Questions, call: usize) -> Result<()> {
     let Question { request, verdict } = questions.next_question()?;
     let requests = [request.clone(), request];
@@ -211,7 +212,7 @@ async fn ask(servers: &mut [Server], questions: &mut Questions, call: usize) -> 
     Ok(())
 }
 
-/// The context of a caller's span: each call has a trace of its own.
+/// The `traceparent` of a call. Each call has its own trace.
 fn traceparent(call: usize) -> String {
     format!("00-{}-{:016x}-01", trace_id(call), call + 1)
 }
@@ -220,9 +221,10 @@ fn trace_id(call: usize) -> String {
     format!("{:032x}", call + 1)
 }
 
-/// Waits until the Collector has the spans of so many calls, and gives how many it has of a call, and in all.
+/// Waits until the Collector has the spans of `calls` calls. Returns the average number of spans per call and the
+/// total.
 async fn arrived(replica: &Replica, collector: &Collector, calls: usize) -> Result<(f64, usize)> {
-    let (spans, metrics) = eventually(PATIENCE, "the spans of all calls", async || {
+    let (spans, metrics) = eventually(SPANS_DEADLINE, "the spans of all calls", async || {
         let metrics = replica.metrics().await?;
         let waiting = count(&metrics, "nodewise_trace_spans_waiting")?;
         ensure!(waiting == 0, "{waiting} still wait");
@@ -254,7 +256,7 @@ fn count(metrics: &str, series: &str) -> Result<usize> {
     value.parse().with_context(|| format!("{series} is {value}"))
 }
 
-/// Makes sure that each call has a trace of its own, its caller's, and that there are no others.
+/// Fails unless the spans belong exactly to the callers' traces, one per call.
 fn ensure_all_traced(spans: &[Span], calls: usize) -> Result<()> {
     let traces: BTreeSet<_> = spans.iter().map(|span| span.trace_id.as_str()).collect();
     let expected: BTreeSet<_> = (0..calls).map(trace_id).collect();
@@ -272,27 +274,30 @@ impl Cost {
 }
 
 impl Round {
-    /// What tracing adds to what something takes, in percent.
-    fn added(&self, of: fn(&Taken) -> f64) -> f64 {
+    /// The cost that tracing adds, in percent.
+    fn added(&self, of: fn(&CallCost) -> f64) -> f64 {
         100.0 * (of(&self.with) / of(&self.without) - 1.0)
     }
 }
 
-fn p50(taken: &Taken) -> f64 {
+fn p50(taken: &CallCost) -> f64 {
     taken.p50
 }
 
-fn cpu(taken: &Taken) -> f64 {
+fn cpu(taken: &CallCost) -> f64 {
     taken.cpu
 }
 
-/// The table, the targets and the chart.
+/// The table, the goals and the chart.
 fn finding(inline: &Cost, changed: &Cost) -> Result<Finding> {
     let costs = [(Kind::Inline, inline), (Kind::Changed, changed)];
     let mut rows = Vec::new();
     let mut targets = Vec::new();
     for (kind, cost) in costs {
-        for (what, of) in [("p50", p50 as fn(&Taken) -> f64), ("CPU time of the server", cpu)] {
+        for (what, of) in [
+            ("p50", p50 as fn(&CallCost) -> f64),
+            ("CPU time of the server", cpu),
+        ] {
             let added = cost.over(|round| round.added(of))?;
             rows.push(vec![
                 format!("{}: {what}", kind.name()),
@@ -304,7 +309,7 @@ fn finding(inline: &Cost, changed: &Cost) -> Result<Finding> {
             ]);
             targets.push(Target::at_most(
                 format!("tracing, 5,000 nodes, {}: added to the {what}", kind.name()),
-                MOST,
+                MAX_ADDED,
                 added.median(),
                 "%",
             ));
@@ -344,7 +349,10 @@ fn as_figure(count: usize) -> f64 {
 
 fn chart(changed: &Cost) -> Result<Chart> {
     let mut bars = Vec::new();
-    for (group, of) in [("p50", p50 as fn(&Taken) -> f64), ("CPU time of the server", cpu)] {
+    for (group, of) in [
+        ("p50", p50 as fn(&CallCost) -> f64),
+        ("CPU time of the server", cpu),
+    ] {
         for (who, values) in [
             ("without traces", changed.over(|round| of(&round.without))?),
             ("with traces", changed.over(|round| of(&round.with))?),
@@ -373,11 +381,11 @@ mod tests {
         let rounds = rounds
             .iter()
             .map(|&[without, with, cpu_without, cpu_with]| Round {
-                without: Taken {
+                without: CallCost {
                     p50: without,
                     cpu: cpu_without,
                 },
-                with: Taken {
+                with: CallCost {
                     p50: with,
                     cpu: cpu_with,
                 },
@@ -391,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_become_rows_and_targets() -> Result<()> {
+    fn finding_has_rows_and_goals() -> Result<()> {
         let inline = cost(
             50,
             &[
@@ -451,7 +459,7 @@ mod tests {
                 ),
             ]
         );
-        // Three rounds of 51 calls, and one of 1,001.
+        // Three rounds of 51 calls, and one round of 1,001 calls.
         assert!(
             finding.about.contains("have all 4,616 spans"),
             "{}",

@@ -1,4 +1,4 @@
-//! The section of rollouts, small: both owners and the bare loop on a real apiserver.
+//! Runs the rollout section on a small cluster with a real apiserver: both owners and the bare loop.
 
 use anyhow::Result;
 use nodewise_bench::cluster::{self, Programs, Size};
@@ -19,7 +19,7 @@ async fn programs() -> Result<Programs> {
 }
 
 #[tokio::test]
-async fn writes_at_a_time_are_measured() -> Result<()> {
+async fn concurrent_writes_are_measured() -> Result<()> {
     let finding = cluster::writes::measure(SIZE, &programs().await?).await?;
     let ways: Vec<_> = finding.rows.iter().map(|row| [&*row[0], &*row[1]]).collect();
     let expected = [
@@ -38,7 +38,7 @@ async fn writes_at_a_time_are_measured() -> Result<()> {
 async fn both_owners_are_measured() -> Result<()> {
     let finding = cluster::measure(SIZE, &programs().await?).await?;
     assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
-    // As many creates as nodes, and the DaemonSet's revision and status: fewer would be no rollout.
+    // A rollout has one create per node, plus the revision and the status.
     let calls = finding.rows.iter().find(|row| row[0] == "create: API calls");
     let calls = calls.expect("calls are counted");
     for owner in 1..=2 {

@@ -1,4 +1,4 @@
-//! What is measured of the real server works, on clusters so small that the figures mean nothing.
+//! Runs the measurements of the real server on clusters so small that the figures mean nothing.
 
 use nodewise_bench::{calls, cores, generator::Load, replicas, tracing};
 use nodewise_conformance::binaries;

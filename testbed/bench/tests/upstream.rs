@@ -1,4 +1,4 @@
-//! Upstream's own controller takes the bench's clusters for what they are: at rest.
+//! Upstream's own controller finds nothing to do in the benchmark's clusters.
 
 use std::process::{Command, Stdio};
 use std::{fs, io::Write as _};
@@ -25,7 +25,7 @@ fn both_sides_are_measured() {
     assert!(times[1].upstream.is_none());
 }
 
-/// What upstream's program says about a case.
+/// What upstream's program prints for a case.
 fn said(case: &Case) -> (bool, String) {
     let workdir = Workdir::new().expect("a folder");
     let path = workdir.path().join("case.json");
@@ -38,7 +38,7 @@ fn said(case: &Case) -> (bool, String) {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    // It may have ended already.
+    // The process may already have ended.
     let _ = process.stdin.take().expect("a pipe").write_all(b"1\n");
     let output = process.wait_with_output().expect("it ends");
     (
@@ -48,8 +48,8 @@ fn said(case: &Case) -> (bool, String) {
 }
 
 #[test]
-fn a_cluster_that_is_not_at_rest_is_refused() {
-    let case = Cluster::at_rest(3, 2)
+fn unsettled_cluster_is_rejected() {
+    let case = Cluster::settled(3, 2)
         .and_then(|cluster| cluster.case())
         .expect("a case");
     assert_eq!(said(&case), (true, String::new()));

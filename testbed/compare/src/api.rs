@@ -1,21 +1,22 @@
-//! The fake API under the executor: an actuator that answers as the case says, and remembers every write and event.
+//! The fake API for the executor: an actuator that answers as the case says, and records every write and event.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
-use nodewise_executor::actuator::{
-    Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written,
+use nodewise_executor::event::DAEMON_SETS;
+use nodewise_runtime::{
+    Resource,
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
 };
-use nodewise_executor::event::Resource;
 use serde_json::{Value, json};
 
 use crate::case::{Case, Fault};
 use crate::nodewise::{revision, subject};
 use crate::outcome::{Call, Event};
 
-/// The longest name that the API takes.
+/// The longest object name that the API accepts.
 const MAX_NAME: usize = 253;
 
 /// The API of one case.
@@ -24,23 +25,23 @@ pub(crate) struct FakeApi(Mutex<Api>);
 
 #[derive(Debug)]
 struct Api {
-    /// By resource and name, as JSON.
+    /// The objects as JSON, by resource and name.
     objects: BTreeMap<(&'static str, String), Value>,
-    /// With how many calls each has refused.
+    /// The faults, with the number of calls that each has rejected.
     faults: Vec<(Fault, u32)>,
     version: u64,
     calls: Vec<Call>,
     events: Vec<Event>,
 }
 
-/// What a call is in the words of [`Fault::op`].
+/// The kind of a call, as in [`Fault::op`], and its object.
 struct Op<'a> {
     op: &'static str,
     name: &'a str,
 }
 
 impl FakeApi {
-    /// The API that holds what the caches of `case` hold, but for what its `live` says.
+    /// An API with the objects in the caches of `case`, changed as its `live` says.
     ///
     /// # Errors
     /// A revision's data is not JSON.
@@ -48,22 +49,22 @@ impl FakeApi {
         let mut objects = BTreeMap::new();
         let mut put = |resource: Resource, object: Value| {
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            objects.insert((resource.plural(), name), object);
+            objects.insert((resource.plural, name), object);
         };
         let cached = subject(case)?;
         match &case.live.daemon_set {
             Some(None) => {}
-            Some(Some(live)) => put(Resource::DaemonSets, live.clone()),
-            None => put(Resource::DaemonSets, cached.clone()),
+            Some(Some(live)) => put(DAEMON_SETS, live.clone()),
+            None => put(DAEMON_SETS, cached.clone()),
         }
         for pod in &case.pods {
             if pod["metadata"]["namespace"] == cached["metadata"]["namespace"] {
-                put(Resource::Pods, pod.clone());
+                put(Resource::PODS, pod.clone());
             }
         }
         for stored in case.revisions.iter().chain(&case.live.revisions) {
             if stored.object["metadata"]["namespace"] == cached["metadata"]["namespace"] {
-                put(Resource::Revisions, revision(stored)?);
+                put(Resource::REVISIONS, revision(stored)?);
             }
         }
         for gone in &case.live.gone {
@@ -79,13 +80,13 @@ impl FakeApi {
         })))
     }
 
-    /// Every write so far, in the order in which they came.
+    /// All writes so far, in order.
     #[must_use]
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.api().calls.clone()
     }
 
-    /// Every event so far, sorted.
+    /// All events so far, sorted.
     #[must_use]
     pub(crate) fn events(&self) -> Vec<Event> {
         let mut events = self.api().events.clone();
@@ -99,7 +100,7 @@ impl FakeApi {
 }
 
 impl Api {
-    /// Answers a write, and remembers it.
+    /// Answers a write and records it.
     fn write(
         &mut self,
         op: &Op<'_>,
@@ -120,7 +121,7 @@ impl Api {
         answered
     }
 
-    /// Refuses what the case says is refused.
+    /// Rejects a call if the case has a fault for it.
     fn fault(&mut self, op: &Op<'_>) -> Result<(), ActuatorError> {
         let Some((fault, seen)) = self.matching(op) else {
             return Ok(());
@@ -129,7 +130,7 @@ impl Api {
         Err(refuse(fault.code, &fault.reason, &fault.cause))
     }
 
-    /// The fault that a call meets, and how many it has refused.
+    /// The fault for a call, with the number of calls that it has rejected.
     fn matching(&mut self, op: &Op<'_>) -> Option<&mut (Fault, u32)> {
         self.faults.iter_mut().find(|(fault, seen)| {
             fault.op == op.op
@@ -148,7 +149,7 @@ impl Api {
 
     fn find(&self, resource: Resource, name: &str) -> Result<&Value, ActuatorError> {
         self.objects
-            .get(&(resource.plural(), name.to_owned()))
+            .get(&(resource.plural, name.to_owned()))
             .ok_or_else(|| refuse(404, "NotFound", ""))
     }
 
@@ -156,39 +157,37 @@ impl Api {
         if name.len() > MAX_NAME {
             return Err(refuse(422, "Invalid", ""));
         }
-        if self.find(Resource::Revisions, name).is_ok() {
+        if self.find(Resource::REVISIONS, name).is_ok() {
             return Err(refuse(409, "AlreadyExists", ""));
         }
         object["metadata"]["uid"] = format!("uid of {name}").into();
         self.objects
-            .insert((Resource::Revisions.plural(), name.to_owned()), object);
+            .insert((Resource::REVISIONS.plural, name.to_owned()), object);
         Ok(self.written(name))
     }
 
-    /// One sync creates at most one pod for a node, so that the node makes a name of its own.
+    /// One sync creates at most one pod per node, so a name made from the node is unique.
     fn create_pod(&mut self, node: &str, object: Value) -> Result<Written, ActuatorError> {
         let metadata = &object["metadata"];
         let generated = || format!("{}@{node}", metadata["generateName"].as_str().unwrap_or_default());
         let name = metadata["name"].as_str().map_or_else(generated, str::to_owned);
-        if self.find(Resource::Pods, &name).is_ok() {
+        if self.find(Resource::PODS, &name).is_ok() {
             return Err(refuse(409, "AlreadyExists", ""));
         }
-        self.objects
-            .insert((Resource::Pods.plural(), name.clone()), object);
+        self.objects.insert((Resource::PODS.plural, name.clone()), object);
         Ok(self.written(&name))
     }
 
     fn replace_status(&mut self, name: &str, object: &Value) -> Result<Written, ActuatorError> {
-        let live = self.find(Resource::DaemonSets, name)?;
+        let live = self.find(DAEMON_SETS, name)?;
         if live["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
             return Err(refuse(409, "Conflict", ""));
         }
         let written = self.written(name);
-        let mut stored = self.find(Resource::DaemonSets, name)?.clone();
+        let mut stored = self.find(DAEMON_SETS, name)?.clone();
         stored["status"] = object["status"].clone();
         stored["metadata"]["resourceVersion"] = written.resource_version.as_str().into();
-        self.objects
-            .insert((Resource::DaemonSets.plural(), name.to_owned()), stored);
+        self.objects.insert((DAEMON_SETS.plural, name.to_owned()), stored);
         Ok(written)
     }
 }
@@ -202,7 +201,7 @@ impl Actuator for FakeApi {
     ) -> Result<Written, ActuatorError> {
         let object = parse(&manifest)?;
         let mut api = self.api();
-        if resource == Resource::Pods {
+        if resource == Resource::PODS {
             let node = target_node(&object);
             let op = Op {
                 op: "create-pod",
@@ -264,15 +263,15 @@ impl Actuator for FakeApi {
     async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
         let op = Op {
             op: match key.resource {
-                Resource::DaemonSets => "get-daemonset",
-                Resource::Revisions => "get-revision",
-                Resource::Pods | Resource::Nodes => "get-pod",
+                DAEMON_SETS => "get-daemonset",
+                Resource::REVISIONS => "get-revision",
+                _ => "get-pod",
             },
             name: &key.name,
         };
         let mut api = self.api();
         api.fault(&op)?;
-        // Of what could not be deleted nothing is known: upstream does not look after it, so Nodewise finds nothing out.
+        // After a failed delete, upstream does not read the pod. So Nodewise's read fails here, and both know the same.
         let delete = delete_op(key.resource);
         let went_wrong =
             |call: &Call| call.op == delete && call.name == key.name && ![200, 404].contains(&call.code);
@@ -292,7 +291,7 @@ impl Actuator for FakeApi {
         let objects = &self.api().objects;
         let all = objects
             .iter()
-            .filter(|((plural, _), _)| *plural == resource.plural());
+            .filter(|((plural, _), _)| *plural == resource.plural);
         all.for_each(|(_, object)| take(&object.to_string()));
         Ok(())
     }
@@ -308,12 +307,12 @@ impl Actuator for FakeApi {
 
 fn delete_op(resource: Resource) -> &'static str {
     match resource {
-        Resource::Pods => "delete-pod",
+        Resource::PODS => "delete-pod",
         _ => "delete-revision",
     }
 }
 
-/// What a patch of this metadata is for.
+/// The kind of call that a patch with this metadata is.
 fn patch_op(resource: Resource, metadata: &Value) -> &'static str {
     let owners = metadata["ownerReferences"].as_array();
     let released = owners
@@ -321,16 +320,16 @@ fn patch_op(resource: Resource, metadata: &Value) -> &'static str {
         .flatten()
         .any(|owner| owner["$patch"] == "delete");
     match (resource, owners.is_some(), released) {
-        (Resource::Pods, true, true) => "release-pod",
-        (Resource::Pods, true, false) => "adopt-pod",
-        (Resource::Pods, false, _) => "relabel-pod",
+        (Resource::PODS, true, true) => "release-pod",
+        (Resource::PODS, true, false) => "adopt-pod",
+        (Resource::PODS, false, _) => "relabel-pod",
         (_, true, true) => "release-revision",
         (_, true, false) => "adopt-revision",
         (_, false, _) => "update-revision",
     }
 }
 
-/// The node that the required affinity of a pod names.
+/// The node in the required affinity of a pod.
 pub(crate) fn target_node(pod: &Value) -> String {
     pod.pointer(
         "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0",
@@ -344,7 +343,7 @@ fn parse(body: &[u8]) -> Result<Value, ActuatorError> {
     serde_json::from_slice(body).map_err(|error| ActuatorError::unclear(format!("not JSON: {error}")))
 }
 
-/// A refusal as the executor's client reads it off a status.
+/// An error as the executor's client makes it from a Status.
 fn refuse(code: u16, reason: &str, cause: &str) -> ActuatorError {
     ActuatorError {
         refusal: Refusal::of(code, reason, [cause]),

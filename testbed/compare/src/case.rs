@@ -1,22 +1,22 @@
-//! A case: what the caches hold, where the API differs from them, and what the controller remembers. The Go half of the
-//! comparison reads the same JSON; `testbed/upstream/README.md` describes it member by member.
+//! A case: the content of the caches, the differences between the caches and the API, and the controller's memory. The
+//! Go program reads the same JSON; `testbed/upstream/README.md` describes each member.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Stands, in any string of a case, for the hash that a new revision of the first DaemonSet would get.
+/// In any string of a case, a placeholder for the hash that a new revision of the first DaemonSet would get.
 pub const HASH: &str = "@hash";
 
-/// One cluster, at the moment of a sync.
+/// One cluster at the time of a sync.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
-    /// Where it came from; also orders what has no order.
+    /// The seed that the case was generated from. It also seeds random orders.
     #[serde(default)]
     pub seed: u64,
     /// The controller's clock (RFC 3339, up to nanoseconds).
     pub now: String,
-    /// The cache of DaemonSets. The first is the one that is synced.
+    /// The cache of DaemonSets. The first one is synced.
     pub daemon_sets: Vec<Value>,
     /// The cache of nodes.
     #[serde(default)]
@@ -30,25 +30,25 @@ pub struct Case {
     /// Where the API differs from the caches.
     #[serde(default)]
     pub live: Live,
-    /// Creates and deletes outstanding.
+    /// The outstanding creates and deletes.
     #[serde(default)]
     pub expectations: Option<Expectations>,
-    /// Back-off of failed pods of the first DaemonSet.
+    /// The back-off of failed pods of the first DaemonSet.
     #[serde(default)]
     pub backoff: Vec<Backoff>,
-    /// Most creates, and most deletes, of one step.
+    /// The limit of creates, and of deletes, in one sync.
     pub burst: u32,
-    /// Kubernetes feature gates that are on; all others are as by default.
+    /// The Kubernetes feature gates that are on. All others have their defaults.
     #[serde(default)]
     pub feature_gates: Vec<String>,
-    /// Patches of pods show in the pod cache at once.
+    /// Whether patched pods appear in the pod cache at once.
     pub echo: bool,
-    /// Calls that the API refuses.
+    /// The calls that the API rejects.
     #[serde(default)]
     pub faults: Vec<Fault>,
 }
 
-/// A ControllerRevision. Its data is kept as text, since upstream compares bytes.
+/// A ControllerRevision. Its data is text, because upstream compares bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Revision {
@@ -58,26 +58,26 @@ pub struct Revision {
     pub data: String,
 }
 
-/// Where the API differs from the caches.
+/// The differences between the API and the caches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Live {
-    /// The first DaemonSet: absent when it is as cached, `Some(None)` when it is gone.
+    /// The first DaemonSet: `None` if it is as cached, `Some(None)` if it does not exist.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present"
     )]
     pub daemon_set: Option<Option<Value>>,
-    /// Objects that are gone: `pods/NAME`, `controllerrevisions/NAME`.
+    /// Objects that do not exist: `pods/NAME`, `controllerrevisions/NAME`.
     #[serde(default)]
     pub gone: Vec<String>,
-    /// Revisions that the cache does not show.
+    /// Revisions that are not in the cache.
     #[serde(default)]
     pub revisions: Vec<Revision>,
 }
 
-/// Tells `null` from an absent member.
+/// Distinguishes `null` from an absent member.
 #[expect(
     clippy::option_option,
     reason = "an absent member and null are different things"
@@ -86,7 +86,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<V
     Option::<Value>::deserialize(deserializer).map(Some)
 }
 
-/// Creates and deletes that were started and not yet observed.
+/// Creates and deletes that were started and are not observed yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Expectations {
@@ -94,8 +94,8 @@ pub struct Expectations {
     pub adds: i64,
     /// Deletes.
     pub dels: i64,
-    /// How long ago they were set. Kept well away from the five minutes after which they expire: upstream's clock for
-    /// them is the real one.
+    /// How long ago they were set. Never close to five minutes, after which they expire, because upstream uses the real
+    /// clock for this.
     #[serde(default)]
     pub age_seconds: u64,
 }
@@ -114,23 +114,23 @@ pub struct Backoff {
     pub last: String,
 }
 
-/// A call that the API refuses.
+/// A call that the API rejects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fault {
-    /// Which kind of call.
+    /// The kind of call.
     pub op: String,
-    /// The object, for `create-pod` the node; empty for all.
+    /// The object, or the node for `create-pod`; empty for any.
     #[serde(default)]
     pub name: String,
     /// The HTTP status.
     pub code: u16,
     /// The status reason.
     pub reason: String,
-    /// The reason of the first cause; empty for none.
+    /// The reason of the first cause; empty for no cause.
     #[serde(default)]
     pub cause: String,
-    /// Refuses only so many calls; 0 refuses all.
+    /// How many calls are rejected; 0 for all.
     #[serde(default)]
     pub times: u32,
 }

@@ -1,9 +1,9 @@
-//! The verdict on one case.
+//! Compares both controllers on one case.
 //!
-//! Upstream decides some things at random, by the order in which Go hands out a map: which of several candidates goes first. The
-//! set of its possible outcomes is found by letting it decide again and again. Nodewise is right when one of these outcomes
-//! is its own, to the letter. Where none is, two rules may still say so ([`How`]); the README tells what they leave open, and
-//! a run fails when more than a few clusters need them.
+//! Upstream decides some things at random, because Go iterates over maps in random order: for example, which of several
+//! candidate pods is deleted first. The comparison finds the set of upstream's possible outcomes by repeating the sync.
+//! Nodewise is right if its outcome equals one of them exactly. If none is equal, two rules may still accept it
+//! ([`How`]). The README describes what these rules ignore. A run fails if more than a few clusters need them.
 
 use std::fmt::{self, Write as _};
 
@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use crate::case::Case;
 use crate::deviations;
-use crate::effects::{Bag, Effects, Field, Sending};
-use crate::nodewise::{Deviations, Nodewise, Ready, subject};
+use crate::effects::{Effects, Field, Multiset, Sending};
+use crate::nodewise::{Deviations, Nodewise, PreparedCase, subject};
 use crate::outcome::Outcome;
 use crate::upstream::{Order, Upstream};
 
-/// How often upstream is asked again, step by step, for an outcome that is Nodewise's.
+/// How many more syncs of upstream each step of the search makes.
 const SEARCH: [(u32, Order); 4] = [
     (8, Order::Given),
     (56, Order::Shuffled),
@@ -34,48 +34,48 @@ pub struct Comparison {
     nodewise: Nodewise,
 }
 
-/// What comparing a case showed.
+/// The result of a comparison.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// Nodewise does what upstream does.
     Equal(Agreement),
-    /// It does not.
+    /// Nodewise does something else.
     Differs(Difference),
 }
 
-/// How equality was seen.
+/// How equality was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// One of upstream's outcomes was the same to the letter.
-    Found {
-        /// How many syncs of upstream it took until one was.
+    /// One of upstream's outcomes is exactly equal.
+    Exact {
+        /// The number of upstream syncs until an equal outcome was found.
         runs: u32,
     },
-    /// Upstream crashes; without what crashes it, it does the same.
-    CrashMended,
-    /// Upstream went on with the rollout, and Nodewise does in its next sync.
-    WentOn,
-    /// Counts and eligibility decided.
+    /// Upstream crashes. Without the cause of the crash, the outcomes are equal.
+    WithoutCrash,
+    /// Upstream continued the rollout in the same sync; Nodewise continues it in the next sync.
+    StepAhead,
+    /// The outcome is accepted by counts and eligibility.
     ByCounts,
 }
 
-/// What equality comes with.
+/// An equal result.
 #[derive(Clone, Debug)]
 pub struct Agreement {
-    /// How it was seen.
+    /// How equality was found.
     pub how: How,
-    /// The deviations that changed what the default profile does.
+    /// The deviations that changed the outcome of the default profile.
     pub deviations: Vec<Deviation>,
 }
 
-/// In what they differ.
+/// A difference between two outcomes.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// What was compared.
+    /// The names of the two outcomes.
     pub sides: [&'static str; 2],
-    /// The fields.
+    /// The fields that differ.
     pub fields: Vec<Field>,
-    /// Every sentence that only one side says.
+    /// All sentences that only one side has.
     pub report: String,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Difference {
 }
 
 impl Comparison {
-    /// Of these two.
+    /// A comparison of these two.
     #[must_use]
     pub fn new(upstream: Upstream, nodewise: Nodewise) -> Self {
         Self { upstream, nodewise }
@@ -96,10 +96,10 @@ impl Comparison {
     /// Compares one case.
     ///
     /// # Errors
-    /// One side cannot read the case, or upstream's program died.
+    /// One side cannot read the case, or upstream's program ended.
     pub fn check(&mut self, case: &Case) -> Result<Verdict> {
         let case = &in_order(case);
-        let ready = self.nodewise.ready(case)?;
+        let ready = self.nodewise.prepare(case)?;
         let strict = self.nodewise.sync(&ready, &Deviations::strict())?.outcome;
         let how = match self.search(case, &Effects::of(case, &strict, Sending::AsIs)?)? {
             Ok(how) => how,
@@ -117,40 +117,40 @@ impl Comparison {
         Ok(Verdict::Equal(Agreement { how, deviations }))
     }
 
-    /// Ends upstream's program.
+    /// Stops upstream's program.
     ///
     /// # Errors
-    /// It ends with an error.
+    /// The program ends with an error.
     pub fn stop(self) -> Result<()> {
         self.upstream.stop()
     }
 
-    /// Looks for `ours` among upstream's outcomes.
+    /// Searches for `ours` among upstream's outcomes.
     fn search(&mut self, case: &Case, ours: &Effects) -> Result<Result<How, Difference>> {
         let mut theirs = self.outcomes(case, 1, Order::Shuffled)?;
         let mut runs = 1;
         for (more, order) in SEARCH {
             if theirs.contains(ours) {
-                return Ok(Ok(How::Found { runs }));
+                return Ok(Ok(How::Exact { runs }));
             }
             if theirs.iter().any(has_crashed)
-                && let Some(mended) = mended(case)
+                && let Some(mended) = without_crash_cause(case)
             {
-                return Ok(self.search(&mended, ours)?.map(|_| How::CrashMended));
+                return Ok(self.search(&mended, ours)?.map(|_| How::WithoutCrash));
             }
             theirs.extend(self.outcomes(case, more, order)?);
             runs += more;
             dedup(&mut theirs);
             if order == Order::Shuffled && theirs.len() == 1 {
-                // It does not depend on chance.
+                // The outcome does not depend on the order of the caches.
                 break;
             }
         }
         if theirs.contains(ours) {
-            return Ok(Ok(How::Found { runs }));
+            return Ok(Ok(How::Exact { runs }));
         }
-        if theirs.iter().any(|outcome| went_on(case, outcome, ours)) {
-            return Ok(Ok(How::WentOn));
+        if theirs.iter().any(|outcome| is_step_ahead(case, outcome, ours)) {
+            return Ok(Ok(How::StepAhead));
         }
         if theirs.len() > 1 && is_possible(ours, &theirs) {
             return Ok(Ok(How::ByCounts));
@@ -174,11 +174,11 @@ impl Comparison {
             .collect()
     }
 
-    /// Holds a profile against the strict one: whatever differs is explained by the deviations that the plan names.
+    /// Compares a profile with the strict one. Every difference must be explained by a deviation that the plan names.
     fn explain(
         &self,
         case: &Case,
-        ready: &Ready,
+        ready: &PreparedCase,
         strict: &Outcome,
         profile: &Deviations,
     ) -> Result<Result<Vec<Deviation>, Difference>> {
@@ -198,8 +198,8 @@ impl Comparison {
         }
         let same_order = Effects::same_order(strict, &usual.outcome);
         let (strict, usual) = (
-            of(strict, Sending::Levelled)?,
-            of(&usual.outcome, Sending::Levelled)?,
+            of(strict, Sending::Normalized)?,
+            of(&usual.outcome, Sending::Normalized)?,
         );
         let fields = strict.differing(&usual);
         let may_change = |deviation: &Deviation| deviations::may_change(*deviation);
@@ -212,7 +212,7 @@ impl Comparison {
             let sides = ["nodewise, upstream_strict", "nodewise, default"];
             return Ok(Err(difference(sides, &strict, &usual)));
         }
-        // Those that change names and preconditions only may change no field.
+        // Deviations that change only names and preconditions cannot change a field.
         named.retain(|deviation| {
             let may_change = may_change(deviation);
             may_change.is_empty() || may_change.iter().any(|field| fields.contains(field))
@@ -220,12 +220,12 @@ impl Comparison {
         Ok(Ok(named))
     }
 
-    /// A profile without the deviations that its plans name, and without those that they name then, since one may hide
-    /// another; at last also without those that no plan names.
+    /// Syncs with the profile without the deviations that its plans name. Repeats this with the deviations that the new
+    /// plans name, since one deviation may hide another. Finally also removes the deviations that no plan names.
     fn undo(
         &self,
         case: &Case,
-        ready: &Ready,
+        ready: &PreparedCase,
         profile: &Deviations,
         mut named: Vec<Deviation>,
         strict: &Effects,
@@ -242,8 +242,10 @@ impl Comparison {
             let known = named.len();
             named.extend(synced.deviations);
             if named.len() == known {
-                let untold = deviations::UNTOLD.iter().find(|untold| !named.contains(untold));
-                named.extend(untold);
+                let unnamed = deviations::UNNAMED
+                    .iter()
+                    .find(|unnamed| !named.contains(unnamed));
+                named.extend(unnamed);
             }
             if named.len() == known {
                 return Ok((named, effects));
@@ -252,7 +254,7 @@ impl Comparison {
     }
 }
 
-/// The default profile, and where it may matter also with the deviation that is off in it.
+/// The default profile and, if the DaemonSet surges, the default profile with the deviation that is off by default.
 fn profiles(case: &Case) -> Vec<Deviations> {
     let strategy = subject(case).map(|ds| &ds["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"]);
     let mut profiles = vec![Deviations::default()];
@@ -265,9 +267,9 @@ fn profiles(case: &Case) -> Vec<Deviations> {
     profiles
 }
 
-/// The case with every list in the order in which Nodewise decides, so that upstream, when it takes the lists as they
-/// come, is likely to choose the same; and with the data of revisions as Kubernetes writes them, since Nodewise goes by their
-/// meaning and upstream by their bytes.
+/// The case with every list in the order in which Nodewise decides, so that upstream is likely to make the same
+/// choice with lists in the given order. Also rewrites the data of revisions as Kubernetes serializes it, because
+/// Nodewise compares the values and upstream the bytes.
 fn in_order(case: &Case) -> Case {
     let text = |value: &Value, path: &str| {
         let text = value.pointer(path).and_then(Value::as_str);
@@ -280,7 +282,7 @@ fn in_order(case: &Case) -> Case {
     case.pods
         .sort_by_cached_key(|pod| (text(pod, "/spec/nodeName").is_empty(), created(pod), name(pod)));
     for revision in case.revisions.iter_mut().chain(&mut case.live.revisions) {
-        // What is no JSON is for the two sides to refuse.
+        // Both controllers reject data that is not JSON.
         if let Ok(data) = serde_json::from_str::<Json>(&revision.data) {
             data.as_str().clone_into(&mut revision.data);
         }
@@ -293,12 +295,13 @@ fn in_order(case: &Case) -> Case {
 }
 
 fn has_crashed(outcome: &Effects) -> bool {
-    !outcome.bag(Field::Panic).is_empty()
+    !outcome.sentences(Field::Panic).is_empty()
 }
 
-/// The case without what crashes upstream where Nodewise has a defined outcome: a DaemonSet without history limit, and a
-/// revision without labels that a purely negative selector selects. `None` when it has nothing of that.
-fn mended(case: &Case) -> Option<Case> {
+/// The case without the causes of upstream crashes for which Nodewise has a defined outcome: a DaemonSet without
+/// a history limit, and a revision without labels that a purely negative selector selects. `None` if there is no such
+/// cause.
+fn without_crash_cause(case: &Case) -> Option<Case> {
     let mut mended = case.clone();
     let limit = &mut mended.daemon_sets.first_mut()?["spec"]["revisionHistoryLimit"];
     if limit.is_null() {
@@ -313,11 +316,12 @@ fn mended(case: &Case) -> Option<Case> {
     (mended != *case).then_some(mended)
 }
 
-/// Whether upstream did all that Nodewise does and went on with the rollout in the same sync, because every pod that it
-/// deleted before was gone already, so that it awaits nothing (D-74). Nodewise goes on in the next sync.
-fn went_on(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
+/// Whether upstream did everything that Nodewise does and continued the rollout in the same sync. Upstream does so when
+/// every pod that it deleted was already gone, so that it awaits no deletes (D-74). Nodewise continues in the next
+/// sync.
+fn is_step_ahead(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
     let rolls = subject(case).is_ok_and(|ds| ds["spec"]["updateStrategy"]["type"] == "RollingUpdate");
-    let deletes = ours.bag(Field::PodDeletes);
+    let deletes = ours.sentences(Field::PodDeletes);
     let gone = |sentence: &String| sentence.ends_with("(404)");
     let later = [
         Field::Error,
@@ -332,10 +336,10 @@ fn went_on(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
     rolls
         && !deletes.is_empty()
         && deletes.keys().all(gone)
-        && ours.bag(Field::PodCreates).is_empty()
+        && ours.sentences(Field::PodCreates).is_empty()
         && theirs.differing(ours).iter().all(|field| later.contains(field))
         && [Field::PodDeletes, Field::Events].into_iter().all(|field| {
-            let (all, part) = (theirs.bag(field), ours.bag(field));
+            let (all, part) = (theirs.sentences(field), ours.sentences(field));
             part.iter()
                 .all(|(sentence, times)| all.get(sentence) >= Some(times))
         })
@@ -351,33 +355,33 @@ fn dedup(outcomes: &mut Vec<Effects>) {
     *outcomes = distinct;
 }
 
-/// Counts and eligibility: in what all outcomes have in common `ours` is the same, in everything else it has as many
-/// entries as one of them, every entry as often as some outcome has it, and all that every outcome has.
+/// Counts and eligibility: fields on which all outcomes agree are equal in `ours`. Every other field has as many
+/// entries as in one of the outcomes, each entry as often as in some outcome, and all entries that every outcome has.
 fn is_possible(ours: &Effects, theirs: &[Effects]) -> bool {
     let disputed: Vec<Field> = Field::ALL
         .into_iter()
         .filter(|&field| {
             theirs
                 .iter()
-                .any(|outcome| outcome.bag(field) != theirs[0].bag(field))
+                .any(|outcome| outcome.sentences(field) != theirs[0].sentences(field))
         })
         .collect();
     let sizes = |outcome: &Effects| -> Vec<usize> {
-        let bags = disputed.iter().map(|&field| outcome.bag(field));
+        let bags = disputed.iter().map(|&field| outcome.sentences(field));
         bags.map(|bag| bag.values().sum()).collect()
     };
     let undisputed = Field::ALL.iter().filter(|field| !disputed.contains(field));
-    let mut undisputed = undisputed.map(|&field| ours.bag(field) == theirs[0].bag(field));
+    let mut undisputed = undisputed.map(|&field| ours.sentences(field) == theirs[0].sentences(field));
     undisputed.all(|same| same)
         && theirs.iter().any(|outcome| sizes(outcome) == sizes(ours))
         && disputed.iter().all(|&field| is_eligible(field, ours, theirs))
 }
 
-/// Whether every entry of a field is there as often as outcomes have it.
+/// Whether each entry of a field occurs as often as in some outcome.
 fn is_eligible(field: Field, ours: &Effects, theirs: &[Effects]) -> bool {
-    let bags: Vec<Bag> = theirs.iter().map(|outcome| outcome.bag(field)).collect();
-    let own = ours.bag(field);
-    let times = |bag: &Bag, sentence: &String| bag.get(sentence).copied().unwrap_or(0);
+    let bags: Vec<Multiset> = theirs.iter().map(|outcome| outcome.sentences(field)).collect();
+    let own = ours.sentences(field);
+    let times = |bag: &Multiset, sentence: &String| bag.get(sentence).copied().unwrap_or(0);
     own.keys().chain(bags[0].keys()).all(|sentence| {
         let seen = || bags.iter().map(|bag| times(bag, sentence));
         let (least, most) = (seen().min(), seen().max());
@@ -389,7 +393,7 @@ fn difference(sides: [&'static str; 2], left: &Effects, right: &Effects) -> Diff
     let fields = left.differing(right);
     let mut report = String::new();
     for &field in &fields {
-        let (left, right) = (left.bag(field), right.bag(field));
+        let (left, right) = (left.sentences(field), right.sentences(field));
         let _ = writeln!(report, "{field}:");
         for (sign, bag, other) in [('-', &left, &right), ('+', &right, &left)] {
             for (sentence, times) in bag
@@ -434,9 +438,9 @@ mod tests {
         Effects::of(&case, &outcome, Sending::AsIs).expect("effects")
     }
 
-    // Any one of b, c and d, and always a.
+    // Always a, and any one of b, c and d.
     #[test]
-    fn counts_and_eligibility_decide_what_chance_decides() {
+    fn counts_and_eligibility() {
         let theirs = [
             deleting(&["a", "b"]),
             deleting(&["a", "c"]),
@@ -455,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_tells_both_sides() {
+    fn difference_reports_both_sides() {
         let found = difference(["left", "right"], &deleting(&["a", "b"]), &deleting(&["a", "c"]));
         assert_eq!(found.fields, [Field::PodDeletes]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! How much of upstream's sync path a run reached, and why the rest cannot be.
+//! The coverage of upstream's sync path, and the reasons for the statements that never run.
 
 use std::fmt;
 use std::fs;
@@ -8,27 +8,27 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-/// Upstream's functions that a sync can reach, and what of them never ran.
+/// The functions of upstream that a sync can reach, and the statements that never ran.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Coverage {
-    /// Every function.
+    /// All functions.
     pub functions: Vec<Function>,
-    /// Runs of statements that never ran, in the order of the source.
+    /// Blocks of statements that never ran, in source order.
     pub uncovered: Vec<Block>,
 }
 
-/// One function.
+/// A function.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Statements that ran.
+    /// The number of statements that ran.
     pub covered: usize,
-    /// All of its statements.
+    /// The number of statements.
     pub statements: usize,
 }
 
-/// Statements that never ran.
+/// A block of statements that never ran.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Block {
@@ -38,7 +38,7 @@ pub struct Block {
     pub line: usize,
     /// The last line.
     pub end_line: usize,
-    /// The function.
+    /// The name of the function.
     pub function: String,
 }
 
@@ -54,20 +54,20 @@ impl fmt::Display for Block {
     }
 }
 
-/// Why statements never run.
+/// A reason why statements never run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// The reason, for people.
+    /// The reason, as text.
     why: String,
-    /// The blocks, as a run tells them.
+    /// The blocks, as a run prints them.
     never: Vec<String>,
 }
 
-/// The reasons in a file.
+/// Reads the reasons in a file.
 ///
 /// # Errors
-/// It is not there, is no list of reasons, or leaves one out.
+/// The file does not exist, is not a list of reasons, or has an entry without a reason.
 pub fn reasons(path: &Path) -> Result<Vec<Reason>> {
     let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let reasons: Vec<Reason> =
@@ -79,10 +79,10 @@ pub fn reasons(path: &Path) -> Result<Vec<Reason>> {
 }
 
 impl Coverage {
-    /// Of the runs of `program` that left their data in `folder`.
+    /// The coverage of the runs of `program` that wrote their data to `folder`.
     ///
     /// # Errors
-    /// There are no data, or the program cannot read them.
+    /// There is no data, or the program cannot read it.
     pub fn read(program: &Path, folder: &Path) -> Result<Self> {
         let output = Command::new(program)
             .arg("coverage")
@@ -98,7 +98,7 @@ impl Coverage {
         serde_json::from_slice(&output.stdout).context("the coverage of upstream's controller")
     }
 
-    /// Statements that ran, and all.
+    /// The number of statements that ran, and of all statements.
     #[must_use]
     pub fn statements(&self) -> (usize, usize) {
         let covered = self.functions.iter().map(|function| function.covered).sum();
@@ -106,7 +106,7 @@ impl Coverage {
         (covered, all)
     }
 
-    /// In percent.
+    /// The statements that ran, in percent.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "some hundred statements")]
     pub fn percent(&self) -> f64 {
@@ -114,7 +114,8 @@ impl Coverage {
         covered as f64 * 100.0 / all.max(1) as f64
     }
 
-    /// What is wrong with `reasons`: a line for each block that never ran and has none, and for each that has one and ran.
+    /// One line for each block that never ran and has no reason, and for each block that has a reason but ran or does
+    /// not exist.
     #[must_use]
     pub fn wrong(&self, reasons: &[Reason]) -> Vec<String> {
         let never: Vec<String> = self.uncovered.iter().map(Block::to_string).collect();
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_block_that_never_runs_has_a_reason_and_no_other() {
+    fn reasons_must_match_the_uncovered_blocks() {
         let block = |line| Block {
             file: "update.go".to_owned(),
             line,

@@ -1,25 +1,25 @@
-//! What each deviation may change in one sync. Whatever else differs in the default profile is a defect.
+//! The effects that each deviation may have in one sync. Any other difference in the default profile is a defect.
 
 use nodewise_proto::v1::Deviation;
 
 use crate::effects::Field;
 
-/// Deviations that no plan names, since they show only when it is applied.
-pub const UNTOLD: [Deviation; 3] = [
+/// Deviations that no plan names, because they have an effect only when the plan is applied.
+pub const UNNAMED: [Deviation; 3] = [
     Deviation::LowerOnNamespaceTerminating,
     Deviation::DeletionsByUid,
     Deviation::StatusWithUid,
 ];
 
-/// The fields in which a deviation may show.
+/// The fields that a deviation may change.
 #[must_use]
 pub fn may_change(deviation: Deviation) -> &'static [Field] {
     match deviation {
-        // Where upstream's sync ends early, all that follows is different.
+        // If upstream's sync ends early, all later effects differ.
         Deviation::RelabelDuplicatesOnly
         | Deviation::ShortenRevisionNames
         | Deviation::EmptySelectorByMeaning => &Field::ALL,
-        // Where nothing is deleted the rolling update comes at once, and an error of it in place of a timer.
+        // If nothing is deleted, the rolling update follows at once, and its error can replace a timer.
         Deviation::SkipDeletingOnMissingNodes => &[
             Field::PodDeletes,
             Field::PodCreates,
@@ -29,7 +29,7 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Requeue,
             Field::Error,
         ],
-        // What comes after the error that is spared sets timers, too.
+        // The steps after the avoided error also set timers.
         Deviation::SurgeIgnoresMissingNodes => &[
             Field::PodDeletes,
             Field::PodCreates,
@@ -39,7 +39,7 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Requeue,
             Field::Error,
         ],
-        // A create that is not made cannot fail either, and does not hold up what comes after it.
+        // A create that is not tried cannot fail, and does not block the next steps.
         Deviation::SurgeHonoursBackoff => &[
             Field::PodCreates,
             Field::PodDeletes,
@@ -55,8 +55,9 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             &[Field::Status, Field::Requeue, Field::Error]
         }
         Deviation::LowerOnNamespaceTerminating | Deviation::DeletionsByUid => &[Field::Expectations],
-        // The ramp begins where it was, and what was expected decides whether more is created. After as many creates as the burst
-        // the executor comes back at once, and while such plans follow each other the status may wait.
+        // Slow start continues at its last batch size, and the expectations decide whether more pods are created. After
+        // as many creates as the burst the executor requeues at once, and may delay the status during a series of such
+        // plans.
         Deviation::SlowStartAcrossPlans => &[
             Field::PodCreates,
             Field::Status,
@@ -65,7 +66,7 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Requeue,
             Field::Error,
         ],
-        // Names are levelled, preconditions are not looked at, and the others show only between syncs.
+        // The comparison ignores names and preconditions, and the others have an effect only between syncs.
         Deviation::IdempotentCreates
         | Deviation::DeleteWithUid
         | Deviation::ClearReplacedOwnWrites

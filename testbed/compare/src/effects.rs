@@ -1,7 +1,7 @@
-//! What a sync did, in a form in which both controllers can be compared: for each field a multiset of sentences.
+//! The effects of a sync in a form that can be compared for both controllers: a multiset of sentences for each field.
 //!
-//! Only what no user can see is levelled here: how a write travels (a PUT or a patch of the same change), zeros that one
-//! side spells out, the text of the API's own errors, and claims that upstream sends again because its cache lags.
+//! Only differences that no user can see are removed: PUT or patch for the same change, explicit zeros, the text of the
+//! API's own errors, and claims that upstream repeats because its cache lags.
 
 mod changes;
 mod text;
@@ -19,29 +19,29 @@ use crate::nodewise;
 use crate::outcome::{Call, Outcome};
 use changes::Changes;
 
-/// Back-off entries that are older mean nothing (D-99).
+/// The age after which a back-off entry has no effect (D-99).
 const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
 
-/// What kind of effect.
+/// The kind of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Field {
     /// The sync panicked.
     Panic,
     /// The sync ended with an error and is retried.
     Error,
-    /// In which order kinds of writes came first.
+    /// The order in which the kinds of writes occurred first.
     Order,
     /// Pods and revisions adopted and released.
     Claims,
-    /// Pods that were given another hash.
+    /// Pods that got another hash label.
     Relabels,
     /// Revisions created.
     RevisionCreates,
-    /// Revisions renumbered or labelled.
+    /// Revisions that got another number or label.
     RevisionUpdates,
     /// Revisions deleted.
     RevisionDeletes,
-    /// Pods created: node and whole manifest.
+    /// Pods created, with node and whole manifest.
     PodCreates,
     /// Pods deleted.
     PodDeletes,
@@ -49,16 +49,16 @@ pub enum Field {
     Status,
     /// Events.
     Events,
-    /// When to look again.
+    /// The requeue delay.
     Requeue,
-    /// Creates and deletes that are awaited afterwards.
+    /// The creates and deletes that are expected after the sync.
     Expectations,
-    /// The back-off of failed pods afterwards.
+    /// The back-off of failed pods after the sync.
     Backoff,
 }
 
 impl Field {
-    /// All of them.
+    /// All fields.
     pub const ALL: [Self; 15] = [
         Self::Panic,
         Self::Error,
@@ -100,32 +100,32 @@ impl fmt::Display for Field {
     }
 }
 
-/// What is made of names and preconditions that the default profile sends and upstream does not.
+/// How to treat pod names and preconditions that the default profile sends and upstream does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// They are told.
+    /// Keep them.
     AsIs,
-    /// They are told as upstream would send them.
-    Levelled,
+    /// Replace them by what upstream would send.
+    Normalized,
 }
 
-/// Sentences, each with how often it is said.
-pub type Bag = BTreeMap<String, usize>;
+/// Sentences, with the number of their occurrences.
+pub type Multiset = BTreeMap<String, usize>;
 
-/// The comparable effects of one sync.
+/// The effects of one sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects(BTreeMap<Field, Bag>);
+pub struct Effects(BTreeMap<Field, Multiset>);
 
 impl Effects {
-    /// Of what `outcome` says about a sync of `case`.
+    /// The effects of `outcome`, a sync of `case`.
     ///
     /// # Errors
-    /// A body is not the JSON that its call sends.
+    /// The body of a call is not the expected JSON.
     pub fn of(case: &Case, outcome: &Outcome, sending: Sending) -> Result<Self> {
         let mut effects = Self::default();
         if let Some(panic) = &outcome.panic {
             effects.say(Field::Panic, panic.lines().next().unwrap_or_default());
-            // How far it came is not looked at: nobody wants the same.
+            // How far the sync got before the panic is not compared.
             return Ok(effects);
         }
         if outcome.error.is_some() {
@@ -139,16 +139,16 @@ impl Effects {
             effects.take_call(case, call, sending, &mut updates)?;
         }
         for (name, changes) in updates {
-            effects.say(Field::RevisionUpdates, format!("{name}: {}", changes.told()));
+            effects.say(Field::RevisionUpdates, format!("{name}: {}", changes.changed()));
         }
         let names = match sending {
             Sending::AsIs => BTreeMap::new(),
-            Sending::Levelled => text::created_names(case, outcome)?,
+            Sending::Normalized => text::created_names(case, outcome)?,
         };
         for event in &outcome.events {
             effects.say(Field::Events, text::event_text(event, &names));
         }
-        // A sync that failed is retried after milliseconds, whatever else was set.
+        // A failed sync is retried with back-off, whatever the requeue delay.
         if let Some(first) = outcome.requeue.first().filter(|_| outcome.error.is_none()) {
             effects.say(Field::Requeue, format!("after {first:.3} s"));
         }
@@ -157,7 +157,7 @@ impl Effects {
         Ok(effects)
     }
 
-    /// Whether the kinds of writes that both outcomes have come in the same order in both.
+    /// Whether the kinds of writes that both outcomes have are in the same order.
     #[must_use]
     pub fn same_order(one: &Outcome, other: &Outcome) -> bool {
         let (mut one, mut other) = (text::order(&one.sequence), text::order(&other.sequence));
@@ -169,7 +169,7 @@ impl Effects {
 
     /// The sentences of a field.
     #[must_use]
-    pub fn bag(&self, field: Field) -> Bag {
+    pub fn sentences(&self, field: Field) -> Multiset {
         self.0.get(&field).cloned().unwrap_or_default()
     }
 
@@ -183,7 +183,7 @@ impl Effects {
         fields
     }
 
-    /// Adds a sentence that is said once.
+    /// Adds a sentence that occurs once.
     pub fn add(&mut self, field: Field, sentence: &str) {
         self.say_once(field, sentence.to_owned());
     }
@@ -197,7 +197,7 @@ impl Effects {
             .or_default() += 1;
     }
 
-    /// Says it once, however often it was done.
+    /// Adds a sentence once, however often it occurred.
     fn say_once(&mut self, field: Field, sentence: String) {
         self.0.entry(field).or_default().insert(sentence, 1);
     }
@@ -234,7 +234,7 @@ impl Effects {
                 .entry(name.clone())
                 .or_insert_with(|| Changes::of(known_revision(case, name)))
                 .take(parse(call)?),
-            // Nodewise insists on the uid of a revision on either profile.
+            // Nodewise sends the uid precondition of a revision in both profiles.
             "delete-revision" => self.say(Field::RevisionDeletes, format!("{name} ({code})")),
             "create-pod" => {
                 let manifest = text::manifest_text(case, sending, parse(call)?)?;
@@ -253,9 +253,10 @@ impl Effects {
         Ok(())
     }
 
-    /// What is awaited afterwards. While something was awaited before, counters and uids go their own ways.
+    /// The expectations after the sync. Unchanged expectations count as none, because upstream keeps counters and
+    /// Nodewise keeps uids.
     fn take_expectations(&mut self, case: &Case, outcome: &Outcome) {
-        // Expired ones that are still there, since the sync did not come so far, mean nothing.
+        // Unchanged expectations have expired, and the sync ended before it replaced them.
         let left = outcome.expectations.filter(|left| {
             case.expectations.is_none_or(|before| {
                 (before.adds.max(0), before.dels.max(0)) != (left.adds.max(0), left.dels.max(0))
@@ -287,7 +288,7 @@ impl Effects {
     }
 }
 
-/// A revision as it is before the sync.
+/// A revision before the sync.
 fn known_revision(case: &Case, name: &str) -> Value {
     let mut known = case.revisions.iter().chain(&case.live.revisions);
     let known = known.find(|revision| revision.object["metadata"]["name"] == name);

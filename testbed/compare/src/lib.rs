@@ -1,7 +1,7 @@
-//! The same cluster through upstream's DaemonSet controller and through Nodewise, one sync each, and what differs.
+//! Compares Nodewise with upstream's DaemonSet controller: one sync of the same cluster with each.
 //!
-//! [`generate`] draws a [`case`]; `upstream` puts it to upstream's own code (the Go program of `testbed/upstream`),
-//! [`nodewise`] to the real executor and the real engine over a fake API; both tell what they did as an [`outcome`].
+//! [`generate`] makes a [`case`]. [`upstream`] runs upstream's own code on it (the Go program in `testbed/upstream`),
+//! and [`nodewise`] runs the real executor and server engine with a fake API. Both return an [`outcome`].
 
 mod api;
 pub mod case;
@@ -9,10 +9,10 @@ pub mod compare;
 pub mod coverage;
 pub mod deviations;
 pub mod effects;
-pub mod found;
 pub mod generate;
 pub mod nodewise;
 pub mod outcome;
+pub mod problem;
 pub mod run;
 pub mod shrink;
 pub mod upstream;

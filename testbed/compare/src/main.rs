@@ -1,4 +1,4 @@
-//! Compares Nodewise with upstream's own DaemonSet controller over random clusters, or over those in files.
+//! Compares Nodewise with upstream's own DaemonSet controller on random clusters or clusters from files.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,41 +8,41 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use nodewise_compare::coverage::{self, Coverage, Reason};
 use nodewise_compare::run::{self, Plan, Summary};
-use nodewise_compare::{case::Case, found, generate};
+use nodewise_compare::{case::Case, generate, problem};
 use nodewise_testbed::Tool;
 use rand::random;
 
-/// Puts the same clusters to upstream's DaemonSet controller and to Nodewise, and tells what differs.
+/// Runs upstream's DaemonSet controller and Nodewise on the same clusters, and prints the differences.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How many random clusters.
+    /// The number of random clusters.
     #[arg(long, default_value_t = 1000)]
     cases: u64,
-    /// The seed of the first cluster; the others follow it. Random when not given.
+    /// The seed of the first cluster; the others have the next seeds. Random by default.
     #[arg(long)]
     seed: Option<u64>,
-    /// How many threads, each with a process of upstream's.
+    /// The number of threads. Each has its own upstream process.
     #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, usize::from))]
     threads: usize,
-    /// Fails when less of upstream's sync path was run, in percent of its statements.
+    /// Fail if less than this percentage of the statements in upstream's sync path ran.
     #[arg(long, value_name = "PERCENT")]
     coverage_at_least: Option<f64>,
-    /// Fails when more clusters than this, in percent, were found equal by a rule and not to the letter.
+    /// Fail if more than this percentage of the clusters were equal only by a rule, not exactly.
     #[arg(long, value_name = "PERCENT")]
     by_rule_at_most: Option<f64>,
-    /// Fails when a statement never ran that this file gives no reason for, or one ran that it says never does.
+    /// Fail if a statement never ran without a reason in this file, or one ran that has a reason.
     #[arg(long, value_name = "FILE")]
     uncovered: Option<PathBuf>,
-    /// Fails when comparing the clusters took longer.
+    /// Fail if the comparison took longer than this.
     #[arg(long, value_name = "SECONDS")]
     at_most: Option<u64>,
-    /// Where clusters that differ are kept, made small.
+    /// The folder for clusters that differ, after shrinking.
     #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions"))]
     found: PathBuf,
-    /// Upstream's program. Built when not given.
+    /// Upstream's program. Built by default.
     #[arg(long, value_name = "FILE")]
     upstream: Option<PathBuf>,
-    /// Clusters in files, in place of random ones.
+    /// Files with clusters, instead of random ones.
     files: Vec<PathBuf>,
 }
 
@@ -51,7 +51,7 @@ fn main() -> Result<ExitCode> {
     let coverage = tempfile::tempdir().context("making a folder for coverage data")?;
     let seed = args.seed.unwrap_or_else(random);
     let from_seed = |number: u64| Ok(generate::case(seed.wrapping_add(number)));
-    let from_file = |number: u64| -> Result<Case> { found::read(&args.files[usize::try_from(number)?]) };
+    let from_file = |number: u64| -> Result<Case> { problem::read(&args.files[usize::try_from(number)?]) };
     let name = |number: u64| match usize::try_from(number).ok().and_then(|n| args.files.get(n)) {
         Some(file) => file.display().to_string(),
         None => format!("seed {}", seed.wrapping_add(number)),
@@ -69,7 +69,7 @@ fn main() -> Result<ExitCode> {
     if args.files.is_empty() {
         println!("{cases} random clusters, seeds from {seed} on (--seed {seed} --cases {cases})");
     }
-    // Before hours have gone by.
+    // Read early, so that a mistake is reported before a long run.
     let reasons = args.uncovered.as_deref().map(coverage::reasons).transpose()?;
     let upstream = args.upstream.clone().map_or_else(|| Tool::Upstream.path(), Ok)?;
     let started = Instant::now();
@@ -102,7 +102,7 @@ fn main() -> Result<ExitCode> {
     })
 }
 
-/// Tells how much of upstream ran, and answers what is not as the arguments want it.
+/// Prints the coverage of upstream, and returns the violated limits.
 fn complaints(args: &Args, reasons: Option<&[Reason]>, coverage: &Coverage, took: Duration) -> Vec<String> {
     let (covered, statements) = coverage.statements();
     let percent = coverage.percent();

@@ -1,4 +1,4 @@
-//! One sync through Nodewise: the real executor's reconcile over the real engine in this process, and a fake API.
+//! One sync of Nodewise: the executor's reconcile and the server's engine in this process, with a fake API.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,13 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
 use nodewise_executor::apply;
-use nodewise_executor::event::{ClusterEvent, DaemonSet, Delta, Node, Pod, Revision};
-use nodewise_executor::expectations::Sighted;
-use nodewise_executor::gate::Behind;
+use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::metrics::Metrics;
-use nodewise_executor::project;
 use nodewise_executor::reconcile::{Ending, NextPlans, Pace, Reconciler};
 use nodewise_executor::state::{Shared, State};
+use nodewise_projection::{DaemonSet, Node, Pod, Revision};
 use nodewise_proto::{Duration, v1};
+use nodewise_runtime::{Delta, expectations::CachedPods, gate::CacheBehind};
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -24,19 +23,19 @@ use crate::api::FakeApi;
 use crate::case::{self, Case};
 use crate::outcome::{Outcome, Outstanding, sequence};
 
-/// Which deviations are on.
+/// The deviations that are on.
 #[derive(Clone, Debug, Default)]
 pub struct Deviations {
     /// The profile.
     pub profile: v1::Profile,
-    /// Those of the profile that are off.
+    /// Deviations of the profile that are off.
     pub without: Vec<v1::Deviation>,
-    /// Those that are on besides.
+    /// Additional deviations that are on.
     pub with: Vec<v1::Deviation>,
 }
 
 impl Deviations {
-    /// Upstream's behaviour, its defects included.
+    /// Upstream's behaviour, including its defects.
     #[must_use]
     pub fn strict() -> Self {
         Self {
@@ -63,24 +62,24 @@ impl Deviations {
     }
 }
 
-/// A case with its placeholders filled in, and its caches read.
+/// A case with its placeholders replaced and its caches decoded.
 #[derive(Debug)]
-pub struct Ready {
+pub struct PreparedCase {
     case: Case,
     hash: String,
     events: [ClusterEvent; 4],
 }
 
-/// What Nodewise did with a case.
+/// The result of a sync.
 #[derive(Clone, Debug)]
 pub struct Synced {
-    /// What it did.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The deviations that its plans say changed them.
+    /// The deviations that the plans name.
     pub deviations: Vec<v1::Deviation>,
 }
 
-/// Syncs cases.
+/// Runs syncs.
 #[derive(Debug)]
 pub struct Nodewise {
     engine: Arc<Engine>,
@@ -88,10 +87,10 @@ pub struct Nodewise {
 }
 
 impl Nodewise {
-    /// With an engine of its own.
+    /// With a new engine.
     ///
     /// # Errors
-    /// There are no resources for an event loop.
+    /// The event loop cannot be started.
     pub fn new() -> Result<Self> {
         Ok(Self {
             engine: Arc::new(Engine::new(Limits::default(), ByteSize::mib(0))),
@@ -102,15 +101,15 @@ impl Nodewise {
         })
     }
 
-    /// Makes a case ready to be synced, any number of times.
+    /// Prepares a case for any number of syncs.
     ///
     /// # Errors
-    /// The case is not a case: objects that no apiserver would serve.
-    pub fn ready(&self, case: &Case) -> Result<Ready> {
+    /// The case has objects that no apiserver would serve.
+    pub fn prepare(&self, case: &Case) -> Result<PreparedCase> {
         let hash = self.hash(case)?;
         let text = serde_json::to_string(case)?.replace(case::HASH, &hash);
         let case: Case = serde_json::from_str(&text)?;
-        Ok(Ready {
+        Ok(PreparedCase {
             events: events(&case)?,
             case,
             hash,
@@ -120,8 +119,8 @@ impl Nodewise {
     /// Syncs the first DaemonSet of a case once.
     ///
     /// # Errors
-    /// The case is not a case: times that are none.
-    pub fn sync(&self, ready: &Ready, deviations: &Deviations) -> Result<Synced> {
+    /// The case has invalid times.
+    pub fn sync(&self, ready: &PreparedCase, deviations: &Deviations) -> Result<Synced> {
         let synced = self.sync_resolved(ready, deviations)?;
         let text = serde_json::to_string(&synced.outcome)?.replace(&ready.hash, case::HASH);
         Ok(Synced {
@@ -130,7 +129,7 @@ impl Nodewise {
         })
     }
 
-    fn sync_resolved(&self, ready: &Ready, deviations: &Deviations) -> Result<Synced> {
+    fn sync_resolved(&self, ready: &PreparedCase, deviations: &Deviations) -> Result<Synced> {
         let case = &ready.case;
         let options = deviations.options(case)?;
         let daemon_set = DaemonSet::from_json(subject(case)?).context("daemonSets[0]")?;
@@ -143,7 +142,7 @@ impl Nodewise {
         let held = held(case, now)?;
         let sighted = Everything(&held);
         state
-            .holdings
+            .reconcile_states
             .replace(&key, &uid, held.clone(), &v1::ReconcileState::default(), &sighted);
         let api = Arc::new(FakeApi::new(case)?);
         let service = Arc::new(InProcess::new(Arc::clone(&self.engine)));
@@ -161,8 +160,8 @@ impl Nodewise {
             stop: CancellationToken::new(),
         };
         let mut ending = self.runtime.block_on(reconciler.reconcile(&key));
-        // An orphan was gone, so another plan is due once the watch shows what was adopted besides.
-        while let Ending::Behind(Behind {
+        // An orphan no longer existed. The executor plans again once the watch has the objects that it adopted.
+        while let Ending::CacheBehind(CacheBehind {
             resource, written, ..
         }) = ending
         {
@@ -174,13 +173,13 @@ impl Nodewise {
         let sequence = sequence(&calls);
         calls.sort_unstable();
         let mut state = reconciler.state.lock();
-        let (adds, dels) = state.holdings.outstanding(&key);
-        let left = state.holdings.get(&key, &uid);
+        let (adds, dels) = state.reconcile_states.outstanding(&key);
+        let left = state.reconcile_states.get(&key, &uid);
         drop(state);
         let (error, after) = match ending {
             Ending::Settled { after } => (None, after),
             Ending::Failed { after, reason } => (Some(reason), after),
-            Ending::Behind(behind) => (Some(behind.to_string()), None),
+            Ending::CacheBehind(behind) => (Some(behind.to_string()), None),
             Ending::Relisting(resource) => (Some(format!("waiting for a list of {resource}")), None),
             Ending::Unreachable { reason } => (Some(reason), None),
         };
@@ -202,7 +201,7 @@ impl Nodewise {
         })
     }
 
-    /// The hash that a new revision of the first DaemonSet would get: a plan for it alone names one.
+    /// The hash that a new revision of the first DaemonSet would get, taken from a plan for the DaemonSet alone.
     fn hash(&self, case: &Case) -> Result<String> {
         let cached = subject(case)?;
         let object = json!({
@@ -219,7 +218,7 @@ impl Nodewise {
         });
         let request = v1::PlanRequest {
             snapshot: Some(v1::Snapshot {
-                now: Some(project::timestamp(Timestamp::UNIX_EPOCH)),
+                now: Some(nodewise_projection::timestamp(Timestamp::UNIX_EPOCH)),
                 workload: Some(v1::Workload {
                     kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
                         object: object.to_string().into(),
@@ -259,7 +258,7 @@ pub(crate) fn subject(case: &Case) -> Result<&Value> {
     case.daemon_sets.first().context("daemonSets: there is none")
 }
 
-/// The caches, as first lists.
+/// The caches, as initial lists.
 fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
     fn listed<T, E: std::error::Error + Send + Sync + 'static>(
         what: &'static str,
@@ -290,7 +289,7 @@ pub(crate) fn revision(revision: &case::Revision) -> Result<Value> {
     Ok(object)
 }
 
-/// What the executor holds before the sync.
+/// The executor's state before the sync.
 fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
     let expectations = case.expectations.map(|expected| -> Result<_> {
         let set_at = now - SignedDuration::from_secs(i64::try_from(expected.age_seconds)?);
@@ -299,7 +298,7 @@ fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
             node_name: format!("awaited-{n}"),
         };
         Ok(v1::Expectations {
-            set_at: Some(project::timestamp(set_at)),
+            set_at: Some(nodewise_projection::timestamp(set_at)),
             creates: (0..expected.adds).map(create).collect(),
             delete_uids: (0..expected.dels).map(|n| format!("awaited-{n}")).collect(),
         })
@@ -312,7 +311,9 @@ fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
                 seconds: i64::try_from(entry.delay_seconds)?,
                 nanos: 0,
             }),
-            last: Some(project::timestamp(entry.last.parse().context("backoff: last")?)),
+            last: Some(nodewise_projection::timestamp(
+                entry.last.parse().context("backoff: last")?,
+            )),
         })
     });
     Ok(v1::ReconcileState {
@@ -324,10 +325,10 @@ fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
     })
 }
 
-/// What is held is awaited, whatever the caches show.
+/// Every expectation in the state is still outstanding, whatever the caches contain.
 struct Everything<'a>(&'a v1::ReconcileState);
 
-impl Sighted for Everything<'_> {
+impl CachedPods for Everything<'_> {
     fn exists(&self, _pod_name: &str) -> bool {
         false
     }
@@ -356,7 +357,7 @@ fn backoff(left: &v1::ReconcileState) -> Result<Vec<case::Backoff>> {
     entries.collect()
 }
 
-/// The planning service without a network between.
+/// The planning service without a network.
 #[derive(Debug)]
 struct InProcess {
     engine: Arc<Engine>,
@@ -438,11 +439,11 @@ mod tests {
             .collect()
     }
 
-    // S-1 in small.
+    // A small cluster without pods.
     #[test]
-    fn tells_what_the_executor_did() {
+    fn outcome_has_calls_and_events() {
         let synced = Nodewise::new()
-            .and_then(|nodewise| nodewise.sync(&nodewise.ready(&case(&json!([])))?, &Deviations::strict()))
+            .and_then(|nodewise| nodewise.sync(&nodewise.prepare(&case(&json!([])))?, &Deviations::strict()))
             .expect("a sync");
         let outcome = synced.outcome;
         assert_eq!(
@@ -465,12 +466,12 @@ mod tests {
         );
     }
 
-    // D-79: what the API refuses is not awaited, and the sync fails.
+    // D-79: rejected creates are not expected, and the sync fails.
     #[test]
-    fn the_api_refuses_what_the_case_says() {
+    fn faults_reject_calls() {
         let fault = json!([{"op": "create-pod", "name": "n1", "code": 500, "reason": "InternalError"}]);
         let outcome = Nodewise::new()
-            .and_then(|nodewise| nodewise.sync(&nodewise.ready(&case(&fault))?, &Deviations::strict()))
+            .and_then(|nodewise| nodewise.sync(&nodewise.prepare(&case(&fault))?, &Deviations::strict()))
             .expect("a sync")
             .outcome;
         assert_eq!(outcome.calls[0].code, 500);

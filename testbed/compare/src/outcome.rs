@@ -1,31 +1,31 @@
-//! What a controller did in one sync, raw: the same shape from both halves.
+//! The outcome of one sync, not normalized. Both programs use the same format.
 
 use serde::{Deserialize, Serialize};
 
 use crate::case::Backoff;
 
-/// What one sync did.
+/// The outcome of one sync.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Outcome {
-    /// The text of a panic.
+    /// The message of a panic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panic: Option<String>,
-    /// The text of the error that the sync ended with.
+    /// The error of the sync.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Every call to the API but the reads, sorted.
+    /// All writes to the API, sorted.
     pub calls: Vec<Call>,
-    /// In which order the kinds of these calls came; see [`sequence`].
+    /// The order of the kinds of writes; see [`sequence`].
     pub sequence: Vec<String>,
-    /// Every event, sorted.
+    /// All events, sorted.
     pub events: Vec<Event>,
-    /// When the controller wants to look again, in seconds; sorted.
+    /// The requeue delays in seconds, sorted.
     pub requeue: Vec<f64>,
-    /// Creates and deletes that are awaited after the sync.
+    /// The creates and deletes that are expected after the sync.
     #[serde(default)]
     pub expectations: Option<Outstanding>,
-    /// Back-off of failed pods after the sync.
+    /// The back-off of failed pods after the sync.
     pub backoff: Vec<Backoff>,
 }
 
@@ -33,18 +33,18 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Which kind, as in [`crate::case::Fault::op`].
+    /// The kind, as in [`crate::case::Fault::op`].
     pub op: String,
-    /// The object; for `create-pod` the node.
+    /// The object, or the node for `create-pod`.
     pub name: String,
     /// The body of the request.
     pub body: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub code: u16,
 }
 
-/// In which order kinds of calls came: one word for calls of one kind in a row. Pods are created and deleted many at a time,
-/// so that these are one kind.
+/// The order of the kinds of calls, with one word for consecutive calls of one kind. Creates and deletes of pods run
+/// concurrently, so they count as one kind.
 #[must_use]
 pub fn sequence(calls: &[Call]) -> Vec<String> {
     let words = calls.iter().map(|call| match call.op.as_str() {
@@ -62,18 +62,18 @@ pub struct Event {
     /// `Normal` or `Warning`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// For machines.
+    /// The reason.
     pub reason: String,
-    /// For people.
+    /// The message.
     pub message: String,
 }
 
-/// What is awaited.
+/// Outstanding creates and deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outstanding {
-    /// Creates; upstream's counter may be negative.
+    /// Creates. Upstream's counter may be negative.
     pub adds: i64,
-    /// Deletes; likewise.
+    /// Deletes. Upstream's counter may be negative.
     pub dels: i64,
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_of_calls_is_one_word_and_pods_are_of_one_kind() {
+    fn consecutive_calls_of_one_kind_are_one_word() {
         let ops = [
             "adopt-pod",
             "adopt-pod",

@@ -1,6 +1,6 @@
-//! Many cases, on several threads, with a word now and then about how far it is.
+//! Compares many cases on several threads and prints the progress.
 //!
-//! What is found is told and kept at once, so that nothing that goes wrong later can lose it.
+//! A problem is printed and kept at once, so that it is not lost if the run fails later.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,59 +13,59 @@ use anyhow::{Context as _, Result, anyhow};
 
 use crate::case::Case;
 use crate::compare::{Agreement, Comparison, Difference, How, Verdict};
-use crate::found::{Found, What, caught, keep};
 use crate::nodewise::Nodewise;
+use crate::problem::{Problem, ProblemKind, caught, keep};
 use crate::shrink::shrink;
 use crate::upstream::Upstream;
 
-/// How often to say how far it is.
-const NEWS: Duration = Duration::from_secs(10);
-/// Finds after which the run ends: more of them rarely tell more.
-const ENOUGH: usize = 5;
+/// The interval of progress messages.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+/// The number of problems after which the run ends.
+const MAX_PROBLEMS: usize = 5;
 
-/// What to compare.
+/// The settings of a run.
 pub struct Plan<'a> {
-    /// How many cases.
+    /// The number of cases.
     pub cases: u64,
-    /// What the case of a number goes by in an error: its seed, or its file.
+    /// The name of a case in errors: its seed or its file.
     pub name: &'a (dyn Fn(u64) -> String + Sync),
-    /// The case of a number.
+    /// The case with this number.
     pub draw: &'a (dyn Fn(u64) -> Result<Case> + Sync),
-    /// On how many threads.
+    /// The number of threads.
     pub threads: usize,
     /// Upstream's program.
     pub upstream: &'a Path,
-    /// Where upstream's program leaves its coverage.
+    /// The folder for upstream's coverage data.
     pub coverage: &'a Path,
-    /// Where to keep the cases that are found, if anywhere.
+    /// The folder for cases with problems, if they are to be kept.
     pub found: Option<&'a Path>,
 }
 
-/// What a run showed.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Cases compared.
+    /// The number of compared cases.
     pub cases: u64,
-    /// Those whose first sync of upstream did the same.
+    /// Cases in which upstream's first sync was equal.
     pub at_once: u64,
-    /// Those for which upstream had to be asked again, since it decides at random.
+    /// Cases in which upstream was run again, because it decides at random.
     pub searched: u64,
-    /// The most syncs that took.
+    /// The most syncs of upstream for one case.
     pub most_runs: u32,
-    /// Those that upstream crashes on, and does the same without what crashes it.
+    /// Cases in which upstream crashes, and is equal without the cause of the crash.
     pub mended: u64,
-    /// Those where upstream goes on with the rollout in the same sync.
+    /// Cases in which upstream continues the rollout in the same sync.
     pub went_on: u64,
-    /// Those that were decided by counts and eligibility.
+    /// Cases that were accepted by counts and eligibility.
     pub by_counts: u64,
-    /// In how many cases each deviation changed what the default profile does.
+    /// The number of cases in which each deviation changed the outcome of the default profile.
     pub deviations: BTreeMap<&'static str, u64>,
-    /// Cases that show something wrong. They are told and kept already.
-    pub found: Vec<Found>,
+    /// Cases with problems. They are already printed and kept.
+    pub found: Vec<Problem>,
 }
 
 impl Summary {
-    /// How many of the clusters were equal by a rule and not to the letter, in percent.
+    /// The percentage of cases that were equal only by a rule.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
     pub fn by_rule(&self) -> f64 {
@@ -74,13 +74,13 @@ impl Summary {
 
     fn take(&mut self, agreement: Agreement) {
         match agreement.how {
-            How::Found { runs: 1 } => self.at_once += 1,
-            How::Found { runs } => {
+            How::Exact { runs: 1 } => self.at_once += 1,
+            How::Exact { runs } => {
                 self.searched += 1;
                 self.most_runs = self.most_runs.max(runs);
             }
-            How::CrashMended => self.mended += 1,
-            How::WentOn => self.went_on += 1,
+            How::WithoutCrash => self.mended += 1,
+            How::StepAhead => self.went_on += 1,
             How::ByCounts => self.by_counts += 1,
         }
         for deviation in agreement.deviations {
@@ -91,24 +91,24 @@ impl Summary {
     }
 }
 
-/// Compares.
+/// Runs the comparison.
 ///
 /// # Errors
-/// A case cannot be drawn or read, or a program died. What was found before is told and kept all the same.
+/// A case cannot be generated or read, or a program ended. Problems found before are printed and kept.
 pub fn run(plan: &Plan<'_>) -> Result<Summary> {
-    judge_all(plan, &|| {
+    check_all(plan, &|| {
         let upstream = Upstream::new(plan.upstream, plan.coverage);
         Ok(Comparison::new(upstream, Nodewise::new()?))
     })
 }
 
-/// Who says whether the controllers agree. There is one for each thread.
-trait Judge: Sized {
+/// Decides whether the controllers agree on a case. Each thread has its own.
+trait Checker: Sized {
     fn check(&mut self, case: &Case) -> Result<Verdict>;
     fn stop(self) -> Result<()>;
 }
 
-impl Judge for Comparison {
+impl Checker for Comparison {
     fn check(&mut self, case: &Case) -> Result<Verdict> {
         Comparison::check(self, case)
     }
@@ -118,10 +118,10 @@ impl Judge for Comparison {
     }
 }
 
-fn judge_all<J: Judge>(plan: &Plan<'_>, judge: &(dyn Fn() -> Result<J> + Sync)) -> Result<Summary> {
+fn check_all<C: Checker>(plan: &Plan<'_>, checker: &(dyn Fn() -> Result<C> + Sync)) -> Result<Summary> {
     let run = Run {
         plan,
-        judge,
+        checker,
         next: AtomicU64::new(0),
         over: AtomicBool::new(false),
         summary: Mutex::default(),
@@ -130,8 +130,8 @@ fn judge_all<J: Judge>(plan: &Plan<'_>, judge: &(dyn Fn() -> Result<J> + Sync)) 
         let workers: Vec<_> = (0..plan.threads.max(1))
             .map(|_| scope.spawn(|| run.work()))
             .collect();
-        run.news(|| workers.iter().all(thread::ScopedJoinHandle::is_finished));
-        // All of them, whatever the first says.
+        run.print_progress(|| workers.iter().all(thread::ScopedJoinHandle::is_finished));
+        // Join all threads, even if the first one failed.
         let ended: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         let mut errors = ended
             .into_iter()
@@ -143,18 +143,18 @@ fn judge_all<J: Judge>(plan: &Plan<'_>, judge: &(dyn Fn() -> Result<J> + Sync)) 
     Ok(run.summary.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A run under way.
-struct Run<'a, J> {
+/// A run in progress.
+struct Run<'a, C> {
     plan: &'a Plan<'a>,
-    judge: &'a (dyn Fn() -> Result<J> + Sync),
+    checker: &'a (dyn Fn() -> Result<C> + Sync),
     next: AtomicU64,
-    /// Nobody begins another case.
+    /// Whether no thread may start another case.
     over: AtomicBool,
     summary: Mutex<Summary>,
 }
 
-impl<J: Judge> Run<'_, J> {
-    /// Judges cases until there are no more, or something goes wrong on this thread or another.
+impl<C: Checker> Run<'_, C> {
+    /// Checks cases until none is left or a thread fails.
     fn work(&self) -> Result<()> {
         let ended =
             caught(|| self.cases()).unwrap_or_else(|message| Err(anyhow!("a thread panicked: {message}")));
@@ -165,57 +165,57 @@ impl<J: Judge> Run<'_, J> {
     }
 
     fn cases(&self) -> Result<()> {
-        let mut judge = (self.judge)()?;
+        let mut checker = (self.checker)()?;
         while !self.over.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.plan.cases {
                 break;
             }
-            self.case(&mut judge, number)
+            self.case(&mut checker, number)
                 .with_context(|| format!("case {number}, {}", (self.plan.name)(number)))?;
         }
-        judge.stop()
+        checker.stop()
     }
 
-    fn case(&self, judge: &mut J, number: u64) -> Result<()> {
+    fn case(&self, checker: &mut C, number: u64) -> Result<()> {
         let case = caught(|| (self.plan.draw)(number))
             .unwrap_or_else(|message| Err(anyhow!("drawing it panicked: {message}")))?;
         let seed = case.seed;
-        match self.check(judge, &case)? {
+        match self.check(checker, &case)? {
             Ok(Verdict::Equal(agreement)) => self.count(|summary| summary.take(agreement)),
             Ok(Verdict::Differs(difference)) => {
                 eprintln!(
                     "seed {seed}: they differ in {:?}; looking for a smaller case",
                     difference.fields
                 );
-                let (case, difference) = self.smallest(judge, &case, difference);
-                let what = What::Differs(difference);
-                self.find(Found { case, what })?;
+                let (case, difference) = self.smallest(checker, &case, difference);
+                let what = ProblemKind::Differs(difference);
+                self.find(Problem { case, what })?;
             }
             Err(message) => {
-                let what = What::Panicked(message);
-                self.find(Found { case, what })?;
+                let what = ProblemKind::Panicked(message);
+                self.find(Problem { case, what })?;
             }
         }
         Ok(())
     }
 
-    /// The verdict, or the message of a panic. Then there is a new judge.
-    fn check(&self, judge: &mut J, case: &Case) -> Result<Result<Verdict, String>> {
-        match caught(|| judge.check(case)) {
+    /// The verdict, or the message of a panic. After a panic there is a new checker.
+    fn check(&self, checker: &mut C, case: &Case) -> Result<Result<Verdict, String>> {
+        match caught(|| checker.check(case)) {
             Ok(verdict) => verdict.map(Ok),
             Err(message) => {
-                // Ended in peace, so that the coverage of upstream is not lost.
-                std::mem::replace(judge, (self.judge)()?).stop()?;
+                // Stop it regularly, so that upstream writes its coverage data.
+                std::mem::replace(checker, (self.checker)()?).stop()?;
                 Ok(Err(message))
             }
         }
     }
 
-    /// The smallest case that differs in the same.
-    fn smallest(&self, judge: &mut J, case: &Case, difference: Difference) -> (Case, Difference) {
+    /// The smallest case that has the same kind of difference.
+    fn smallest(&self, checker: &mut C, case: &Case, difference: Difference) -> (Case, Difference) {
         let mut last = difference;
-        let small = shrink(case, |smaller| match self.check(judge, smaller) {
+        let small = shrink(case, |smaller| match self.check(checker, smaller) {
             Ok(Ok(Verdict::Differs(same)))
                 if same.sides == last.sides && same.fields.first() == last.fields.first() =>
             {
@@ -227,8 +227,8 @@ impl<J: Judge> Run<'_, J> {
         (small, last)
     }
 
-    /// Tells and keeps what was found.
-    fn find(&self, found: Found) -> Result<()> {
+    /// Prints and keeps a problem.
+    fn find(&self, found: Problem) -> Result<()> {
         let kept = self.plan.found.map(|folder| keep(&found.case, folder));
         println!("\n{found}");
         if let Some(Ok(path)) = &kept {
@@ -236,7 +236,7 @@ impl<J: Judge> Run<'_, J> {
         }
         self.count(|summary| {
             summary.found.push(found);
-            if summary.found.len() >= ENOUGH {
+            if summary.found.len() >= MAX_PROBLEMS {
                 self.over.store(true, Ordering::Relaxed);
             }
         });
@@ -249,13 +249,13 @@ impl<J: Judge> Run<'_, J> {
         count(&mut summary);
     }
 
-    /// Says now and then how far it is, until it is done.
-    fn news(&self, done: impl Fn() -> bool) {
+    /// Prints the progress until `done`.
+    fn print_progress(&self, done: impl Fn() -> bool) {
         let started = Instant::now();
         let mut said = started;
         while !done() {
             thread::park_timeout(Duration::from_millis(50));
-            if said.elapsed() > NEWS {
+            if said.elapsed() > PROGRESS_INTERVAL {
                 said = Instant::now();
                 eprintln!(
                     "{} of {} clusters after {:.0?}",
@@ -272,12 +272,12 @@ impl<J: Judge> Run<'_, J> {
 mod tests {
     use super::*;
     use crate::effects::Field;
-    use crate::found::read;
+    use crate::problem::read;
 
-    /// Judges by the seed alone, which is the case's number.
+    /// Decides by the seed alone, which is the number of the case.
     struct BySeed(fn(u64) -> Result<Verdict>);
 
-    impl Judge for BySeed {
+    impl Checker for BySeed {
         fn check(&mut self, case: &Case) -> Result<Verdict> {
             (self.0)(case.seed)
         }
@@ -289,7 +289,7 @@ mod tests {
 
     fn equal() -> Verdict {
         Verdict::Equal(Agreement {
-            how: How::Found { runs: 1 },
+            how: How::Exact { runs: 1 },
             deviations: Vec::new(),
         })
     }
@@ -308,8 +308,8 @@ mod tests {
         }))?)
     }
 
-    /// Judges a hundred cases.
-    fn judged(
+    /// Checks a hundred cases.
+    fn checked(
         found: &Path,
         draw: &(dyn Fn(u64) -> Result<Case> + Sync),
         verdict: fn(u64) -> Result<Verdict>,
@@ -323,10 +323,10 @@ mod tests {
             coverage: Path::new("no folder"),
             found: Some(found),
         };
-        judge_all(&plan, &|| Ok(BySeed(verdict)))
+        check_all(&plan, &|| Ok(BySeed(verdict)))
     }
 
-    /// The seeds of the cases that are kept in a folder.
+    /// The seeds of the cases in a folder.
     fn kept(folder: &Path) -> Vec<u64> {
         let files = folder.read_dir().into_iter().flatten();
         let mut seeds: Vec<_> = files
@@ -337,16 +337,16 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_found_with_its_case_and_ends_nothing() {
+    fn panic_is_a_problem_and_does_not_end_the_run() {
         let folder = tempfile::tempdir().expect("a folder");
-        let summary = judged(folder.path(), &numbered, |seed| match seed {
+        let summary = checked(folder.path(), &numbered, |seed| match seed {
             7 => panic!("it is {seed}"),
             8 => panic!("no format"),
             _ => Ok(equal()),
         })
         .expect("a run");
         assert_eq!((summary.cases, summary.at_once), (100, 98));
-        let mut told: Vec<_> = summary.found.iter().map(Found::to_string).collect();
+        let mut told: Vec<_> = summary.found.iter().map(Problem::to_string).collect();
         told.sort();
         assert_eq!(
             told,
@@ -359,9 +359,9 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_its_case_and_loses_nothing_that_was_found() {
+    fn error_names_its_case_and_keeps_earlier_problems() {
         let folder = tempfile::tempdir().expect("a folder");
-        let error = judged(folder.path(), &numbered, |seed| match seed {
+        let error = checked(folder.path(), &numbered, |seed| match seed {
             3 => Ok(differs()),
             50 => Err(anyhow!("it ended")),
             _ => Ok(equal()),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_ends_the_run_by_name() {
+    fn failed_generation_ends_the_run_and_names_the_case() {
         let folder = tempfile::tempdir().expect("a folder");
         let draws: [(&(dyn Fn(u64) -> Result<Case> + Sync), _); 2] = [
             (
@@ -391,17 +391,17 @@ mod tests {
             ),
         ];
         for (draw, told) in draws {
-            let error = judged(folder.path(), draw, |_| Ok(equal())).expect_err("a failed run");
+            let error = checked(folder.path(), draw, |_| Ok(equal())).expect_err("a failed run");
             assert_eq!(format!("{error:#}"), told);
         }
     }
 
     #[test]
-    fn enough_is_enough() {
+    fn run_ends_after_max_problems() {
         let folder = tempfile::tempdir().expect("a folder");
-        let summary = judged(folder.path(), &numbered, |_| Ok(differs())).expect("a run");
-        // The other thread may be in the middle of one more.
-        assert!((ENOUGH..=ENOUGH + 1).contains(&summary.found.len()));
+        let summary = checked(folder.path(), &numbered, |_| Ok(differs())).expect("a run");
+        // The other thread may complete one more case.
+        assert!((MAX_PROBLEMS..=MAX_PROBLEMS + 1).contains(&summary.found.len()));
         assert_eq!(summary.cases, summary.found.len() as u64);
     }
 }

@@ -1,5 +1,4 @@
-//! Makes a case smaller as long as it still shows the same: delta debugging over the case's JSON, whole objects first, then
-//! their parts.
+//! Shrinks a case while the problem remains: delta debugging on the case's JSON, first whole objects, then their parts.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +6,11 @@ use serde_json::Value;
 
 use crate::case::Case;
 
-/// How long to look for a smaller case.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long to search for a smaller case.
+const TIME_LIMIT: Duration = Duration::from_mins(1);
 
-/// Members without which an object is none that an apiserver would serve, wherever they are: what upstream makes of such is of
-/// no interest.
+/// Members that every served object has. They are never removed, because upstream's behaviour without them does not
+/// matter.
 const NEEDED: [&str; 17] = [
     "seed",
     "object",
@@ -32,12 +31,12 @@ const NEEDED: [&str; 17] = [
     "revisionHistoryLimit",
 ];
 
-/// Likewise, in a list or an object of this name only: elsewhere they are something else.
+/// The same, but only within a list or object of this name. Elsewhere these names mean something else.
 const NEEDED_IN: [(&str, &[&str]); 14] = [
     ("ownerReferences", &["apiVersion", "kind"]),
     ("matchExpressions", &["key", "operator", "values"]),
     ("matchFields", &["key", "operator", "values"]),
-    // What nobody wrote is `Equal`, which is another one, and needs a key.
+    // Without `operator` a toleration means `Equal` and needs a key.
     ("tolerations", &["key", "operator"]),
     ("taints", &["key", "effect"]),
     ("conditions", &["status"]),
@@ -51,20 +50,20 @@ const NEEDED_IN: [(&str, &[&str]); 14] = [
         "preferredDuringSchedulingIgnoredDuringExecution",
         &["preference", "weight"],
     ),
-    // Of pod affinity.
+    // In pod affinity.
     ("requiredDuringSchedulingIgnoredDuringExecution", &["topologyKey"]),
 ];
 
-/// The smallest case found for which `shows` is true, starting from one for which it is.
+/// The smallest case found for which `shows` is true. It must be true for `case`.
 pub fn shrink(case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
     let Ok(mut smallest) = serde_json::to_value(case) else {
         return case.clone();
     };
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIME_LIMIT;
     loop {
         let before = smallest.clone();
         for depth in 1.. {
-            // Backwards, so that what is removed does not move what comes after.
+            // Backwards, so that a removal does not change the paths that follow.
             let paths = paths(&smallest, depth);
             if paths.is_empty() || Instant::now() > end {
                 break;
@@ -86,7 +85,7 @@ pub fn shrink(case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
     }
 }
 
-/// Whether nothing that an apiserver would serve is without the member at `path`.
+/// Whether no apiserver would serve an object without the member at `path`.
 fn is_needed(path: &[Step]) -> bool {
     let mut names = path.iter().rev().filter_map(|step| match step {
         Step::Member(name) => Some(name.as_str()),
@@ -100,7 +99,7 @@ fn is_needed(path: &[Step]) -> bool {
     NEEDED.contains(&name) || of_holder.is_some_and(|(_, needed)| needed.contains(&name))
 }
 
-/// The path of every value so deep in `value`, as the steps that lead there.
+/// The paths of all values at this depth.
 fn paths(value: &Value, depth: usize) -> Vec<Vec<Step>> {
     if depth == 0 {
         return vec![Vec::new()];
@@ -134,7 +133,7 @@ enum Step {
     Member(String),
 }
 
-/// Removes the value at `path`; false when it is not there any more.
+/// Removes the value at `path`. Returns false if it no longer exists.
 fn remove(value: &mut Value, path: &[Step]) -> bool {
     let Some((last, parents)) = path.split_last() else {
         return false;
@@ -143,7 +142,8 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
         Step::Item(n) => value.get_mut(n),
         Step::Member(name) => value.get_mut(name),
     });
-    // An apiserver leaves out what is empty, so the last of them goes with its list. The lists of the case itself may be.
+    // An apiserver leaves out empty lists, so the last item is removed with its list. The lists of the case itself may
+    // be empty.
     let fewest = if parents.len() > 1 { 2 } else { 1 };
     match (parent, last) {
         (Some(Value::Array(items)), Step::Item(n)) if *n < items.len() && items.len() >= fewest => {
@@ -163,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn keeps_what_shows_it_and_nothing_else() {
+    fn keeps_only_what_shows_the_problem() {
         let case: Case = serde_json::from_value(json!({
             "now": "2026-01-01T00:00:00Z",
             "daemonSets": [{"metadata": {"name": "a", "annotations": {"x": "1", "y": "2"}}}],
@@ -180,9 +180,9 @@ mod tests {
         assert_eq!(small.burst, 250, "what a case must have stays");
     }
 
-    // What is left of each is what an apiserver would serve, and what elsewhere has the name of a needed member goes.
+    // The rest of each object is still valid, and members that only have the name of a needed member are removed.
     #[test]
-    fn keeps_what_an_object_needs_to_be_one() {
+    fn keeps_required_members() {
         let owner = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "a", "uid": "u",
             "controller": true, "blockOwnerDeletion": true});
         let expression = json!({"key": "zone", "operator": "In", "values": ["a", "b"]});

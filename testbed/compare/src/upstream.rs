@@ -1,4 +1,4 @@
-//! Upstream's own controller: a Go program that is asked over its standard input and output.
+//! Upstream's own controller: a Go program with requests on standard input and responses on standard output.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 use crate::case::Case;
 use crate::outcome::Outcome;
 
-/// Longest wait for an answer: some hundred syncs of a small cluster take a few hundred milliseconds.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long to wait for a response. Hundreds of syncs of a small cluster take a few hundred milliseconds.
+const TIME_LIMIT: Duration = Duration::from_mins(2);
 
-/// In which order upstream's caches hand out objects that have none.
+/// The order in which upstream's caches list objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Order {
-    /// As the case lists them.
+    /// The order in the case.
     Given,
-    /// At random, from the case's seed.
+    /// A random order from the case's seed.
     Shuffled,
 }
 
@@ -43,45 +43,46 @@ struct Answer {
     refused: Option<String>,
 }
 
-/// Upstream's program. It is started when it is first asked, and again after it was given up.
+/// Upstream's program. It is started by the first request, and again after an error.
 #[derive(Debug)]
 pub struct Upstream {
     program: PathBuf,
     arguments: Vec<OsString>,
     coverage: PathBuf,
-    patience: Duration,
+    time_limit: Duration,
     running: Option<Running>,
 }
 
 impl Upstream {
-    /// Will leave its coverage data in `coverage`.
+    /// A program that writes its coverage data to `coverage`.
     #[must_use]
     pub fn new(program: &Path, coverage: &Path) -> Self {
         Self {
             program: program.to_owned(),
             arguments: Vec::new(),
             coverage: coverage.to_owned(),
-            patience: PATIENCE,
+            time_limit: TIME_LIMIT,
             running: None,
         }
     }
 
-    /// The distinct outcomes of so many syncs of `case`.
+    /// The distinct outcomes of `runs` syncs of `case`.
     ///
     /// # Errors
-    /// The program cannot be started, refuses the case, dies or does not answer; the error names the case's seed.
+    /// The program cannot be started, rejects the case, ends or does not answer; the error has the case's seed.
     pub fn sync(&mut self, case: &Case, runs: u32, order: Order) -> Result<Vec<Outcome>> {
         let asked = self.ask(&Request { case, runs, order });
         asked.with_context(|| format!("asking upstream's controller about seed {}", case.seed))
     }
 
     fn ask(&mut self, request: &Request<'_>) -> Result<Vec<Outcome>> {
-        // Whoever does not answer is not asked again: what comes late would pass for the next answer.
+        // A program that has not answered in time is not used again, because its late response would be taken for the
+        // next one.
         let mut running = match self.running.take() {
             Some(running) => running,
             None => self.start()?,
         };
-        let answer = running.ask(request, self.patience)?;
+        let answer = running.ask(request, self.time_limit)?;
         self.running = Some(running);
         let answer: Answer =
             serde_json::from_str(&answer).with_context(|| format!("reading its answer: {answer}"))?;
@@ -97,16 +98,16 @@ impl Upstream {
         Running::start(&mut command).with_context(|| format!("starting {}", self.program.display()))
     }
 
-    /// Ends it in peace, so that its coverage is written.
+    /// Ends the program regularly, so that it writes its coverage data.
     ///
     /// # Errors
-    /// It ends with an error.
+    /// The program ends with an error.
     pub fn stop(self) -> Result<()> {
         self.running.map_or(Ok(()), Running::stop)
     }
 }
 
-/// The program while it runs. It is killed when this is dropped.
+/// The running program. It is killed on drop.
 #[derive(Debug)]
 struct Running {
     process: Child,
@@ -134,8 +135,8 @@ impl Running {
         })
     }
 
-    /// The line that answers a request.
-    fn ask(&mut self, request: &Request<'_>, patience: Duration) -> Result<String> {
+    /// The response line to a request.
+    fn ask(&mut self, request: &Request<'_>, time_limit: Duration) -> Result<String> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let input = self.input.as_mut().context("it was stopped")?;
@@ -143,9 +144,9 @@ impl Running {
             .write_all(&line)
             .and_then(|()| input.flush())
             .context("writing the request")?;
-        match self.answers.recv_timeout(patience) {
+        match self.answers.recv_timeout(time_limit) {
             Ok(line) => line.context("reading its answer"),
-            Err(RecvTimeoutError::Timeout) => bail!("no answer within {patience:?}"),
+            Err(RecvTimeoutError::Timeout) => bail!("no answer within {time_limit:?}"),
             Err(RecvTimeoutError::Disconnected) => {
                 bail!("it ended with {}", self.process.wait().context("waiting for it")?)
             }
@@ -165,7 +166,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if self.input.is_some() {
-            // Nothing can be done about a process that is gone already.
+            // The process may already have ended.
             let _ = self.process.kill();
             let _ = self.process.wait();
         }
@@ -177,8 +178,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A program that is slow the first time: it answers the first request when the second arrives. Answers carry the
-    /// number of the process and that of the request.
+    /// A program that answers its first request only after the second request. Responses contain the number of the
+    /// process and of the request.
     const LATE: &str = r#"
         answer() { echo '{"outcomes": [{"error": "'$1'", "calls": [], "sequence": [], "events": [], "requeue": [], "backoff": []}]}'; }
         read -r _
@@ -190,10 +191,10 @@ mod tests {
             read -r _ && answer second.2
         fi"#;
 
-    fn script(text: &str, coverage: &Path, patience: Duration) -> Upstream {
+    fn script(text: &str, coverage: &Path, time_limit: Duration) -> Upstream {
         Upstream {
             arguments: vec!["-c".into(), text.into()],
-            patience,
+            time_limit,
             ..Upstream::new(Path::new("/bin/sh"), coverage)
         }
     }
@@ -204,7 +205,7 @@ mod tests {
         serde_json::from_value(case).expect("a case")
     }
 
-    /// What the program says about a case.
+    /// The program's response to a case.
     fn asked(upstream: &mut Upstream, seed: u64) -> Result<String, String> {
         let outcomes = upstream.sync(&case(seed), 1, Order::Given);
         outcomes
@@ -213,30 +214,30 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_is_not_that_of_the_next_request() {
+    fn late_response_is_not_used_for_the_next_request() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut upstream = script(LATE, folder.path(), Duration::from_millis(1));
-        // The first process may be given up before it has begun: then so is the next.
+        // The first process may be killed before it has started; then the next one is the first.
         while !folder.path().join("started").exists() {
             assert_eq!(
                 asked(&mut upstream, 41).expect_err("no answer"),
                 "asking upstream's controller about seed 41: no answer within 1ms"
             );
         }
-        upstream.patience = PATIENCE;
+        upstream.time_limit = TIME_LIMIT;
         assert_eq!(asked(&mut upstream, 42).as_deref(), Ok("second.1"));
         assert_eq!(asked(&mut upstream, 43).as_deref(), Ok("second.2"));
         upstream.stop().expect("it ends in peace");
     }
 
     #[test]
-    fn a_program_that_dies_is_started_again() {
+    fn ended_program_is_restarted() {
         let folder = tempfile::tempdir().expect("a folder");
         let dies = r#"
             read -r _
             [ -e "$GOCOVERDIR/died" ] || { : > "$GOCOVERDIR/died"; exit 3; }
             echo '{"outcomes": [{"calls": [], "sequence": [], "events": [], "requeue": [], "backoff": []}]}'"#;
-        let mut upstream = script(dies, folder.path(), PATIENCE);
+        let mut upstream = script(dies, folder.path(), TIME_LIMIT);
         let error = asked(&mut upstream, 7).expect_err("it dies");
         assert_eq!(
             error,

@@ -1,13 +1,13 @@
-//! Clusters that once showed a difference from upstream's own controller show none.
+//! Clusters that once showed a difference from upstream's own controller must not differ again.
 
 use std::path::Path;
 
-use nodewise_compare::found;
+use nodewise_compare::problem;
 use nodewise_compare::run::{self, Plan};
 use nodewise_testbed::Tool;
 
 #[test]
-fn what_differed_once_differs_no_more() {
+fn regressions_stay_fixed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
     let mut files: Vec<_> = folder
         .read_dir()
@@ -19,7 +19,7 @@ fn what_differed_once_differs_no_more() {
     let coverage = tempfile::tempdir().expect("a folder");
     let file = |number: u64| &files[usize::try_from(number).expect("a small number")];
     let name = |number| file(number).display().to_string();
-    let draw = |number| found::read(file(number));
+    let draw = |number| problem::read(file(number));
     let summary = run::run(&Plan {
         cases: files.len() as u64,
         name: &name,

@@ -1,11 +1,11 @@
-//! Another apiserver than the real one, as far as an executor can tell: a proxy, over real HTTP, before the real one.
+//! An HTTP proxy in front of the real apiserver. It makes the apiserver look different to an executor:
 //!
-//! * One of a **later version**: the templates of the DaemonSets that it serves have fields that today's API types do not know,
-//!   and so has the data of the revisions that a controller of that version would have written. A real one would be better and
-//!   cannot be had: k8s-openapi knows every field of the newest apiserver, alpha ones included. A test may have it serve
-//!   something else that is not what today's apiserver makes.
-//! * One whose **watches are late**, as those of a loaded one are.
-//! * One whose **answers to writes are lost** on the way, now and then.
+//! * **Later version**: served DaemonSet templates, and the revision data that a controller of that version would have
+//!   written, have fields that today's API types do not know. No real apiserver can do this, because k8s-openapi knows
+//!   every field of the newest apiserver, including alpha fields. A test may also inject any other change into served
+//!   objects.
+//! * **Late watches**: watch events of pods arrive late, as from an overloaded apiserver.
+//! * **Lost responses**: some writes are carried out, but the executor gets no response.
 
 use std::{
     net::SocketAddr,
@@ -33,10 +33,10 @@ use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 
 use crate::cluster::{Cluster, EXECUTOR_USER};
 
-/// The most bytes of a request's body, and of an answer that is no watch.
+/// The largest request body, and the largest response body that is not a watch, in bytes.
 const LIMIT: usize = 64 << 20;
 
-/// A running proxy, which asks the apiserver as the executor; ends when dropped.
+/// A running proxy. It uses the executor's identity towards the apiserver, and ends when dropped.
 #[derive(Debug)]
 pub struct ApiProxy {
     kubeconfig: PathBuf,
@@ -49,25 +49,25 @@ pub struct ApiProxy {
 struct Proxy {
     client: Client,
     difference: Difference,
-    /// The bodies of all requests to create pods.
+    /// The bodies of all requests that create a pod.
     asked: Arc<Mutex<Vec<Value>>>,
-    /// How many writes there were, and how many of their answers were lost.
+    /// The number of writes, and of writes whose response was lost.
     writes: Arc<AtomicUsize>,
     lost: Arc<AtomicUsize>,
 }
 
-/// In what it differs from the real one.
+/// How the proxied apiserver differs from the real one.
 #[derive(Clone, Copy)]
 enum Difference {
-    /// What it makes of each DaemonSet and revision that it serves.
+    /// A change to each served DaemonSet and revision.
     Objects(fn(&mut Value)),
-    /// How much later all watches of pods are.
+    /// The delay of all watches of pods.
     LatePods(Duration),
-    /// Of so many writes, the answer to one is lost.
+    /// The response to every n-th write is lost.
     LostAnswers(usize),
 }
 
-/// What a later version might add to a pod template: to the pod, and to each container.
+/// The fields that a later version might add to a pod template: one to the pod spec, one to each container.
 #[must_use]
 pub fn later_fields() -> [(&'static str, Value); 2] {
     [
@@ -93,22 +93,22 @@ pub fn add_later_fields(template: &mut Value) {
 }
 
 impl ApiProxy {
-    /// Starts one of a later version before a cluster's apiserver.
+    /// Starts a proxy that looks like a later version of the apiserver.
     pub async fn newer(cluster: &Cluster) -> Result<Self> {
         Self::serving(cluster, modernize).await
     }
 
-    /// Starts one whose watches of pods are so late.
+    /// Starts a proxy that delays watches of pods by `delay`.
     pub async fn late(cluster: &Cluster, delay: Duration) -> Result<Self> {
         Self::start(cluster, Difference::LatePods(delay)).await
     }
 
-    /// Starts one that does each write and then says, of each `every`-th one, that there was no answer in time.
+    /// Starts a proxy that carries out every write and answers each `every`-th write with a 504.
     pub async fn losing_answers(cluster: &Cluster, every: usize) -> Result<Self> {
         Self::start(cluster, Difference::LostAnswers(every)).await
     }
 
-    /// Starts one that serves each DaemonSet and revision with this change.
+    /// Starts a proxy that applies `change` to each served DaemonSet and revision.
     pub async fn serving(cluster: &Cluster, change: fn(&mut Value)) -> Result<Self> {
         Self::start(cluster, Difference::Objects(change)).await
     }
@@ -132,7 +132,7 @@ impl ApiProxy {
         write_kubeconfig(&kubeconfig, address)?;
         let router = Router::new().fallback(forward).with_state(proxy);
         let task = tokio::spawn(async move {
-            // It ends with the task only.
+            // The server runs until the task is aborted.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self {
@@ -143,21 +143,21 @@ impl ApiProxy {
         })
     }
 
-    /// The kubeconfig file with which a client comes here.
+    /// The kubeconfig file of a client that connects to the proxy.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The manifests of all pods that somebody asked to be created.
+    /// The manifests of all pods in create requests so far.
     #[must_use]
-    pub fn asked_pods(&self) -> Vec<Value> {
+    pub fn requested_pods(&self) -> Vec<Value> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl ApiProxy {
-    /// How many answers to writes were lost.
+    /// The number of lost responses to writes.
     #[must_use]
     pub fn lost_answers(&self) -> usize {
         self.lost.load(Ordering::Relaxed)
@@ -196,7 +196,8 @@ impl Proxy {
         let body = to_bytes(body, LIMIT).await?;
         let path = asked.uri.path();
         if asked.method == Method::POST && path.ends_with("/pods") {
-            // Of a pod that is no JSON, such as one as Protobuf, nothing is known; least of all that it has later fields.
+            // The proxy cannot read a pod that is not JSON, such as one in Protobuf. Null then stands for the pod,
+            // without later fields.
             let pod = serde_json::from_slice(&body).unwrap_or_default();
             self.asked
                 .lock()
@@ -220,12 +221,12 @@ impl Proxy {
         let mut onward = axum::http::Request::builder()
             .method(asked.method.clone())
             .uri(target);
-        // Not the others: the client that asks has an identity and a connection of its own.
+        // No other headers: the client behind the proxy has its own identity and connection.
         if let Some(value) = asked.headers.get(header::CONTENT_TYPE) {
             onward = onward.header(header::CONTENT_TYPE, value);
         }
         match asked.headers.get(header::ACCEPT) {
-            // What is changed is read as JSON, which every client takes.
+            // The proxy can change JSON only. Every client accepts JSON.
             _ if change.is_some() => onward = onward.header(header::ACCEPT, "application/json"),
             Some(value) => onward = onward.header(header::ACCEPT, value),
             None => {}
@@ -235,13 +236,13 @@ impl Proxy {
             .send(onward.body(kube::client::Body::from(body))?)
             .await?;
         let (mut parts, body) = answer.into_parts();
-        // The length changes, and the connection is another one.
+        // The length changes, and the connection is a different one.
         parts.headers.remove(header::CONTENT_LENGTH);
         parts.headers.remove(header::TRANSFER_ENCODING);
         let body = match (change, late) {
-            (Some(change), _) if watch => Body::from_stream(changes(Body::new(body), change)),
-            (Some(change), _) => Body::from(whole(Body::new(body), change).await?),
-            (None, Some(delay)) => Body::from_stream(later(Body::new(body), delay)),
+            (Some(change), _) if watch => Body::from_stream(changed_events(Body::new(body), change)),
+            (Some(change), _) => Body::from(changed_objects(Body::new(body), change).await?),
+            (None, Some(delay)) => Body::from_stream(delayed(Body::new(body), delay)),
             (None, None) => Body::new(body),
         };
         if let Difference::LostAnswers(every) = self.difference
@@ -249,14 +250,14 @@ impl Proxy {
             && (self.writes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(every)
         {
             self.lost.fetch_add(1, Ordering::Relaxed);
-            return Ok(no_answer());
+            return Ok(gateway_timeout());
         }
         Ok(Response::from_parts(parts, body))
     }
 }
 
-/// What a gateway says that gave up waiting.
-fn no_answer() -> Response {
+/// The 504 of a gateway that timed out.
+fn gateway_timeout() -> Response {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Timeout", "code": 504,
         "message": "a fault: no answer in time", "metadata": {},
@@ -265,13 +266,13 @@ fn no_answer() -> Response {
     (StatusCode::GATEWAY_TIMEOUT, json, status.to_string()).into_response()
 }
 
-/// The same bytes, each as much later.
-fn later(body: Body, delay: Duration) -> impl futures::Stream<Item = Result<Bytes, axum::Error>> {
+/// The same bytes, each chunk delayed by `delay`.
+fn delayed(body: Body, delay: Duration) -> impl futures::Stream<Item = Result<Bytes, axum::Error>> {
     let (arrive, arrived) = futures::channel::mpsc::unbounded();
     tokio::spawn(async move {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
-            // Whoever has asked may have gone.
+            // The receiver may be gone.
             if arrive.unbounded_send((Instant::now() + delay, chunk)).is_err() {
                 return;
             }
@@ -283,8 +284,8 @@ fn later(body: Body, delay: Duration) -> impl futures::Stream<Item = Result<Byte
     })
 }
 
-/// A watch: one change per line, each with an object.
-fn changes(body: Body, make: fn(&mut Value)) -> impl futures::Stream<Item = std::io::Result<String>> {
+/// A watch: one JSON event per line, each with an object.
+fn changed_events(body: Body, make: fn(&mut Value)) -> impl futures::Stream<Item = std::io::Result<String>> {
     let lines = body
         .into_data_stream()
         .map_err(std::io::Error::other)
@@ -297,8 +298,8 @@ fn changes(body: Body, make: fn(&mut Value)) -> impl futures::Stream<Item = std:
     })
 }
 
-/// An object or a list of them.
-async fn whole(body: Body, change: fn(&mut Value)) -> Result<String> {
+/// One object, or a list of objects.
+async fn changed_objects(body: Body, change: fn(&mut Value)) -> Result<String> {
     let mut answer: Value = serde_json::from_slice(&to_bytes(body, LIMIT).await?)?;
     match answer.get_mut("items").and_then(Value::as_array_mut) {
         Some(items) => items.iter_mut().for_each(change),
@@ -307,7 +308,7 @@ async fn whole(body: Body, change: fn(&mut Value)) -> Result<String> {
     Ok(answer.to_string())
 }
 
-/// Gives a DaemonSet or a revision the later fields.
+/// Adds the later fields to a DaemonSet or a revision.
 fn modernize(object: &mut Value) {
     for pointer in ["/spec/template", "/data/spec/template"] {
         if let Some(template) = object.pointer_mut(pointer) {

@@ -1,4 +1,4 @@
-//! What the apiserver has answered, while it answers.
+//! Reads the apiserver's audit log while the apiserver writes it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,27 +10,28 @@ use kube::Client;
 use nodewise_testbed::{AuditEvent, AuditTail, ControlPlane};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
-use crate::space::DEADLINE;
+use crate::test_namespace::DEADLINE;
 
-/// How often the log is looked at: so often that who is killed for what it says has hardly gone on.
+/// The interval between reads of the log. It is short, so that a test can kill an executor right after one of its
+/// writes.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// All requests of one control plane so far; ends when dropped.
+/// All audit events of one control plane so far. Reading ends when the value is dropped.
 #[derive(Debug)]
 pub struct Audit {
     events: Arc<Mutex<Vec<AuditEvent>>>,
     count: watch::Receiver<usize>,
-    /// Why it cannot be read any more.
+    /// The error that ended the reading of the log.
     broken: Arc<Mutex<Option<anyhow::Error>>>,
     reading: JoinHandle<()>,
 }
 
-/// A place in the audit log.
+/// A position in the audit log.
 #[derive(Debug, Clone, Copy)]
-pub struct Place(usize);
+pub struct AuditPosition(usize);
 
-impl Place {
-    /// Before everything.
+impl AuditPosition {
+    /// The start of the log.
     pub const BEGINNING: Self = Self(0);
 }
 
@@ -43,7 +44,7 @@ impl Audit {
         let reading = tokio::spawn(async move {
             let error = follow(tail, read, &told).await;
             *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-            // Who waits learns of it by the end of the channel.
+            // Closing the channel wakes the waiting tests.
             drop(told);
         });
         Ok(Self {
@@ -54,24 +55,28 @@ impl Audit {
         })
     }
 
-    /// The place after everything that is known by now; what was answered a moment ago may not be.
+    /// The position after the last event read so far. Events of the last few milliseconds may still be missing.
     #[must_use]
-    pub fn place(&self) -> Place {
-        Place(self.events().len())
+    pub fn position(&self) -> AuditPosition {
+        AuditPosition(self.events().len())
     }
 
-    /// What was answered since then and is known by now.
+    /// The events read so far that come after `position`.
     #[must_use]
-    pub fn since(&self, place: Place) -> Vec<AuditEvent> {
-        self.events()[place.0..].to_vec()
+    pub fn since(&self, position: AuditPosition) -> Vec<AuditEvent> {
+        self.events()[position.0..].to_vec()
     }
 
-    /// Waits for the first answer since then that `wanted` wants.
+    /// Waits for the first event after `position` that `wanted` accepts.
     ///
     /// # Errors
-    /// The log cannot be read any more.
-    pub async fn first(&self, place: Place, wanted: impl Fn(&AuditEvent) -> bool) -> Result<AuditEvent> {
-        let (mut count, mut looked) = (self.count.clone(), place.0);
+    /// The log can no longer be read.
+    pub async fn first(
+        &self,
+        position: AuditPosition,
+        wanted: impl Fn(&AuditEvent) -> bool,
+    ) -> Result<AuditEvent> {
+        let (mut count, mut looked) = (self.count.clone(), position.0);
         loop {
             {
                 let events = self.events();
@@ -87,20 +92,19 @@ impl Audit {
         }
     }
 
-    /// Waits until everything that was answered before this call is known.
+    /// Waits until every request that was answered before this call is in the log.
     ///
     /// # Errors
     /// The apiserver does not answer.
     pub async fn caught_up(&self, client: &Client) -> Result<()> {
-        let place = self.place();
-        // An answer is written down just after it was given. So one more question is asked, and when that one can be read,
-        // the earlier ones can be too.
+        let position = self.position();
+        // The apiserver logs a response just after it has sent it. A marker request is logged after all earlier ones.
         let mark = format!("/version?mark={:032x}", rand::random::<u128>());
         client
             .request_text(http::Request::get(&mark).body(Vec::new())?)
             .await
             .context("asking the apiserver for its version")?;
-        let seen = self.first(place, |event| event.uri == mark);
+        let seen = self.first(position, |event| event.uri == mark);
         timeout(DEADLINE, seen)
             .await
             .context("the audit log stands still")??;
@@ -118,7 +122,7 @@ impl Drop for Audit {
     }
 }
 
-/// Reads until that fails.
+/// Reads the log until reading fails, and returns the error.
 async fn follow(
     mut tail: AuditTail,
     events: Arc<Mutex<Vec<AuditEvent>>>,

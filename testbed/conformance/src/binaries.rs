@@ -1,4 +1,4 @@
-//! Builds the programs of this workspace, and finds them.
+//! Builds the programs of this workspace, and returns their paths.
 
 use std::{
     path::PathBuf,
@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// The programs of this workspace.
+/// The paths of the programs of this workspace.
 #[derive(Debug, Clone)]
 pub struct Binaries {
     /// `nodewise-server`.
@@ -22,20 +22,21 @@ pub struct Binaries {
 
 static BUILT: OnceLock<Binaries> = OnceLock::new();
 
-/// Builds them once per process; cargo's own lock serializes processes, and a second build finds nothing to do. All of them
-/// at a time, always: other features of their dependencies would be chosen for one alone, and all be built again.
+/// Builds the programs once per process. Cargo's lock serializes processes, and a second build finds nothing to do. All
+/// programs are always built together: a build of a single program selects other features of the dependencies, so
+/// everything would be compiled again.
 ///
 /// # Errors
-/// They cannot be built.
+/// The build fails.
 pub fn binaries() -> Result<&'static Binaries> {
     first_built("dev")
 }
 
-/// The same programs as users have them, compiled for speed. Call it first: from then on this process gets these from [`binaries`].
-/// For measurements; the build takes minutes.
+/// Builds the programs with the release profile, for measurements. Call it before [`binaries`], which then returns the
+/// same programs in this process. The build takes minutes.
 ///
 /// # Errors
-/// They cannot be built.
+/// The build fails.
 pub fn release_binaries() -> Result<&'static Binaries> {
     first_built("release")
 }
@@ -51,8 +52,8 @@ fn first_built(profile: &str) -> Result<&'static Binaries> {
 fn build(profile: &str) -> Result<Binaries> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    // Cargo tells a test about its package. Build scripts that look at these (ring's does) would run again in here, and once
-    // more in the next build outside, each time with everything that depends on them.
+    // Cargo sets these variables for a test. Build scripts that read them (such as ring's) would run again here, and
+    // once more in the next build outside of tests, together with everything that depends on them.
     for (name, _) in std::env::vars_os() {
         if name
             .to_str()

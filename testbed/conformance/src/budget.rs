@@ -1,5 +1,5 @@
-//! Watches one DaemonSet's pods and keeps the worst that was ever seen, so that a test can hold a budget to what happened and
-//! not to what was planned.
+//! Watches the pods of one DaemonSet and records the worst values that occurred. A test checks its budget against these
+//! observed values, not against plans.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,46 +17,47 @@ use kube::{
 };
 use nodewise_testbed::eventually;
 
-use crate::space::DEADLINE;
+use crate::test_namespace::DEADLINE;
 
-/// What was seen so far.
+/// The values recorded so far.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// Uids of all pods ever seen.
+    /// Uids of all pods seen.
     pub created: BTreeSet<String>,
-    /// Uids of all pods ever seen being deleted or gone, with when that was first seen.
+    /// Uids of all pods seen in deletion or gone, with the time at which that was first seen.
     pub deleted: BTreeMap<String, Instant>,
-    /// Most pods on one node at a time that were neither finished nor being deleted, with that node.
+    /// The most pods on one node at a time that were neither finished nor in deletion, and the name of that node.
     pub most_live: (usize, String),
-    /// Most nodes at a time, of those that had a ready pod since [`BudgetWatch::arm`], without one.
+    /// The most nodes without a ready pod at a time, among the nodes that had one at [`BudgetWatch::arm`].
     pub most_unavailable: usize,
-    /// Most nodes at a time with more than one live pod.
+    /// The most nodes at a time with more than one live pod.
     pub most_surging: usize,
 }
 
 impl Seen {
-    /// Fails if any node ever had two live pods.
+    /// Fails if a node ever had two live pods.
     pub fn expect_no_doubles(&self) -> Result<()> {
         let (count, node) = &self.most_live;
         ensure!(*count <= 1, "{node} had {count} pods at a time");
         Ok(())
     }
 
-    /// Fails if more nodes than these were ever unavailable at a time.
+    /// Fails if more than `allowed` nodes were unavailable at a time.
     pub fn expect_unavailable_at_most(&self, allowed: usize) -> Result<()> {
         let most = self.most_unavailable;
         ensure!(most <= allowed, "{most} nodes were unavailable, {allowed} may be");
         Ok(())
     }
 
-    /// Fails unless a rollout kept to its budget, with so many pods ever made and never two on a node.
+    /// Fails unless a rollout kept its budget, created exactly `created` pods in total, and never had two pods on a
+    /// node.
     pub fn expect_rollout(&self, unavailable: usize, created: usize) -> Result<()> {
         self.expect_unavailable_at_most(unavailable)?;
         self.expect_no_doubles()?;
         self.expect_created(created)
     }
 
-    /// Fails unless so many pods were ever made.
+    /// Fails unless exactly `count` pods were created in total.
     pub fn expect_created(&self, count: usize) -> Result<()> {
         let made = self.created.len();
         ensure!(made == count, "{made} pods were made where {count} were needed");
@@ -67,14 +68,14 @@ impl Seen {
 #[derive(Debug, Default)]
 struct State {
     pods: BTreeMap<String, Pod>,
-    /// The nodes whose availability is held to the budget.
+    /// The nodes that count as unavailable while they have no ready pod.
     armed: BTreeSet<String>,
-    /// Between the start and the end of a list, when `pods` is not whole.
+    /// Whether a list is in progress, so that `pods` is incomplete.
     listing: bool,
     seen: Seen,
 }
 
-/// A running watch; ends when dropped.
+/// A running watch. It ends when dropped.
 #[derive(Debug)]
 pub struct BudgetWatch {
     pods: Api<Pod>,
@@ -84,7 +85,7 @@ pub struct BudgetWatch {
 }
 
 impl BudgetWatch {
-    /// Starts watching the pods of a namespace with label `app: name`.
+    /// Starts to watch the pods of a namespace that have the label `app: name`.
     #[must_use]
     pub fn start(client: Client, namespace: &str, name: &str) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
@@ -115,7 +116,7 @@ impl BudgetWatch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on every node that has a ready pod at this moment counts as unavailable while it has none.
+    /// From now on, every node that now has a ready pod counts as unavailable while it has none.
     ///
     /// # Errors
     /// As [`BudgetWatch::seen`].
@@ -128,16 +129,16 @@ impl BudgetWatch {
         Ok(())
     }
 
-    /// What was seen so far.
+    /// The values recorded so far.
     #[must_use]
     pub fn seen_so_far(&self) -> Seen {
         self.lock().seen.clone()
     }
 
-    /// What was seen up to now, when nothing is missing that has happened before.
+    /// The values recorded so far, once the watch has caught up with the apiserver.
     ///
     /// # Errors
-    /// The pods cannot be listed, or the watch does not come to show them.
+    /// The pods cannot be listed, or the watch does not catch up.
     pub async fn seen(&self) -> Result<Seen> {
         self.catch_up().await?;
         Ok(self.seen_so_far())
@@ -193,7 +194,7 @@ impl State {
         }
     }
 
-    /// Whether a pod is known as it is, or later than that.
+    /// Whether the watch has this version of a pod, or a later one.
     fn shows(&self, pod: &Pod) -> bool {
         let version = |pod: &Pod| {
             pod.resource_version()
@@ -233,7 +234,7 @@ impl State {
     }
 }
 
-/// The node a pod is on or is meant for.
+/// The node that a pod is bound to, or that its node affinity names.
 #[must_use]
 pub fn node_of(pod: &Pod) -> String {
     let spec = pod.spec.as_ref();
@@ -253,7 +254,7 @@ pub fn node_of(pod: &Pod) -> String {
         .unwrap_or_default()
 }
 
-/// The Ready condition is True and the pod is not being deleted.
+/// The Ready condition is True and the pod is not in deletion.
 #[must_use]
 pub fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
@@ -264,7 +265,7 @@ pub fn is_ready(pod: &Pod) -> bool {
             .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// Neither finished nor being deleted.
+/// The pod is neither finished nor in deletion.
 #[must_use]
 pub fn is_live(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());

@@ -1,30 +1,30 @@
-//! What a case is, and all of them.
+//! A case of the conformance kit, and the list of all cases.
 
 use futures::future::LocalBoxFuture;
 
 use crate::{
     cases,
-    scene::{Scene, Solo},
+    fixture::{Fixture, SoloFixture},
 };
 
-/// One thing that is held to the contract.
+/// One check of the contract.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// Its name, for good: documents cite it.
+    /// The name. It never changes, because documents cite it.
     pub id: &'static str,
-    /// What it checks, in one sentence.
+    /// What the case checks, in one sentence.
     pub checks: &'static str,
-    /// What it does.
+    /// The code of the case.
     pub(crate) script: Script,
 }
 
-/// What a case does, and whether others may be there meanwhile.
+/// The code of a case, and whether other cases may run at the same time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Script {
-    /// It shares an executor with others.
-    Shared(for<'a> fn(&'a Scene) -> LocalBoxFuture<'a, anyhow::Result<()>>),
-    /// It has the executor to itself.
-    Solo(for<'a> fn(&'a mut Solo) -> LocalBoxFuture<'a, anyhow::Result<()>>),
+    /// The case shares an executor with other cases.
+    Shared(for<'a> fn(&'a Fixture) -> LocalBoxFuture<'a, anyhow::Result<()>>),
+    /// The case has an executor to itself.
+    Solo(for<'a> fn(&'a mut SoloFixture) -> LocalBoxFuture<'a, anyhow::Result<()>>),
 }
 
 /// A case that shares an executor with others.
@@ -33,7 +33,7 @@ macro_rules! shared {
         $crate::case::Case {
             id: $id,
             checks: $checks,
-            script: $crate::case::Script::Shared(|scene| Box::pin($script(scene))),
+            script: $crate::case::Script::Shared(|fixture| Box::pin($script(fixture))),
         }
     };
 }
@@ -51,7 +51,7 @@ macro_rules! solo {
 
 pub(crate) use {shared, solo};
 
-/// All cases, in the order in which they are told.
+/// All cases, in the order of the report.
 #[must_use]
 pub fn all() -> Vec<Case> {
     cases::ALL.iter().copied().flatten().copied().collect()
@@ -64,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_kebab_case_and_there_is_one_of_each() {
+    fn ids_are_kebab_case_and_unique() {
         let cases = all();
         let ids: BTreeSet<_> = cases.iter().map(|case| case.id).collect();
         assert_eq!(ids.len(), cases.len());
         for case in &cases {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            // They are names of namespaces and values of labels.
+            // Ids are names of namespaces and values of labels.
             assert!(case.id.len() <= 63 && case.id.chars().all(plain), "{}", case.id);
             assert!(case.checks.ends_with('.'), "{}: {}", case.id, case.checks);
         }

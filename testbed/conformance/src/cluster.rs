@@ -1,4 +1,4 @@
-//! A control plane for executors: with the users, the rights and the audit log that they are judged by.
+//! A control plane for executors, with users, RBAC and an audit log.
 
 use std::path::{Path, PathBuf};
 
@@ -11,52 +11,54 @@ use kube::{
 use nodewise_testbed::{AuditEvent, Builder, Component, ControlPlane, Process, User, eventually, manifests};
 
 use crate::{
-    audit::{Audit, Place},
+    audit::{Audit, AuditPosition},
     rights::{self, Right},
-    space::DEADLINE,
+    test_namespace::DEADLINE,
 };
 
-/// The user that an executor is to the apiserver: the ServiceAccount of `deploy/`.
+/// The user name of an executor at the apiserver: the ServiceAccount of `deploy/`.
 pub const EXECUTOR_USER: &str = "system:serviceaccount:nodewise-system:nodewise-executor";
 
 /// The namespace and the name of that ServiceAccount.
 const EXECUTOR_ACCOUNT: (&str, &str) = ("nodewise-system", "nodewise-executor");
 
-/// Wants of whoever makes objects that hold up the deletion of their DaemonSet that he may do so. Some clusters have it on.
+/// This plugin rejects an owner reference with blockOwnerDeletion unless the user may set the owner's finalizers. Some
+/// clusters use it.
 const OWNER_ADMISSION: &str = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
 
-/// The user that upstream's DaemonSet controller is to the apiserver.
+/// The user name of upstream's DaemonSet controller at the apiserver.
 pub const UPSTREAM_USER: &str = "upstream-daemonset-controller";
 
-/// A control plane with everything that a DaemonSet meets in a cluster but its controller. All is gone when it is dropped.
+/// A whole control plane without a DaemonSet controller. All its processes end when the value is dropped.
 #[derive(Debug)]
 pub struct Cluster {
-    // It reads a file of the plane, so it ends first.
+    // The audit log is a file of the control plane, so its reader is dropped first.
     audit: Audit,
     plane: ControlPlane,
 }
 
 impl Cluster {
-    /// Starts it, without nodes. D-108: an executor has the rights that `deploy/kustomize/overlays/own` gives it.
+    /// Starts the control plane, without nodes. D-108: the executor has the RBAC rights of
+    /// `deploy/kustomize/overlays/own`.
     pub async fn start() -> Result<Self> {
         Self::start_for("own").await
     }
 
-    /// The same with the rights that this overlay gives.
+    /// The same with the RBAC rights of this overlay.
     pub async fn start_for(overlay: &str) -> Result<Self> {
         Self::start_with(ControlPlane::builder(), overlay).await
     }
 
-    /// The same on a control plane with what `builder` adds, such as admission plugins.
+    /// The same, starting from `builder`, which may add admission plugins, for example.
     pub async fn start_with(builder: Builder, overlay: &str) -> Result<Self> {
         let cluster = Self::start_as(builder, overlay).await?;
         let (namespace, name) = EXECUTOR_ACCOUNT;
-        cluster.plane.let_in(namespace, name).await?;
+        cluster.plane.add_service_account(namespace, name).await?;
         Ok(cluster)
     }
 
-    /// The same with the apiserver and etcd sending the spans of traced calls to a collector. The executor is of a group whose traces
-    /// the apiserver goes on with, as a ServiceAccount with a token of its own cannot be.
+    /// The same, but the apiserver and etcd export the spans of sampled requests to a collector. The executor is in a
+    /// group from which the apiserver accepts trace contexts, so it cannot use a ServiceAccount token.
     pub async fn start_traced(collector: &str) -> Result<Self> {
         let executor = User::new(EXECUTOR_USER).group("system:monitoring");
         Self::start_as(ControlPlane::builder().tracing(collector).user(executor), "own").await
@@ -75,7 +77,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Applies what says who may do what, and waits until the apiserver acts on it, which learns of it by watching.
+    /// Applies the RBAC objects of an overlay, and waits until the apiserver's authorizer has seen them.
     async fn give_rights(&self, overlay: &str) -> Result<()> {
         let overlay = overlay.to_owned();
         let objects = tokio::task::spawn_blocking(move || rights::objects(&overlay)).await??;
@@ -97,7 +99,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The control plane itself.
+    /// The control plane.
     #[must_use]
     pub fn plane(&self) -> &ControlPlane {
         &self.plane
@@ -109,7 +111,7 @@ impl Cluster {
         self.plane.client()
     }
 
-    /// The audit log, which grows.
+    /// The audit log.
     #[must_use]
     pub fn audit(&self) -> &Audit {
         &self.audit
@@ -120,18 +122,18 @@ impl Cluster {
         self.plane.kubeconfig_for(EXECUTOR_USER)
     }
 
-    /// The requests since then that the apiserver has answered and that `wanted` wants; all that were answered before this
-    /// call are among them.
+    /// The audit events after `since` that `wanted` accepts, including all requests that were answered before this
+    /// call.
     pub async fn audited(
         &self,
-        since: Place,
+        since: AuditPosition,
         wanted: impl Fn(&AuditEvent) -> bool,
     ) -> Result<Vec<AuditEvent>> {
         self.audit.caught_up(&self.client()).await?;
         Ok(self.audit.since(since).into_iter().filter(wanted).collect())
     }
 
-    /// Copies the logs of all processes so far into a folder, which is made if it is not there.
+    /// Copies the logs of all processes so far into a folder, and creates the folder if necessary.
     pub fn keep_logs(&self, folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         for log in std::fs::read_dir(self.plane.workdir().logs())? {
@@ -144,23 +146,23 @@ impl Cluster {
 
     /// Starts upstream's DaemonSet controller.
     ///
-    /// It is a process of its own, so that it can come and go while everything else of kube-controller-manager (garbage
-    /// collection, node lifecycle, service accounts) keeps running in another one.
+    /// It runs in its own process, so that it can start and stop while the other controllers of kube-controller-manager
+    /// keep running.
     pub async fn start_upstream(&self) -> Result<Upstream> {
         let mut command = self.plane.daemonset_controller(UPSTREAM_USER).await?;
-        // From this level on it says which workloads it has synced.
+        // From this level on it logs which workloads it has synced.
         command.arg("--v=4");
         Ok(Upstream(self.plane.spawn("upstream", command)?))
     }
 }
 
-/// A running DaemonSet controller of upstream; gone when dropped.
+/// A running DaemonSet controller of upstream. It ends when dropped.
 #[derive(Debug)]
 pub struct Upstream(Process);
 
 impl Upstream {
-    /// Waits until it has synced this DaemonSet once more than `syncs` times. Its workers begin when its caches are whole, so
-    /// the first sync is one of everything there is.
+    /// Waits until it has synced this DaemonSet more than `syncs` times. Its workers start after its caches have
+    /// synced, so the first sync sees all objects.
     pub async fn synced_since(&self, syncs: usize, namespace: &str, name: &str) -> Result<()> {
         eventually(DEADLINE, format!("upstream to sync {name}"), async || {
             self.0.check_running()?;
@@ -180,12 +182,12 @@ impl Upstream {
         log.lines().filter(synced).count()
     }
 
-    /// Fails if it has ended, with the end of its log.
+    /// Fails if it has ended; the error has the end of its log.
     pub fn check_running(&self) -> Result<()> {
         self.0.check_running()
     }
 
-    /// Asks it to end and waits until the process is gone.
+    /// Sends SIGTERM and waits until the process has ended.
     pub async fn stop(self) -> Result<()> {
         self.0.terminate(DEADLINE).await.map(|_| ())
     }

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-/// A DaemonSet to be created; `Into<Value>` by [`DaemonSetBuilder::build`].
+/// Builds the JSON of a DaemonSet.
 #[derive(Debug, Clone)]
 pub struct DaemonSetBuilder(Value);
 
-/// A DaemonSet named `name` whose pods carry the label `app: name`, run `image` version 1 and tolerate nothing by
-/// themselves.
+/// A DaemonSet named `name`. Its pods have the label `app: name`, run version 1 of the image, and have no tolerations.
 #[must_use]
 pub fn daemon_set(name: &str) -> DaemonSetBuilder {
     DaemonSetBuilder(json!({
@@ -44,16 +43,16 @@ impl DaemonSetBuilder {
         self.strategy(json!({ "type": "RollingUpdate", "rollingUpdate": rolling }))
     }
 
-    /// OnDelete.
+    /// Sets the strategy OnDelete.
     #[must_use]
     pub fn on_delete(self) -> Self {
         self.strategy(json!({ "type": "OnDelete" }))
     }
 
-    /// Sets any field: the object at `pointer` gets `key: value`.
+    /// Sets any field: adds `key: value` to the object at `pointer`.
     ///
     /// # Panics
-    /// When there is no object at `pointer`.
+    /// If there is no object at `pointer`.
     #[must_use]
     pub fn set(mut self, pointer: &str, key: &str, value: Value) -> Self {
         let object = self.0.pointer_mut(pointer).and_then(Value::as_object_mut);
@@ -70,7 +69,7 @@ impl DaemonSetBuilder {
     }
 }
 
-/// The strategic merge patch that makes the template's image another version.
+/// A strategic merge patch that changes the version of the template's image.
 #[must_use]
 pub fn image_patch(version: u32) -> Value {
     let container = json!({ "name": "main", "image": format!("registry.example/agent:{version}") });

@@ -1,4 +1,4 @@
-//! The executor under test: a command, of which nothing is known but the contract.
+//! The process of the executor under test, started by a command.
 
 use std::{
     path::Path,
@@ -10,18 +10,19 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use nodewise_testbed::{ControlPlane, Process};
 
-/// How long an executor may take from SIGTERM to its end.
+/// How long an executor may take to end after SIGTERM.
 pub(crate) const LONGEST_END: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether an executor still runs.
+/// The interval between checks that an executor still runs.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A running executor; gone when dropped.
+/// A running executor. It ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Executor(Process);
 
 impl Executor {
-    /// Starts `sh -c "exec COMMAND"` with the environment of the contract, and with these variables besides. Its log has that name.
+    /// Starts `sh -c "exec COMMAND"` with the environment of the contract and these additional variables. `name` is the
+    /// name of its log.
     pub(crate) fn start(
         plane: &ControlPlane,
         name: &str,
@@ -41,13 +42,13 @@ impl Executor {
         Ok(Self(plane.spawn(name, shell)?))
     }
 
-    /// Ends it at once, as a crash would.
+    /// Sends SIGKILL.
     pub(crate) fn kill(&self) -> Result<()> {
         self.check_running()?;
         self.0.kill9()
     }
 
-    /// Asks it to end; fails unless it does in time and with status 0.
+    /// Sends SIGTERM. Fails unless the executor ends in time with status 0.
     pub(crate) async fn stop(&self) -> Result<()> {
         let status = self
             .0
@@ -74,27 +75,27 @@ impl Executor {
     }
 }
 
-/// The executor that should be running, if one should.
+/// The executor that should be running, if any.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Running(Arc<Mutex<Option<Arc<Executor>>>>);
 
 impl Running {
-    /// From now on this one should run, or none.
+    /// Sets which executor should be running, if any.
     pub(crate) fn set(&self, executor: Option<Executor>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = executor.map(Arc::new);
     }
 
-    /// The one that should run.
+    /// The executor that should be running, if any.
     pub(crate) fn get(&self) -> Option<Arc<Executor>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The one that should have run by now; from now on none should.
+    /// Takes the executor out, so that none should be running from now on.
     pub(crate) fn take(&self) -> Option<Arc<Executor>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Waits until one that should run does not, and says how it ended.
+    /// Waits until an executor that should be running has ended, and returns how it ended.
     pub(crate) async fn ended(&self) -> anyhow::Error {
         loop {
             if let Some(Err(error)) = self.get().map(|executor| executor.check_running()) {

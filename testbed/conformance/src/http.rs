@@ -1,4 +1,4 @@
-//! Questions to the HTTP servers of health and metrics.
+//! HTTP requests to the health and metrics servers.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// GETs a path: status and body.
+/// GETs a path. Returns the status and the body.
 pub async fn http_get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect(address)
         .await

@@ -1,10 +1,10 @@
-//! The conformance kit: scenarios that any executor, in any language, can be run against.
+//! The conformance kit: cases that test an executor written in any language.
 //!
-//! An executor is a command ([`Run::executor`]); nothing is asked of it but what the apiserver, the service and its process
-//! show. A [`Case`] has a namespace and nodes to itself, and a way to the service that can be made bad ([`FaultProxy`]).
-//! The README says what the contract is and lists the cases.
+//! An executor is a command ([`Run::executor`]). The kit observes only the apiserver, the service and the executor's
+//! process. Each [`Case`] has its own namespace and nodes, and a [`FaultProxy`] between executor and service. The
+//! README describes the contract and lists the cases.
 //!
-//! The end-to-end tests of the Rust programs share what is asked of a cluster: [`Cluster`], [`Space`], [`BudgetWatch`].
+//! The end-to-end tests of the Rust programs use [`Cluster`], [`TestNamespace`] and [`BudgetWatch`] too.
 
 mod api_proxy;
 mod audit;
@@ -13,22 +13,22 @@ mod budget;
 mod case;
 mod cases;
 mod cluster;
+mod cluster_state;
 mod daemon_set;
 mod executor;
+mod fixture;
 mod http;
-mod odd;
-mod picture;
 pub mod proxy;
 pub mod report;
 pub mod rights;
 mod run;
-mod scene;
 mod server;
-mod space;
+mod test_namespace;
 pub mod traces;
+mod tricky_templates;
 
 pub use api_proxy::{ApiProxy, add_later_fields, later_fields};
-pub use audit::{Audit, Place};
+pub use audit::{Audit, AuditPosition};
 pub use binaries::{Binaries, binaries, release_binaries};
 pub use budget::{BudgetWatch, Seen, is_live, is_ready, node_of};
 pub use case::{Case, all as all_cases};
@@ -38,4 +38,4 @@ pub use http::http_get;
 pub use proxy::FaultProxy;
 pub use run::Run;
 pub use server::Server;
-pub use space::{DEADLINE, Space};
+pub use test_namespace::{DEADLINE, TestNamespace};

@@ -1,4 +1,4 @@
-//! `nodewise-conformance`: holds an executor to the contract.
+//! `nodewise-conformance`: tests an executor against the contract.
 
 use std::{collections::BTreeSet, io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -10,8 +10,8 @@ use nodewise_conformance::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs an executor, in any language, through the cases of the contract on a real control plane; see
-/// testbed/conformance/README.md. Ends with status 0 when all of them passed.
+/// Runs the conformance cases against an executor, in any language, on a real control plane; see
+/// testbed/conformance/README.md. Exits with status 0 if all cases passed.
 #[derive(Debug, Parser)]
 #[command(name = "nodewise-conformance", version)]
 struct Args {
@@ -24,8 +24,8 @@ struct Args {
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
 
-    /// Cases to leave out, as ids or beginnings of ids: those about what the executor does without (docs/writing-an-executor.md
-    /// says what it may)
+    /// Cases to leave out, as ids or beginnings of ids, for features that the executor may lack (see
+    /// docs/writing-an-executor.md)
     #[arg(long, value_name = "CASE")]
     without: Vec<String>,
 
@@ -49,7 +49,7 @@ struct Args {
     #[arg(long, default_value_t = 2, value_name = "N")]
     lanes: usize,
 
-    /// How long anything may take that is waited for
+    /// How long the kit waits for any condition
     #[arg(long, default_value = "60s", value_name = "DURATION", value_parser = humantime::parse_duration)]
     deadline: Duration,
 }
@@ -65,10 +65,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all went well.
+/// Whether all cases passed.
 fn run(args: &Args) -> Result<bool> {
     let (left_out, cases): (Vec<_>, Vec<_>) = {
-        let without = meant(&args.without)?;
+        let without = matching_ids(&args.without)?;
         let cases = chosen(&args.cases)?;
         cases.into_iter().partition(|case| without.contains(case.id))
     };
@@ -96,7 +96,7 @@ fn run(args: &Args) -> Result<bool> {
     };
     let runtime = tokio::runtime::Runtime::new().context("starting the async runtime")?;
     let mut outcomes = runtime.block_on(async {
-        // Whatever was started goes with the run, so it is given up in order.
+        // On a signal the run is dropped, which ends all processes that it started.
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let told = |outcome: &report::Outcome| {
@@ -124,24 +124,24 @@ fn write(file: Option<&PathBuf>, text: impl FnOnce() -> Result<String>) -> Resul
     std::fs::write(file, text()?).with_context(|| format!("writing {}", file.display()))
 }
 
-/// The cases that are meant; all of them when none is wanted.
+/// The cases with these ids; all cases if there are none.
 fn chosen(wanted: &[String]) -> Result<Vec<Case>> {
-    let ids = meant(wanted)?;
+    let ids = matching_ids(wanted)?;
     let mut cases = all_cases();
     cases.retain(|case| wanted.is_empty() || ids.contains(case.id));
     Ok(cases)
 }
 
-/// The ids that are so, or begin so when none is.
-fn meant(wanted: &[String]) -> Result<BTreeSet<&'static str>> {
+/// The ids that equal each text, or else the ids that start with it.
+fn matching_ids(wanted: &[String]) -> Result<BTreeSet<&'static str>> {
     let cases = all_cases();
     let mut ids = BTreeSet::new();
     for text in wanted {
         let exactly = cases.iter().any(|case| case.id == text);
         let before = ids.len();
-        let meant = |id: &&str| id == text || !exactly && id.starts_with(text.as_str());
-        ids.extend(cases.iter().map(|case| case.id).filter(meant));
-        let known = ids.len() > before || ids.iter().any(meant);
+        let matches = |id: &&str| id == text || !exactly && id.starts_with(text.as_str());
+        ids.extend(cases.iter().map(|case| case.id).filter(matches));
+        let known = ids.len() > before || ids.iter().any(matches);
         ensure!(known, "there is no case {text:?}; --list lists them");
     }
     Ok(ids)
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_are_chosen_by_their_ids_or_how_they_begin() -> Result<()> {
+    fn cases_are_chosen_by_id_or_prefix() -> Result<()> {
         assert_eq!(ids(&[])?.len(), all_cases().len());
         assert_eq!(
             ids(&["sigterm", "idle", "idle"])?,

@@ -1,4 +1,4 @@
-//! What came of a run, for people and for programs.
+//! The report of a run, as text, Markdown and JSON.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::case::Case;
 
-/// What came of one case.
+/// The outcome of one case.
 #[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     /// The case's id.
@@ -17,7 +17,7 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// Why it failed, if it did.
     pub failure: Option<String>,
-    /// How long it took.
+    /// How long the case took.
     pub seconds: f64,
 }
 
@@ -25,11 +25,11 @@ pub struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It went well.
+    /// The case passed.
     Passed,
-    /// It did not.
+    /// The case failed.
     Failed,
-    /// It was not run, since the executor does without what it is about.
+    /// The case was not run, because the executor lacks the feature.
     LeftOut,
 }
 
@@ -48,7 +48,7 @@ impl Outcome {
         }
     }
 
-    /// That of a case that is not run.
+    /// The outcome of a case that was not run.
     #[must_use]
     pub fn left_out(case: &Case) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Outcome {
         }
     }
 
-    /// The word for it.
+    /// The verdict in the tables.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.verdict {
@@ -71,14 +71,14 @@ impl Outcome {
     }
 }
 
-/// The table that is printed at the end, with the failures below it.
+/// The table at the end of a run, followed by the failures.
 #[must_use]
 pub fn table(outcomes: &[Outcome]) -> String {
     let width = outcomes.iter().map(|outcome| outcome.id.len()).max().unwrap_or(0);
     let mut text = String::new();
     for outcome in outcomes {
         let (id, word, seconds, checks) = (outcome.id, outcome.word(), outcome.seconds, outcome.checks);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{word:8}  {seconds:>5.1} s  {id:width$}  {checks}");
     }
     for outcome in outcomes {
@@ -122,7 +122,7 @@ fn first_line(why: &str) -> String {
     format!(": {}", why.lines().next().unwrap_or_default())
 }
 
-/// The cases in Markdown, as the README has them.
+/// The list of cases in Markdown, as in the README.
 #[must_use]
 pub fn markdown_list(cases: &[Case]) -> String {
     let mut text = "| case | checks |\n|---|---|\n".to_owned();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_tells_all_and_why() {
+    fn table_has_all_outcomes_and_failures() {
         assert_eq!(
             table(&outcomes()),
             "left out    0.0 s  third    That a|b holds.\n\
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_keeps_its_cells() {
+    fn markdown_escapes_cells() {
         assert_eq!(
             markdown(&outcomes()),
             "| case | checks | result | seconds |\n|---|---|---|--:|\n\

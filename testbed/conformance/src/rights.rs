@@ -1,4 +1,4 @@
-//! What roles let an executor do, and what of it was never done.
+//! RBAC rights of an executor, and which of them are never used.
 
 use std::{collections::BTreeSet, fmt, path::Path};
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use nodewise_testbed::{AuditEvent, manifests};
 use serde_json::Value;
 
-/// Kinds of objects that say who may do what.
+/// The kinds of RBAC objects.
 const KINDS: [&str; 5] = [
     "ServiceAccount",
     "Role",
@@ -17,7 +17,7 @@ const KINDS: [&str; 5] = [
     "ClusterRoleBinding",
 ];
 
-/// Of an overlay of `deploy/kustomize`, the namespace and what says who may do what in the cluster.
+/// The namespace and the RBAC objects of an overlay of `deploy/kustomize`.
 pub fn objects(overlay: &str) -> Result<Vec<Value>> {
     let overlays = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kustomize/overlays");
     let mut objects = manifests::kustomize(&overlays.join(overlay))?;
@@ -28,15 +28,15 @@ pub fn objects(overlay: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Something that a role lets whoever has it do.
+/// One right that a role grants.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Right {
-    /// In this namespace only.
+    /// The namespace, if the right is limited to one.
     namespace: Option<String>,
     group: String,
-    /// With its subresource, as roles write it: `daemonsets/status`.
+    /// The resource with its subresource, as roles write it: `daemonsets/status`.
     resource: String,
-    /// To the object of this name only.
+    /// The object name, if the right is limited to one.
     name: Option<String>,
     verb: String,
 }
@@ -58,7 +58,8 @@ impl fmt::Display for Right {
 }
 
 impl Right {
-    /// All that the roles among these objects give, which must be about objects: who used what else would not be seen.
+    /// All rights that the roles among these objects grant. Rules for non-resource URLs are an error, because the audit
+    /// log would not show their use.
     pub fn given_by(objects: &[Value]) -> Result<BTreeSet<Self>> {
         let mut rights = BTreeSet::new();
         for role in objects {
@@ -101,7 +102,7 @@ impl Right {
         rights
     }
 
-    /// Whether this request needed it, and got by with it.
+    /// Whether this request needed the right and was not forbidden.
     #[must_use]
     pub fn is_used_by(&self, event: &AuditEvent) -> bool {
         let resource = match event.subresource.as_str() {
@@ -116,7 +117,7 @@ impl Right {
             && self.name.as_ref().is_none_or(|it| *it == event.name)
     }
 
-    /// The question to the apiserver whether this user has it.
+    /// The SubjectAccessReview that asks whether this user has the right.
     #[must_use]
     pub fn review(&self, user: &str) -> SubjectAccessReview {
         let (resource, subresource) = match self.resource.split_once('/') {
@@ -142,7 +143,7 @@ impl Right {
     }
 }
 
-/// Those of the rights that no request used.
+/// The rights that no request used.
 pub fn unused<'a>(
     rights: &'a BTreeSet<Right>,
     requests: &'a [AuditEvent],
@@ -183,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn rights_to_what_is_no_object_are_refused() {
+    fn non_resource_rules_are_rejected() {
         let urls = json!({ "nonResourceURLs": ["/metrics"], "verbs": ["get"] });
         let role = json!({ "kind": "ClusterRole", "metadata": { "name": "r" }, "rules": [urls] });
         Right::given_by(&[role]).expect_err("it has nonResourceURLs");
     }
 
     #[test]
-    fn rights_that_nobody_used_are_named() -> Result<()> {
+    fn unused_rights_are_found() -> Result<()> {
         let all = json!({ "apiGroups": ["apps"], "resources": ["daemonsets", "daemonsets/status"], "verbs": ["get", "update"] });
         let named = json!({ "apiGroups": ["apps"], "resources": ["leases"], "verbs": ["get"], "resourceNames": ["n", "other"] });
         let role = json!({ "kind": "Role", "metadata": { "namespace": "here" }, "rules": [all, named] });

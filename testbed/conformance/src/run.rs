@@ -1,4 +1,4 @@
-//! Runs cases: several lanes, each with a control plane of its own, take them from one queue.
+//! Runs cases in several lanes. Each lane has its own control plane, and all take jobs from one queue.
 
 use std::{
     cell::RefCell,
@@ -16,42 +16,42 @@ use crate::{
     case::{Case, Script},
     cluster::Cluster,
     executor::{Executor, Running},
+    fixture::{Fixture, SoloFixture},
     proxy::FaultProxy,
     report::Outcome,
-    scene::{Scene, Solo},
     server::Server,
 };
 
-/// Cases that share an executor and are under way at the same time.
+/// How many cases that share an executor run at the same time.
 const AT_ONCE: usize = 8;
 
-/// How to run.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The executor's command, for `sh -c "exec COMMAND"`.
     pub executor: String,
-    /// Control planes at the same time.
+    /// How many control planes run at the same time.
     pub lanes: usize,
-    /// How long anything may take that is waited for.
+    /// How long to wait for any condition.
     pub deadline: Duration,
-    /// Where to keep the logs of all processes, in a folder for each lane.
+    /// The folder for the logs of all processes, with one subfolder per lane.
     pub logs: Option<PathBuf>,
 }
 
-/// What a lane takes at a time.
+/// A job for a lane.
 #[derive(Debug)]
 enum Job {
-    /// These share an executor.
+    /// These cases share an executor.
     Shared(Vec<Case>),
-    /// This one needs one for itself.
+    /// This case has an executor to itself.
     Solo(Case),
 }
 
 impl Run {
-    /// Runs these cases and tells each outcome as it comes. Gives all, in the order of the cases.
+    /// Runs these cases and calls `told` with each outcome. Returns all outcomes, in the order of the cases.
     ///
     /// # Errors
-    /// The testbed fails; what an executor does wrong is an outcome.
+    /// The testbed fails. A failure of the executor is an outcome, not an error.
     pub async fn run(&self, cases: &[Case], told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
         tokio::task::spawn_blocking(binaries).await??;
         let (shared, solos): (Vec<_>, Vec<_>) = cases
@@ -59,7 +59,7 @@ impl Run {
             .partition(|case| matches!(case.script, Script::Shared(_)));
         let mut jobs: VecDeque<Job> = solos.into_iter().map(Job::Solo).collect();
         if !shared.is_empty() {
-            // First, since it takes the longest.
+            // This job takes the longest, so it starts first.
             jobs.push_front(Job::Shared(shared));
         }
         let lanes = self.lanes.clamp(1, jobs.len().max(1));
@@ -72,8 +72,8 @@ impl Run {
         let running = (1..=lanes).map(|number| self.lane(number, &jobs, &tell));
         future::try_join_all(running).await?;
         let mut all = outcomes.take();
-        let place = |outcome: &Outcome| cases.iter().position(|case| case.id == outcome.id);
-        all.sort_by_key(place);
+        let index = |outcome: &Outcome| cases.iter().position(|case| case.id == outcome.id);
+        all.sort_by_key(index);
         Ok(all)
     }
 
@@ -102,7 +102,7 @@ impl Run {
     }
 }
 
-/// A control plane and what runs on it.
+/// A control plane and the jobs that run on it.
 struct Lane<'a> {
     command: Arc<str>,
     deadline: Duration,
@@ -133,10 +133,10 @@ impl Lane<'_> {
                     return Ok(());
                 };
                 let began = Instant::now();
-                let scene = Scene::set(&self.cluster, proxy, case.id, self.deadline).await?;
-                let result = judged(script(&scene), executor).await;
-                self.told(case, result, began);
-                cleared(case, scene.clear().await);
+                let fixture = Fixture::prepare(&self.cluster, proxy, case.id, self.deadline).await?;
+                let result = run_script(script(&fixture), executor).await;
+                self.report(case, result, began);
+                report_cleanup(case, fixture.clear().await);
                 Ok(())
             }
         });
@@ -149,21 +149,22 @@ impl Lane<'_> {
             return Ok(());
         };
         let began = Instant::now();
-        let mut solo = Solo::set(&self.cluster, &self.command, case.id, self.deadline).await?;
+        let mut solo = SoloFixture::prepare(&self.cluster, &self.command, case.id, self.deadline).await?;
         let executor = solo.executor();
-        let result = judged(script(&mut solo), &executor).await;
-        self.told(case, result, began);
-        cleared(case, solo.clear().await);
+        let result = run_script(script(&mut solo), &executor).await;
+        self.report(case, result, began);
+        report_cleanup(case, solo.clear().await);
         Ok(())
     }
 
-    fn told(&self, case: Case, result: Result<()>, began: Instant) {
+    fn report(&self, case: Case, result: Result<()>, began: Instant) {
         (self.tell)(Outcome::new(&case, result, began.elapsed()));
     }
 }
 
-/// What comes of a script, or of an executor that ends while it should run; with the end of its log when it is at fault.
-async fn judged(script: impl Future<Output = Result<()>>, executor: &Running) -> Result<()> {
+/// Runs a script. Fails if the script fails, with the end of the executor's log, or if an executor that should be
+/// running ends.
+async fn run_script(script: impl Future<Output = Result<()>>, executor: &Running) -> Result<()> {
     let result = tokio::select! {
         result = script => result,
         ended = executor.ended() => return Err(ended),
@@ -177,8 +178,8 @@ async fn judged(script: impl Future<Output = Result<()>>, executor: &Running) ->
     })
 }
 
-/// What a case leaves is no failure of the executor; the next one has nodes and a namespace of its own.
-fn cleared(case: Case, result: Result<()>) {
+/// A failed cleanup is not a failure of the executor, because the next case has its own nodes and namespace.
+fn report_cleanup(case: Case, result: Result<()>) {
     if let Err(error) = result {
         eprintln!("conformance: {} left something behind: {error:#}", case.id);
     }

@@ -1,13 +1,13 @@
-//! The planning service, as a process.
+//! The process of the planning service.
 
 use std::{net::SocketAddr, process::Command};
 
 use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, Process};
 
-use crate::{binaries::binaries, http::http_get, space::DEADLINE};
+use crate::{binaries::binaries, http::http_get, test_namespace::DEADLINE};
 
-/// A running server; gone when dropped.
+/// A running server. It ends when dropped.
 #[derive(Debug)]
 pub struct Server {
     process: Process,
@@ -17,12 +17,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one that listens there, with these flags besides.
+    /// Starts a server that listens on `listen`, with these additional flags.
     pub async fn start(plane: &ControlPlane, listen: &str, flags: &[&str]) -> Result<Self> {
         Self::start_in(plane, listen, flags, &[]).await
     }
 
-    /// The same with these variables in its environment.
+    /// The same with these environment variables.
     pub async fn start_in(
         plane: &ControlPlane,
         listen: &str,
@@ -43,12 +43,13 @@ impl Server {
         })
     }
 
-    /// Where it serves health and metrics, if it was started with `--http-listen`.
+    /// The address of health and metrics. The server must have been started with `--http-listen`.
     pub async fn http_address(&self) -> Result<SocketAddr> {
         said_address(&self.process, "health and metrics: listening on ").await
     }
 
-    /// The metrics whose series begin so, taken together: 0 if there is none. It was started with `--http-listen`.
+    /// The sum of all metrics whose series start with `series`; 0 if there are none. The server must have been started
+    /// with `--http-listen`.
     pub async fn sum_of(&self, series: &str) -> Result<u64> {
         let (_, metrics) = http_get(self.http_address().await?, "/metrics").await?;
         let lines = metrics.lines().filter(|line| line.starts_with(series));
@@ -60,14 +61,14 @@ impl Server {
             .sum()
     }
 
-    /// Starts one again that has ended, as before, and on the same address.
+    /// Starts an ended server again, with the same address, flags and environment.
     pub async fn start_again(&mut self, plane: &ControlPlane) -> Result<()> {
         let flags: Vec<_> = self.flags.iter().map(String::as_str).collect();
         *self = Self::start_in(plane, &self.address.to_string(), &flags, &self.environment).await?;
         Ok(())
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -80,7 +81,7 @@ impl Server {
     }
 }
 
-/// The address behind these words in the log.
+/// The address after these words in the log.
 async fn said_address(process: &Process, words: &str) -> Result<SocketAddr> {
     let line = process.wait_for_log_line(words, DEADLINE).await?;
     let (_, address) = line.rsplit_once(words).context("the line has the words")?;

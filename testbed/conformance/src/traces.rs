@@ -1,36 +1,36 @@
-//! What the traces of an executor must be, as a Collector got them.
+//! Checks of the traces of an executor, as a Collector received them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use nodewise_testbed::{Collector, Span, SpanKind, SpanStatus, eventually};
 
-use crate::space::DEADLINE;
+use crate::test_namespace::DEADLINE;
 
-/// The service, to its spans.
+/// The service name in the spans of the server.
 const SERVER: &str = "nodewise-server";
 const APISERVER: &str = "apiserver";
 const ETCD: &str = "etcd";
 
-/// The span of a call that creates a pod.
+/// The span name of a request that creates a pod.
 pub const CREATE: &str = "POST /api/v1/namespaces/{namespace}/pods";
-/// The span of a call that deletes one.
+/// The span name of a request that deletes a pod.
 pub const DELETE: &str = "DELETE /api/v1/namespaces/{namespace}/pods/{name}";
 
 const PLAN: &str = "nodewise.v1.ReconcileService/Plan";
 const ROOT: &str = "reconcile";
 
-/// Most triggers that a reconcile tells.
+/// The most triggers that a reconcile span lists.
 const MOST_TRIGGERS: usize = 8;
 
-/// The spans of that name that a service sent.
+/// The spans of this service with this name.
 pub fn of<'a>(spans: &'a [Span], service: &'a str, name: &'a str) -> impl Iterator<Item = &'a Span> {
     spans
         .iter()
         .filter(move |span| span.service == service && span.name == name)
 }
 
-/// Every trace has one root, a reconcile of `service`, and every span of it can be reached from there. Gives how many there are.
+/// Fails unless every trace is one tree whose root is a reconcile of `service`. Returns the number of traces.
 pub fn every_trace_is_one_tree(spans: &[Span], service: &str) -> Result<usize> {
     let mut traces = BTreeMap::<_, Vec<&Span>>::new();
     for span in spans {
@@ -59,7 +59,7 @@ pub fn every_trace_is_one_tree(spans: &[Span], service: &str) -> Result<usize> {
     Ok(traces.len())
 }
 
-/// All spans of an executor, and those below them.
+/// All spans of an executor, and the spans below them.
 #[derive(Debug)]
 pub struct Traces {
     spans: Vec<Span>,
@@ -67,8 +67,8 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Waits until the Collector has the apiserver's spans of each call, which come a little later. The executor and the server
-    /// have ended.
+    /// Waits until the Collector has the apiserver's span of each request, which arrives a little later. The executor
+    /// and the server must have ended.
     pub async fn of(collector: &Collector, executor: &str) -> Result<Self> {
         eventually(DEADLINE, "whole traces", async || {
             let traces = Self {
@@ -86,7 +86,8 @@ impl Traces {
         .await
     }
 
-    /// They are those of a DaemonSet that had the pods `before` and now has the pods `after`. Gives the number of reconciles.
+    /// Fails unless the traces are those of a rollout that replaced the pods `before` by the pods `after`. Returns the
+    /// number of reconciles.
     pub fn expect_rollout(
         &self,
         daemon_set: &str,
@@ -126,7 +127,7 @@ impl Traces {
         self.spans.iter().filter(mine)
     }
 
-    /// The names of pods that calls of this name were about, each of which went well.
+    /// The names of the pods in requests with this span name. Fails if a request failed.
     fn pods_of(&self, name: &str) -> Result<Vec<String>> {
         self.own(name)
             .map(|span| {
@@ -137,7 +138,7 @@ impl Traces {
             .collect()
     }
 
-    /// How many actions of a kind the batches had.
+    /// The sum of the actions of this kind over all batches.
     fn actions(&self, kind: &str) -> usize {
         let counts = self
             .own("batch")
@@ -145,7 +146,7 @@ impl Traces {
         usize::try_from(counts.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    /// The span that one is a part of.
+    /// The parent of a span.
     fn parent(&self, span: &Span) -> Result<&Span> {
         self.spans
             .iter()
@@ -153,7 +154,8 @@ impl Traces {
             .with_context(|| format!("nobody is the parent of {span:?}"))
     }
 
-    /// Who calls whom, on both ways out of the executor.
+    /// Fails unless each span has the right parent and attributes, for calls to the service and for requests to the
+    /// apiserver.
     fn expect_calls_in_their_places(&self) -> Result<()> {
         let is_served = |span: &&Span| span.service == SERVER && span.kind == SpanKind::Server;
         let served: Vec<_> = self.spans.iter().filter(is_served).collect();
@@ -169,7 +171,7 @@ impl Traces {
             for side in [span, caller] {
                 ensure!(side.attribute("rpc.system.name") == "grpc", "{side:?}");
                 ensure!(side.attribute("rpc.method") == side.name.as_str(), "{side:?}");
-                // After SIGTERM nobody waits for a plan.
+                // After SIGTERM the executor cancels its call for a plan.
                 let code = side.attribute("rpc.response.status_code");
                 ensure!(code == "OK" || code == "CANCELLED", "{side:?}");
             }
@@ -200,7 +202,7 @@ impl Traces {
         Ok(())
     }
 
-    /// Each root tells its workload, its outcome, and what came before it.
+    /// Fails unless each root names its workload, its outcome, its triggers and the reconcile before it.
     fn expect_reasons(&self, daemon_set: &str) -> Result<()> {
         let roots: Vec<_> = self.own(ROOT).collect();
         let (mut links, mut by_pods, mut ended, mut timed) = (0, 0, 0, 0);
@@ -219,15 +221,15 @@ impl Traces {
                 links += 1;
             }
         }
-        // One may be stopped by SIGTERM.
+        // SIGTERM may interrupt one reconcile.
         ensure!(ended + 1 >= roots.len(), "{ended} of {} ended", roots.len());
-        // It is not known where a library's queue does not tell.
+        // Some work queues of client libraries do not report the waiting time.
         ensure!(
             2 * timed >= roots.len(),
             "of {timed} of {} is known how long they waited",
             roots.len()
         );
-        // All but the first of each generation, and those of a plan in between that found nothing to do.
+        // Without a link: the first reconcile of each generation, and reconciles after a plan that found nothing to do.
         ensure!(
             links + 5 > roots.len(),
             "{links} links of {} reconciles",
@@ -249,7 +251,7 @@ impl Traces {
         root.cloned().context("it has a root")
     }
 
-    /// A reconcile, one line a span: when it began after the root, how long it took, what it is and whose.
+    /// A reconcile as text, one line per span: start after the root, duration, name and service.
     #[must_use]
     pub fn outline(&self, root: &Span) -> String {
         self.outline_of(root, root, 0)

@@ -1,4 +1,4 @@
-//! What documents say of the kit is so.
+//! Checks that documents name only cases that exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use nodewise_conformance::all_cases;
 
 #[test]
-fn the_contract_cites_cases_that_there_are() {
+fn contract_cites_only_existing_cases() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/writing-an-executor.md");
     let text = std::fs::read_to_string(path).expect("the contract");
     let ids: BTreeSet<&str> = all_cases().iter().map(|case| case.id).collect();

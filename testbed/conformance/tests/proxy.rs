@@ -1,4 +1,4 @@
-//! The fault proxy does what it says, and nothing else.
+//! Tests of the fault proxy.
 
 use std::{
     net::SocketAddr,
@@ -29,11 +29,11 @@ use tonic::{
 };
 use tonic_types::StatusExt as _;
 
-/// A service that counts what it hears. A plan's id is how many plans there were with it.
+/// A service that counts the calls it gets. The id of a plan is the number of plan calls so far.
 #[derive(Debug, Clone, Default)]
 struct Counting {
     plans: Arc<AtomicUsize>,
-    /// The header `traceparent` of the last plan.
+    /// The `traceparent` header of the last plan call.
     trace: Arc<Mutex<Option<String>>>,
 }
 
@@ -100,7 +100,7 @@ impl ReconcileService for Counting {
     }
 }
 
-/// A service, a proxy before it and a client behind that.
+/// A service, a proxy in front of it, and a client of the proxy.
 struct Setup {
     service: Counting,
     proxy: FaultProxy,
@@ -136,13 +136,13 @@ impl Setup {
         self.service.plans.load(Ordering::Relaxed)
     }
 
-    /// Asks for a plan; gives its id.
+    /// Calls `Plan` and returns the id of the plan.
     async fn plan(&self) -> Result<String, Status> {
         let answer = self.client.clone().plan(request()).await?;
         Ok(answer.into_inner().plan.unwrap_or_default().plan_id)
     }
 
-    /// Asks three questions on one stream; gives the answers until the stream ends, and its error.
+    /// Sends three questions on one stream. Returns the responses until the stream ends, and its error.
     async fn stream(&self) -> (Vec<v1::PlanStreamResponse>, Option<Status>) {
         let questions = ["a", "b", "c"].map(|id| v1::PlanStreamRequest {
             id: id.to_owned(),
@@ -201,7 +201,7 @@ fn ids(answers: &[v1::PlanStreamResponse]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn without_a_fault_everything_passes_and_is_written_down() -> Result<()> {
+async fn without_a_fault_calls_are_forwarded_and_logged() -> Result<()> {
     let setup = Setup::start().await?;
     let mut asked = Request::new(request());
     asked.metadata_mut().insert("traceparent", "00-1-2-01".parse()?);
@@ -240,7 +240,7 @@ async fn without_a_fault_everything_passes_and_is_written_down() -> Result<()> {
 }
 
 #[tokio::test]
-async fn errors_of_the_service_pass_with_their_details() -> Result<()> {
+async fn errors_of_the_service_keep_their_details() -> Result<()> {
     let setup = Setup::start().await?;
     let error = setup.client.clone().plan(v1::PlanRequest::default()).await;
     let status = error.err().context("it is refused")?;
@@ -255,7 +255,7 @@ async fn errors_of_the_service_pass_with_their_details() -> Result<()> {
 }
 
 #[tokio::test]
-async fn each_nth_call_is_met() -> Result<()> {
+async fn each_nth_call_meets_the_fault() -> Result<()> {
     let setup = Setup::start().await?;
     setup.proxy.fault(Fault::Unavailable, 3);
     let mut codes = Vec::new();
@@ -270,9 +270,9 @@ async fn each_nth_call_is_met() -> Result<()> {
     Ok(())
 }
 
-/// What the service hears of a call, and what the client gets.
+/// How often the service gets a call, and what the client gets.
 #[tokio::test]
-async fn what_happens_to_a_call() -> Result<()> {
+async fn faults_of_calls() -> Result<()> {
     let delay = Duration::from_millis(100);
     for (fault, heard, id) in [
         (Fault::ResetBefore, 0, None),
@@ -308,7 +308,7 @@ async fn what_happens_to_a_call() -> Result<()> {
 
 /// The same for the second of three questions on a stream.
 #[tokio::test]
-async fn what_happens_to_a_question_on_a_stream() -> Result<()> {
+async fn faults_of_questions_on_a_stream() -> Result<()> {
     let delay = Duration::from_millis(100);
     for (fault, heard, answered) in [
         (Fault::Delay(delay), 3, &["a", "b", "c"][..]),
@@ -341,7 +341,7 @@ async fn what_happens_to_a_question_on_a_stream() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_call_that_hangs_is_not_heard_and_holds_up_no_other() -> Result<()> {
+async fn hanging_call_does_not_block_others() -> Result<()> {
     let setup = Setup::start().await?;
     setup.proxy.fault(Fault::Hang, 1);
     let hanging = tokio::time::timeout(Duration::from_millis(200), setup.plan()).await;
@@ -353,7 +353,7 @@ async fn a_call_that_hangs_is_not_heard_and_holds_up_no_other() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_way_that_is_cut_lets_nothing_pass_until_it_is_mended() -> Result<()> {
+async fn cut_proxy_forwards_nothing_until_healed() -> Result<()> {
     let setup = Setup::start().await?;
     setup.plan().await?;
     setup.proxy.cut();

@@ -1,4 +1,4 @@
-//! The README lists the cases that there are.
+//! Checks that the README lists all cases.
 
 use std::{fs, path::Path};
 
@@ -8,7 +8,7 @@ const BEGIN: &str = "<!-- cases: made from the kit itself; its test says what to
 const END: &str = "<!-- end of cases -->\n";
 
 #[test]
-fn the_cases_of_the_readme_are_those_of_the_kit() {
+fn readme_lists_all_cases() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let text = fs::read_to_string(&path).expect("the README");
     let (before, rest) = text.split_once(BEGIN).expect("the beginning of the cases");

@@ -1,11 +1,10 @@
-//! What the end-to-end tests share: a control plane with the real server and executor on it, as separate processes, and the
-//! questions that tests ask of them. The scenarios themselves are in `tests/`; those that any executor has to go through, in
-//! whatever language it is written, are cases of `nodewise-conformance`.
+//! Shared code of the end-to-end tests: a control plane with the real server and executor as separate processes. The
+//! tests are in `tests/`. Tests that any executor must pass, in any language, are cases of `nodewise-conformance`.
 
 mod replicas;
-mod rig;
-mod slow_link;
+mod setup;
+mod slow_proxy;
 
 pub use replicas::{Load, own_address};
-pub use rig::{Rig, RigOptions};
-pub use slow_link::SlowLink;
+pub use setup::{Setup, SetupOptions};
+pub use slow_proxy::SlowProxy;

@@ -1,4 +1,4 @@
-//! Several servers for one executor, and DaemonSets that change all the time.
+//! Several servers for one executor, and DaemonSets that change constantly.
 
 use std::{
     net::UdpSocket,
@@ -19,9 +19,9 @@ use nodewise_conformance::{DEADLINE, Server, daemon_set, image_patch};
 use nodewise_testbed::eventually;
 use tokio::task::JoinHandle;
 
-use crate::rig::{self, Rig};
+use crate::setup::{self, Setup};
 
-/// An address of this machine that EndpointSlices may have: none of the loopback ones. Nothing is sent.
+/// An address of this machine that an EndpointSlice may have, so not a loopback address. Sends no packet.
 pub fn own_address() -> Result<String> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket
@@ -30,18 +30,18 @@ pub fn own_address() -> Result<String> {
     Ok(socket.local_addr()?.ip().to_string())
 }
 
-impl Rig {
-    /// Starts a server that listens there.
+impl Setup {
+    /// Starts a server that listens on `listen`.
     pub async fn start_replica(&self, listen: &str) -> Result<Server> {
         Server::start(self.cluster.plane(), listen, &["--plaintext"]).await
     }
 
-    /// Starts a server again that has ended, on the same address.
+    /// Starts an ended server again on the same address.
     pub async fn start_replica_again(&self, replica: &mut Server) -> Result<()> {
         replica.start_again(self.cluster.plane()).await
     }
 
-    /// Starts the executor anew, for these servers (as `--server` takes them) and with these flags besides.
+    /// Restarts the executor with these servers (in the form of `--server`) and these additional flags.
     pub async fn start_executor_for(&mut self, servers: &str, flags: &[&str]) -> Result<()> {
         self.stop_executor().await?;
         let mut options = self.options.clone();
@@ -49,12 +49,12 @@ impl Rig {
             .executor_args
             .extend(flags.iter().map(ToString::to_string));
         let kubeconfig = self.cluster.executor_kubeconfig()?;
-        let started = rig::start_executor(self.cluster.plane(), "executor", servers, &options, &kubeconfig);
+        let started = setup::start_executor(self.cluster.plane(), "executor", servers, &options, &kubeconfig);
         (self.executor, self.executor_http) = started.await?;
         Ok(())
     }
 
-    /// The value of one of the executor's metrics, 0 when there is none; `series` is its name with all labels.
+    /// The value of a metric of the executor, or 0 if there is none; `series` is the name with all labels.
     pub async fn executor_metric(&self, series: &str) -> Result<u64> {
         let (_, metrics) = self.executor_get("/metrics").await?;
         let mut lines = metrics.lines();
@@ -64,8 +64,8 @@ impl Rig {
         })
     }
 
-    /// Waits until that many replicas are in that state (`ready`, `evicted`, …), as far as the executor knows.
-    pub async fn replicas_are(&self, state: &str, count: u64) -> Result<()> {
+    /// Waits until `count` replicas are in this state (`ready`, `evicted`, …) according to the executor's metrics.
+    pub async fn wait_for_replicas(&self, state: &str, count: u64) -> Result<()> {
         let series = format!("nodewise_replicas{{state=\"{state}\"}}");
         eventually(
             DEADLINE,
@@ -79,8 +79,8 @@ impl Rig {
         .await
     }
 
-    /// Waits until so many more reconciles have gone well.
-    pub async fn more_reconciles(&self, count: u64) -> Result<()> {
+    /// Waits until `count` more reconciles have succeeded.
+    pub async fn wait_for_reconciles(&self, count: u64) -> Result<()> {
         let series = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
         let before = self.executor_metric(series).await?;
         eventually(DEADLINE, format!("{count} more reconciles"), async || {
@@ -91,7 +91,7 @@ impl Rig {
         .await
     }
 
-    /// Creates so many DaemonSets and changes them one after the other, until the load is stopped.
+    /// Creates `count` DaemonSets and changes them one after another until the load is stopped.
     pub async fn load(&self, count: usize) -> Result<Load> {
         let names: Vec<String> = (0..count).map(|index| format!("load-{index}")).collect();
         for name in &names {
@@ -123,7 +123,7 @@ impl Rig {
     }
 }
 
-/// DaemonSets that change all the time.
+/// DaemonSets that change constantly.
 #[derive(Debug)]
 pub struct Load {
     names: Vec<String>,
@@ -132,7 +132,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Fails if it changes nothing any more.
+    /// Fails if the changes have stopped with an error.
     pub async fn check(&mut self) -> Result<()> {
         if self.changing.is_finished() {
             (&mut self.changing).await??;
@@ -140,13 +140,13 @@ impl Load {
         Ok(())
     }
 
-    /// How often any of them was changed.
+    /// The number of changes so far.
     #[must_use]
     pub fn changes(&self) -> u32 {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Stops changing them; gives their names.
+    /// Stops the changes. Returns the names of the DaemonSets.
     pub async fn stop(mut self) -> Result<Vec<String>> {
         self.check().await?;
         self.changing.abort();

@@ -1,4 +1,4 @@
-//! Reads an image out of an OCI layout, as a container engine would.
+//! Reads an image from an OCI layout, as a container engine does.
 //!
 //! The format: <https://github.com/opencontainers/image-spec>.
 
@@ -16,10 +16,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-/// Names the folder of the layouts, one for each image.
+/// The environment variable with the folder of the layouts, one per image.
 const IMAGES: &str = "IMAGES";
 
-/// An image for one architecture, unpacked. Its files are gone when it is dropped.
+/// An unpacked image for one architecture. Its files are deleted when it is dropped.
 #[derive(Debug)]
 pub struct Image {
     config: Config,
@@ -28,29 +28,29 @@ pub struct Image {
     root: TempDir,
 }
 
-/// What an image says about itself.
+/// The configuration of an image.
 #[derive(Debug, Deserialize)]
 pub struct Config {
-    /// Of the processor, by Go's names.
+    /// The processor architecture, by Go's names.
     pub architecture: String,
     /// The operating system.
     pub os: String,
-    /// How it is run.
+    /// The settings for running it.
     pub config: Settings,
 }
 
-/// How an image is run.
+/// How to run an image.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Settings {
-    /// Whose process it is.
+    /// The user and group.
     pub user: String,
     /// The program.
     pub entrypoint: Vec<String>,
-    /// Its arguments, where nobody gives others.
+    /// The default arguments.
     #[serde(default)]
     pub cmd: Vec<String>,
-    /// What people and programs want to know of it.
+    /// The labels.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -79,7 +79,7 @@ struct Platform {
 }
 
 impl Image {
-    /// Unpacks the image of this name for this architecture.
+    /// Unpacks the image with this name for this architecture.
     pub fn open(name: &str, architecture: &str) -> Result<Self> {
         let layout = Layout(folder()?.join(name));
         layout
@@ -87,32 +87,32 @@ impl Image {
             .with_context(|| format!("reading {} for {architecture}", layout.0.display()))
     }
 
-    /// What it says about itself.
+    /// The configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Its tag.
+    /// The tag.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// All its files and folders, each as `MODE OWNER/GROUP NAME`.
+    /// All files and folders, each as `MODE OWNER/GROUP NAME`.
     #[must_use]
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// Where its files are.
+    /// The folder with the files.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 }
 
-/// What is listed beside the image of this name, in `CycloneDX`.
+/// The `CycloneDX` bill of materials next to the image.
 pub fn bill_of_materials(name: &str) -> Result<serde_json::Value> {
     let path = folder()?.join(format!("{name}.cdx.json"));
     let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -126,7 +126,7 @@ fn folder() -> Result<PathBuf> {
     Ok(images.into())
 }
 
-/// A folder with what a registry has of an image.
+/// The folder of an OCI layout.
 struct Layout(PathBuf);
 
 impl Layout {
@@ -175,7 +175,7 @@ impl Layout {
         serde_json::from_slice(&bytes).with_context(|| format!("reading {}", descriptor.digest))
     }
 
-    /// Where the bytes of this digest are; they have it.
+    /// The path of the blob with this digest. Fails unless its content has the digest.
     fn blob(&self, descriptor: &Descriptor) -> Result<PathBuf> {
         let (_, hex) = descriptor.digest.split_once("sha256:").context("not a SHA-256")?;
         let path = self.0.join("blobs/sha256").join(hex);
@@ -206,7 +206,7 @@ fn tar(arguments: &[&str], archive: &Path) -> Result<String> {
     String::from_utf8(output.stdout).context("what tar says")
 }
 
-/// What counts of a line such as `-rwxr-xr-x 0/0  8388608 2026-01-01 00:00 nodewise`.
+/// Mode, owner and name in a line such as `-rwxr-xr-x 0/0  8388608 2026-01-01 00:00 nodewise`.
 fn entry(line: &str) -> String {
     let words: Vec<_> = line.split_whitespace().collect();
     [0, 1, 5].map(|word| *words.get(word).unwrap_or(&"?")).join(" ")

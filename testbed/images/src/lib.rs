@@ -1,11 +1,12 @@
-//! What the tests of `deploy/images` need.
+//! Reads and runs the images of `deploy/images` for tests.
 //!
-//! * [`Image`]: an image for one architecture: what it says about itself, and its files;
-//! * [`Image::command`]: what is inside, started as a cluster would: as the image's user, on a read-only file system, with
-//!   nothing else in sight;
-//! * [`bill_of_materials`]: what is listed beside it.
+//! * [`Image`]: the configuration and files of an image for one architecture;
+//! * [`Image::command`]: runs its program as a cluster would: as the image's user, on a read-only file system, with no
+//!   other files;
+//! * [`bill_of_materials`]: the list of its components.
 //!
-//! What shall be is in `tests/`. `make images-test` builds images and runs these; `make images` does with those for users.
+//! The tests are in `tests/`. `make images-test` builds images and tests them; `make images` does the same with the
+//! images for users.
 
 mod layout;
 mod sandbox;

@@ -1,4 +1,4 @@
-//! Starts what is in an image.
+//! Runs the program of an image.
 
 use std::{env::consts::ARCH, fs, path::Path, process::Command};
 
@@ -7,14 +7,14 @@ use nodewise_testbed::Tool;
 
 use crate::Image;
 
-/// The emulator's name among the files of an image for another architecture.
+/// The emulator's file name in an image for another architecture.
 const EMULATOR: &str = "emulator";
 
 impl Image {
-    /// The command that starts its program with these arguments.
+    /// The command that runs the image's program with these arguments.
     ///
-    /// It sees the image's files, which it cannot change, and the network: no `/proc`, no `/dev`, no `/tmp`, no variables but those that
-    /// the command is given.
+    /// The program sees the image's files (read-only) and the network: no `/proc`, no `/dev`, no `/tmp`, and no
+    /// environment variables except those of the command.
     pub fn command(&self, arguments: &[&str]) -> Result<Command> {
         let settings = &self.config().config;
         let (user, group) = settings.user.split_once(':').context("a user and a group")?;
@@ -29,8 +29,9 @@ impl Image {
         match (ARCH, self.config().architecture.as_str()) {
             ("x86_64", "amd64") | ("aarch64", "arm64") => {}
             (_, "arm64") => {
-                // Not a copy: while it is written, a child that another test is just starting would hold it open, too, and the
-                // system does not run a file that is being written.
+                // A bind mount, not a copy: if this process had the file open for writing, a child process that another
+                // test starts at that moment would inherit it, and the system does not execute a file that is open for
+                // writing.
                 fs::write(self.root().join(EMULATOR), "").context("making a place for the emulator")?;
                 let there = Path::new("/").join(EMULATOR);
                 command
@@ -45,7 +46,7 @@ impl Image {
         Ok(command)
     }
 
-    /// Puts a copy of this file among the image's, as a volume would.
+    /// Copies this file into the image's files, as a volume would provide it.
     pub fn add(&self, file: &Path, name: &Path) -> Result<()> {
         let place = self.root().join(name);
         fs::create_dir_all(place.parent().context("the root")?).context("making a folder")?;

@@ -1,6 +1,6 @@
-//! Each image is what its labels say, has one file, and that runs with nothing else.
+//! Each image has the right labels and exactly one file, which runs without anything else.
 
-use std::{fs, net::SocketAddr, path::Path, time::Duration};
+use std::{fs, net::SocketAddr, path::Path, sync::LazyLock, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use nodewise_images::{Image, bill_of_materials};
@@ -11,15 +11,19 @@ use tokio::{
     net::TcpStream,
 };
 
-const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
+/// What the images are for: `ARCHITECTURES`, or else amd64 and arm64.
+static ARCHITECTURES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let named = std::env::var("ARCHITECTURES").unwrap_or_else(|_| "amd64 arm64".to_owned());
+    named.split_whitespace().map(str::to_owned).collect()
+});
 const IMAGES: [&str; 3] = ["nodewise-server", "nodewise-executor", "nodewise"];
 
-/// Emulated, and compiled to be compiled fast, on a busy machine.
+/// Generous: programs may be emulated, from a debug build, on a busy machine.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// Runs `name` for each architecture.
+/// Runs `check` for each architecture.
 async fn on_each(name: &str, check: impl AsyncFn(Image) -> Result<()>) -> Result<()> {
-    for architecture in ARCHITECTURES {
+    for architecture in &*ARCHITECTURES {
         check(Image::open(name, architecture)?)
             .await
             .with_context(|| format!("{name} for {architecture}"))?;
@@ -27,7 +31,7 @@ async fn on_each(name: &str, check: impl AsyncFn(Image) -> Result<()>) -> Result
     Ok(())
 }
 
-/// Runs the program to its end: its exit status and all it printed.
+/// Runs the program until it ends. Returns its exit status and output.
 async fn run(image: &Image, arguments: &[&str]) -> Result<(Option<i32>, String)> {
     let program = Process::spawn("program", image.command(arguments)?)?;
     let status = program.wait_for_exit(DEADLINE).await?;
@@ -35,15 +39,12 @@ async fn run(image: &Image, arguments: &[&str]) -> Result<(Option<i32>, String)>
 }
 
 #[tokio::test]
-async fn says_what_it_is() -> Result<()> {
+async fn labels_and_configuration_are_right() -> Result<()> {
     for name in IMAGES {
         on_each(name, async |image| {
             let config = image.config();
             let settings = &config.config;
-            assert!(
-                ARCHITECTURES.contains(&config.architecture.as_str()),
-                "{config:?}"
-            );
+            assert!(ARCHITECTURES.contains(&config.architecture), "{config:?}");
             assert_eq!(config.os, "linux");
             assert_eq!(settings.user, "65532:65532");
             assert_eq!(settings.entrypoint, [format!("/{name}")]);
@@ -67,7 +68,7 @@ async fn says_what_it_is() -> Result<()> {
 }
 
 #[tokio::test]
-async fn has_one_file_that_all_may_run_and_nobody_may_change() -> Result<()> {
+async fn image_has_one_executable_read_only_file() -> Result<()> {
     for name in IMAGES {
         on_each(name, async |image| {
             assert_eq!(image.files(), [format!("-rwxr-xr-x 0/0 {name}")]);
@@ -78,9 +79,9 @@ async fn has_one_file_that_all_may_run_and_nobody_may_change() -> Result<()> {
     Ok(())
 }
 
-/// Where somebody built it is nobody's business, and would make another image of equal sources.
+/// The programs do not contain the path of the build folder. It is private, and images of equal sources would differ.
 #[tokio::test]
-async fn does_not_know_where_it_was_built() -> Result<()> {
+async fn programs_do_not_contain_the_build_path() -> Result<()> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()?;
@@ -90,7 +91,7 @@ async fn does_not_know_where_it_was_built() -> Result<()> {
         on_each(name, async |image| {
             let program = fs::read(image.root().join(name))?;
             for place in &places {
-                // Something like `/` would be everywhere.
+                // A path such as `/` would always be found.
                 let place = [place.as_encoded_bytes(), b"/"].concat();
                 let found = place.len() > 4 && program.windows(place.len()).any(|window| window == place);
                 ensure!(!found, "{} is in it", String::from_utf8_lossy(&place));
@@ -103,7 +104,7 @@ async fn does_not_know_where_it_was_built() -> Result<()> {
 }
 
 #[test]
-fn what_each_is_made_of_is_listed_beside_it() -> Result<()> {
+fn bill_of_materials_is_complete() -> Result<()> {
     for name in IMAGES {
         let bill = bill_of_materials(name)?;
         assert_eq!(bill["bomFormat"], "CycloneDX");
@@ -132,7 +133,7 @@ fn what_each_is_made_of_is_listed_beside_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn each_program_tells_its_version() -> Result<()> {
+async fn programs_print_their_version() -> Result<()> {
     for name in IMAGES {
         on_each(name, async |image| {
             let version = format!("{name} {}\n", env!("CARGO_PKG_VERSION"));
@@ -144,7 +145,7 @@ async fn each_program_tells_its_version() -> Result<()> {
     Ok(())
 }
 
-/// The server of an image, ready.
+/// Starts the server of an image and waits until it is ready.
 async fn serve(image: &Image) -> Result<(Process, String)> {
     let flags = ["--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0"];
     let server = Process::spawn("nodewise-server", image.command(&flags)?)?;
@@ -195,7 +196,7 @@ async fn the_executor_is_ready_in_a_cluster() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_executor_wants_a_cluster() -> Result<()> {
+async fn executor_fails_without_a_cluster() -> Result<()> {
     on_each("nodewise-executor", async |image| {
         let (status, printed) = run(&image, &["--server=http://127.0.0.1:1", "--mode=observe"]).await?;
         assert_eq!(status, Some(1), "{printed}");
@@ -208,7 +209,7 @@ async fn the_executor_wants_a_cluster() -> Result<()> {
     .await
 }
 
-/// Puts where a pod has it what it knows of its cluster, and gives the apiserver's host and port.
+/// Copies a service account's files to where a pod has them. Returns the apiserver's host and port.
 fn give_service_account(cluster: &ControlPlane, image: &Image) -> Result<(String, String)> {
     let folder = Path::new("var/run/secrets/kubernetes.io/serviceaccount");
     let kubeconfig: Value = serde_json::from_slice(&fs::read(cluster.kubeconfig())?)?;
@@ -232,7 +233,7 @@ fn give_service_account(cluster: &ControlPlane, image: &Image) -> Result<(String
     Ok((host.to_owned(), port.to_owned()))
 }
 
-/// Waits until it says that it is ready, as a kubelet would.
+/// Waits until the process is ready, as a kubelet would.
 async fn ready(process: &Process) -> Result<()> {
     let http = said_address(process, "health and metrics: listening on ").await?;
     eventually(DEADLINE, "readiness", async || {
@@ -243,7 +244,7 @@ async fn ready(process: &Process) -> Result<()> {
     .await
 }
 
-/// The address behind these words in its log.
+/// The address after these words in the log.
 async fn said_address(process: &Process, words: &str) -> Result<SocketAddr> {
     let line = process.wait_for_log_line(words, DEADLINE).await?;
     let (_, address) = line.split_once(words).context("the line has the words")?;

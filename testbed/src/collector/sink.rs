@@ -1,4 +1,4 @@
-//! What stands behind the Collector: it keeps the spans.
+//! The backend of the Collector, which keeps the spans.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,12 @@ use tonic::{Code, Request, Response, Status};
 
 use super::span::{self, Span};
 
-/// How many bytes the Collector may send at once: far more than it itself takes.
+/// The largest message from the Collector, in bytes. It is larger than the messages that the Collector accepts.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// Takes spans over OTLP until it is dropped.
+/// Accepts spans over OTLP until it is dropped.
 ///
-/// It has a thread of its own: a test that blocks its runtime does not block the Collector.
+/// It runs on its own thread, so that a test that blocks its runtime does not block the Collector.
 #[derive(Debug)]
 pub(super) struct Sink {
     address: SocketAddr,
@@ -70,7 +70,7 @@ impl Sink {
         lock(&self.shared.spans).clone()
     }
 
-    /// Answers with this code and keeps nothing, or keeps everything again.
+    /// With a code, answers each export with this code and drops the spans. With `None`, accepts spans again.
     pub(super) fn refuse(&self, code: Option<Code>) {
         *lock(&self.shared.refusal) = code;
     }
@@ -80,13 +80,14 @@ impl Drop for Sink {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // What could it have panicked of that the test has not seen?
+            // A panic of the thread has already failed the test.
             let _ = thread.join();
         }
     }
 }
 
-/// Serves until `stopped`, and leaves at once then: a Collector that hangs would never say good-bye.
+/// Serves until `stopped` completes, then returns without a graceful shutdown: a paused Collector would never close its
+/// connections.
 async fn serve(listener: TcpListener, receiver: Receiver, stopped: oneshot::Receiver<()>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a listener that does not block");
     let service = TraceServiceServer::new(receiver).max_decoding_message_size(MESSAGE_LIMIT);

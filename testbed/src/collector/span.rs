@@ -1,4 +1,4 @@
-//! Spans as a test reads them.
+//! Spans in a form that tests can read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,115 +9,115 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1 as otlp;
 use serde_json::Value;
 
-/// Attributes by key. A value is what it is in JSON: a text, a number, a boolean, a list or an object of those. Bytes are a
-/// text of hexadecimal digits.
+/// Attributes by key. Values are JSON: a string, number, boolean, list or object. Bytes are a string of hexadecimal
+/// digits.
 pub type Attributes = BTreeMap<String, Value>;
 
-/// One span, as the Collector passed it on. Ids are lowercase hexadecimal digits, as in a `traceparent`.
+/// One span from the Collector. Ids are lowercase hexadecimal digits, as in a `traceparent`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// The resource's `service.name`; empty when it has none.
+    /// The resource's `service.name`, or empty.
     pub service: String,
-    /// What else is known of the sender.
+    /// The attributes of the resource.
     pub resource: Attributes,
-    /// The instrumentation scope: which library made the span.
+    /// The name of the instrumentation scope, usually the library that made the span.
     pub scope: String,
-    /// 32 digits.
+    /// The trace id, 32 digits.
     pub trace_id: String,
-    /// 16 digits.
+    /// The span id, 16 digits.
     pub span_id: String,
     /// The parent's span id, `None` for a root.
     pub parent_id: Option<String>,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its kind.
+    /// The kind.
     pub kind: SpanKind,
-    /// When it began.
+    /// The start time.
     pub start: Timestamp,
-    /// When it ended.
+    /// The end time.
     pub end: Timestamp,
-    /// How it ended.
+    /// The status.
     pub status: SpanStatus,
-    /// What it tells.
+    /// The attributes.
     pub attributes: Attributes,
-    /// The other spans that it names.
+    /// The links to other spans.
     pub links: Vec<SpanLink>,
-    /// What happened within it, in the sender's order.
+    /// The events, in the order of the sender.
     pub events: Vec<SpanEvent>,
 }
 
 impl Span {
-    /// The value of an attribute; [`Value::Null`] without one, so that `span.attribute("nodewise.apply.actions") == 3` reads
-    /// well.
+    /// The value of an attribute, or [`Value::Null`], so that tests can write `span.attribute("nodewise.apply.actions")
+    /// == 3`.
     #[must_use]
     pub fn attribute(&self, key: &str) -> &Value {
         self.attributes.get(key).unwrap_or(&Value::Null)
     }
 
-    /// Whether `other` is its parent.
+    /// Whether `other` is the parent.
     #[must_use]
     pub fn is_child_of(&self, other: &Self) -> bool {
         self.trace_id == other.trace_id && self.parent_id.as_ref() == Some(&other.span_id)
     }
 
-    /// Its context as the header `traceparent` has it, with the sampled flag: it was exported, so it was sampled.
+    /// The span's context as a `traceparent` header. The sampled flag is set, because only sampled spans are exported.
     #[must_use]
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-01", self.trace_id, self.span_id)
     }
 }
 
-/// Which side of which kind of call a span is.
+/// The OpenTelemetry span kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SpanKind {
-    /// Not said.
+    /// Not set.
     Unspecified,
-    /// Inside of a process.
+    /// An operation inside a process.
     Internal,
-    /// The answering side of a call.
+    /// The server side of a call.
     Server,
-    /// The asking side of a call.
+    /// The client side of a call.
     Client,
-    /// The sending side of a message.
+    /// The sender of a message.
     Producer,
-    /// The receiving side of a message.
+    /// The receiver of a message.
     Consumer,
 }
 
-/// How a span ended.
+/// The status of a span.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpanStatus {
-    /// Nobody said: well, by convention.
+    /// Not set, which by convention means success.
     Unset,
-    /// Somebody said that it is well.
+    /// Explicit success.
     Ok,
-    /// It failed, with this description.
+    /// An error with this description.
     Error(String),
 }
 
-/// A span that another one names.
+/// A link to another span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpanLink {
-    /// Its trace id.
+    /// The trace id of that span.
     pub trace_id: String,
-    /// Its span id.
+    /// The id of that span.
     pub span_id: String,
-    /// What the link tells.
+    /// The attributes of the link.
     pub attributes: Attributes,
 }
 
-/// Something that happened within a span.
+/// An event of a span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpanEvent {
-    /// What.
+    /// The name.
     pub name: String,
-    /// When.
+    /// The time.
     pub time: Timestamp,
-    /// What it tells.
+    /// The attributes.
     pub attributes: Attributes,
 }
 
-/// All spans of a request, in its order.
+/// All spans of an export request, in order.
 pub(super) fn read(request: ExportTraceServiceRequest) -> Vec<Span> {
     let mut spans = Vec::new();
     for of_resource in request.resource_spans {
@@ -213,12 +213,12 @@ fn value(any: Option<AnyValue>) -> Value {
         Some(any_value::Value::KvlistValue(list)) => {
             Value::Object(attributes(list.values).into_iter().collect())
         }
-        // Texts by number are for profiles only.
+        // String indexes are used in profiles only.
         Some(any_value::Value::StringValueStrindex(_)) | None => Value::Null,
     }
 }
 
-/// A time in nanoseconds since 1970, which in 64 bits ends in 2554.
+/// Converts nanoseconds since 1970. 64 bits last until 2554.
 fn timestamp(nanoseconds: u64) -> Timestamp {
     Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or(Timestamp::MAX)
 }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_span_is_read() {
+    fn reads_all_parts_of_a_span() {
         let list = vec![
             any(any_value::Value::IntValue(1)),
             any(any_value::Value::BoolValue(true)),

@@ -1,4 +1,4 @@
-//! Who may talk to the apiserver, and the files that let them.
+//! The users of a control plane, their tokens and kubeconfig files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use serde_json::json;
 use super::builder::{Component, User};
 use crate::wait::eventually;
 
-/// The user who may do everything, and who the tests themselves are.
+/// The user of the tests, who has all rights.
 pub(super) const ADMIN: &str = "admin";
 
-/// The group whose members may do everything.
+/// The group whose members have all rights.
 const MASTERS: &str = "system:masters";
 
-/// How long the apiserver may take to learn of a new binding.
+/// How long the apiserver's authorizer may take to see a new binding.
 const RIGHTS_DEADLINE: Duration = Duration::from_mins(1);
 
 /// The users of one control plane, with their tokens.
@@ -32,7 +32,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// The administrator, the components, and those whom the test adds, each with a new token.
+    /// The administrator, the components and the test's own users, each with a new token.
     pub(super) fn new(extra: &[User]) -> Self {
         let own = [ADMIN]
             .into_iter()
@@ -75,7 +75,7 @@ impl Access {
         Ok(())
     }
 
-    /// Binds the users to the roles that they were given, and waits until the apiserver acts on it.
+    /// Binds the users to their ClusterRoles, and waits until the apiserver's authorizer has seen the bindings.
     pub(super) async fn bind_roles(&self, client: &kube::Client) -> Result<()> {
         let bindings = Api::<ClusterRoleBinding>::all(client.clone());
         for (user, _) in self.users.values() {
@@ -91,7 +91,7 @@ impl Access {
     }
 }
 
-/// Writes the kubeconfig of somebody with this token into `folder`.
+/// Writes the kubeconfig of a user with this token into `folder`.
 pub(super) fn write_kubeconfig(
     folder: &Path,
     server: &str,
@@ -99,7 +99,7 @@ pub(super) fn write_kubeconfig(
     user: &str,
     token: &str,
 ) -> Result<()> {
-    // JSON is YAML, too.
+    // JSON is valid YAML.
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -111,9 +111,9 @@ pub(super) fn write_kubeconfig(
     write_private(&kubeconfig(folder, user), &format!("{config:#}\n"))
 }
 
-/// Waits until a user has the first right of a role: the apiserver learns of bindings by watching them.
+/// Waits until a user has the first right of a role, because the authorizer learns of bindings through a watch.
 ///
-/// A role that does not exist yet, or has no right to resources, gives nothing to wait for.
+/// Returns at once if the role does not exist yet, or has no right to a resource.
 async fn wait_for_rights(client: &kube::Client, user: &str, role: &str) -> Result<()> {
     let rules = Api::<ClusterRole>::all(client.clone())
         .get_opt(role)

@@ -1,4 +1,4 @@
-//! What the apiserver wrote down about each request.
+//! Reads the apiserver's audit log.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,49 +8,49 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 
-/// One request that the apiserver has answered, or a watch that it has begun to answer.
+/// One audit event: a request that was answered, or a watch that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEvent {
-    /// Who asked: a user's name, see [`crate::User`]; empty where the request ended before that was known.
+    /// The user name, see [`crate::User`]; empty if the request ended before authentication.
     pub user: String,
-    /// What for: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// The verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     pub verb: String,
-    /// The resource in its plural (`pods`), empty when the request was for none (`/healthz`).
+    /// The plural of the resource (`pods`); empty for other paths (`/healthz`).
     pub resource: String,
-    /// The part of it (`status`, `binding`), empty for the object itself.
+    /// The subresource (`status`, `binding`); empty for the object itself.
     pub subresource: String,
-    /// The API group, empty for the core one.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// The namespace, empty for what has none.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// The object's name, empty for a list, and for a create that leaves the name to the apiserver.
+    /// The object's name; empty for a list, and for a create with `generateName`.
     pub name: String,
-    /// The HTTP status of the answer, 0 where there was none.
+    /// The HTTP status of the response; 0 if there was none.
     pub code: u16,
-    /// Whether the user had no right to it: a 403 may have other reasons, such as a quota.
+    /// Whether RBAC denied the request. A 403 can have other reasons, such as a quota.
     pub is_forbidden: bool,
-    /// The client's program.
+    /// The client's `User-Agent`.
     pub user_agent: String,
     /// Path and query.
     pub uri: String,
-    /// When the request came in.
+    /// When the apiserver got the request.
     pub received: Timestamp,
-    /// When it was written down: when it was answered, or a watch began to be.
+    /// When the apiserver logged the response, or the start of a watch.
     pub answered: Timestamp,
-    /// Whether the answer has ended. A watch is written down when it begins, and again when it ends.
+    /// Whether the response has ended. A watch is logged when it starts, and again when it ends.
     pub complete: bool,
 }
 
 impl AuditEvent {
-    /// Reads an audit log that was kept, oldest answer first. A last line that was not written whole is left out.
+    /// Reads a kept audit log, oldest response first. Ignores a last line that is incomplete.
     ///
     /// # Errors
-    /// There is no such file, or it is no audit log.
+    /// The file does not exist, or is not an audit log.
     pub fn read_all(path: &Path) -> Result<Vec<Self>> {
         read(path)
     }
 
-    /// Whether the request asked for a change, also when it was refused.
+    /// Whether the request was a write, successful or not.
     #[must_use]
     pub fn is_write(&self) -> bool {
         matches!(
@@ -60,7 +60,7 @@ impl AuditEvent {
     }
 }
 
-/// Reads an audit log, oldest answer first. A last line that is still being written is left out.
+/// Reads an audit log, oldest response first. Ignores a last line that is incomplete.
 pub(super) fn read(path: &Path) -> Result<Vec<AuditEvent>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -71,18 +71,18 @@ pub(super) fn read(path: &Path) -> Result<Vec<AuditEvent>> {
         .with_context(|| format!("parsing {}", path.display()))
 }
 
-/// Looks at a line that cannot be read before it is believed to be broken: what is seen of a line that is just being written need
-/// not be what is there in the end.
-const LOOKS: u32 = 100;
+/// How often an unreadable line is read again before it is an error: a line that is being written can be seen in an
+/// intermediate state.
+const MAX_ATTEMPTS: u32 = 100;
 
-/// Reads an audit log while it grows: each call gives what was written down since the one before.
+/// Reads an audit log while it grows. Each call returns the new events.
 #[derive(Debug)]
 pub struct AuditTail {
     file: File,
-    /// Where the first line begins that was not read yet.
-    place: u64,
-    /// How often that line could not be read.
-    looks: u32,
+    /// The offset of the first line that was not read yet, in bytes.
+    offset: u64,
+    /// How often reading that line has failed.
+    attempts: u32,
 }
 
 impl AuditTail {
@@ -90,40 +90,40 @@ impl AuditTail {
         let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
         Ok(Self {
             file,
-            place: 0,
-            looks: 0,
+            offset: 0,
+            attempts: 0,
         })
     }
 
-    /// What is new, oldest answer first; from the beginning of the log at the first call.
+    /// The new events, oldest response first. The first call starts at the beginning of the log.
     ///
     /// # Errors
     /// The log cannot be read.
     pub fn read(&mut self) -> Result<Vec<AuditEvent>> {
         let mut new = Vec::new();
         self.file
-            .seek(SeekFrom::Start(self.place))
+            .seek(SeekFrom::Start(self.offset))
             .and_then(|_| self.file.read_to_end(&mut new))
             .context("reading the audit log")?;
         let mut events = Vec::new();
         for line in new.split_inclusive(|&byte| byte == b'\n') {
-            // The last one is still being written.
+            // An incomplete last line is read again at the next call.
             let Some(text) = line.strip_suffix(b"\n") else {
                 break;
             };
             match serde_json::from_slice::<Line>(text) {
                 Ok(event) => events.push(event.into()),
-                Err(_) if self.looks < LOOKS => {
-                    self.looks += 1;
+                Err(_) if self.attempts < MAX_ATTEMPTS => {
+                    self.attempts += 1;
                     return Ok(events);
                 }
                 Err(error) => {
-                    let (place, text) = (self.place, text.escape_ascii());
-                    return Err(error).with_context(|| format!("the audit log has at byte {place}: {text}"));
+                    let (offset, text) = (self.offset, text.escape_ascii());
+                    return Err(error).with_context(|| format!("the audit log has at byte {offset}: {text}"));
                 }
             }
-            self.place += line.len() as u64;
-            self.looks = 0;
+            self.offset += line.len() as u64;
+            self.attempts = 0;
         }
         Ok(events)
     }
@@ -219,7 +219,7 @@ mod tests {
         "stageTimestamp":"2026-01-02T03:04:05.688901Z"}"#;
 
     #[test]
-    fn whole_lines_are_read_and_the_unfinished_last_one_is_not() -> Result<()> {
+    fn incomplete_last_line_is_ignored() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("audit.log");
         let line = CREATE.replace('\n', "");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_may_not_be_known() -> Result<()> {
+    fn user_may_be_missing() -> Result<()> {
         let unknown = CREATE.replace(r#"{"username":"kwok"}"#, "{}");
         let event = AuditEvent::from(serde_json::from_str::<Line>(&unknown)?);
         assert_eq!((event.user.as_str(), event.verb.as_str()), ("", "create"));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_gives_each_line_once_and_when_it_is_whole() -> Result<()> {
+    fn tail_returns_each_complete_line_once() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("audit.log");
         let line = CREATE.replace('\n', "");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_read_is_looked_at_again_before_it_is_an_error() -> Result<()> {
+    fn unreadable_line_is_read_again_before_it_is_an_error() -> Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("audit.log");
         let line = CREATE.replace('\n', "");
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(tail.read()?.len(), 1, "it was seen too early");
 
         fs::write(&path, format!("{line}\n{line}\n{halves}"))?;
-        let error = (0..=LOOKS).find_map(|_| tail.read().err());
+        let error = (0..=MAX_ATTEMPTS).find_map(|_| tail.read().err());
         let said = format!("{:#}", error.expect("it stays broken"));
         assert!(
             said.contains(&format!("at byte {}", 2 * (line.len() + 1))),

@@ -9,12 +9,12 @@ use tempfile::TempDir;
 use super::ControlPlane;
 use super::builder::Component;
 
-/// The data of etcd as they were at some moment.
+/// A copy of etcd's data.
 #[derive(Debug)]
 pub struct EtcdBackup(TempDir);
 
 impl ControlPlane {
-    /// Copies the data of etcd, which is stopped (SIGSTOP) meanwhile: the copy is what a crash would have left.
+    /// Copies etcd's data while the etcd process is paused (SIGSTOP). The copy is what a crash would leave.
     ///
     /// # Errors
     /// etcd does not run, or its data cannot be copied.
@@ -33,11 +33,11 @@ impl ControlPlane {
         copied.map(|()| EtcdBackup(backup))
     }
 
-    /// Ends everything at once, gives etcd the data of the backup, and starts everything again on the same ports, as Kubernetes'
-    /// documentation asks of whoever restores etcd. Versions go on from that of the backup.
+    /// Kills all components, replaces etcd's data by the backup, and starts all components again on the same ports, as
+    /// Kubernetes' documentation requires for a restore. Resource versions continue from the backup.
     ///
     /// # Errors
-    /// A component does not run, or cannot be started again, or the data cannot be replaced.
+    /// A component does not run or cannot be started again, or the data cannot be replaced.
     pub async fn restore_etcd(&self, backup: &EtcdBackup) -> Result<()> {
         for &component in self.builder.components.iter().rev() {
             self.kill(component)?;
@@ -45,7 +45,7 @@ impl ControlPlane {
         let data = self.layout.etcd_data();
         fs::remove_dir_all(&data).context("removing the data of etcd")?;
         copy_folder(backup.0.path(), &data)?;
-        // The apiserver waits for etcd by itself.
+        // The apiserver waits for etcd.
         self.start(Component::Etcd)?;
         self.start(Component::Apiserver)?;
         self.wait_until_ready().await?;
@@ -53,7 +53,7 @@ impl ControlPlane {
     }
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder recursively.
 fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("making {}", to.display()))?;
     for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {

@@ -1,4 +1,4 @@
-//! Which parts a control plane shall have.
+//! The configuration of a control plane.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use super::ControlPlane;
 use crate::ports::free_ports;
 use crate::tools::Tool;
 
-/// One program of a control plane.
+/// A component of a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Component {
-    /// The store.
+    /// etcd.
     Etcd,
     /// kube-apiserver.
     Apiserver,
@@ -24,7 +24,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// The program that it is.
+    /// The program of the component.
     #[must_use]
     pub fn tool(self) -> Tool {
         match self {
@@ -36,7 +36,7 @@ impl Component {
         }
     }
 
-    /// The user as whom it talks to the apiserver, as the audit log names it.
+    /// The component's user name at the apiserver, as in the audit log.
     #[must_use]
     pub fn user(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Component {
     }
 }
 
-/// Somebody who may talk to the apiserver, with a bearer token that is made at start.
+/// A user of the apiserver. The user's bearer token is made when the control plane starts.
 #[derive(Clone, Debug)]
 pub struct User {
     pub(super) name: String,
@@ -57,7 +57,7 @@ pub struct User {
 }
 
 impl User {
-    /// A user with this name and no rights but everybody's.
+    /// A user with this name and no rights beyond those of all users.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl User {
         }
     }
 
-    /// Puts the user into a group. `system:masters` may do everything.
+    /// Adds the user to a group. `system:masters` has all rights.
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         self.groups.push(group.into());
@@ -82,11 +82,11 @@ impl User {
     }
 }
 
-/// Describes a control plane; [`Builder::start`] starts it.
+/// The configuration of a control plane; [`Builder::start`] starts it.
 ///
-/// Without further words it is etcd and kube-apiserver, with the admission plugins `ServiceAccount` and
-/// `TaintNodesByCondition` off: the first refuses every pod until a controller has made the namespace's service
-/// account, the second taints every new node as not ready until a controller takes that back.
+/// By default only etcd and kube-apiserver run, without the admission plugins `ServiceAccount` and
+/// `TaintNodesByCondition`. The first rejects pods until a controller has created the namespace's service account; the
+/// second taints new nodes as not ready until a controller removes the taint.
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(super) components: BTreeSet<Component>,
@@ -95,7 +95,7 @@ pub struct Builder {
     pub(super) users: Vec<User>,
     pub(super) admission_off: BTreeSet<String>,
     pub(super) args: BTreeMap<Component, Vec<String>>,
-    /// Where the apiserver and etcd send their spans.
+    /// Where the apiserver and etcd export their spans.
     pub(super) tracing: Option<String>,
     pub(super) traces_per_million: u32,
 }
@@ -118,30 +118,29 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Whether kube-controller-manager runs, without its DaemonSet controller unless [`Builder::controllers`]
-    /// says otherwise: garbage collection, quotas, namespaces, node lifecycle and all the others.
+    /// Whether kube-controller-manager runs. Its DaemonSet controller is off by default, see [`Builder::controllers`].
     #[must_use]
     pub fn controller_manager(self, on: bool) -> Self {
         self.component(Component::ControllerManager, on)
     }
 
-    /// Whether kube-scheduler runs, so that pods get onto nodes.
+    /// Whether kube-scheduler runs.
     #[must_use]
     pub fn scheduler(self, on: bool) -> Self {
         self.component(Component::Scheduler, on)
     }
 
-    /// Whether kwok plays the kubelets, so that nodes and pods become ready and deleted pods go.
+    /// Whether kwok runs. It acts as the kubelets: nodes and pods become ready, and deleted pods go away.
     ///
-    /// Without it, [`ControlPlane::create_nodes`] makes nodes that are ready from the first moment, and pods
-    /// stay what the test makes them.
+    /// Without kwok, [`ControlPlane::create_nodes`] creates nodes that are ready at once, and the status of pods is up
+    /// to the test.
     #[must_use]
     pub fn kwok(self, on: bool) -> Self {
         self.component(Component::Kwok, on)
     }
 
-    /// Everything that a DaemonSet meets in a cluster but its controller: kube-controller-manager without it,
-    /// kube-scheduler and kwok, and the audit log.
+    /// All components and the audit log: etcd, kube-apiserver, kube-scheduler, kwok, and kube-controller-manager
+    /// without its DaemonSet controller.
     #[must_use]
     pub fn whole_cluster(self) -> Self {
         self.controller_manager(true)
@@ -150,72 +149,73 @@ impl Builder {
             .audit_log(true)
     }
 
-    /// Whether every request is written down, for [`ControlPlane::audit_events`].
+    /// Whether the apiserver writes an audit log, for [`ControlPlane::audit_events`].
     #[must_use]
     pub fn audit_log(mut self, on: bool) -> Self {
         self.audit = on;
         self
     }
 
-    /// Which controllers of kube-controller-manager run, in the words of its flag: `*,-daemonset-controller`
-    /// by default, `daemonset-controller` to measure against it, `*` to compare with all of Kubernetes.
+    /// Sets `--controllers` of kube-controller-manager: `*,-daemonset-controller` by default, `daemonset-controller` to
+    /// measure that controller, `*` for all.
     #[must_use]
     pub fn controllers(mut self, list: impl Into<String>) -> Self {
         self.controllers = list.into();
         self.controller_manager(true)
     }
 
-    /// Lets one more user in: see [`ControlPlane::kubeconfig_for`].
+    /// Adds a user: see [`ControlPlane::kubeconfig_for`].
     #[must_use]
     pub fn user(mut self, user: User) -> Self {
         self.users.push(user);
         self
     }
 
-    /// Turns on an admission plugin that the testbed turns off: `ServiceAccount` or `TaintNodesByCondition`.
-    /// Both need [`Builder::controller_manager`], the second [`Builder::kwok`] too.
+    /// Turns on an admission plugin that the testbed turns off: `ServiceAccount` or `TaintNodesByCondition`. Both need
+    /// [`Builder::controller_manager`], the second also needs [`Builder::kwok`].
     #[must_use]
     pub fn admission(mut self, plugin: &str) -> Self {
         self.admission_off.remove(plugin);
         self
     }
 
-    /// Lets the apiserver and etcd send their spans to a Collector ([`crate::Collector::endpoint`]): OTLP over gRPC in plain
-    /// text, to an `http` URL.
+    /// Makes the apiserver and etcd export their spans to a Collector ([`crate::Collector::endpoint`]): OTLP over gRPC
+    /// without TLS, to an `http` URL.
     ///
-    /// They go on with a trace that a client has begun and sampled, by the header `traceparent`, and begin none themselves.
-    /// The apiserver trusts only members of the groups `system:masters` and `system:monitoring` with that; of what
-    /// others ask for there are no spans, unless [`Builder::traces_per_million`] says otherwise.
+    /// They only continue a trace that a client has started and sampled, by the `traceparent` header. The apiserver
+    /// accepts that header only from members of the groups `system:masters` and `system:monitoring`. Requests of other
+    /// users have no spans, except as [`Builder::traces_per_million`] says.
     #[must_use]
     pub fn tracing(mut self, endpoint: impl Into<String>) -> Self {
         self.tracing = Some(endpoint.into());
         self
     }
 
-    /// Of how many requests in a million the apiserver begins a trace by itself, with [`Builder::tracing`]; none by default. A request with a `traceparent` by somebody whom it does not trust with one (see
-    /// [`Builder::tracing`]) counts as one without, and the span of its trace has a link to that.
+    /// Of a million requests without an accepted `traceparent`, for how many the apiserver starts a trace of its own; 0
+    /// by default. If the request had a `traceparent` from another user (see [`Builder::tracing`]), the span has a link
+    /// to it.
     #[must_use]
     pub fn traces_per_million(mut self, requests: u32) -> Self {
         self.traces_per_million = requests;
         self
     }
 
-    /// Adds a command line argument, after the testbed's own ones: `--node-monitor-grace-period=5s`.
+    /// Adds a command line argument after the testbed's arguments, for example `--node-monitor-grace-period=5s`.
     #[must_use]
     pub fn arg(mut self, component: Component, arg: impl Into<String>) -> Self {
         self.args.entry(component).or_default().push(arg.into());
         self
     }
 
-    /// Starts it all and waits until the apiserver is ready, some four seconds on an idle machine.
+    /// Starts the control plane and waits until the apiserver is ready: about four seconds on an idle machine.
     ///
     /// # Errors
-    /// A program cannot be built or started, or it does not become ready; the error shows the end of its log.
+    /// A program cannot be built or started, or does not become ready; the error has the end of its log.
     pub async fn start(self) -> Result<ControlPlane> {
         ControlPlane::start_from(self, free_ports).await
     }
 
-    /// Whether the control plane has this part.
+    /// Whether the control plane has this component.
     pub(super) fn has(&self, component: Component) -> bool {
         self.components.contains(&component)
     }

@@ -1,4 +1,4 @@
-//! The command line of each part.
+//! The command lines of the components.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use super::access;
 use super::builder::{Builder, Component};
 use super::nodes::NODE_SILENT_LABEL;
 
-/// How many requests per second a component may make (and twice that in a burst): so many that the apiserver
-/// is what limits it. The defaults of Kubernetes protect a shared apiserver; here they would be the bottleneck.
+/// The client-side rate limit of a component in requests per second; the burst is twice as much. Kubernetes' low
+/// defaults protect a shared apiserver. Here they would be the bottleneck.
 const QPS: u32 = 5000;
 
-/// How long finished spans wait for others before they are sent, in milliseconds; the SDK's own five seconds are what every
-/// test would wait for.
-const SPANS_WAIT: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "200");
+/// How long finished spans wait before they are exported, in milliseconds. The SDK's default of five seconds would slow
+/// down every test.
+const EXPORT_DELAY: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "200");
 
-/// The ports that a control plane listens on: etcd's for clients and for peers, and the apiserver's.
+/// The ports of a control plane: etcd for clients, etcd for peers, the apiserver.
 pub(super) type Ports = [u16; 3];
 
-/// Where things are, for one control plane.
+/// The paths and ports of one control plane.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) dir: PathBuf,
@@ -32,7 +32,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Takes these ports, and writes the fixed configuration files into `dir`.
+    /// Uses these ports, and writes the fixed configuration files into `dir`.
     pub(super) fn new(dir: &Path, [etcd, etcd_peer, apiserver]: Ports) -> Result<Self> {
         let layout = Self {
             dir: dir.to_owned(),
@@ -53,7 +53,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Writes what the apiserver reads of tracing, if it traces at all.
+    /// Writes the apiserver's tracing configuration, if tracing is on.
     pub(super) fn write_tracing(&self, builder: &Builder) -> Result<()> {
         let Some(url) = &builder.tracing else {
             return Ok(());
@@ -62,7 +62,7 @@ impl Layout {
             collector(url).is_some(),
             "spans cannot go to {url:?}: the apiserver and etcd send them in plain text, to http://HOST:PORT"
         );
-        // JSON is YAML, too.
+        // JSON is valid YAML.
         let config = json!({
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "TracingConfiguration",
@@ -88,17 +88,17 @@ impl Layout {
         self.dir.join("logs").join("audit.log")
     }
 
-    /// All that etcd keeps.
+    /// etcd's data folder.
     pub(super) fn etcd_data(&self) -> PathBuf {
         self.dir.join("etcd")
     }
 
-    /// The apiserver's certificate, which it makes itself at its first start, with that of the authority.
+    /// The apiserver's serving certificate. The apiserver makes it at its first start and appends the CA certificate.
     pub(super) fn certificate(&self) -> PathBuf {
         self.dir.join("certs").join("apiserver.crt")
     }
 
-    /// The key of that certificate, which it writes after it.
+    /// The key of that certificate. The apiserver writes it after the certificate.
     pub(super) fn key(&self) -> PathBuf {
         self.dir.join("certs").join("apiserver.key")
     }
@@ -111,11 +111,11 @@ impl Layout {
     /// The command that starts `component` from `program`.
     pub(super) fn command(&self, component: Component, program: &Path, builder: &Builder) -> Command {
         let mut command = Command::new(program);
-        // No settings of the person who runs the tests: `~/.kube` and `~/.kwok` stay out.
+        // Without the user's own settings in `~/.kube` and `~/.kwok`.
         command
             .current_dir(&self.dir)
             .env("HOME", &self.dir)
-            .envs([SPANS_WAIT])
+            .envs([EXPORT_DELAY])
             .env_remove("KUBECONFIG");
         command.args(match component {
             Component::Etcd => self.etcd_args(builder),
@@ -138,12 +138,12 @@ impl Layout {
             flag("listen-peer-urls", &peers),
             flag("initial-advertise-peer-urls", &peers),
             flag("initial-cluster", format!("default={peers}")),
-            // The data is gone after the test anyhow.
+            // The data is deleted after the test.
             flag("unsafe-no-fsync", true),
             flag("log-level", "warn"),
         ];
         if let Some(collector) = builder.tracing.as_deref().and_then(collector) {
-            // It samples what its client has sampled, and by its sampling rate of 0 nothing else.
+            // etcd samples a request only if its client has sampled it; its own sampling rate is 0.
             args.push(flag("enable-distributed-tracing", true));
             args.push(flag("distributed-tracing-address", collector));
         }
@@ -158,7 +158,7 @@ impl Layout {
             flag("advertise-address", "127.0.0.1"),
             flag("secure-port", self.apiserver),
             flag("cert-dir", self.dir.join("certs").display()),
-            // Nothing routes to the service `kubernetes`; its endpoints would only be refused as loopback ones.
+            // Nothing uses the service `kubernetes`, and the apiserver rejects loopback addresses as endpoints.
             flag("endpoint-reconciler-type", "none"),
             flag("service-cluster-ip-range", "10.0.0.0/16"),
             flag("service-account-issuer", "https://kubernetes.default.svc"),
@@ -176,7 +176,7 @@ impl Layout {
                 self.dir.join("audit-policy.yaml").display(),
             ));
             args.push(flag("audit-log-path", self.audit_log().display()));
-            // One file, in megabytes: a test must not lose its beginning to a rotation.
+            // In megabytes: so large that the log is never rotated, since a rotation could delete the start of a test.
             args.push(flag("audit-log-maxsize", 100_000));
         }
         if builder.tracing.is_some() {
@@ -188,7 +188,7 @@ impl Layout {
     fn controller_manager_args(&self, builder: &Builder) -> Vec<String> {
         let mut controllers = builder.controllers.clone();
         if !builder.has(Component::Kwok) && controllers.contains('*') {
-            // Without kubelets no node sends a heartbeat, and this controller would give up every one of them.
+            // Without kwok no kubelet reports a status, so this controller would mark all nodes as unreachable.
             controllers.push_str(",-node-lifecycle-controller");
         }
         let mut args = client_args(&self.kubeconfig(Component::ControllerManager));
@@ -196,8 +196,8 @@ impl Layout {
             flag("controllers", controllers),
             flag("service-account-private-key-file", self.key().display()),
             flag("root-ca-file", self.certificate().display()),
-            // The fake kubelets send no heartbeats, which for thousands of nodes would be most of the traffic. So
-            // their silence says nothing, not for ten years; see `ControlPlane::set_node_silent`.
+            // The fake kubelets send no heartbeats, because with thousands of nodes these would be most of the traffic.
+            // A grace period of ten years turns the check off; see `ControlPlane::set_node_silent`.
             flag("node-monitor-grace-period", "87600h"),
         ]);
         args
@@ -215,7 +215,8 @@ impl Layout {
                 "manage-nodes-with-label-selector",
                 format!("!{NODE_SILENT_LABEL}"),
             ),
-            // Without leases: with them, kwok forgets pods that reach a node before its first lease is seen.
+            // No leases: with leases, kwok ignores pods that are bound to a node before it has seen the node's first
+            // lease.
             flag("node-lease-duration-seconds", 0),
         ]
     }
@@ -225,19 +226,19 @@ impl Layout {
     }
 }
 
-/// How one of Kubernetes' own components talks to the apiserver.
+/// The flags with which Kubernetes' own components connect to the apiserver.
 pub(super) fn client_args(kubeconfig: &Path) -> Vec<String> {
     vec![
         flag("kubeconfig", kubeconfig.display()),
         flag("leader-elect", false),
-        // Serves nothing itself, so that it needs no port and no certificate.
+        // No HTTPS server, so that it needs no port and no certificate.
         flag("secure-port", 0),
         flag("kube-api-qps", QPS),
         flag("kube-api-burst", 2 * QPS),
     ]
 }
 
-/// The `HOST:PORT` of a Collector's URL, if it is one that takes plain text.
+/// The `HOST:PORT` of a Collector's URL, if the URL is without TLS.
 fn collector(url: &str) -> Option<&str> {
     url.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'))
 }

@@ -34,16 +34,16 @@ use crate::workdir::Workdir;
 /// How long the apiserver may take to become ready; four seconds on an idle machine.
 const READY_DEADLINE: Duration = Duration::from_mins(2);
 
-/// How often a start is tried again because another process took a port first.
+/// How often a start is retried because another process took a port first.
 const PORT_TRIES: usize = 5;
 
-/// A Kubernetes control plane of real processes, all gone when this value is dropped.
+/// A Kubernetes control plane of real processes. They end when the value is dropped.
 ///
-/// Everything it writes is in one temporary folder ([`ControlPlane::workdir`]). Each has its own, so several
-/// can run at once.
+/// All files are in one temporary folder ([`ControlPlane::workdir`]), so several control planes can run at the same
+/// time.
 #[derive(Debug)]
 pub struct ControlPlane {
-    // Dropped in this order: the components one after the other, last etcd; then the folder.
+    // Dropped in this order: the components one by one, etcd last; then the folder.
     processes: Mutex<BTreeMap<std::cmp::Reverse<Component>, Process>>,
     builder: Builder,
     programs: BTreeMap<Component, PathBuf>,
@@ -55,13 +55,13 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// What a control plane shall have; see [`Builder`].
+    /// Configures a control plane; see [`Builder`].
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Starts what `builder` describes on the ports that `ports` finds.
+    /// Starts the control plane on the ports that `ports` returns.
     async fn start_from(builder: Builder, mut ports: impl FnMut() -> io::Result<Ports>) -> Result<Self> {
         let programs = build_programs(&builder).await?;
         let mut tries = 1;
@@ -86,17 +86,17 @@ impl ControlPlane {
         access.write_tokens(&layout.tokens())?;
         access.write_kubeconfigs(&layout.kubeconfigs(), &layout.server(), &layout.certificate())?;
 
-        // The apiserver waits for etcd by itself, and its certificate is needed to talk to it.
+        // The apiserver waits for etcd. Clients need the apiserver's certificate.
         let mut processes = BTreeMap::new();
         for component in [Component::Etcd, Component::Apiserver] {
             let process = spawn(&workdir, &layout, component, &programs[&component], builder)?;
             processes.insert(std::cmp::Reverse(component), process);
         }
         eventually(READY_DEADLINE, "the apiserver's certificate", async || {
-            // A certificate that will never come is no reason to wait: see the ends of the processes below.
+            // If a process has ended there will be no certificate. The check below reports it.
             let ended = processes.values().any(|process| process.check_running().is_err());
-            // The apiserver writes its key when the certificate is written whole. Half of it would be read as one, too, and
-            // then nobody is trusted.
+            // The apiserver writes the key after the certificate, so the certificate is complete once the key exists.
+            // Clients would also read half a file, and then trust no server.
             ensure!(
                 ended || layout.key().exists(),
                 "there is no {}",
@@ -125,7 +125,7 @@ impl ControlPlane {
         Ok(control_plane)
     }
 
-    /// Starts what needs an apiserver that is ready.
+    /// Starts the components that need a ready apiserver.
     fn start_the_others(&self) -> Result<()> {
         let mut others = self.builder.components.iter();
         others.try_for_each(|&component| match component {
@@ -140,22 +140,22 @@ impl ControlPlane {
         access::kubeconfig(&self.layout.kubeconfigs(), ADMIN)
     }
 
-    /// The kubeconfig file of a user that [`Builder::user`] or [`ControlPlane::let_in`] let in.
+    /// The kubeconfig file of a user of [`Builder::user`] or [`ControlPlane::add_service_account`].
     ///
     /// # Errors
     /// There is no such user.
     pub fn kubeconfig_for(&self, user: &str) -> Result<PathBuf> {
         let kubeconfig = access::kubeconfig(&self.layout.kubeconfigs(), user);
-        ensure!(kubeconfig.exists(), "nobody has let a user {user:?} in");
+        ensure!(kubeconfig.exists(), "there is no user {user:?}");
         Ok(kubeconfig)
     }
 
-    /// Lets a ServiceAccount in, with a token that the apiserver makes for it as it does for pods. It is the user
-    /// `system:serviceaccount:NAMESPACE:NAME`, and may do what the roles in the cluster say.
+    /// Creates a kubeconfig for a ServiceAccount, with a token from the TokenRequest API as pods have it. The user is
+    /// `system:serviceaccount:NAMESPACE:NAME`, with the rights that RBAC gives it.
     ///
     /// # Errors
-    /// There is no such ServiceAccount, or it was let in before.
-    pub async fn let_in(&self, namespace: &str, service_account: &str) -> Result<()> {
+    /// The ServiceAccount does not exist, or already has a kubeconfig.
+    pub async fn add_service_account(&self, namespace: &str, service_account: &str) -> Result<()> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), namespace);
         let token = accounts
             .create_token_request(service_account, &PostParams::default(), &TokenRequest::default())
@@ -170,7 +170,7 @@ impl ControlPlane {
         access::write_kubeconfig(&folder, &self.layout.server(), &ca, &user, &token)
     }
 
-    /// A new client of the administrator. It belongs to the calling task's runtime.
+    /// A new client of the administrator. It belongs to the runtime of the calling task.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -180,7 +180,7 @@ impl ControlPlane {
             .expect("the same configuration made a client at the start")
     }
 
-    /// A new client of a user that [`Builder::user`] or [`ControlPlane::let_in`] let in.
+    /// A new client of a user of [`Builder::user`] or [`ControlPlane::add_service_account`].
     ///
     /// # Errors
     /// There is no such user.
@@ -202,8 +202,8 @@ impl ControlPlane {
         &self.workdir
     }
 
-    /// The command of Kubernetes' own DaemonSet controller and no other, as a user that [`Builder::user`] let in: a process of
-    /// its own can come and go, and be measured, while everything else of kube-controller-manager keeps running.
+    /// A command that runs only Kubernetes' own DaemonSet controller, as a user of [`Builder::user`]. It runs in its
+    /// own process, so that a test can start, stop and measure it while the other controllers keep running.
     ///
     /// # Errors
     /// It cannot be built, or there is no such user.
@@ -216,7 +216,8 @@ impl ControlPlane {
         Ok(command)
     }
 
-    /// Starts a program under test, with its log beside those of the control plane, gone with it at the latest.
+    /// Starts a program under test. Its log is in the folder of the control plane, and it ends with the control plane
+    /// at the latest.
     ///
     /// # Errors
     /// The program does not exist or cannot be started.
@@ -224,7 +225,7 @@ impl ControlPlane {
         Process::spawn_in(&self.workdir, name, command)
     }
 
-    /// All requests so far, oldest answer first. Everything that was answered before this call is there.
+    /// All audit events so far, oldest response first, including every request that was answered before this call.
     ///
     /// # Errors
     /// [`Builder::audit_log`] is off, or the apiserver does not answer.
@@ -233,8 +234,7 @@ impl ControlPlane {
             self.builder.audit,
             "this control plane was started without Builder::audit_log"
         );
-        // An answer is written down just after it was given. So one more question is asked, and when that one
-        // can be read, the earlier ones can be too.
+        // The apiserver logs a response just after it has sent it. A marker request is logged after all earlier ones.
         let mark = format!("/version?mark={:032x}", rand::random::<u128>());
         let request = http::Request::get(&mark).body(Vec::new())?;
         self.client()
@@ -254,7 +254,7 @@ impl ControlPlane {
         Ok(events)
     }
 
-    /// The audit log from its beginning, to be read while it grows.
+    /// A reader of the audit log from its beginning, while the log grows.
     ///
     /// # Errors
     /// [`Builder::audit_log`] is off.
@@ -266,10 +266,10 @@ impl ControlPlane {
         AuditTail::open(&self.layout.audit_log())
     }
 
-    /// Runs kubectl as the administrator and gives what it printed to standard output.
+    /// Runs kubectl as the administrator and returns its standard output.
     ///
     /// # Errors
-    /// It failed; the error shows its standard error.
+    /// kubectl failed; the error has its standard error.
     pub async fn kubectl<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<String> {
         let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
         let output = self.kubectl_output(&args).await?;
@@ -284,10 +284,10 @@ impl ControlPlane {
         String::from_utf8(output.stdout).context("kubectl printed something that is not text")
     }
 
-    /// Runs kubectl as the administrator, and gives its exit status and all it printed.
+    /// Runs kubectl as the administrator and returns its exit status and output.
     ///
     /// # Errors
-    /// It cannot be built or run.
+    /// kubectl cannot be built or run.
     pub async fn kubectl_output<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Result<Output> {
         let program = tokio::task::spawn_blocking(|| Tool::Kubectl.path()).await??;
         tokio::process::Command::new(program)
@@ -302,11 +302,11 @@ impl ControlPlane {
             .context("running kubectl")
     }
 
-    /// Starts a component (again), on the same port and with the same data. The apiserver takes a while to
-    /// answer then: see [`ControlPlane::wait_until_ready`].
+    /// Starts a component, or starts it again, on the same port and with the same data. The apiserver needs some time
+    /// to become ready: see [`ControlPlane::wait_until_ready`].
     ///
     /// # Errors
-    /// It is no part of this control plane, it runs, or it cannot be started.
+    /// The component is not part of this control plane, already runs, or cannot be started.
     pub fn start(&self, component: Component) -> Result<()> {
         let program = self
             .programs
@@ -327,10 +327,10 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Ends a component at once, as a crash would.
+    /// Kills a component (SIGKILL).
     ///
     /// # Errors
-    /// It does not run.
+    /// The component does not run.
     pub fn kill(&self, component: Component) -> Result<()> {
         let process = self.processes().remove(&std::cmp::Reverse(component));
         process
@@ -338,13 +338,13 @@ impl ControlPlane {
             .kill9()
     }
 
-    /// Waits until the apiserver says that it is ready.
+    /// Waits until the apiserver is ready.
     ///
     /// # Errors
-    /// It is not within two minutes, or a component has ended.
+    /// The apiserver is not ready within two minutes, or a component has ended.
     pub async fn wait_until_ready(&self) -> Result<()> {
         let client = self.client();
-        // A component's end is final: waiting on would only hide it.
+        // A component that has ended does not come back, so stop waiting and report it.
         let ended = eventually(READY_DEADLINE, "a ready apiserver", async || {
             if let Err(ended) = self.check_running() {
                 return Ok(Some(ended));
@@ -357,7 +357,7 @@ impl ControlPlane {
         ended.map_or(Ok(()), Err)
     }
 
-    /// Fails if a component has ended by itself, with the end of its log.
+    /// Fails if a component has ended by itself; the error has the end of its log.
     ///
     /// # Errors
     /// See above.
@@ -365,7 +365,7 @@ impl ControlPlane {
         self.processes().values().try_for_each(Process::check_running)
     }
 
-    /// Whether it was started with this component.
+    /// Whether the control plane has this component.
     #[must_use]
     pub fn has(&self, component: Component) -> bool {
         self.builder.has(component)
@@ -376,7 +376,7 @@ impl ControlPlane {
     }
 }
 
-/// Makes sure that every program is built, away from the async threads: it can take minutes.
+/// Builds all programs, outside of the async threads because it can take minutes.
 async fn build_programs(builder: &Builder) -> Result<BTreeMap<Component, PathBuf>> {
     let components = builder.components.clone();
     tokio::task::spawn_blocking(move || {
@@ -416,7 +416,7 @@ mod tests {
     use crate::ports::free_ports;
 
     #[tokio::test]
-    async fn a_start_is_tried_again_while_a_port_is_taken() -> Result<()> {
+    async fn start_is_retried_if_a_port_is_taken() -> Result<()> {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = taken.local_addr()?.port();
         let mut tries = 0;

@@ -1,4 +1,4 @@
-//! Fake nodes, and what the fake kubelets on them are told.
+//! Fake nodes, and the annotations and labels that control their fake kubelets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -17,43 +17,43 @@ use super::ControlPlane;
 use super::builder::Component;
 use crate::wait::eventually;
 
-/// The annotation on a pod (or in a workload's pod template) that says how the pod fares: see [`PodBehaviour`].
+/// The annotation on a pod, or in a pod template, that sets the behaviour of the pod: see [`PodBehaviour`].
 pub const POD_ANNOTATION: &str = "nodewise.test/pod";
 
-/// The annotation on a pod with which, when its value is `hold`, the pod stays in deletion until the annotation
-/// is gone, as a pod does whose containers take their time to end.
+/// The annotation on a pod that, with the value `hold`, keeps the pod in deletion until the annotation is removed, like
+/// a pod whose containers take long to end.
 pub const POD_DELETION_ANNOTATION: &str = "nodewise.test/pod-deletion";
 
-/// The annotation on a node with which, when its value is [`NODE_NOT_READY`], the node's kubelet reports that it
-/// is not ready, until the annotation is gone.
+/// The annotation on a node that, with the value [`NODE_NOT_READY`], makes the node's kubelet report not ready until
+/// the annotation is removed.
 pub const NODE_ANNOTATION: &str = "nodewise.test/node";
 
-/// See [`NODE_ANNOTATION`].
+/// The value of [`NODE_ANNOTATION`].
 pub const NODE_NOT_READY: &str = "not-ready";
 
-/// The label on a node (of any value) with which its kubelet is dead: the node does not become ready, no pod
-/// there does, none in deletion goes. When the label is removed, the kubelet comes back and catches up.
+/// The label on a node, with any value, whose kubelet is dead: the node and its pods do not become ready, and deleted
+/// pods stay. When the label is removed, the kubelet works again.
 pub const NODE_SILENT_LABEL: &str = "nodewise.test/silent";
 
-/// How many requests are under way at a time when many objects are made.
+/// How many requests run at the same time when many objects are created.
 const CONCURRENCY: usize = 32;
 
-/// How long nodes may take to become ready, also thousands of them on a busy machine.
+/// How long nodes may take to become ready, even thousands of them on a busy machine.
 const NODES_DEADLINE: Duration = Duration::from_mins(2);
 
-/// How a pod fares under kwok, as the value of [`POD_ANNOTATION`] says; a pod without it becomes ready.
+/// The behaviour of a pod under kwok, as the value of [`POD_ANNOTATION`]. A pod without the annotation becomes ready.
 ///
-/// It may change during the pod's life. A test can also patch a pod's status itself; kwok takes back only the
-/// Ready condition of a pending or running pod.
+/// It may change during the pod's life. A test can also patch the status of a pod; kwok only reverts the Ready
+/// condition of a pending or running pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodBehaviour {
-    /// It runs and is ready.
+    /// The pod runs and is ready.
     Ready,
-    /// It stays pending, as with an image that cannot be pulled. A pod that runs already goes on.
+    /// The pod stays pending, as if its image cannot be pulled. A pod that already runs is not affected.
     Pending,
-    /// It runs and is not ready.
+    /// The pod runs and is not ready.
     Unready,
-    /// It fails, which is for ever.
+    /// The pod fails. This is final.
     Failed,
 }
 
@@ -70,7 +70,7 @@ impl PodBehaviour {
     }
 }
 
-/// A node like a kubelet would register it, without conditions: Linux on amd64, with room for 1,000 pods.
+/// A node as a kubelet would register it, without conditions: Linux on amd64, for up to 1,000 pods.
 #[must_use]
 pub fn fake_node(name: &str) -> Node {
     let labels = [
@@ -106,22 +106,21 @@ pub fn fake_node(name: &str) -> Node {
 }
 
 impl ControlPlane {
-    /// Creates `count` more nodes, `node-0000` and on, waits until they are ready, and gives their names.
+    /// Creates `count` nodes (`node-0000` and so on), waits until they are ready, and returns their names.
     ///
     /// # Errors
-    /// The apiserver refuses, or they do not become ready within two minutes.
+    /// The apiserver rejects a node, or the nodes are not ready within two minutes.
     pub async fn create_nodes(&self, count: usize) -> Result<Vec<String>> {
         self.create_nodes_with(count, |_, _| {}).await
     }
 
-    /// Like [`ControlPlane::create_nodes`], with each node first changed by `change`, which gets the node's place
-    /// among these (from 0) and the node.
+    /// Like [`ControlPlane::create_nodes`], but calls `change` with the index (from 0) of each node and the node before
+    /// it is created.
     ///
-    /// Only the nodes that can become ready are waited for: not those of a dead kubelet ([`NODE_SILENT_LABEL`])
-    /// and not those told to be not ready ([`NODE_ANNOTATION`]).
+    /// Waits only for nodes that can become ready: not for those with [`NODE_SILENT_LABEL`] or [`NODE_ANNOTATION`].
     ///
     /// # Errors
-    /// The apiserver refuses, or they do not become ready within two minutes.
+    /// The apiserver rejects a node, or the nodes are not ready within two minutes.
     pub async fn create_nodes_with(
         &self,
         count: usize,
@@ -129,12 +128,12 @@ impl ControlPlane {
     ) -> Result<Vec<String>> {
         let first = self.nodes_made.fetch_add(count, Ordering::Relaxed);
         let nodes: Vec<Node> = (0..count)
-            .map(|place| {
-                let mut node = fake_node(&format!("node-{:04}", first + place));
+            .map(|index| {
+                let mut node = fake_node(&format!("node-{:04}", first + index));
                 if !self.has(Component::Kwok) {
                     set_ready(&mut node);
                 }
-                change(place, &mut node);
+                change(index, &mut node);
                 node
             })
             .collect();
@@ -152,10 +151,10 @@ impl ControlPlane {
         Ok(made.into_iter().filter_map(|node| node.metadata.name).collect())
     }
 
-    /// Tells the kubelet of a pod how the pod fares from now on.
+    /// Sets the behaviour of a pod.
     ///
     /// # Errors
-    /// There is no such pod, or the apiserver refuses.
+    /// The pod does not exist, or the apiserver rejects the patch.
     pub async fn set_pod_behaviour(&self, namespace: &str, pod: &str, behaviour: PodBehaviour) -> Result<()> {
         let patch = json!({"metadata": {"annotations": {POD_ANNOTATION: behaviour.value()}}});
         Api::<Pod>::namespaced(self.client(), namespace)
@@ -165,10 +164,10 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Tells the kubelet of a node whether to report that it is ready.
+    /// Sets whether the kubelet of a node reports ready.
     ///
     /// # Errors
-    /// There is no such node, or the apiserver refuses.
+    /// The node does not exist, or the apiserver rejects the patch.
     pub async fn set_node_ready(&self, node: &str, ready: bool) -> Result<()> {
         let value = if ready { Value::Null } else { NODE_NOT_READY.into() };
         self.patch_node(
@@ -178,14 +177,14 @@ impl ControlPlane {
         .await
     }
 
-    /// Kills the kubelet of a node, or brings it back.
+    /// Kills the kubelet of a node, or starts it again.
     ///
-    /// The node's Ready condition becomes `Unknown` at once, as Kubernetes' node lifecycle controller sets it when
-    /// it has missed a node's heartbeats for a while. (Under kwok no node sends heartbeats, and that controller
-    /// is told not to mind; what follows from `Unknown`, such as taints, is its own doing.)
+    /// The Ready condition of the node becomes `Unknown` at once, as Kubernetes' node lifecycle controller sets it
+    /// after missed heartbeats. (Under kwok no node sends heartbeats, and that controller does not check them. It still
+    /// sets the taints for `Unknown`.)
     ///
     /// # Errors
-    /// There is no such node, or the apiserver refuses.
+    /// The node does not exist, or the apiserver rejects a patch.
     pub async fn set_node_silent(&self, node: &str, silent: bool) -> Result<()> {
         let value = if silent { "true".into() } else { Value::Null };
         self.patch_node(node, json!({"metadata": {"labels": {NODE_SILENT_LABEL: value}}}))
@@ -218,7 +217,7 @@ impl ControlPlane {
         let api = Api::<Node>::all(self.client());
         eventually(NODES_DEADLINE, "all new nodes are ready", async || {
             self.check_running()?;
-            // From the apiserver's cache, which is good enough here and much cheaper.
+            // From the apiserver's cache, which is fresh enough here and much cheaper.
             let nodes = api.list(&ListParams::default().match_any()).await?.items;
             let ready: std::collections::HashSet<_> =
                 nodes.iter().filter(|node| is_ready(node)).map(name).collect();
@@ -272,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stages_of_kwok_know_the_words_of_the_api() {
+    fn kwok_stages_use_the_annotations_of_this_module() {
         let stages = include_str!("../../config/kwok.yaml");
         for annotation in [POD_ANNOTATION, POD_DELETION_ANNOTATION, NODE_ANNOTATION] {
             assert!(

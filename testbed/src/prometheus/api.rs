@@ -1,4 +1,4 @@
-//! Prometheus' HTTP API, as far as tests ask it.
+//! A client for the parts of Prometheus' HTTP API that tests use.
 
 use std::collections::BTreeMap;
 
@@ -8,70 +8,70 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Labels, or annotations, by name.
+/// Labels or annotations, by name.
 pub type Labels = BTreeMap<String, String>;
 
-/// The value of one series at one time.
+/// The value of one series at one point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Which series; the metric's name is the label `__name__`.
+    /// The labels of the series; the metric's name is the label `__name__`.
     pub labels: Labels,
-    /// Its value.
+    /// The value.
     pub value: f64,
 }
 
-/// Something that is scraped.
+/// A scrape target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The labels that all its samples have: `job` and `instance`.
+    /// The labels of all its samples: `job` and `instance`.
     pub labels: Labels,
-    /// Where it is scraped.
+    /// The URL.
     pub url: String,
-    /// Whether it was scraped, and the last time without an error.
+    /// Whether the last scrape succeeded. `false` before the first scrape.
     pub up: bool,
-    /// What went wrong the last time, else empty.
+    /// The error of the last scrape, or empty.
     pub last_error: String,
 }
 
-/// One example among what a series counts, such as the trace of a slow request.
+/// An exemplar of a series, such as the trace of a slow request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exemplar {
-    /// Which series.
+    /// The labels of the series.
     pub series: Labels,
-    /// Its own labels, such as `trace_id`.
+    /// The exemplar's own labels, such as `trace_id`.
     pub labels: Labels,
     /// The observed value.
     pub value: f64,
-    /// When it was observed, or else scraped.
+    /// When the value was observed, or else scraped.
     pub time: Timestamp,
 }
 
-/// What an alerting rule says.
+/// An active alert.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Alert {
-    /// Its labels; the rule's name is `alertname`.
+    /// The labels; the rule's name is `alertname`.
     pub labels: Labels,
-    /// What it tells people.
+    /// The annotations.
     pub annotations: Labels,
-    /// Whether it has lasted long enough.
+    /// Whether it is pending or firing.
     pub state: AlertState,
 }
 
 impl Alert {
-    /// The name of its rule.
+    /// The name of the alerting rule.
     #[must_use]
     pub fn name(&self) -> &str {
         self.labels.get("alertname").map_or("", String::as_str)
     }
 }
 
-/// How far an alert is.
+/// The state of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AlertState {
-    /// Its condition holds, and not yet for as long as the rule wants.
+    /// The condition holds, but not yet for the duration in the rule.
     Pending,
-    /// Somebody is told.
+    /// The alert fires.
     Firing,
 }
 
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Api {
 }
 
 impl Api {
-    /// The client is kube's, which is at hand: it speaks plain HTTP with whatever is at its base.
+    /// Uses kube's HTTP client, which works with any HTTP server and adds no dependency.
     pub(super) fn new(port: u16) -> Result<Self> {
         let url = format!("http://127.0.0.1:{port}");
         let client = kube::Client::try_from(kube::Config::new(url.parse()?))?;
@@ -99,7 +99,7 @@ impl Api {
         &self.url
     }
 
-    /// Fails as long as it does not answer questions.
+    /// Fails until Prometheus is ready.
     pub(super) async fn ready(&self) -> Result<()> {
         let (status, said) = self.get("/-/ready").await?;
         ensure!(status.is_success(), "{status}: {said}");
@@ -136,7 +136,7 @@ impl Api {
     }
 
     pub(super) async fn exemplars(&self, promql: &str) -> Result<Vec<Exemplar>> {
-        // Without times it would answer for none.
+        // Without a time range Prometheus returns no exemplars.
         let all = format!("query_exemplars?start=0&end=9999999999&{}", question(promql));
         let mut exemplars = Vec::new();
         for series in self.ask::<Vec<ExemplarSeries>>(&all).await? {
@@ -190,7 +190,7 @@ enum QueryResult {
     Scalar(Value),
 }
 
-/// A time in seconds and a number as text.
+/// A timestamp in seconds, and a number as a string.
 #[derive(Deserialize)]
 struct Value(#[expect(dead_code, reason = "tests ask about now")] f64, String);
 

@@ -1,4 +1,4 @@
-//! Programs out of Debian packages, without installing anything and without being root.
+//! Programs from Debian packages, without installation and without root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// The commands of Debian's package management.
+/// The commands of Debian's package manager.
 #[derive(Clone, Debug)]
 pub(super) struct Apt {
-    /// `apt-get`, which downloads.
+    /// `apt-get`, for downloads.
     pub(super) get: PathBuf,
-    /// `dpkg-deb`, which unpacks.
+    /// `dpkg-deb`, for unpacking.
     pub(super) unpack: PathBuf,
 }
 
@@ -25,11 +25,11 @@ impl Default for Apt {
 }
 
 impl Apt {
-    /// Downloads `package` as this machine's Debian has it, and unpacks it to `folder`, which is there either whole
-    /// or not at all.
+    /// Downloads `package` in the version of this machine's Debian, and unpacks it to `folder`. The folder exists only
+    /// once it is complete.
     ///
-    /// A machine may have no lists of packages yet, or old ones that name what is gone. Then they are fetched, to a
-    /// folder of our own: those of the system belong to root.
+    /// If the system's package lists are missing or out of date, lists are downloaded to a temporary folder, because
+    /// only root can write the system's lists.
     pub(super) fn unpack(&self, package: &str, folder: &Path) -> Result<()> {
         let advice = || format!("install {package}, so that its programs are in PATH");
         let bin = folder.parent().context("a folder without a parent")?;
@@ -75,14 +75,14 @@ impl Apt {
         command
             .current_dir(folder)
             .arg("--quiet=2")
-            // Root's downloads would go by another user, who may not write here.
+            // If run by root, apt would download as another user, who cannot write to this folder.
             .arg("--option=APT::Sandbox::User=root")
             .args(options);
         command
     }
 }
 
-/// Makes folders for lists of packages, and the options that name them.
+/// Creates folders for package lists. Returns the options that select them.
 fn own_lists(scratch: &Path) -> Result<Vec<String>> {
     let (lists, cache) = (scratch.join("lists"), scratch.join("cache"));
     for folder in [&lists, &cache] {
@@ -94,7 +94,7 @@ fn own_lists(scratch: &Path) -> Result<Vec<String>> {
     ])
 }
 
-/// Runs a command that has nothing to say unless it fails.
+/// Runs a command whose output matters only if it fails.
 fn run(mut command: Command) -> Result<()> {
     let program = command.get_program().display().to_string();
     let output = command

@@ -1,4 +1,4 @@
-//! Whether Nodewise did as well as kube-controller-manager, and the table that shows it.
+//! Decides whether Nodewise did as well as kube-controller-manager, and formats the table.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -7,29 +7,29 @@ use crate::{
     report::{Spec, SuiteRun},
 };
 
-/// The specs of DaemonSets in the Kubernetes that the testbed runs. Another version may have others; then this changes with it.
+/// The number of DaemonSet specs in the Kubernetes version of the testbed. Another version may have another number.
 const SPECS: usize = 10;
 
-/// How much longer than kube-controller-manager's run that of Nodewise may take in all: a second for each spec.
+/// How much longer the specs may take with Nodewise than with kube-controller-manager: a second for each spec.
 ///
-/// The specs look at pods once a second and at a status every two seconds, some twenty times in one run. What comes a millisecond
-/// after a look costs the whole pause, so one owner's runs differ by seconds. The README has what was measured.
+/// The specs poll pods every second and a status every two seconds, some twenty times in a run. A change just after a
+/// poll costs the whole interval, so the runs of one owner differ by seconds. The README has measurements.
 const TOLERANCE: Duration = Duration::from_secs(10);
 
-/// What is in a table where a run has no such spec.
+/// The table cell for a spec that a run does not have.
 const ABSENT: &str = "–";
 
 /// Both runs of the suite.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// With kube-controller-manager as owner of DaemonSets.
+    /// The run with kube-controller-manager.
     pub peer: SuiteRun,
-    /// With Nodewise.
+    /// The run with Nodewise.
     pub nodewise: SuiteRun,
 }
 
 impl Comparison {
-    /// Why Nodewise does not do as well as kube-controller-manager; empty when it does.
+    /// The reasons why Nodewise does not do as well as kube-controller-manager; empty if it does.
     #[must_use]
     pub fn objections(&self) -> Vec<String> {
         let mut objections = Vec::new();
@@ -48,7 +48,7 @@ impl Comparison {
                 objections.push(format!("{name}: {count} specs ran where {SPECS} are expected"));
             }
         }
-        // A spec that fails waits for minutes, so the times say something only when all passed.
+        // A failed spec waits for minutes, so the times are compared only if all specs passed.
         if objections.is_empty() && self.nodewise.total() > self.longest() {
             objections.push(format!(
                 "nodewise took {} for all specs, and may take {}: what kube-controller-manager took, and {} more",
@@ -81,7 +81,7 @@ impl Comparison {
         let [name, peer, nodewise] = [0, 1, 2].map(|column| width(column).unwrap_or_default());
         let mut text = String::new();
         for row in &rows {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{:name$}  {:>peer$}  {:>nodewise$}", row[0], row[1], row[2]);
         }
         text
@@ -99,7 +99,7 @@ impl Comparison {
         ]
     }
 
-    /// All specs that ran, in the order of the first run.
+    /// The names of all specs, in the order of the first run.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for spec in self.peer.specs.iter().chain(&self.nodewise.specs) {
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// A run of as many specs as expected that takes so long in all.
+    /// A run with the expected number of specs and this total duration.
     fn run(total: Duration) -> SuiteRun {
         let mut run = SuiteRun::default();
         for number in 0..SPECS {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_good_enough_and_so_is_the_tolerance() {
+    fn times_within_the_tolerance_are_accepted() {
         assert!(objections(|_| {}).is_empty());
         let slower = |more| objections(move |it| it.nodewise = run(Duration::from_secs(70) + more));
         assert!(slower(TOLERANCE).is_empty());
@@ -179,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_is_told_with_its_owner_and_its_spec() {
+    fn failures_name_owner_and_spec() {
         let said = objections(|it| {
             it.nodewise.specs[3].failure = Some(failure("no pod"));
-            // That is too long as well; but its time says nothing.
+            // The duration exceeds the limit too, but does not count because of the failure.
             it.nodewise.specs[3].duration = Duration::from_mins(5);
         });
         assert_eq!(said, ["nodewise: spec 3: failed: no pod"]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_that_did_not_run_is_missed_on_either_side() {
+    fn missing_specs_are_objections() {
         let said = objections(|it| {
             it.nodewise.specs.pop();
         });

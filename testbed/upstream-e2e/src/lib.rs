@@ -1,8 +1,8 @@
-//! Kubernetes' own end-to-end tests of DaemonSets (`Daemon set [Serial]`), run against two owners of DaemonSets.
+//! Runs Kubernetes' own end-to-end tests of DaemonSets (`Daemon set [Serial]`) with two owners of DaemonSets.
 //!
-//! Both runs use the same program ([`nodewise_testbed::Tool::KubernetesE2e`]), and each has a new control plane of the same parts
-//! with the same fake nodes. In one run kube-controller-manager owns DaemonSets, in the other Nodewise does.
-//! [`comparison`] decides whether Nodewise did as well.
+//! Both runs use the same test program ([`nodewise_testbed::Tool::KubernetesE2e`]) and equal new control planes with
+//! the same fake nodes. In one run kube-controller-manager owns DaemonSets, in the other Nodewise does. [`comparison`]
+//! decides whether Nodewise did as well.
 
 pub mod comparison;
 pub mod owner;

@@ -1,4 +1,4 @@
-//! The two owners of DaemonSets: how each is started.
+//! Starts one of the two owners of DaemonSets.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use nodewise_conformance::{Cluster, Server, Upstream, binaries};
 use nodewise_testbed::Process;
 
-/// Which controller owns DaemonSets.
+/// A controller that owns DaemonSets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The DaemonSet controller of kube-controller-manager.
@@ -16,7 +16,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// Its name in tables, also that of the folder with its logs.
+    /// The name in tables and of the log folder.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,8 +25,8 @@ impl Owner {
         }
     }
 
-    /// Starts it. Everything else of kube-controller-manager runs already, in a process of its own, in both cases. All settings
-    /// are the defaults but that it competes with no other for a lease; `executor_flags` are added to those of the executor.
+    /// Starts the owner. The other controllers of kube-controller-manager already run in another process. All settings
+    /// are defaults, except that there is no leader election; `executor_flags` are added to the executor's flags.
     ///
     /// # Errors
     /// A program cannot be built or started.
@@ -51,22 +51,22 @@ impl Owner {
     }
 }
 
-/// A running owner; gone when dropped.
+/// A running owner. It ends when dropped.
 #[derive(Debug)]
 pub enum RunningOwner {
     /// Upstream's DaemonSet controller.
     Upstream(Upstream),
     /// An executor and its server.
     Nodewise {
-        /// It ends first.
+        /// The executor, which is dropped first.
         executor: Process,
-        /// The server that it asks.
+        /// The executor's server.
         server: Server,
     },
 }
 
 impl RunningOwner {
-    /// Fails if one of its processes has ended, with the end of that one's log.
+    /// Fails if one of its processes has ended; the error has the end of its log.
     ///
     /// # Errors
     /// See above.

@@ -1,4 +1,4 @@
-//! The JSON report of ginkgo, the framework that runs the suite.
+//! Reads the JSON report of ginkgo, the test framework of the suite.
 
 use std::{fmt, time::Duration};
 
@@ -8,31 +8,31 @@ use serde::Deserialize;
 /// One run of the suite.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SuiteRun {
-    /// The specs that ran, in the order in which they ran.
+    /// The specs that ran, in order.
     pub specs: Vec<Spec>,
-    /// What failed outside of a spec: the suite's set-up, its clean-up, or the run as a whole.
+    /// Failures outside of specs: in the set-up or clean-up of the suite, or of the whole run.
     pub failures: Vec<Failure>,
 }
 
 /// One test of the suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// Its text, without that of the group that all of them are in.
+    /// The text of the spec, without the text of its group.
     pub name: String,
-    /// How long it took.
+    /// The duration.
     pub duration: Duration,
-    /// Why it did not pass, if it did not.
+    /// The failure, unless the spec passed.
     pub failure: Option<Failure>,
 }
 
-/// Why something did not pass.
+/// A failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Ginkgo's word for what happened (`failed`, `timedout`, `panicked`), and where outside of a spec it was.
+    /// Ginkgo's state (`failed`, `timedout`, `panicked`). Outside of a spec with the type of the node.
     pub what: String,
-    /// What the test says.
+    /// The message of the test.
     pub message: String,
-    /// File and line of the test, if ginkgo names them.
+    /// File and line of the test, if ginkgo reports them.
     pub location: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Failure {
 }
 
 impl SuiteRun {
-    /// Reads the report of a run. Specs that the focus left out are no part of it.
+    /// Parses the report of a run. Specs outside the focus are not included.
     ///
     /// # Errors
     /// The text is not ginkgo's report of one suite.
@@ -73,7 +73,7 @@ impl SuiteRun {
         Ok(run)
     }
 
-    /// The time of all specs together. Set-up and clean-up of the suite are no part of it.
+    /// The total duration of all specs, without set-up and clean-up of the suite.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.specs.iter().map(|spec| spec.duration).sum()
@@ -89,7 +89,7 @@ impl SuiteRun {
         let is_spec = node.leaf_node_type == "It";
         let failure = match node.state.as_str() {
             "passed" => None,
-            // The focus leaves specs out without a word; a spec that skips itself says why, and did not pass.
+            // Specs outside the focus have no failure entry. A spec that skips itself has one, and did not pass.
             "skipped" | "pending" if node.failure.is_none() => return,
             state => {
                 let what = if is_spec {
@@ -112,7 +112,7 @@ impl SuiteRun {
     }
 }
 
-/// Ginkgo's `types.Report`, of which this is what matters here.
+/// The parts of ginkgo's `types.Report` that are used.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Report {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_did_not_pass_is_told_with_its_reason() -> Result<()> {
+    fn failures_have_a_reason() -> Result<()> {
         let cases = [
             (
                 "It",
@@ -222,7 +222,7 @@ mod tests {
                 json!({}),
                 "timedout: the report does not say why",
             ),
-            // A spec that skips itself, as one that wants another provider does.
+            // A spec that skips itself, for example because it needs another provider.
             (
                 "It",
                 "skipped",
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_cut_off_did_not_pass() -> Result<()> {
+    fn interrupted_run_did_not_pass() -> Result<()> {
         let run = parse(&[node("It", "passed")], &json!(["Suite Timeout Elapsed"]))?;
         assert!(!run.passed());
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_refused() {
+    fn invalid_report_is_an_error() {
         for (text, said) in [("{}", "ginkgo's JSON report"), ("[]", "0 suites")] {
             let error = SuiteRun::parse(text).expect_err("no report");
             assert!(format!("{error:#}").contains(said), "{error:#}");

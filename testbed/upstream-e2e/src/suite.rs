@@ -1,4 +1,4 @@
-//! One run of the suite: a new control plane, an owner of DaemonSets, and Kubernetes' own test program.
+//! Runs the suite once: a new control plane, an owner of DaemonSets, and Kubernetes' own test program.
 
 use std::{
     fs,
@@ -16,25 +16,25 @@ use crate::{
     report::SuiteRun,
 };
 
-/// The specs that run. The suite is of more than seven thousand.
+/// The specs to run, of more than seven thousand in the suite.
 const FOCUS: &str = r"Daemon set \[Serial\]";
 
-/// The specs select among several nodes; more would only make more pods.
+/// The specs need several nodes. More nodes would only mean more pods.
 const NODES: usize = 5;
 
-/// How long ginkgo lets the specs run. A spec that fails waits for five minutes, and its clean-up may wait as long.
+/// Ginkgo's timeout for all specs. A failed spec waits for five minutes, and its clean-up may take as long.
 const SUITE_TIMEOUT: &str = "30m";
 
-/// How long the program may take in all: it writes its report after [`SUITE_TIMEOUT`].
+/// The timeout for the whole program. It writes its report after [`SUITE_TIMEOUT`].
 const DEADLINE: Duration = Duration::from_mins(35);
 
-/// The file of ginkgo's report, beside the logs.
+/// The file of ginkgo's report, next to the logs.
 const REPORT: &str = "report.json";
 
-/// Runs the suite against `owner` on a new control plane, and keeps the logs of all processes and the report in `logs`.
+/// Runs the suite with `owner` on a new control plane, and keeps all logs and the report in `logs`.
 ///
 /// # Errors
-/// A program cannot be started, or it ends before the suite does. A spec that fails is no error.
+/// A program cannot be started, or ends before the suite. A failed spec is not an error.
 pub async fn run(
     owner: Owner,
     executor_flags: &[String],
@@ -47,7 +47,7 @@ pub async fn run(
     result
 }
 
-/// The suite, and the kubectl that it calls.
+/// The suite, and the kubectl that it runs.
 #[derive(Debug)]
 pub struct Programs {
     suite: PathBuf,
@@ -55,8 +55,8 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds them, and also the programs of Nodewise, so that nothing is built any more while specs run. All are compiled for speed,
-    /// as kube-controller-manager is, since times are compared.
+    /// Builds these and the programs of Nodewise, so that no build runs during the specs. The programs of Nodewise are
+    /// release builds, because times are compared.
     ///
     /// # Errors
     /// A build fails.
@@ -69,7 +69,8 @@ impl Programs {
     }
 }
 
-/// What the suite needs of a cluster: pods must have service accounts, and nodes that are not ready must be tainted.
+/// Starts a cluster with the admission plugins that the suite needs: pods get service accounts, and nodes that are not
+/// ready are tainted.
 async fn start_cluster() -> Result<Cluster> {
     let builder = ControlPlane::builder()
         .admission("ServiceAccount")
@@ -110,18 +111,17 @@ fn command(plane: &ControlPlane, programs: &Programs, report: &Path) -> Command 
     let mut command = Command::new(&programs.suite);
     command
         .current_dir(folder)
-        // No settings of the person who runs the suite.
+        // Without the user's own settings.
         .env("HOME", folder)
         .env_remove("KUBECONFIG")
-        // The spec of surges deletes random pods. Go's random numbers must be the same each time, so that it does so at the
-        // same moments in both runs.
+        // The surge spec deletes random pods. A fixed random sequence makes it delete at the same times in both runs.
         .env("GODEBUG", "randautoseed=0")
         .arg("--kubeconfig")
         .arg(plane.kubeconfig())
         .arg("--kubectl-path")
         .arg(&programs.kubectl)
         .args(["--provider=skeleton", "--ginkgo.no-color"])
-        // With a seed, the specs run in the same order each time.
+        // With a fixed seed, the specs run in the same order each time.
         .arg("--ginkgo.seed=1")
         .arg(format!("--ginkgo.focus={FOCUS}"))
         .arg(format!("--ginkgo.timeout={SUITE_TIMEOUT}"))
@@ -130,7 +130,7 @@ fn command(plane: &ControlPlane, programs: &Programs, report: &Path) -> Command 
     command
 }
 
-/// Waits until the suite has ended, which may be with a failed spec; fails at once if something that it needs has ended.
+/// Waits until the suite has ended, with or without failed specs. Fails at once if a process that it needs has ended.
 async fn wait_for_end(suite: &Process, plane: &ControlPlane, owner: &RunningOwner) -> Result<()> {
     let log = suite.log_path().display();
     let lost = eventually(DEADLINE, "the end of the suite", async || {

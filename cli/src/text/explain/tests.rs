@@ -1,4 +1,4 @@
-//! Explanations made by hand.
+//! Tests the text of explanations that are written by hand.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn strip(page: Page) -> String {
 }
 
 #[test]
-fn nodes_alike_are_one_line() {
+fn equal_nodes_are_one_line() {
     let mut list: Vec<Value> = (1..=200)
         .map(|n| {
             json!({
@@ -34,7 +34,7 @@ fn nodes_alike_are_one_line() {
 }
 
 #[test]
-fn one_node_is_told_in_full() {
+fn one_node_has_every_detail() {
     let node = nodes(json!([{
         "nodeName": "node-3", "state": "NODE_STATE_WAITING", "rule": "RULE_MAX_UNAVAILABLE",
         "message": "maxUnavailable 1 is used up by pod web-1 on node-1",

@@ -1,29 +1,29 @@
-//! One action as a line: what it does, to what, and what it is alike to.
+//! Renders one action as a line, and decides which actions form a group.
 
 use anstyle::Style;
 use nodewise_proto::v1::{self, action::Kind};
 
 use crate::text::{ADD, CHANGE, REMOVE};
 
-/// What makes actions alike: what they do, and why.
+/// The key of a group of actions: kind and reason.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupKey {
     kind: u8,
     reason: i32,
-    /// Revisions and the status are always told one by one; events by their reason.
-    own: String,
+    /// The name of a revision, because revisions are never grouped, or the reason of an Event.
+    name: String,
 }
 
 impl GroupKey {
     pub(super) fn of(action: &v1::Action) -> Self {
-        let (kind, own) = match &action.kind {
+        let (kind, name) = match &action.kind {
             None => (0, String::new()),
-            Some(Kind::AdoptRevision(adopt)) => (1, name(adopt.revision.as_ref())),
-            Some(Kind::ReleaseRevision(release)) => (2, name(release.revision.as_ref())),
+            Some(Kind::AdoptRevision(adopt)) => (1, name_of(adopt.revision.as_ref())),
+            Some(Kind::ReleaseRevision(release)) => (2, name_of(release.revision.as_ref())),
             Some(Kind::CreateRevision(create)) => (3, create.name.clone()),
-            Some(Kind::UpdateRevision(update)) => (4, name(update.revision.as_ref())),
+            Some(Kind::UpdateRevision(update)) => (4, name_of(update.revision.as_ref())),
             Some(Kind::RelabelPod(_)) => (5, String::new()),
-            Some(Kind::DeleteRevision(delete)) => (6, name(delete.revision.as_ref())),
+            Some(Kind::DeleteRevision(delete)) => (6, name_of(delete.revision.as_ref())),
             Some(Kind::AdoptPod(_)) => (7, String::new()),
             Some(Kind::ReleasePod(_)) => (8, String::new()),
             Some(Kind::EmitEvent(event)) => (9, event.reason.clone()),
@@ -34,18 +34,18 @@ impl GroupKey {
         Self {
             kind,
             reason: action.reason,
-            own,
+            name,
         }
     }
 }
 
-/// How an action reads.
+/// The text of an action.
 pub(super) struct Line {
     pub(super) marker: &'static str,
     pub(super) style: Style,
     pub(super) verb: &'static str,
     pub(super) noun: &'static str,
-    /// All about this one action.
+    /// Verb, noun and details of this action.
     what: String,
 }
 
@@ -71,14 +71,14 @@ impl Line {
             None => line("~", "do", "something unknown to this version", String::new()),
             Some(Kind::CreateRevision(create)) => line("+", "create", "revision", create.name.clone()),
             Some(Kind::UpdateRevision(update)) => {
-                let name = name(update.revision.as_ref());
+                let name = name_of(update.revision.as_ref());
                 match update.revision_number {
                     Some(number) => line("~", "renumber", "revision", format!("{name} to {number}")),
                     None => line("~", "label", "revision", name),
                 }
             }
             Some(Kind::DeleteRevision(delete)) => {
-                let name = name(delete.revision.as_ref());
+                let name = name_of(delete.revision.as_ref());
                 line(
                     "-",
                     "delete",
@@ -86,13 +86,15 @@ impl Line {
                     format!("{name} (number {})", delete.revision_number),
                 )
             }
-            Some(Kind::AdoptRevision(adopt)) => line("~", "adopt", "revision", name(adopt.revision.as_ref())),
-            Some(Kind::ReleaseRevision(release)) => {
-                line("~", "release", "revision", name(release.revision.as_ref()))
+            Some(Kind::AdoptRevision(adopt)) => {
+                line("~", "adopt", "revision", name_of(adopt.revision.as_ref()))
             }
-            Some(Kind::AdoptPod(adopt)) => line("~", "adopt", "pod", name(adopt.pod.as_ref())),
-            Some(Kind::ReleasePod(release)) => line("~", "release", "pod", name(release.pod.as_ref())),
-            Some(Kind::RelabelPod(relabel)) => line("~", "relabel", "pod", name(relabel.pod.as_ref())),
+            Some(Kind::ReleaseRevision(release)) => {
+                line("~", "release", "revision", name_of(release.revision.as_ref()))
+            }
+            Some(Kind::AdoptPod(adopt)) => line("~", "adopt", "pod", name_of(adopt.pod.as_ref())),
+            Some(Kind::ReleasePod(release)) => line("~", "release", "pod", name_of(release.pod.as_ref())),
+            Some(Kind::RelabelPod(relabel)) => line("~", "relabel", "pod", name_of(relabel.pod.as_ref())),
             Some(Kind::CreatePod(create)) => line(
                 "+",
                 "create",
@@ -105,7 +107,7 @@ impl Line {
                 "-",
                 "delete",
                 "pod",
-                format!("{} on {}", name(delete.pod.as_ref()), delete.node_name),
+                format!("{} on {}", name_of(delete.pod.as_ref()), delete.node_name),
             ),
             Some(Kind::UpdateStatus(update)) => line("~", "status:", "", status_change(old, update)),
             Some(Kind::EmitEvent(event)) => {
@@ -118,14 +120,14 @@ impl Line {
 impl Line {
     pub(super) fn with_reason(&self, action: &v1::Action) -> String {
         match action.reason() {
-            // The numbers speak for themselves.
+            // The line already shows the changed numbers.
             v1::Reason::StatusChanged | v1::Reason::GenerationObserved => self.what.clone(),
             _ => format!("{}: {}", self.what, action.message),
         }
     }
 }
 
-fn name(reference: Option<&v1::ObjectReference>) -> String {
+fn name_of(reference: Option<&v1::ObjectReference>) -> String {
     reference
         .map(|reference| reference.name.clone())
         .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Plans made by hand, as far as no planner is needed to see how they read.
+//! Tests the text of plans that are written by hand.
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn first_plan() -> v1::Plan {
 }
 
 #[test]
-fn hundreds_alike_are_one_line() {
+fn hundreds_of_equal_actions_are_one_line() {
     insta::assert_snapshot!(rendered(&first_plan(), None));
 }
 
@@ -87,7 +87,7 @@ fn a_narrow_terminal_wraps() {
 }
 
 #[test]
-fn few_are_told_one_by_one_and_other_reasons_by_example() {
+fn few_actions_get_a_line_each_and_many_reasons_are_examples() {
     let deletes: Vec<Value> = (1..=5)
         .map(|id| {
             delete(
@@ -130,7 +130,7 @@ fn an_event_alone_changes_nothing() {
 }
 
 #[test]
-fn odd_objects_are_told_with_the_plan() {
+fn warnings_are_shown_with_the_plan() {
     let plan = plan(json!({
         "verdict": "VERDICT_NOOP",
         "warnings": [

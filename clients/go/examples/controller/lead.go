@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lead works while it holds the Lease, and ends when it loses it: whoever starts it anew starts with an empty memory.
+// lead calls work while it holds the Lease, and returns an error when it loses the Lease, so that the program restarts with empty state.
 func lead(ctx context.Context, cluster *rest.Config, work func(context.Context) error) error {
 	clients, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
@@ -25,7 +25,7 @@ func lead(ctx context.Context, cluster *rest.Config, work func(context.Context) 
 	if err != nil {
 		return fmt.Errorf("finding a name to lead by: %w", err)
 	}
-	// The Lease is kept while the work is brought to its end.
+	// The Lease is kept after the stop until work has returned.
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	ended := make(chan error, 1)
@@ -52,7 +52,7 @@ func lead(ctx context.Context, cluster *rest.Config, work func(context.Context) 
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	// Who does not lead has nothing to bring to an end.
+	// A replica that does not lead ends at once.
 	defer context.AfterFunc(ctx, func() {
 		if !elector.IsLeader() {
 			release()

@@ -3,19 +3,19 @@
 //	controller [--selector LABELS] [-v 1]
 //
 // With --selector it owns only the DaemonSets whose labels match, in the syntax of kubectl's -l, such as team=storage,tier!=test. With -v 1
-// it logs each action and why it was planned. It takes its other settings from the environment:
+// it logs each action and why it was planned. The other settings are environment variables:
 //
-//	KUBECONFIG             the cluster; without it the one that it runs in
-//	NODEWISE_SERVER        where the planning service is, separated by commas: http://HOST:PORT or dns:///HOST:PORT
-//	NODEWISE_TLS_CA        the authorities of https://HOST:PORT, and of dns:/// then; with the certificate and key to show to them, if
-//	NODEWISE_TLS_CERT      they want to see one: files in PEM form
-//	NODEWISE_TLS_KEY
-//	NODEWISE_PLAINTEXT     true: speak plain text to a planning service that is not on loopback
-//	NODEWISE_LEADER_ELECT  false: work at once, without a Lease
+//	KUBECONFIG             the cluster; if not set, the one in which the program runs
+//	NODEWISE_SERVER        the planning service, as a list separated by commas: http://HOST:PORT, https://HOST:PORT or dns:///HOST:PORT
+//	NODEWISE_TLS_CA        a PEM file with the certificate authorities of the planning service
+//	NODEWISE_TLS_CERT      a PEM file with the client certificate
+//	NODEWISE_TLS_KEY       a PEM file with the key of the client certificate
+//	NODEWISE_PLAINTEXT     true: allow plain text to a planning service that is not on loopback
+//	NODEWISE_LEADER_ELECT  false: start without leader election
 //	POD_NAMESPACE          the namespace of the Lease; kube-system if not set
-//	OTEL_...               the standard ones of OpenTelemetry: where OTEL_EXPORTER_OTLP_ENDPOINT is set, traces go there over gRPC
+//	OTEL_...               the standard variables of OpenTelemetry: if OTEL_EXPORTER_OTLP_ENDPOINT is set, traces go there over gRPC
 //
-// On SIGTERM it finishes what it has in hand and ends.
+// On SIGTERM it completes the plans that it is applying, and ends.
 package main
 
 import (
@@ -76,7 +76,7 @@ func run(ctx context.Context, owned string) error {
 	if err != nil {
 		return err
 	}
-	// The planner must outlast the stop: what is in hand is finished with it.
+	// The client must live longer than ctx: plans that are being applied at the stop are still reported.
 	planner, err := planclient.New(context.WithoutCancel(ctx), strings.Split(servers, ","), secured...)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func run(ctx context.Context, owned string) error {
 	defer func() { _ = planner.Close() }()
 
 	own := func(ctx context.Context) error {
-		// A new one for each leadership: what an earlier one remembers is not true any more.
+		// Each leadership needs a new Reconciler: the state of an earlier one is outdated.
 		reconciler, err := nodewise.New(cluster, planner, nodewise.WithSelector(selector))
 		if err != nil {
 			return err

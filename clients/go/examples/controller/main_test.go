@@ -13,7 +13,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// planning is a service that has nothing to do for anybody, and counts which workloads it is asked about.
+// planning is a service that returns plans without actions, and counts the requests of each workload.
 type planning struct {
 	nodewisev1.UnimplementedReconcileServiceServer
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (p *planning) times(name string) int {
 	return p.asked[name]
 }
 
-// The controller owns what its selector matches, and nothing else, whatever wakes it.
+// The controller owns the DaemonSets that its selector matches, and no others.
 func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
 	service := &planning{asked: map[string]int{}}
 	cluster := testkit.NewCluster(t)

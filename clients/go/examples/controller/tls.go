@@ -12,9 +12,9 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-// secure speaks TLS to the service if the environment has something to say about it: the authorities that it must have its certificate
-// from, or those of the system, and a certificate to show to it. That one is read for each connection, so that it may change. Without any
-// of them plain text is spoken, off loopback only where the environment says so.
+// secure reads the transport security from the environment. If one of the NODEWISE_TLS variables is set, connections use TLS, with the given
+// certificate authorities or else those of the system. The client certificate is read for each connection, so that it may be renewed. If none
+// is set, connections are plain text.
 func secure() ([]planclient.Option, error) {
 	ca, cert, key := os.Getenv("NODEWISE_TLS_CA"), os.Getenv("NODEWISE_TLS_CERT"), os.Getenv("NODEWISE_TLS_KEY")
 	var options []planclient.Option

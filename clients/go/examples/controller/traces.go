@@ -17,11 +17,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lastSpans is how long the last spans may hold up the end.
+// lastSpans is how long the program waits at its end for the last spans to be sent.
 const lastSpans = 3 * time.Second
 
-// trace sends traces over OTLP/gRPC where the standard variables of OpenTelemetry name an endpoint; it answers with what sends the
-// last ones. Headers, certificates, sampler, limits and resource attributes are read from these variables by the SDK.
+// trace sends traces over OTLP/gRPC if the standard variables of OpenTelemetry name an endpoint. The returned function sends the last spans. The
+// SDK reads headers, certificates, sampler, limits and resource attributes from these variables.
 func trace(ctx context.Context) (flush func(), err error) {
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	exporter := cmp.Or(os.Getenv("OTEL_TRACES_EXPORTER"), "otlp")
@@ -32,14 +32,14 @@ func trace(ctx context.Context) (flush func(), err error) {
 	if protocol != "grpc" {
 		return nil, fmt.Errorf("traces go out over grpc only, and the environment asks for %s", protocol)
 	}
-	// That they are lost is no reason to stop.
+	// Lost traces are logged, and are no reason to stop.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { klog.ErrorS(err, "Traces") }))
 	otel.SetLogger(klog.Background())
 	otlp, err := otlptracegrpc.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sending traces to %s: %w", endpoint, err)
 	}
-	// What the environment says comes last, and counts.
+	// The environment comes last, so it overrides the name.
 	named, err := resource.New(ctx, resource.WithTelemetrySDK(),
 		resource.WithAttributes(semconv.ServiceName("nodewise-go-example")), resource.WithFromEnv())
 	if err != nil {

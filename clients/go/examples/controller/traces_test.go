@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// listening is a collector that keeps what it is sent, or never answers.
+// listening is a collector that keeps the received spans, or never answers.
 type listening struct {
 	collector.UnimplementedTraceServiceServer
 	hangs bool
@@ -43,8 +43,8 @@ func listen(t *testing.T, hangs bool) *listening {
 	return made
 }
 
-// The last spans are sent at the end, under the name that the environment gives, also when the stop has come; a collector that hangs
-// holds nothing up for long.
+// The last spans are sent at the end, also after the stop, with the service name from the environment. A collector that hangs delays the end
+// only for a short time.
 func TestTracesAreSentAtTheEnd(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
 		collector := listen(t, hangs)

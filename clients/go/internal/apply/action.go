@@ -14,16 +14,16 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// run is what the actions of one plan have in common.
+// run is the application of one plan.
 type run struct {
 	writer   write.Writer
 	workload *nodewisev1.WorkloadReference
 	settings Settings
-	// parent is the trace context that pods which the present batch creates carry; empty for none.
+	// parent is the trace context for the annotation of pods that the current batch creates; empty for none.
 	parent string
-	// object is the workload as the snapshot had it.
+	// object is the workload in the snapshot.
 	object []byte
-	// manifest is what the plan's pods have in common, or manifestError why it cannot be read.
+	// manifest is the manifest of the plan's pods. manifestError says why it cannot be read.
 	manifest      *Manifest
 	manifestError error
 }
@@ -35,7 +35,7 @@ func newRun(writer write.Writer, plan *nodewisev1.Plan, object []byte, settings 
 	}
 }
 
-// action carries out one action.
+// action executes one action.
 func (r *run) action(ctx context.Context, action *nodewisev1.Action) *done {
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_CreateRevision:
@@ -63,7 +63,7 @@ func (r *run) key(resource cluster.Resource, name string) write.Key {
 	return write.Key{Resource: resource, Namespace: r.workload.GetNamespace(), Name: name}
 }
 
-// workloadKey is the workload itself.
+// workloadKey is the key of the workload.
 func (r *run) workloadKey() (write.Key, *write.Error) {
 	if r.workload.GetKind() != cluster.Kind {
 		return write.Key{}, write.Unclear("this executor knows no workload kind %q", r.workload.GetKind())
@@ -71,8 +71,8 @@ func (r *run) workloadKey() (write.Key, *write.Error) {
 	return r.key(cluster.DaemonSets, r.workload.GetName()), nil
 }
 
-// readWorkload reads the workload live, whatever its version. It must be the object that was planned for, whatever the plan says:
-// another one of that name gets neither its status nor its pods.
+// readWorkload reads the workload from the apiserver. It returns an error if that is another object than the one that was planned for: an
+// object that was created again under the same name must not get the status or the pods of its predecessor.
 func (r *run) readWorkload(ctx context.Context) ([]byte, *served.Object, *write.Error) {
 	key, wrong := r.workloadKey()
 	if wrong != nil {
@@ -93,7 +93,7 @@ func (r *run) readWorkload(ctx context.Context) ([]byte, *served.Object, *write.
 	return live, object, nil
 }
 
-// confirmWorkload makes sure before an adoption that the workload still lives (D-27).
+// confirmWorkload returns an error if the workload is gone or being deleted. It is called before an adoption (D-27).
 func (r *run) confirmWorkload(ctx context.Context) *write.Error {
 	_, live, err := r.readWorkload(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *run) createRevision(ctx context.Context, action *nodewisev1.Action, cre
 	refusal := write.AsError(err)
 	done := failed(action, refusal)
 	if refusal.Refusal == write.AlreadyExists {
-		// The next plan needs the object in the way; without it the next try finds it again.
+		// The next plan needs the existing object. If it cannot be read now, the retry finds it again.
 		if live, err := r.writer.Read(ctx, r.key(cluster.Revisions, create.GetName())); err == nil {
 			done.colliding = live
 		}
@@ -124,8 +124,8 @@ func (r *run) createRevision(ctx context.Context, action *nodewisev1.Action, cre
 	return done
 }
 
-// deleteRevision deletes a revision. One that is gone already shows that the cache is behind, which may change what is to be
-// done: the plan fails, as upstream's sync does (D-56, D-63).
+// deleteRevision deletes a revision. If the revision is gone already, the cache is behind and the plan may be wrong: the action fails, as
+// upstream's sync does (D-56, D-63).
 func (r *run) deleteRevision(ctx context.Context, action *nodewisev1.Action, remove *nodewisev1.DeleteRevision) *done {
 	done := r.delete(ctx, action, cluster.Revisions, remove.GetRevision(), true)
 	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NOT_FOUND {
@@ -166,15 +166,15 @@ func (r *run) delete(
 	case refusal.Refusal == write.NotFound:
 		return refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
 	case refusal.Refusal == write.Conflict || refusal.IsUnclear():
-		return r.judge(ctx, action, key, uid, refusal)
+		return r.confirmDelete(ctx, action, key, uid, refusal)
 	default:
 		return failed(action, refusal)
 	}
 }
 
-// judge finds out what became of an object whose deletion was not plainly accepted. Were one that was done told as failed,
-// nobody would wait for the watch to show it, and the next plan could take down another pod besides.
-func (r *run) judge(
+// confirmDelete reads an object to find out whether its deletion was accepted, after an unclear response. A delete that was accepted must not
+// be reported as failed: then its expectation would be dropped, and the next plan could delete one pod too many.
+func (r *run) confirmDelete(
 	ctx context.Context, action *nodewisev1.Action, key write.Key, uid types.UID, refusal *write.Error,
 ) *done {
 	live, err := r.writer.Read(ctx, key)
@@ -184,7 +184,7 @@ func (r *run) judge(
 		}
 		return failed(action, refusal)
 	}
-	// Revisions are among what is deleted, and what their data is must not count.
+	// served.Parse does not look into the data of a revision, which may be anything.
 	object, err := served.Parse(live)
 	switch {
 	case err != nil:
@@ -232,8 +232,8 @@ func (r *run) createPod(ctx context.Context, action *nodewisev1.Action, create *
 	return failed(action, refusal)
 }
 
-// isOurs tells whether the pod that has the name already is the one that the create would have made. With an error that is not known:
-// it may be, and another name would make a second pod.
+// isOurs reports whether the existing pod of this name is the one that the create would have made. If the pod cannot be read, it may be ours,
+// so the create must not be repeated with another name: that could make a second pod.
 func (r *run) isOurs(ctx context.Context, create *nodewisev1.CreatePod) (bool, error) {
 	live, err := r.writer.Read(ctx, r.key(cluster.Pods, create.GetPodName()))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"nodewise.dev/clients/go/internal/write"
 )
 
-// apiserver answers each call as it is told, by "VERB path", and remembers what it was asked.
+// apiserver answers each call as scripted, by "VERB path", and records the calls.
 type apiserver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -87,14 +87,14 @@ func (s *apiserver) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(said.body)
 }
 
-// lines are what was asked so far.
+// lines are the calls so far.
 func (s *apiserver) lines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.asked)
 }
 
-// body is what was sent last.
+// body is the body of the last call.
 func (s *apiserver) body(line string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

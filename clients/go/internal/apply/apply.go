@@ -1,7 +1,7 @@
-// Package apply applies a plan: its phases in order, batch by batch, and says what became of every action.
+// Package apply applies a plan, phase by phase and batch by batch, and returns the outcome of every action.
 //
-// Nothing is decided here but what the contract leaves to the executor: run conditions, stopping after a failed batch, and
-// what a refusal means for the kind of write that was refused.
+// It decides only what the contract leaves to the executor: whether a phase runs, stopping after a failed batch, and the meaning of a refused
+// write.
 package apply
 
 import (
@@ -14,45 +14,46 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// OwnWrite is a write of ours whose trace a later snapshot must show (D-109).
+// OwnWrite is a write of the executor that the caches must show before the next snapshot (D-109).
 type OwnWrite struct {
 	Resource cluster.Resource
 	// ResourceVersion that the write returned. Never empty.
 	ResourceVersion string
-	// ExpectedByName: it created a pod whose name was known before, by which an expectation waits for it, too.
+	// ExpectedByName is true for the create of a pod whose name was known before. An expectation waits for it, too.
 	ExpectedByName bool
 }
 
-// Applied is what became of a plan.
+// Applied is the result of applying a plan.
 type Applied struct {
-	// Outcomes has one per action of the plan, in the plan's order.
+	// Outcomes has one outcome for each action of the plan, in the plan's order.
 	Outcomes []*nodewisev1.Outcome
-	// Writes are those that the caches have to show before the next plan: pod creates, adoptions, status writes.
+	// Writes are the writes that the caches must show before the next plan: creates of pods, adoptions, status writes.
 	Writes []OwnWrite
-	// Colliding are ControllerRevisions, as live JSON, whose names a CreateRevision found taken: plan again at once with them.
+	// Colliding are existing ControllerRevisions, as JSON, with the name of a new revision. The next plan is made at once, with them.
 	Colliding [][]byte
-	// Created are the names of the revisions that were created.
+	// Created are the names of the created revisions.
 	Created []string
-	// Vanished are orphans that an adoption did not find: plan again at once without them.
+	// Vanished are orphans that an adoption did not find. The next plan is made at once, without them.
 	Vanished []write.Key
-	// Sealed are revisions, and pods to adopt, that cannot be changed: plan again at once with nothing to change in them.
+	// Sealed are revisions, and pods to adopt, that the apiserver does not let anybody change. The next plan is made at once, and does not
+	// change them.
 	Sealed []write.Key
-	// TakenNames are names of new pods that are taken by other pods: report, and plan again at once. Nothing failed for it.
+	// TakenNames are names of new pods that other pods have. The executor reports that, and the next plan is made at once. This is no failure.
 	TakenNames []string
 	// Batches is how many batches were begun.
 	Batches int
-	// Failed: some action outside the events phase failed.
+	// Failed is true if an action outside the events phase failed.
 	Failed bool
-	// FirstFailure is why the first action that failed did, in the plan's order.
+	// FirstFailure is the error of the first failed action, in the plan's order.
 	FirstFailure error
-	// Aborted: a failed phase, or something that is not as it was planned, ended the plan.
+	// Aborted is true if the plan was ended early: a phase failed, or an object was not as it was planned.
 	Aborted bool
 }
 
-// IsOutdated tells whether something is not as it was planned, though nothing failed for it.
+// IsOutdated reports whether an object was not as it was planned, without an action having failed.
 func (a *Applied) IsOutdated() bool { return len(a.Vanished) > 0 || len(a.Sealed) > 0 }
 
-func (a *Applied) take(phase nodewisev1.PhaseKind, done *done) (failed bool) {
+func (a *Applied) add(phase nodewisev1.PhaseKind, done *done) (failed bool) {
 	failed = IsFailure(done.outcome.GetResult())
 	a.Failed = a.Failed || failed && phase != nodewisev1.PhaseKind_PHASE_KIND_EVENTS
 	if failed && a.FirstFailure == nil {
@@ -80,23 +81,22 @@ func (a *Applied) take(phase nodewisev1.PhaseKind, done *done) (failed bool) {
 	return failed
 }
 
-// IsFailure tells whether an action that ended so has failed. A name that is taken is no failure: the next plan, which follows at once,
-// has another one.
+// IsFailure reports whether a result is a failure. A taken name is none: the next plan follows at once, and has another name.
 func IsFailure(result nodewisev1.Result) bool { return result == nodewisev1.Result_RESULT_FAILED }
 
-// Settings are how plans are applied.
+// Settings are the settings of [Apply].
 type Settings struct {
-	// Concurrency is the most calls at a time.
+	// Concurrency is how many calls may be under way at the same time.
 	Concurrency int
-	// MaxTracedCalls is the most actions of a batch whose calls have spans.
+	// MaxTracedCalls is up to how many actions of a batch each call has a span.
 	MaxTracedCalls int
-	// AnnotatesPods lets created pods carry the trace context of their batch.
+	// AnnotatesPods adds the trace context of the batch to created pods.
 	AnnotatesPods bool
-	// LeftOut is why actions are not carried out, by their ids: what they are about has changed since the snapshot.
+	// LeftOut are the actions that are not executed, by their ids, and why: their objects have changed since the snapshot.
 	LeftOut map[uint32]string
 }
 
-// Apply applies a plan for the workload whose cached JSON is object. It returns when every call has been answered or has timed out.
+// Apply applies a plan for the workload whose cached JSON is object. It returns when every call has ended.
 func Apply(
 	ctx context.Context, writer write.Writer, plan *nodewisev1.Plan, object []byte, settings Settings,
 ) *Applied {
@@ -117,13 +117,13 @@ func Apply(
 			}
 			logActions(ctx, plan.GetPlanId(), batch, dones)
 			for _, done := range dones {
-				failed := applied.take(phase.GetKind(), done)
+				failed := applied.add(phase.GetKind(), done)
 				phaseFailed = phaseFailed || failed
 			}
-			// What follows an adoption rests on the object being there.
+			// The batches after an adoption depend on the adopted object.
 			stopped = stopped || phaseFailed || applied.IsOutdated()
 		}
-		// Events are best effort: whatever becomes of them, the plan goes on.
+		// Events are best effort: the plan goes on if they fail.
 		if phase.GetKind() != nodewisev1.PhaseKind_PHASE_KIND_EVENTS {
 			anyFailure = anyFailure || phaseFailed
 			applied.Aborted = applied.Aborted || phaseFailed && phase.GetAbortsOnFailure() || applied.IsOutdated()
@@ -140,7 +140,7 @@ func skip(batch *nodewisev1.Batch) []*done {
 	return dones
 }
 
-// batch runs a batch; it answers in the batch's order.
+// batch executes a batch. The results are in the order of the actions.
 func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch) []*done {
 	var unconfirmed *write.Error
 	if batch.GetConfirmWorkload() {
@@ -164,6 +164,6 @@ func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch) []*done {
 			return nil
 		})
 	}
-	_ = calls.Wait() // What failed is in the outcomes.
+	_ = calls.Wait() // Failures are in the outcomes.
 	return dones
 }

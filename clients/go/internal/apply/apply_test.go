@@ -79,7 +79,7 @@ func results(applied *apply.Applied) string {
 	return strings.Join(names, " ")
 }
 
-// managed adds to an object a managed field with this member, as whoever may write the object can.
+// managed adds a managed field with this member to an object, as any client that may write the object can.
 func managed(object answer, member string, value any) answer {
 	object.body.(map[string]any)["metadata"].(map[string]any)["managedFields"] = []any{
 		map[string]any{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", member: value},
@@ -87,10 +87,10 @@ func managed(object answer, member string, value any) answer {
 	return object
 }
 
-// fiveDigits is a time that an apiserver serves for what was written as 9999-12-31T23:59:59-23:00. No typed object takes its year.
+// fiveDigits is the time that an apiserver serves for 9999-12-31T23:59:59-23:00. No typed object can have its year.
 const fiveDigits = "10000-01-01T22:59:59Z"
 
-// What each answer to a create means (D-80 to D-82), and what is told of it.
+// The meaning of each response to a create (D-80 to D-82), and the Events.
 func TestCreates(t *testing.T) {
 	live := func(uid, node, hash string) answer {
 		return answer{200, map[string]any{
@@ -159,7 +159,7 @@ func TestCreates(t *testing.T) {
 	}
 }
 
-// What each answer to a delete means: one that was done must not be told as failed.
+// The meaning of each response to a delete. A delete that was done must not be reported as failed.
 func TestDeletes(t *testing.T) {
 	live := func(metadata map[string]any) answer { return answer{200, map[string]any{"metadata": metadata}} }
 	conflict, broken := refusal(409, "Conflict", "another uid"), answer{}
@@ -195,7 +195,7 @@ func TestDeletes(t *testing.T) {
 	}
 }
 
-// Phases and batches: what runs, and what is skipped.
+// Which phases and batches run, and which are skipped.
 func TestPhases(t *testing.T) {
 	says := func() map[string][]answer {
 		return map[string][]answer{
@@ -236,7 +236,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What is left out is not tried, and stops nothing; why is in its outcome.
+// An action that is left out is not tried, and stops nothing. Its outcome says why.
 func TestWhatIsLeftOutIsNotTried(t *testing.T) {
 	server, kube := start(t, map[string][]answer{"DELETE " + podPath + "/ok": {ok("ok", "9")}})
 	adoptions, deletes := phase(one(adopt("orphan"))), phase(one(remove("changed"), remove("ok")))
@@ -255,7 +255,7 @@ func TestWhatIsLeftOutIsNotTried(t *testing.T) {
 	}
 }
 
-// A name that is taken stops no batch, no phase and no plan, and what else the batch creates counts as ever.
+// A taken name stops no batch, phase or plan, and the other creates of the batch count as usual.
 func TestATakenNameStopsNothing(t *testing.T) {
 	server, kube := start(t, map[string][]answer{
 		"POST " + podPath:           {refusal(409, "AlreadyExists", "it exists"), ok("other", "7"), ok("made", "8")},
@@ -284,7 +284,7 @@ func TestATakenNameStopsNothing(t *testing.T) {
 	}
 }
 
-// D-27, D-23: who is adopted, and by whom.
+// D-27, D-23: which objects are adopted, and by which workload.
 func TestAdoptions(t *testing.T) {
 	confirmed := answer{200, map[string]any{"metadata": map[string]any{"uid": "d1"}}}
 	for _, test := range []struct {
@@ -323,7 +323,7 @@ func TestAdoptions(t *testing.T) {
 	}
 }
 
-// A revision that is refused for its data cannot be changed by any plan.
+// A revision that is refused because of its data cannot be changed by any plan.
 func TestSealedRevisions(t *testing.T) {
 	update := func() *nodewisev1.Action {
 		return &nodewisev1.Action{Kind: &nodewisev1.Action_UpdateRevision{UpdateRevision: &nodewisev1.UpdateRevision{
@@ -343,7 +343,7 @@ func TestSealedRevisions(t *testing.T) {
 		for _, action := range []*nodewisev1.Action{update(), release()} {
 			server, kube := start(t, map[string][]answer{"PATCH " + revisionPath + "/r": {refusal(422, "Invalid", message)}})
 			applied := run(t, kube, phase(one(action)))
-			// A release that is refused for anything else finds another revision of the name, which is no failure.
+			// A release that is refused for another reason finds another revision of the name, which is no failure.
 			isFailure := !sealed && action.GetUpdateRevision() != nil
 			if (len(applied.Sealed) == 1) != sealed || applied.Failed != isFailure {
 				t.Errorf("%v, %s: got %+v", action, message, applied)
@@ -355,7 +355,7 @@ func TestSealedRevisions(t *testing.T) {
 	}
 }
 
-// Whoever may create pods and revisions may make them so large that nothing can be added to them: without that there is a plan.
+// A client may create pods and revisions that are so large that nothing can be added to them. A plan without them is possible.
 func TestTooLarge(t *testing.T) {
 	reference, patch := &nodewisev1.ObjectReference{Name: "r"}, []byte(`{}`)
 	adoptRevision := &nodewisev1.Action{Kind: &nodewisev1.Action_AdoptRevision{AdoptRevision: &nodewisev1.AdoptRevision{
@@ -377,7 +377,7 @@ func TestTooLarge(t *testing.T) {
 	} {
 		for path, action := range map[string]*nodewisev1.Action{
 			revisionPath: adoptRevision, podPath: adoptPod,
-			// It is the workload's own: it keeps its label, and the plan goes on.
+			// The pod is the workload's own: it keeps its label, and the plan goes on.
 			podPath + "/": relabelPod,
 		} {
 			path, isOwn := strings.CutSuffix(path, "/")
@@ -399,7 +399,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// D-91: what is not named stays as it is written; on a failed write one live read and one more try.
+// D-91: other fields stay. After a failed write the object is read and written once more.
 func TestStatus(t *testing.T) {
 	put := "PUT " + workloadPath + "/status"
 	update := &nodewisev1.UpdateStatus{Status: &nodewisev1.DaemonSetStatus{NumberReady: 3}, UidPrecondition: true}
@@ -434,7 +434,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A workload that was replaced under its name gets no status and no collision count of its predecessor, whatever the plan says.
+// A workload that was created again under its name gets no status and no collision count of its predecessor.
 func TestStatusOfAReplacedWorkload(t *testing.T) {
 	put, count := "PUT "+workloadPath+"/status", int32(1)
 	replaced := strings.Replace(object, `"uid":"`, `"uid":"another-`, 1)
@@ -452,7 +452,7 @@ func TestStatusOfAReplacedWorkload(t *testing.T) {
 	}
 }
 
-// D-56, D-59, D-62, D-63: a revision goes out byte by byte, and one whose name is taken comes back live.
+// D-56, D-59, D-62, D-63: a revision is written byte for byte, and an existing one of the same name is returned.
 func TestRevisions(t *testing.T) {
 	raw := `{"metadata":{"name":"r"},"data":{"z":"\u003c","a":1.50}}`
 	action := func() *nodewisev1.Action {
@@ -479,7 +479,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// A batch runs concurrently, and answers in its order.
+// A batch runs concurrently, and its results are in order.
 func TestBatchesRunConcurrently(t *testing.T) {
 	server, kube := start(t, map[string][]answer{"POST " + podPath: {ok("p", "7")}})
 	var actions []*nodewisev1.Action

@@ -6,10 +6,10 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// done is what became of one action.
+// done is the result of one action.
 type done struct {
 	outcome *nodewisev1.Outcome
-	// err is why it did not succeed, if so.
+	// err is why the action did not succeed; nil if it did.
 	err       error
 	write     *OwnWrite
 	colliding []byte
@@ -20,7 +20,7 @@ type done struct {
 
 func ended(action *nodewisev1.Action, result nodewisev1.Result) *done {
 	outcome := &nodewisev1.Outcome{ActionId: action.GetId(), Result: result}
-	// Which expectation it settles or leaves.
+	// The subject names the expectation that the outcome settles.
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_CreatePod:
 		outcome.Subject = &nodewisev1.Outcome_CreatedPod{CreatedPod: &nodewisev1.ExpectedCreate{
@@ -49,7 +49,7 @@ func failed(action *nodewisev1.Action, err *write.Error) *done {
 	return refused(action, nodewisev1.Result_RESULT_FAILED, err)
 }
 
-// recorded is a success that the caches have to show before the next plan.
+// recorded is the result of a successful write that the caches must show before the next plan.
 func recorded(action *nodewisev1.Action, resource cluster.Resource, written write.Written) *done {
 	done := succeeded(action)
 	if written.ResourceVersion != "" {
@@ -62,8 +62,8 @@ func recorded(action *nodewisev1.Action, resource cluster.Resource, written writ
 	return done
 }
 
-// isAdoption tells whether an action makes the workload the controller of an object, which only a workload that lives may
-// become (D-27).
+// isAdoption reports whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
+// (D-27).
 func isAdoption(action *nodewisev1.Action) bool {
 	return action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil
 }

@@ -13,7 +13,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// kindName is the kind of an action as logs name it.
+// kindName is the kind of an action in logs.
 func kindName(action *nodewisev1.Action) string {
 	if kind := plancheck.KindOf(action); kind != nil {
 		return kind.JSONName()
@@ -32,18 +32,18 @@ func logPlan(ctx context.Context, plan *nodewisev1.Plan, writes bool) {
 	for _, action := range plancheck.ActionsOf(plan) {
 		counts[kindName(action)]++
 	}
-	told := []any{"planId", plan.GetPlanId(), "verdict", strings.TrimPrefix(plan.GetVerdict().String(), "VERDICT_")}
+	values := []any{"planId", plan.GetPlanId(), "verdict", strings.TrimPrefix(plan.GetVerdict().String(), "VERDICT_")}
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		told = append(told, kind, counts[kind])
+		values = append(values, kind, counts[kind])
 	}
 	if writes {
-		logger.Info("Applying a plan", told...)
+		logger.Info("Applying a plan", values...)
 	} else {
-		logger.Info("Would apply a plan", told...)
+		logger.Info("Would apply a plan", values...)
 	}
 }
 
-// logActions logs what became of the actions of a batch, and why they were planned.
+// logActions logs the result of each action of a batch, and why the action was planned.
 func logActions(ctx context.Context, planID string, batch *nodewisev1.Batch, dones []*done) {
 	logger := klog.FromContext(ctx).V(1)
 	if !logger.Enabled() {
@@ -51,14 +51,14 @@ func logActions(ctx context.Context, planID string, batch *nodewisev1.Batch, don
 	}
 	for i, done := range dones {
 		action := batch.GetActions()[i]
-		told := []any{
+		values := []any{
 			"planId", planID, "id", action.GetId(), "kind", kindName(action),
 			"reason", strings.TrimPrefix(action.GetReason().String(), "REASON_"), "why", brief.Text(action.GetMessage()),
 			"result", strings.TrimPrefix(done.outcome.GetResult().String(), "RESULT_"),
 		}
 		if done.err != nil {
-			told = append(told, "error", done.err.Error())
+			values = append(values, "error", done.err.Error())
 		}
-		logger.Info("Action", told...)
+		logger.Info("Action", values...)
 	}
 }

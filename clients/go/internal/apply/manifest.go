@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,56 +13,52 @@ import (
 
 	"nodewise.dev/clients/go/convert"
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Manifest is the manifest of a plan's pods: parsed once per plan, rendered once per pod. It is safe for concurrent use.
+// Manifest is the manifest of a plan's pods. It is parsed once per plan and rendered once per pod. It is safe for concurrent use.
 type Manifest struct {
 	mu       sync.Mutex
 	object   map[string]any
 	metadata map[string]any
-	// places set the node's name.
-	places []func(nodeName string)
-	// hash is the value of the revision label that the plan's pods carry; empty for none.
+	// setters set the name of the node, one for each of the plan's node_name_pointers.
+	setters []func(nodeName string)
+	// hash is the revision label of the plan's pods; empty for none.
 	hash string
 }
 
 // ParseManifest reads the manifest of a plan; the error says what is wrong with it.
 func ParseManifest(plan *nodewisev1.Plan) (*Manifest, error) {
-	decoder := json.NewDecoder(bytes.NewReader(plan.GetPodManifest()))
-	// Numbers stay as they are written.
-	decoder.UseNumber()
-	manifest := &Manifest{}
-	if err := decoder.Decode(&manifest.object); err != nil {
+	parsed, err := rawjson.Parse(plan.GetPodManifest())
+	if err != nil {
 		return nil, fmt.Errorf("reading the plan's pod_manifest: %w", err)
 	}
-	var hasMetadata bool
-	if manifest.metadata, hasMetadata = manifest.object["metadata"].(map[string]any); !hasMetadata {
+	manifest := &Manifest{object: rawjson.Object(parsed), metadata: rawjson.Object(parsed, "metadata")}
+	if manifest.metadata == nil {
 		return nil, errors.New("the plan's pod_manifest has no metadata")
 	}
 	for _, pointer := range plan.GetNodeNamePointers() {
-		place, err := placeAt(manifest.object, pointer)
+		set, err := setterAt(manifest.object, pointer)
 		if err != nil {
 			return nil, fmt.Errorf("the plan's node_name_pointers entry %q: %w", pointer, err)
 		}
-		manifest.places = append(manifest.places, place)
+		manifest.setters = append(manifest.setters, set)
 	}
-	if labels, ok := manifest.metadata["labels"].(map[string]any); ok {
-		manifest.hash, _ = labels[appsv1.ControllerRevisionHashLabelKey].(string)
-	}
+	manifest.hash, _ = rawjson.At(manifest.metadata, "labels", appsv1.ControllerRevisionHashLabelKey).(string)
 	return manifest, nil
 }
 
-// Render makes the pod for one node. An empty pod name leaves the name to the manifest's generateName, an empty trace context the
-// annotations as they are.
+// Render makes the pod for one node. With an empty pod name the apiserver generates the name from the manifest's generateName. With an empty
+// trace context no annotation is added.
 func (m *Manifest) Render(create *nodewisev1.CreatePod, traceparent string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if traceparent != "" {
 		defer m.annotate(convert.TraceparentAnnotation, traceparent)()
 	}
-	for _, place := range m.places {
-		place(create.GetNodeName())
+	for _, set := range m.setters {
+		set(create.GetNodeName())
 	}
 	if create.GetPodName() == "" {
 		delete(m.metadata, "name")
@@ -77,7 +72,7 @@ func (m *Manifest) Render(create *nodewisev1.CreatePod, traceparent string) ([]b
 	return body, nil
 }
 
-// annotate sets an annotation until it is undone.
+// annotate sets an annotation until undo is called.
 func (m *Manifest) annotate(name, value string) (undo func()) {
 	const member = "annotations"
 	present, hasAny := m.metadata[member]
@@ -96,8 +91,8 @@ func (m *Manifest) annotate(name, value string) (undo func()) {
 	}
 }
 
-// isSamePod tells whether a live pod is the one that a create of this plan would have made: same controller, node and revision. Nothing else of
-// it is read: it may be anybody's, who could write into it what no reader takes.
+// isSamePod reports whether an existing pod is the one that a create of this plan would have made: one with the same controller, node and
+// revision. Only the fields of the projection are read: the pod may be somebody else's, with other fields that cannot be decoded.
 func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, error) {
 	projection, err := convert.PodJSON(live)
 	if err != nil {
@@ -108,11 +103,11 @@ func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, e
 		pod.LabelSet()[appsv1.ControllerRevisionHashLabelKey] == m.hash, nil
 }
 
-// unescape reads a token of a JSON pointer (RFC 6901).
+// unescape decodes a token of a JSON pointer (RFC 6901).
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// placeAt finds the string that a JSON pointer names.
-func placeAt(object map[string]any, pointer string) (func(string), error) {
+// setterAt returns a function that sets the string at a JSON pointer.
+func setterAt(object map[string]any, pointer string) (func(string), error) {
 	tokens := strings.Split(pointer, "/")
 	if len(tokens) < 2 || tokens[0] != "" {
 		return nil, errors.New("it is no JSON pointer to a member")

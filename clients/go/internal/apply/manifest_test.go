@@ -34,7 +34,7 @@ func TestManifestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What was rendered before leaves no trace.
+			// An earlier rendering has no effect on this one.
 			if _, err := manifest.Render(&nodewisev1.CreatePod{PodName: "other", NodeName: "elsewhere"}, "00-1-2-01"); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestManifestVectors(t *testing.T) {
 	}
 }
 
-// canonical reads JSON with its numbers as they are written.
+// canonical decodes JSON with numbers as they are written.
 func canonical(t *testing.T, text []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -22,13 +22,13 @@ type patching struct {
 	object   *nodewisev1.ObjectReference
 	kind     types.PatchType
 	patch    []byte
-	// gone are refusals that mean: not the planned object any more, so not ours, and no error (D-23).
+	// gone are refusals that mean that the planned object does not exist any more. They are no error (D-23).
 	gone []write.Refusal
 }
 
 var (
 	adoptGone = []write.Refusal{write.NotFound}
-	// A wrong uid is answered with 422.
+	// The apiserver refuses a patch with a wrong uid with 422.
 	releaseGone = []write.Refusal{write.NotFound, write.Invalid}
 )
 
@@ -73,12 +73,12 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 	refusal := write.AsError(err)
 	reason, message := sealOf(action, key, refusal)
 	switch {
-	// A sealed revision is refused as invalid, too, and is not gone.
+	// First, because a sealed revision is refused as invalid, too, although it is not gone.
 	case reason != "":
 		klog.FromContext(ctx).Info(message)
 		r.emit(ctx, "Warning", reason, message)
 		done := refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
-		// The plan goes on without a relabelled pod: the next one decides about it by the label that it has.
+		// A pod that cannot be relabelled does not stop the plan: the next plan uses the label that the pod has.
 		if action.GetRelabelPod() == nil {
 			done.sealed = &key
 		}
@@ -94,8 +94,8 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 	}
 }
 
-// sealOf tells why the apiserver refuses every change of an object as it is, as the reason and the message of an Event; empty if it
-// does not. It is told of revisions, and of pods that are to be adopted or relabelled: without these there is a plan.
+// sealOf returns the reason and the message of an Event if the apiserver refuses every change of the object; empty if it does not. That is
+// checked for revisions, and for pods to be adopted or relabelled: a plan is possible without changing these.
 func sealOf(action *nodewisev1.Action, key write.Key, refusal *write.Error) (reason, message string) {
 	isRevision := key.Resource == cluster.Revisions
 	switch {
@@ -112,8 +112,8 @@ func sealOf(action *nodewisev1.Action, key write.Key, refusal *write.Error) (rea
 	}
 }
 
-// isTooLarge tells whether an object is refused since it would be too large: by the apiserver, by etcd, or by the apiserver's client
-// of etcd, which has no status of their own for that.
+// isTooLarge reports whether a write was refused because the object is too large: by the apiserver, by etcd, or by the apiserver's etcd
+// client. The last two have no HTTP status of their own.
 func isTooLarge(refusal *write.Error) bool {
 	switch refusal.Status {
 	case http.StatusRequestEntityTooLarge:
@@ -128,9 +128,9 @@ func isTooLarge(refusal *write.Error) bool {
 	}
 }
 
-// isOfAnotherForm tells whether a revision is refused for its data, which is in none of our patches: the apiserver spells <, > and & as
-// escapes whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells numbers and strings
-// its own way, too. Where a client stored them otherwise it then finds the data changed, whatever is asked.
+// isOfAnotherForm reports whether a patch of a revision was refused because of the revision's data, which no patch of a plan changes. When
+// the apiserver writes an object again, it escapes <, > and & and leaves out blanks. For a strategic merge patch it also rewrites numbers and
+// strings. If a client has stored the data in another form, the apiserver takes that for a change of the immutable data.
 func isOfAnotherForm(refusal *write.Error) bool {
 	if refusal.Refusal != write.Invalid {
 		return false

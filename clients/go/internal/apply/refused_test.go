@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// What an apiserver says, which may be the word of a webhook, goes on one line and is cut.
+// The message of an apiserver, which may be that of a webhook, is on one line and shortened.
 func TestWhatTheApiserverSaysIsCut(t *testing.T) {
 	long := "denied\nlevel=ERROR\x1b[2J" + strings.Repeat("x", 3<<20)
 	_, kube := start(t, map[string][]answer{"POST " + podPath: {refusal(403, "Forbidden", long)}})

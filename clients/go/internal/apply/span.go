@@ -11,15 +11,15 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// tracedBatch runs a batch with a span. Each call has one, too, unless the batch has more than so many: then it has its own only, and
-// the apiserver is told to record nothing.
+// tracedBatch executes a batch in a span. Each call has a span, too, unless the batch has more than MaxTracedCalls actions: then the calls are
+// sent as not sampled, so that the apiserver records none either.
 func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []*done {
 	ctx, span := traces.Start(ctx, "batch")
 	defer span.End()
 	if span.IsRecording() {
 		span.SetAttributes(actionsOf(phase, batch)...)
 	}
-	// One of which nothing is recorded leads nowhere.
+	// A trace context that is not sampled leads to no trace.
 	r.parent = ""
 	if r.settings.AnnotatesPods && span.SpanContext().IsSampled() {
 		r.parent = traces.Parent(ctx)
@@ -43,7 +43,7 @@ func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch
 	return dones
 }
 
-// actionsOf tells what is in a batch: how many actions, and how many of each kind.
+// actionsOf are the attributes of a batch: its phase, and the number of its actions, in total and of each kind.
 func actionsOf(phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []attribute.KeyValue {
 	counts := map[string]int{}
 	for _, action := range batch.GetActions() {
@@ -51,12 +51,12 @@ func actionsOf(phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []attribute.
 			counts[string(kind.Name())]++
 		}
 	}
-	told := []attribute.KeyValue{
+	attributes := []attribute.KeyValue{
 		attribute.String("nodewise.phase", strings.TrimPrefix(phase.String(), "PHASE_KIND_")),
 		attribute.Int("nodewise.batch.actions", len(batch.GetActions())),
 	}
 	for kind, count := range counts {
-		told = append(told, attribute.Int("nodewise.batch."+kind, count))
+		attributes = append(attributes, attribute.Int("nodewise.batch."+kind, count))
 	}
-	return told
+	return attributes
 }

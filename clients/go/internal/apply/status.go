@@ -11,8 +11,8 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// updateStatus writes the workload's status (D-91): the cached object with new values; on any error one live read and one more
-// try.
+// updateStatus writes the workload's status (D-91). It writes the cached object with new values. After any error it reads the object from the
+// apiserver and tries once more.
 func (r *run) updateStatus(ctx context.Context, action *nodewisev1.Action, update *nodewisev1.UpdateStatus) *done {
 	key, wrong := r.workloadKey()
 	if wrong != nil {
@@ -22,7 +22,7 @@ func (r *run) updateStatus(ctx context.Context, action *nodewisev1.Action, updat
 		if err := r.writeCollisionCount(ctx, key, update); err != nil {
 			return failed(action, err)
 		}
-		// The write of a collision count is not remembered (D-109).
+		// The write of a collision count is no own write that the caches must show (D-109).
 		return succeeded(action)
 	}
 	written, err := r.replaceStatus(ctx, key, r.object, update)
@@ -38,7 +38,7 @@ func (r *run) updateStatus(ctx context.Context, action *nodewisev1.Action, updat
 	return recorded(action, cluster.DaemonSets, written)
 }
 
-// writeCollisionCount raises the collision count, unless someone else did so since the snapshot.
+// writeCollisionCount sets the collision count, unless it has changed since the snapshot.
 func (r *run) writeCollisionCount(ctx context.Context, key write.Key, update *nodewisev1.UpdateStatus) *write.Error {
 	live, _, err := r.readWorkload(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *run) replaceStatus(
 	return written, nil
 }
 
-// setStatus replaces in an object the fields that update names and leaves the others as they are written.
+// setStatus replaces the fields of an object's status that update has. All other fields keep their values.
 func setStatus(object []byte, update *nodewisev1.UpdateStatus) ([]byte, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(object, &members); err != nil {

@@ -1,5 +1,5 @@
-// Package brief bounds what the service and apiservers say in words before it goes into logs, errors, spans and Events: a wrong service may say
-// anything, at any length, and so may a webhook that an apiserver repeats.
+// Package brief shortens messages of the service and of apiservers for logs, errors, spans and Events. A wrong service may send a message of
+// any content and length, and so may an admission webhook, whose message the apiserver passes on.
 package brief
 
 import (
@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// most is the most bytes of a text.
+// most is the largest size of a text, in bytes.
 const most = 1000
 
-// Text is the text on one line, without control characters, cut to 1,000 bytes.
+// Text returns the text on one line: control characters are escaped, and it is cut to 1,000 bytes.
 func Text(text string) string {
 	var short strings.Builder
 	for _, character := range text {
@@ -27,7 +27,7 @@ func Text(text string) string {
 	return short.String()
 }
 
-// Error is an error with that text. What it was made from can be asked as before. Of none it is nil.
+// Error wraps an error, and shortens its text. The error of nil is nil.
 func Error(err error) error {
 	if err == nil {
 		return nil

@@ -14,30 +14,31 @@ import (
 // Digest is the SHA-256 of a bucket's bytes.
 type Digest = [sha256.Size]byte
 
-// Known tells whether the receiver is believed to have a bucket.
+// Known reports whether the receiver of a snapshot is believed to have a bucket.
 type Known func(Digest) bool
 
-// buckets are objects of one kind by bucket and, within it, by name.
+// buckets are objects of one kind, divided into buckets and ordered by name in each.
 type buckets struct {
 	list []bucket
 	len  int
-	// keys are the labels that are sent: what is remembered holds for these.
+	// keys are the labels that are sent. The cached digests are for these.
 	keys *convert.KeySet
 }
 
 type bucket struct {
 	members []*stored
-	// version counts the changes, so that what was computed of it is known to hold still.
+	// version counts the changes. A cached digest is valid for one version.
 	version uint64
-	// remembered is the digest of the bucket together with what was sent beside it.
-	remembered remembered
+	// cachedDigest is the digest of the bucket together with the second bucket that was sent with it.
+	cachedDigest cachedDigest
 }
 
-type remembered struct {
-	valid           bool
-	version, beside uint64
-	besideBucket    *bucket
-	digest          Digest
+// cachedDigest is the digest of two buckets of these versions. The second one may be nil.
+type cachedDigest struct {
+	valid                  bool
+	version, secondVersion uint64
+	second                 *bucket
+	digest                 Digest
 }
 
 var emptyDigest = sha256.Sum256(nil)
@@ -54,25 +55,25 @@ func (b *bucket) find(name string) (int, bool) {
 
 func (b *buckets) get(index uint32, name string) *stored {
 	bucket := &b.list[index]
-	if place, found := bucket.find(name); found {
-		return bucket.members[place]
+	if at, found := bucket.find(name); found {
+		return bucket.members[at]
 	}
 	return nil
 }
 
-// put keeps an object; it answers with the one of that name that was in the bucket before.
+// put stores an object, and returns the object of the same name that was in the bucket before.
 func (b *buckets) put(object *stored) *stored {
 	bucket := &b.list[object.bucket]
-	place, found := bucket.find(object.name)
+	at, found := bucket.find(object.name)
 	if found {
-		old := bucket.members[place]
-		bucket.members[place] = object
+		old := bucket.members[at]
+		bucket.members[at] = object
 		if !old.isSentAlike(object, b.keys) {
 			bucket.version++
 		}
 		return old
 	}
-	bucket.members = slices.Insert(bucket.members, place, object)
+	bucket.members = slices.Insert(bucket.members, at, object)
 	bucket.version++
 	b.len++
 	return nil
@@ -80,19 +81,19 @@ func (b *buckets) put(object *stored) *stored {
 
 func (b *buckets) remove(index uint32, name string) *stored {
 	bucket := &b.list[index]
-	place, found := bucket.find(name)
+	at, found := bucket.find(name)
 	if !found {
 		return nil
 	}
-	old := bucket.members[place]
-	bucket.members = slices.Delete(bucket.members, place, place+1)
+	old := bucket.members[at]
+	bucket.members = slices.Delete(bucket.members, at, at+1)
 	bucket.version++
 	b.len--
 	return old
 }
 
-// send sends these labels from now on.
-func (b *buckets) send(keys *convert.KeySet) {
+// setKeys sets the labels that are sent.
+func (b *buckets) setKeys(keys *convert.KeySet) {
 	if b == nil || b.keys == keys {
 		return
 	}
@@ -115,11 +116,12 @@ func (b *buckets) all(yield func(*stored) bool) {
 	}
 }
 
-// render makes the buckets of a set, each together with that of another set (which may be nil), as they are sent: inline, or by
-// digest alone when it is known. What did not change is not hashed again, and put together only for who lacks it.
+// render returns the buckets of two sets as they are sent, each bucket of the first together with that of the second, which may be nil. A bucket
+// is inline, or by digest alone if it is known. An unchanged bucket is not hashed again, and its bytes are made only for a receiver that
+// lacks it.
 func render(first, second *buckets, keys *convert.KeySet, count uint32, known Known) []*nodewisev1.Bucket {
-	first.send(keys)
-	second.send(keys)
+	first.setKeys(keys)
+	second.setKeys(keys)
 	sent := make([]*nodewisev1.Bucket, count)
 	for index := range sent {
 		one, other := occupied(first, index), occupied(second, index)
@@ -142,14 +144,14 @@ func renderOne(one, other *bucket, keys *convert.KeySet, known Known) *nodewisev
 	if one == nil {
 		return sentAs(emptyDigest, []byte{}, known)
 	}
-	digest, holds := one.recall(other)
-	if holds && known(digest) {
+	digest, isValid := one.digestWith(other)
+	if isValid && known(digest) {
 		return &nodewisev1.Bucket{Digest: digest[:]}
 	}
 	data := write(one, other, keys)
-	if !holds {
+	if !isValid {
 		digest = sha256.Sum256(data)
-		one.remember(other, digest)
+		one.cacheDigest(other, digest)
 	}
 	return sentAs(digest, data, known)
 }
@@ -162,20 +164,22 @@ func sentAs(digest Digest, data []byte, known Known) *nodewisev1.Bucket {
 	return bucket
 }
 
-func (b *bucket) recall(beside *bucket) (Digest, bool) {
-	r := &b.remembered
-	holds := r.valid && r.version == b.version && r.besideBucket == beside && (beside == nil || r.beside == beside.version)
-	return r.digest, holds
+// digestWith returns the cached digest of the bucket together with a second one, and whether the digest is valid.
+func (b *bucket) digestWith(second *bucket) (Digest, bool) {
+	cached := &b.cachedDigest
+	isValid := cached.valid && cached.version == b.version && cached.second == second &&
+		(second == nil || cached.secondVersion == second.version)
+	return cached.digest, isValid
 }
 
-func (b *bucket) remember(beside *bucket, digest Digest) {
-	b.remembered = remembered{valid: true, version: b.version, besideBucket: beside, digest: digest}
-	if beside != nil {
-		b.remembered.beside = beside.version
+func (b *bucket) cacheDigest(second *bucket, digest Digest) {
+	b.cachedDigest = cachedDigest{valid: true, version: b.version, second: second, digest: digest}
+	if second != nil {
+		b.cachedDigest.secondVersion = second.version
 	}
 }
 
-// write makes the canonical bytes: the members of each by name, what they share in the order in which they first use it.
+// write makes the canonical bytes: the members of each bucket by name, and their shared metadata in the order of its first use.
 func write(one, other *bucket, keys *convert.KeySet) []byte {
 	members := one.members
 	if other != nil {
@@ -193,7 +197,7 @@ func write(one, other *bucket, keys *convert.KeySet) []byte {
 		if member.part != nil && len(member.part.encoded) > 0 {
 			var isKnown bool
 			if number, isKnown = sent[member.part]; !isKnown {
-				// By what is sent of it, so that a bucket has the same bytes however its members came to be.
+				// Metadata that is sent alike gets one number, even if it is stored more than once, so that equal buckets have equal bytes.
 				encoded := member.part.sent(keys)
 				if number = numbers[string(encoded)]; number == 0 && len(encoded) > 0 {
 					shared = append(shared, encoded)

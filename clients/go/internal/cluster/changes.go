@@ -1,28 +1,28 @@
 package cluster
 
-// changes number what happens to the caches, so that it can be told what has changed since a snapshot was taken. A plan that is wrong about
-// something that has changed since its snapshot was right when it was made; one that is wrong about anything else was not made from it.
+// changes numbers the changes of the caches, to find out what has changed since a snapshot was taken. A plan that is wrong about an object that
+// has changed since its snapshot was right when it was made. A plan that is wrong about any other object was not made from the snapshot.
 type changes struct {
 	// last is the number of the last change.
 	last uint64
-	// removals are the last changes that took an object of a resource out.
+	// removals are the last changes that removed an object of a resource.
 	removals map[Resource]uint64
 }
 
-// next is the number of another change.
+// next returns the number of a new change.
 func (c *changes) next() uint64 {
 	c.last++
 	return c.last
 }
 
-// removed is told that an object of a resource is gone.
+// removed records that an object of a resource was removed.
 func (c *changes) removed(resource Resource) { c.removals[resource] = c.next() }
 
-// LastChange is the number of the last change.
+// LastChange returns the number of the last change.
 func (s *Store) LastChange() uint64 { return s.changes.last }
 
-// Changed is the number of the last change of a pod or revision. Of what the caches do not show, and of nodes, it is that of the last change
-// that took any object of the resource out.
+// Changed returns the number of the last change of a pod or revision. For a node, and for an object that the caches do not show, it returns the
+// number of the last change that removed any object of the resource.
 func (s *Store) Changed(resource Resource, namespace, name string) uint64 {
 	if kept := s.namespaces[namespace]; kept != nil {
 		switch resource {
@@ -40,7 +40,7 @@ func (s *Store) Changed(resource Resource, namespace, name string) uint64 {
 	return s.changes.removals[resource]
 }
 
-// RevisionsChanged is the number of the last change of any revision of a namespace, or that took any revision out.
+// RevisionsChanged returns the number of the last change of any revision of a namespace, or of the last change that removed any revision.
 func (s *Store) RevisionsChanged(namespace string) uint64 {
 	last := s.changes.removals[Revisions]
 	if kept := s.namespaces[namespace]; kept != nil {

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Each object tells when it changed last. What is shown again as it was has not changed, and what is gone counts for all that is not there.
+// Each object has the number of its last change. An object that is shown again unchanged has not changed. A removal counts for all objects
+// that are not cached.
 func TestWhatHasChanged(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	foreign := labelled(t, "a", "2", "", 1)

@@ -57,13 +57,13 @@ func TestBucketBytes(t *testing.T) {
 	}
 }
 
-// workload is a DaemonSet of this name and uid. What it selects has the label hash.
+// workload is a DaemonSet of this name and uid. It selects objects with the label hash.
 func workload(t *testing.T, name, uid string) *DaemonSet {
 	t.Helper()
 	return daemonSet(t, name, uid, `{"matchExpressions":[{"key":"hash","operator":"Exists"}]}`, nil)
 }
 
-// daemonSet is one for nodes with these labels.
+// daemonSet is a DaemonSet for nodes with these labels.
 func daemonSet(t *testing.T, name, uid, selector string, nodeLabels []string) *DaemonSet {
 	t.Helper()
 	var terms []string
@@ -90,8 +90,8 @@ func pod(name, version, node, owner, hash string) *Pod {
 	return made
 }
 
-// Whatever came and went: what is sent is what a fresh cache of the same pods would send, under the right digest, and what did
-// not change goes by digest.
+// After any changes the buckets are those that a new cache of the same pods would send, with the right digests, and unchanged buckets are sent
+// by digest.
 func TestBucketsAreUpToDate(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	store, live, known := NewStore(4), map[string]*Pod{}, map[Digest]bool{}
@@ -153,7 +153,7 @@ func requireSent(t *testing.T, store *Store, live map[string]*Pod, uid string, k
 	}
 }
 
-// Most events of a pod tell of what nobody here reads.
+// Most events of a pod change only fields that are not sent.
 func TestOnlyNewsAreTold(t *testing.T) {
 	store := NewStore(2)
 	if store.PutPod(pod("p", "1", "n", "d1", "x")) == nil {
@@ -182,7 +182,7 @@ func TestOnlyNewsAreTold(t *testing.T) {
 	}
 }
 
-// What is told of a change is the whole of both sides.
+// A transition has both whole states.
 func TestChangesAreWhole(t *testing.T) {
 	store := NewStore(2)
 	before := pod("p", "1", "n", "d1", "x")
@@ -197,8 +197,7 @@ func TestChangesAreWhole(t *testing.T) {
 	}
 }
 
-// W15: only the pods of the workload on that very node count; others are in the same bucket. Those that it releases do not, nor those that
-// will be gone.
+// W15: only live pods that the workload controls and selects count, and only on the very node. Pods on other nodes of the same bucket do not.
 func TestLivePods(t *testing.T) {
 	store, agent := NewStore(1), daemonSet(t, "agent", "d1", `{"matchLabels":{"hash":"h"}}`, nil)
 	for _, name := range []string{"n1", "n11", "n2"} {
@@ -236,7 +235,7 @@ func TestLivePods(t *testing.T) {
 	}
 }
 
-// A plan's creates are checked under the lock, also on the largest clusters.
+// The creates of a plan are checked under the lock, so this must be fast on the largest clusters, too.
 func BenchmarkLivePods(b *testing.B) {
 	const nodes, creates = 100_000, 250
 	store := NewStore(64)
@@ -266,7 +265,7 @@ func object(t *testing.T, text string) *served.Object {
 	return parsed
 }
 
-// D-4: the workload's own revisions and the orphans that it selects, one that cannot be changed as long as it stays as it is.
+// D-4: the workload's own revisions and the orphans that it selects. A sealed revision stays sealed until it changes.
 func TestRevisions(t *testing.T) {
 	store := NewStore(1)
 	store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"another's"}}`)))
@@ -293,7 +292,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// D-104: absent, empty and invalid selectors match nothing, and objects without labels are nobody's.
+// D-104: absent, empty and invalid selectors match nothing, and nothing matches objects without labels.
 func TestSelectors(t *testing.T) {
 	for selector, want := range map[string]bool{
 		`{"matchLabels":{"app":"x"}}`:                                     true,
@@ -305,7 +304,7 @@ func TestSelectors(t *testing.T) {
 		`null`: false,
 	} {
 		store := NewStore(1)
-		// One that cannot be read is kept all the same.
+		// A DaemonSet that cannot be read is cached, too.
 		daemonSet, _ := NewDaemonSet(object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":{"selector":`+selector+`}}`))
 		store.PutDaemonSet(daemonSet)
 		if got := len(store.Matching("ns", map[string]string{"app": "x"})) == 1; got != want {
@@ -321,8 +320,8 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// An orphan that cannot be adopted is not sent as long as it stays as it is, whether it was selected before or is looked for later.
-// What changes it need not be anything that is sent.
+// An orphan that cannot be adopted is not sent until it changes, whether it was selected before or not. A change of a field that is not sent
+// counts, too.
 func TestSealedOrphans(t *testing.T) {
 	store := NewStore(1)
 	nothing := func(Digest) bool { return false }
@@ -362,14 +361,14 @@ func TestSealedOrphans(t *testing.T) {
 	store.Seal(Pods, "ns", "a")
 	store.RemovePod("ns", "a", nil)
 	expect("new 2", put("4"), sent("d1"))
-	// Where versions begin anew, one says nothing of what was seen before.
+	// After a restore of etcd an object of a known version may be another one.
 	store.Seal(Pods, "ns", "a")
 	store.BeginAnew()
 	store.ForgetVersions(Pods)
 	expect("new 2", put("4"), sent("d1"))
 }
 
-// An orphaned revision that could not be changed wakes those that select it when it has changed.
+// An orphaned revision that could not be changed enqueues the DaemonSets that select it when it has changed.
 func TestSealedOrphanedRevisions(t *testing.T) {
 	store := NewStore(1)
 	put := func(version string) bool {

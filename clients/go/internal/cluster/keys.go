@@ -6,17 +6,18 @@ import (
 	"nodewise.dev/clients/go/convert"
 )
 
-// named counts which keys DaemonSets that come and go name.
+// named counts which label keys DaemonSets name.
 //
-// What is sent grows as soon as one names a new key. It shrinks only then, too: without the keys that none names any more every
-// bucket would be another one for nothing.
+// A new key is sent as soon as a DaemonSet names it. A key that no DaemonSet names any more is dropped only when another key is added: dropping
+// it at once would change every bucket for nothing.
 type named struct {
-	ofPods bool
-	// daemonSets is how many there are.
+	ofPods     bool
 	daemonSets int
-	labels     map[string]int
-	// sent is the same until it changes.
-	sent     *convert.KeySet
+	// labels are how many DaemonSets name a key.
+	labels map[string]int
+	// sent are the keys that are sent. The pointer stays the same until they change.
+	sent *convert.KeySet
+	// hasGrown is true if a DaemonSet names a key that is not in sent.
 	hasGrown bool
 }
 
@@ -35,7 +36,7 @@ func (n *named) of(reads convert.Reads) sets.Set[string] {
 	return reads.NodeLabels
 }
 
-// add is told that a DaemonSet that reads this is there.
+// add adds the keys of a new DaemonSet.
 func (n *named) add(reads convert.Reads) {
 	labels := n.of(reads)
 	n.hasGrown = n.hasGrown || !n.sent.Labels.IsSuperset(labels)
@@ -45,7 +46,7 @@ func (n *named) add(reads convert.Reads) {
 	n.daemonSets++
 }
 
-// remove is told that it is not any more.
+// remove removes the keys of a DaemonSet that is gone.
 func (n *named) remove(reads convert.Reads) {
 	for key := range n.of(reads) {
 		n.labels[key]--
@@ -56,14 +57,14 @@ func (n *named) remove(reads convert.Reads) {
 	n.daemonSets--
 }
 
-// nameBesides sends what this reads, too, until what is sent grows for another reason.
+// nameBesides adds keys to those that are sent, until another key is added.
 func (n *named) nameBesides(reads convert.Reads) {
 	n.add(reads)
 	n.keys()
 	n.remove(reads)
 }
 
-// keys are what is sent now.
+// keys returns the keys that are sent.
 func (n *named) keys() *convert.KeySet {
 	if n.hasGrown {
 		all := convert.Reads{NodeLabels: sets.KeySet(n.labels), PodLabels: sets.KeySet(n.labels)}
@@ -75,7 +76,7 @@ func (n *named) keys() *convert.KeySet {
 	return n.sent
 }
 
-// keysOfPods are those of the pods of a namespace.
+// keysOfPods returns the keys that are sent of the pods of a namespace.
 func (s *Store) keysOfPods(namespace string) *convert.KeySet {
 	if named := s.podKeys[namespace]; named != nil {
 		return named.keys()
@@ -83,9 +84,9 @@ func (s *Store) keysOfPods(namespace string) *convert.KeySet {
 	return s.unnamed
 }
 
-// replaceNames is told that a DaemonSet came, changed or went.
+// replaceNames updates the keys after a DaemonSet was added, changed or removed.
 func (s *Store) replaceNames(old, next *DaemonSet) {
-	// First what is new, so that what it still names is never without a name.
+	// The new keys are added first, so that keys which the DaemonSet still names are not removed in between.
 	if next != nil {
 		s.nodeKeys.add(next.Reads)
 		s.namedIn(next.Key.Namespace).add(next.Reads)
@@ -110,8 +111,8 @@ func (s *Store) namedIn(namespace string) *named {
 	return s.podKeys[namespace]
 }
 
-// know is told that a workload is asked about. Nothing that is sent about it may lack a label that it names, even when the caches
-// do not show it as it is.
+// know is called before a snapshot of a workload is taken. The snapshot must have all labels that the workload names, also if the caches show
+// another version of the workload.
 func (s *Store) know(workload *DaemonSet) {
 	if kept := s.daemonSets[workload.Key]; kept == nil || !kept.Reads.Equal(workload.Reads) {
 		s.nodeKeys.nameBesides(workload.Reads)
@@ -119,22 +120,22 @@ func (s *Store) know(workload *DaemonSet) {
 	}
 }
 
-// CutObject is a node or pod that came or changed of which not all labels are sent that a decision could read.
+// CutObject is a new or changed node or pod with too many labels, so that some that a decision could read are not sent.
 type CutObject struct {
 	Resource        Resource
 	Namespace, Name string
-	// Labels are how many are not sent.
+	// Labels is how many labels are not sent.
 	Labels int
 }
 
-// TakeCuts are those since this was asked last.
+// TakeCuts returns the cut objects since the last call.
 func (s *Store) TakeCuts() []CutObject {
 	cuts := s.cuts
 	s.cuts = nil
 	return cuts
 }
 
-// noteCuts looks for what cannot be sent, of what a DaemonSet may have named just now, in objects that were there before.
+// noteCuts finds cut objects among those that were cached before a DaemonSet named new keys.
 func (s *Store) noteCuts(namespace string) {
 	if s.nodeKeys.hasGrown {
 		keys := s.nodeKeys.keys()

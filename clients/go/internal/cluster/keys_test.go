@@ -26,7 +26,7 @@ func node(name, version string, labels map[string]string) *Node {
 	return &Node{ResourceVersion: version, Node: &nodewisev1.Node{Name: name, Uid: name, Labels: convert.Labels(labels)}}
 }
 
-// sentKeys are the keys of the labels of each node, as they would be sent about this workload.
+// sentKeys returns the keys of the labels of each node, as they would be sent for this workload.
 func sentKeys(t *testing.T, store *Store, workload *DaemonSet) map[string][]string {
 	t.Helper()
 	sent := map[string][]string{}
@@ -45,7 +45,7 @@ func sentKeys(t *testing.T, store *Store, workload *DaemonSet) map[string][]stri
 	return sent
 }
 
-// A label is sent as soon as a DaemonSet names it, in whatever order the DaemonSet and the node came.
+// A label is sent as soon as a DaemonSet names it, whether the DaemonSet or the node came first.
 func TestLabelsAreSentThatADaemonSetNames(t *testing.T) {
 	store, a, b := NewStore(2), onNodes(t, "a", "a"), onNodes(t, "b", "b")
 	requireKeys := func(asked *DaemonSet, want ...string) {
@@ -59,7 +59,7 @@ func TestLabelsAreSentThatADaemonSetNames(t *testing.T) {
 	requireKeys(a, "a")
 	store.PutDaemonSet(b)
 	requireKeys(a, "a", "b")
-	// One that is gone makes no bucket another one; the next that names something new does.
+	// A key that no DaemonSet names any more changes no bucket until another key is added.
 	store.RemoveDaemonSet(b.Key)
 	requireKeys(a, "a", "b")
 	store.PutDaemonSet(onNodes(t, "a", "c"))
@@ -67,7 +67,7 @@ func TestLabelsAreSentThatADaemonSetNames(t *testing.T) {
 	requireKeys(onNodes(t, "not-cached", "a"), "a", "c")
 }
 
-// What changes no plan is neither news nor another bucket.
+// A change that affects no plan makes no transition and changes no bucket.
 func TestALabelThatNothingNamesIsNoNews(t *testing.T) {
 	store, a := NewStore(1), onNodes(t, "a", "a")
 	store.PutDaemonSet(a)
@@ -106,7 +106,7 @@ func TestLabelsOfNodesGoWithTheLastNodeThatHasThem(t *testing.T) {
 	}
 }
 
-// Orphans that a workload does not select are nothing that it hears of, whatever came first and whatever changes.
+// An orphan that a workload does not select never enqueues it, in whatever order the objects came and changed.
 func TestOrphansAreSentThatTheWorkloadSelects(t *testing.T) {
 	store := NewStore(4)
 	selects := func(hash string) *DaemonSet {
@@ -144,7 +144,7 @@ func TestOrphansAreSentThatTheWorkloadSelects(t *testing.T) {
 	requireSent("c")
 }
 
-// One object that no service reads stops nothing: what does not fit is left out, and that is told.
+// An object with too many labels stops nothing: the excess labels are left out, and the object is reported.
 func TestWhatDoesNotFitIsLeftOutAndTold(t *testing.T) {
 	store, labels := NewStore(1), map[string]string{}
 	for index := range convert.MaxLabels + 6 {
@@ -169,7 +169,7 @@ func TestWhatDoesNotFitIsLeftOutAndTold(t *testing.T) {
 	}
 }
 
-// However labels and DaemonSets came: a bucket has the bytes that the reduced projections give.
+// In whatever order labels and DaemonSets came, a bucket has the bytes of the reduced projections.
 func TestBucketsAreThoseOfTheReducedProjections(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	store, live := NewStore(2), map[string]*nodewisev1.Node{}

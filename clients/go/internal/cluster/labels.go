@@ -6,10 +6,10 @@ import (
 	"nodewise.dev/clients/go/convert"
 )
 
-// labels are the labels of nodes, each kept once for as long as a node has it: most nodes have most in common with others.
+// labels are the labels of nodes. Each is stored once, for as long as a node has it: most labels of a node are those of others, too.
 type labels map[[2]string]*nodeLabel
 
-// release is told that a node is gone.
+// release drops the references of a removed node.
 func (l labels) release(node *stored) {
 	if node == nil || node.labels == nil {
 		return
@@ -22,7 +22,7 @@ func (l labels) release(node *stored) {
 	}
 }
 
-// encodeNode puts a node into the form in which it is kept.
+// encodeNode encodes a node for the store.
 func encodeNode(node *Node, kept labels, bucketCount uint32) *stored {
 	all := make([]*nodeLabel, 0, len(node.Labels))
 	for _, label := range node.Labels {

@@ -4,11 +4,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Missing are the keys of what is kept of a resource and is not among the listed ones. Most lists are the first, and then there
-// is nothing to compare.
+// Missing returns the keys of cached objects of a resource that are not listed.
 func (s *Store) Missing(resource Resource, isListed func(types.NamespacedName) bool) []types.NamespacedName {
 	var missing []types.NamespacedName
-	look := func(namespace, name string) {
+	check := func(namespace, name string) {
 		if key := (types.NamespacedName{Namespace: namespace, Name: name}); !isListed(key) {
 			missing = append(missing, key)
 		}
@@ -16,30 +15,30 @@ func (s *Store) Missing(resource Resource, isListed func(types.NamespacedName) b
 	switch resource {
 	case DaemonSets:
 		for key := range s.daemonSets {
-			look(key.Namespace, key.Name)
+			check(key.Namespace, key.Name)
 		}
 	case Nodes:
 		s.nodes.all(func(node *stored) bool {
-			look("", node.name)
+			check("", node.name)
 			return true
 		})
 	case Pods:
 		for namespace, kept := range s.namespaces {
 			for name := range kept.pods.names {
-				look(namespace, name)
+				check(namespace, name)
 			}
 		}
 	case Revisions:
 		for namespace, kept := range s.namespaces {
 			for name := range kept.revisions.names {
-				look(namespace, name)
+				check(namespace, name)
 			}
 		}
 	}
 	return missing
 }
 
-// Remove takes out an object that vanished without a last state.
+// Remove removes an object whose last state is not known.
 func (s *Store) Remove(resource Resource, key types.NamespacedName) *Transition {
 	switch resource {
 	case DaemonSets:

@@ -1,9 +1,8 @@
-// Package cluster keeps what the watches have shown: DaemonSets by key, pods by their controller, nodes, revisions, and the
-// resourceVersion that each watch has reached.
+// Package cluster is the cache of DaemonSets, pods, nodes and revisions, and of the resourceVersion that each watch has reached.
 //
-// Taking in an event answers with the transition that it made, from which package wake derives who is woken. Pods and
-// revisions that neither a DaemonSet controls nor nobody does are not kept: they are never read (D-3), and most pods of a
-// cluster are of that kind. Nothing here is safe for concurrent use; whoever owns a Store locks.
+// Each method that applies an event returns the transition of the object, from which package wake derives the workloads to enqueue. Pods and
+// revisions controlled by another kind are not cached: no plan reads them (D-3), and they are most pods of a cluster. Nothing here is safe for
+// concurrent use.
 package cluster
 
 import (
@@ -21,7 +20,7 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// Kind is the owner kind whose pods and revisions are kept.
+// Kind is the controller kind whose pods and revisions are cached.
 const Kind = "DaemonSet"
 
 // Resource is a kind of object that is watched, by its name in the API.
@@ -43,11 +42,11 @@ type DaemonSet struct {
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
-	// Labels are its own.
+	// Labels are the labels of the DaemonSet itself.
 	Labels kubelabels.Set
-	// Selector wakes the DaemonSet for orphans. It matches nothing where spec.selector is absent, empty or invalid (D-104).
+	// Selector decides for which orphans the DaemonSet is enqueued. It matches nothing if spec.selector is absent, empty or invalid (D-104).
 	Selector kubelabels.Selector
-	// Reads is what the decisions about it read of nodes and pods, and what it may claim.
+	// Reads says which fields of nodes and pods a plan for the DaemonSet reads, and what the DaemonSet may claim.
 	Reads           convert.Reads
 	MinReadySeconds int32
 	Generation      int64
@@ -57,8 +56,8 @@ type DaemonSet struct {
 	JSON []byte
 }
 
-// NewDaemonSet reads a DaemonSet. One whose spec cannot be read is kept as it is, with the reason, and nothing wakes it but
-// itself: the service refuses it and says why. Left out, it would look deleted.
+// NewDaemonSet reads a DaemonSet. If the spec cannot be read, it returns the DaemonSet together with an error. Such a DaemonSet must be cached,
+// too, or it would look deleted. Only its own events enqueue it, and the service refuses it and says why.
 func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
 	daemonSet := &DaemonSet{
 		Key:             types.NamespacedName{Namespace: object.Namespace, Name: object.Name},
@@ -103,15 +102,15 @@ type Revision struct {
 	// Controller is nil for an orphan.
 	Controller *nodewisev1.ControllerReference
 	Deleting   bool
-	// Number is the higher the newer the revision is; 0 where it has none that can be read.
+	// Number is the revision number, which is higher for a newer revision; 0 if there is none that can be read.
 	Number int64
-	// JSON is the object as it was served; nil where only its metadata is kept.
+	// JSON is the object as it was served; nil if only its metadata is kept.
 	JSON []byte
-	// Size is how many bytes the object has.
+	// Size is the size of the object in bytes.
 	Size int
-	// known are the keys of the labels that are kept; nil if all are.
+	// known are the keys of the labels that are kept; nil if all labels are kept.
 	known *convert.KeySet
-	// changed is the number of the last change in the caches.
+	// changed is the number of the revision's last change in the caches.
 	changed uint64
 }
 
@@ -131,8 +130,8 @@ func NewRevision(object *served.Object) *Revision {
 	}
 }
 
-// IsForeign tells whether a pod or revision with this controller is not kept: another kind controls it, or what cannot be a DaemonSet.
-// An apiserver takes owner references of any length.
+// IsForeign reports whether a pod or revision with this controller is not cached: the controller is of another kind, or its name or uid is too
+// long for an object. An apiserver accepts owner references of any length.
 func IsForeign(controller *nodewisev1.ControllerReference) bool {
 	return controller != nil && (controller.GetKind() != Kind || max(len(controller.GetName()), len(controller.GetUid())) > maxName)
 }
@@ -140,10 +139,10 @@ func IsForeign(controller *nodewisev1.ControllerReference) bool {
 // maxName is the longest name or uid of an object.
 const maxName = validation.DNS1123SubdomainMaxLength
 
-// Hash is its hash label; empty where it has none.
+// Hash is the hash label of the revision; empty if it has none.
 func (r *Revision) Hash() string { return r.Labels[appsv1.ControllerRevisionHashLabelKey] }
 
-// Identity is what tells which pod or revision one is, and whose.
+// Identity is the identity of a pod or revision, with its controller and labels.
 type Identity struct {
 	UID string
 	// Controller is nil for an orphan.
@@ -151,15 +150,15 @@ type Identity struct {
 	Labels     kubelabels.Set
 }
 
-// Pod is the projection of a v1 Pod, and what else is needed to keep it.
+// Pod is the projection of a v1 Pod, with other fields that the cache needs.
 type Pod struct {
 	Namespace, ResourceVersion string
-	// Traceparent is the trace context that the pod carries. It is known of a pod as it comes from a watch, and not kept.
+	// Traceparent is the trace context in the pod's annotation. It is set for a pod from a watch, and is not cached.
 	Traceparent string
 	*nodewisev1.Pod
 }
 
-// LabelSet are its labels.
+// LabelSet is the labels of the pod.
 func (p *Pod) LabelSet() kubelabels.Set {
 	set := make(kubelabels.Set, len(p.Labels))
 	for _, label := range p.Labels {
@@ -168,24 +167,23 @@ func (p *Pod) LabelSet() kubelabels.Set {
 	return set
 }
 
-// Identity is its identity.
+// Identity is the identity of the pod.
 func (p *Pod) Identity() *Identity {
 	return &Identity{UID: p.GetUid(), Controller: p.Controller, Labels: p.LabelSet()}
 }
 
-// Node is the projection of a v1 Node, likewise.
+// Node is the projection of a v1 Node, with its version.
 type Node struct {
 	ResourceVersion string
 	*nodewisev1.Node
 }
 
-// Change is how one object changed. At least one side is set: the old one is absent when it was not known, the new one when it
-// is gone.
+// Change is the change of one object. Old is nil if the object is new, and New is nil if it is gone.
 type Change[T any] struct {
 	Old, New *T
 }
 
-// Transition is what an event changed: one of these.
+// Transition is the change that an event made. One of the fields is set.
 type Transition struct {
 	DaemonSet *Change[DaemonSet]
 	Pod       *Change[Pod]

@@ -7,14 +7,15 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// pods are those of one namespace: by name, and in the buckets of whoever controls them.
+// pods are the pods of one namespace.
 type pods struct {
 	names map[string]*stored
-	// owned are pods by the uid of the DaemonSet that controls them; orphans are under the empty uid.
+	// owned are the pods by the uid of their controller. Orphans are under the empty uid.
 	owned map[string]*buckets
-	// selected are by the name of a DaemonSet that was asked about while there were orphans: those that it selects.
+	// selected are the orphans that a DaemonSet selects, by its name. A DaemonSet has an entry if a snapshot of it was taken while there were
+	// orphans.
 	selected map[string]*selected
-	// leftOut are names of orphans that cannot be adopted as they are. None of them is selected.
+	// leftOut are the names of orphans that cannot be adopted as they are. They are not in selected.
 	leftOut sets.Set[string]
 }
 
@@ -24,7 +25,7 @@ func newPods() pods {
 	}
 }
 
-// put keeps a pod; it answers with the one of that name that was kept before.
+// put stores a pod, and returns the pod of the same name that was stored before.
 func (p *pods) put(pod *stored, bucketCount uint32) *stored {
 	old := p.names[pod.name]
 	p.names[pod.name] = pod
@@ -73,7 +74,7 @@ func (p *pods) takeOut(pod *stored) {
 	}
 }
 
-// orphansOf are the orphans that a DaemonSet selects.
+// orphansOf returns the orphans that a DaemonSet selects.
 func (p *pods) orphansOf(workload *DaemonSet, bucketCount uint32) *buckets {
 	orphans := p.owned[""]
 	if orphans == nil {
@@ -94,7 +95,7 @@ func (p *pods) orphansOf(workload *DaemonSet, bucketCount uint32) *buckets {
 	return known.orphans
 }
 
-// leaveOut selects an orphan no more, as long as it stays as it is.
+// leaveOut leaves an orphan out of the selected ones until it changes.
 func (p *pods) leaveOut(name string) {
 	orphan := p.names[name]
 	if orphan == nil || orphan.owner() != "" {
@@ -113,7 +114,7 @@ type selected struct {
 	orphans  *buckets
 }
 
-// put is told that an orphan came or changed.
+// put adds or removes an orphan that is new or has changed.
 func (s *selected) put(orphan *stored) {
 	if s.reads.Selects(orphan.part.metadata().GetLabels()) {
 		s.orphans.put(orphan)
@@ -122,7 +123,7 @@ func (s *selected) put(orphan *stored) {
 	}
 }
 
-// parts are what pods share, each kept once for as long as a pod has it.
+// parts are the shared metadata of pods. Each is stored once, for as long as a pod has it.
 type parts map[string]*part
 
 func (p parts) intern(shared *nodewisev1.SharedMetadata) *part {
@@ -136,7 +137,7 @@ func (p parts) intern(shared *nodewisev1.SharedMetadata) *part {
 	return known
 }
 
-// release is told that a pod is gone.
+// release drops the reference of a removed pod.
 func (p parts) release(pod *stored) {
 	if pod == nil || pod.part == nil {
 		return
@@ -147,7 +148,7 @@ func (p parts) release(pod *stored) {
 	}
 }
 
-// encodePod puts a pod into the form in which it is kept. The labels and the controller of a workload's pods are all but equal.
+// encodePod encodes a pod for the store. Labels and controller are stored separately: most pods of a workload have the same.
 func encodePod(pod *Pod, parts parts, bucketCount uint32) *stored {
 	labels, controller := pod.Labels, pod.Controller
 	pod.Labels, pod.Controller = nil, nil

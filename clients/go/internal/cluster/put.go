@@ -6,7 +6,7 @@ import (
 	"nodewise.dev/clients/go/convert"
 )
 
-// PutDaemonSet takes in a DaemonSet as a watch or a list showed it. All of these answer with nil when it is not news.
+// PutDaemonSet stores a DaemonSet that a watch or a list has shown. This and the following methods return nil if nothing has changed.
 func (s *Store) PutDaemonSet(daemonSet *DaemonSet) *Transition {
 	old := s.daemonSets[daemonSet.Key]
 	s.daemonSets[daemonSet.Key] = daemonSet
@@ -17,7 +17,7 @@ func (s *Store) PutDaemonSet(daemonSet *DaemonSet) *Transition {
 	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old, New: daemonSet}}
 }
 
-// RemoveDaemonSet takes out a DaemonSet that is gone.
+// RemoveDaemonSet removes a DaemonSet that is gone.
 func (s *Store) RemoveDaemonSet(key types.NamespacedName) *Transition {
 	old := s.daemonSets[key]
 	if old == nil {
@@ -32,7 +32,7 @@ func (s *Store) RemoveDaemonSet(key types.NamespacedName) *Transition {
 	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old}}
 }
 
-// PutNode takes in a node. Heartbeats change nodes all the time without changing what is sent.
+// PutNode stores a node. It returns nil if nothing that is sent has changed, as after a heartbeat.
 func (s *Store) PutNode(node *Node) *Transition {
 	object := encodeNode(node, s.labels, s.bucketCount)
 	old := s.nodes.put(object)
@@ -49,7 +49,7 @@ func (s *Store) PutNode(node *Node) *Transition {
 	return &Transition{Node: change}
 }
 
-// RemoveNode takes out a node that is gone.
+// RemoveNode removes a node that is gone.
 func (s *Store) RemoveNode(name string) *Transition {
 	old := s.nodes.remove(convert.BucketOf(name, s.bucketCount), name)
 	if old == nil {
@@ -60,10 +60,10 @@ func (s *Store) RemoveNode(name string) *Transition {
 	return &Transition{Node: &Change[Node]{Old: old.node()}}
 }
 
-// PutPod takes in a pod. One that another kind controls is not kept; if it was until now, that is told.
+// PutPod stores a pod. A pod that another kind controls is not stored; if it was stored until now, it is removed.
 //
-// Most events of a pod tell of what nobody here reads: of a container's state, or of an annotation. They are no news, but for
-// those of a pod that is being deleted, each of which upstream counts.
+// Most events of pods change only fields that are not sent, such as the state of a container, and PutPod returns nil. Events of a pod that is
+// being deleted always return a transition, because upstream counts each of them.
 func (s *Store) PutPod(pod *Pod) *Transition {
 	if IsForeign(pod.Controller) {
 		old := s.removePod(pod.Namespace, pod.GetName())
@@ -76,12 +76,12 @@ func (s *Store) PutPod(pod *Pod) *Transition {
 	kept := s.namespace(pod.Namespace)
 	before := kept.pods.names[pod.GetName()]
 	if before != nil && before.version == object.version {
-		// The same object again, by a list after a gap.
+		// The same object again, from a new list.
 		s.parts.release(object)
 		return nil
 	}
 	keys := s.keysOfPods(pod.Namespace)
-	// An orphan that was left out is tried again. It is as if it came just now.
+	// An orphan that was left out and has changed is treated as a new one, so that it is tried again.
 	isBack := object.owner() == "" && kept.pods.leftOut.Has(object.name)
 	isNews := isBack || before == nil || !before.isSentAlike(object, keys)
 	if isNews {
@@ -100,7 +100,7 @@ func (s *Store) PutPod(pod *Pod) *Transition {
 	return &Transition{Pod: change}
 }
 
-// RemovePod takes out a pod that is gone. Last is its last state, if that is known.
+// RemovePod removes a pod that is gone. The argument last is its last state; nil if that is not known.
 func (s *Store) RemovePod(namespace, name string, last *Pod) *Transition {
 	old := s.removePod(namespace, name)
 	if last != nil {

@@ -10,23 +10,23 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Anyone who may create ControllerRevisions may create any number of them, of more than a megabyte each, and with as many labels. Of one
-// that no DaemonSet controls or selects the metadata is kept, and so it is of those that would be too many for what is sent about the
-// DaemonSets of the namespace. Of many labels those are kept that DaemonSets of the namespace name. What is to be sent, or decided
-// about, without being kept is read live.
+// A client that may create ControllerRevisions may create any number of them, each of more than a megabyte and with any number of labels. So the
+// caches limit what they keep. Of a revision that no DaemonSet controls or selects they keep only the metadata. The same is true of revisions
+// beyond what the snapshots of the namespace's DaemonSets can have. Of a revision with many labels they keep only those that DaemonSets of the
+// namespace name. The rest is read from the apiserver when a snapshot needs it.
 
 const (
-	// MaxRevisionBytes is how much one snapshot carries of revisions. Anyone who may create revisions in the namespace may make orphans that
-	// the selector matches, and all together must leave room for the rest of the request.
+	// MaxRevisionBytes is the size of all revisions in one snapshot. It is limited because a client may create many orphans that the selector
+	// matches, and the request must have room for nodes and pods.
 	MaxRevisionBytes = 16 << 20
-	// maxRevisionLabels is the most labels of a revision that are kept whoever reads them.
+	// maxRevisionLabels is up to how many labels of a revision all of them are kept.
 	maxRevisionLabels = 64
 )
 
-// revisions are those of one namespace.
+// revisions are the revisions of one namespace.
 type revisions struct {
 	names map[string]*Revision
-	// bytes are those of the revisions that are kept whole.
+	// bytes is the size of the revisions that are kept with their data.
 	bytes int
 }
 
@@ -45,16 +45,15 @@ func (r *revisions) remove(name string) *Revision {
 	return old
 }
 
-// IsWhole tells whether the object is kept, and not only its metadata.
+// IsWhole reports whether the whole object is kept, and not only its metadata.
 func (r *Revision) IsWhole() bool { return r.JSON != nil }
 
-// IsDecided tells whether those of its labels are known that the selector of a workload names.
+// IsDecided reports whether it is known whether a workload's selector matches: all labels that the selector names are kept.
 func (r *Revision) IsDecided(workload *DaemonSet) bool {
 	return r.Controller != nil || r.known == nil || r.known.Labels.IsSuperset(workload.Reads.PodLabels)
 }
 
-// concerns tells whether the service decides about it when it plans for a workload: the workload controls it, or nobody does and the
-// selector matches (D-4).
+// concerns reports whether a plan for a workload needs the revision: the workload controls it, or it is an orphan and the selector matches (D-4).
 func (r *Revision) concerns(workload *DaemonSet) bool {
 	if r.Controller != nil {
 		return r.Controller.GetUid() == string(workload.UID)
@@ -68,12 +67,12 @@ func (r *Revision) withoutData() *Revision {
 	return &reduced
 }
 
-// Revisions are those that concern a workload, ordered by name. Not all are whole.
+// Revisions returns the revisions that concern a workload, ordered by name. Some may be without data.
 func (s *Store) Revisions(workload *DaemonSet) []*Revision {
 	return s.revisionsWhere(workload.Key.Namespace, func(revision *Revision) bool { return revision.concerns(workload) })
 }
 
-// Undecided are those of which it is not known whether a workload selects them, ordered by name.
+// Undecided returns the revisions of which it is not known whether a workload selects them, ordered by name.
 func (s *Store) Undecided(workload *DaemonSet) []*Revision {
 	return s.revisionsWhere(workload.Key.Namespace, func(revision *Revision) bool { return !revision.IsDecided(workload) })
 }
@@ -93,7 +92,7 @@ func (s *Store) revisionsWhere(namespace string, concerns func(*Revision) bool) 
 	return found
 }
 
-// Revision is the revision of this name, if a DaemonSet controls it or it is an orphan; nil if there is none.
+// Revision returns the cached revision of this key; nil if there is none.
 func (s *Store) Revision(key types.NamespacedName) *Revision {
 	kept := s.namespaces[key.Namespace]
 	if kept == nil {
@@ -102,7 +101,7 @@ func (s *Store) Revision(key types.NamespacedName) *Revision {
 	return kept.revisions.names[key.Name]
 }
 
-// RevisionBytes are those of the revisions that are kept whole, also of a list that is not complete.
+// RevisionBytes returns the size of all revisions that are kept with their data, including staged ones.
 func (s *Store) RevisionBytes() int {
 	bytes := 0
 	for _, kept := range s.namespaces {
@@ -114,11 +113,11 @@ func (s *Store) RevisionBytes() int {
 	return bytes
 }
 
-// StageRevision leaves of a revision of a list that is not complete what will be kept.
+// StageRevision reduces a revision of an incomplete list to what will be kept.
 func (s *Store) StageRevision(revision *Revision) {
 	s.cutLabels(revision)
 	if IsForeign(revision.Controller) {
-		// It is not kept, and this much tells that.
+		// The revision will not be kept. This controller is enough to recognize that.
 		revision.Labels, revision.Controller = nil, &nodewisev1.ControllerReference{}
 	}
 	if !s.keepsWhole(revision, s.staged[revision.Namespace]) {
@@ -127,10 +126,10 @@ func (s *Store) StageRevision(revision *Revision) {
 	s.staged[revision.Namespace] += len(revision.JSON)
 }
 
-// ForgetStaged is told that a list begins, or is complete.
+// ForgetStaged resets the size of staged revisions, when a list begins or is complete.
 func (s *Store) ForgetStaged() { clear(s.staged) }
 
-// cutLabels leaves of very many labels those that DaemonSets of the namespace name.
+// cutLabels reduces the labels of a revision with very many to those that DaemonSets of the namespace name.
 func (s *Store) cutLabels(revision *Revision) {
 	if len(revision.Labels) <= maxRevisionLabels {
 		return
@@ -141,7 +140,7 @@ func (s *Store) cutLabels(revision *Revision) {
 	revision.Labels, revision.known = kept, known
 }
 
-// keepsWhole tells whether a revision is to be kept whole beside so many bytes of its namespace.
+// keepsWhole reports whether to keep the data of a revision, when the data of the other revisions of its namespace has this size.
 func (s *Store) keepsWhole(revision *Revision, others int) bool {
 	named := s.podKeys[revision.Namespace]
 	return named != nil && others+len(revision.JSON) <= MaxRevisionBytes*named.daemonSets && s.isNeeded(revision)
@@ -156,7 +155,7 @@ func (s *Store) isNeeded(revision *Revision) bool {
 	return false
 }
 
-// KeepWhole keeps a revision that was read live for a workload, if it is as its watch has shown it.
+// KeepWhole stores the data of a revision that was read from the apiserver for a workload, if it has the version that the watch has shown.
 func (s *Store) KeepWhole(workload *DaemonSet, read *Revision) {
 	kept := s.Revision(types.NamespacedName{Namespace: read.Namespace, Name: read.Name})
 	if kept == nil || kept.UID != read.UID || kept.ResourceVersion != read.ResourceVersion {
@@ -164,7 +163,7 @@ func (s *Store) KeepWhole(workload *DaemonSet, read *Revision) {
 	}
 	s.know(workload)
 	s.cutLabels(read)
-	// What was not known to concern the workload may be too much for what is sent.
+	// A revision that was undecided may turn out to be too large, or not to concern the workload.
 	revisions := &s.namespaces[read.Namespace].revisions
 	if !kept.concerns(workload) && !s.keepsWhole(read, revisions.bytes-len(kept.JSON)) {
 		read = read.withoutData()
@@ -173,14 +172,14 @@ func (s *Store) KeepWhole(workload *DaemonSet, read *Revision) {
 	revisions.put(read)
 }
 
-// DropData keeps of a revision what is known without its data.
+// DropData drops the data of a revision, and keeps its metadata.
 func (s *Store) DropData(revision *Revision) {
 	if kept := s.namespaces[revision.Namespace]; kept != nil && kept.revisions.names[revision.Name] == revision {
 		kept.revisions.put(revision.withoutData())
 	}
 }
 
-// dropUnneeded drops the data of what no DaemonSet of a namespace needs any more.
+// dropUnneeded drops the data of revisions that no DaemonSet of the namespace needs any more.
 func (s *Store) dropUnneeded(namespace string) {
 	for _, revision := range s.revisionsWhere(namespace, (*Revision).IsWhole) {
 		if !s.isNeeded(revision) {
@@ -189,7 +188,7 @@ func (s *Store) dropUnneeded(namespace string) {
 	}
 }
 
-// PutRevision takes in a revision. One that another kind controls is not kept.
+// PutRevision stores a revision. A revision that another kind controls is not stored.
 func (s *Store) PutRevision(revision *Revision) *Transition {
 	kept := s.namespace(revision.Namespace)
 	old := kept.revisions.remove(revision.Name)
@@ -202,7 +201,7 @@ func (s *Store) PutRevision(revision *Revision) *Transition {
 			s.changes.removed(Revisions)
 		}
 	} else {
-		// Where versions have begun anew, one stands for two states (D-112).
+		// After a restore of etcd an object of the same version may have another content (D-112).
 		if revision.changed = s.changes.next(); isSame && !s.relisting {
 			revision.changed = old.changed
 		}
@@ -216,13 +215,13 @@ func (s *Store) PutRevision(revision *Revision) *Transition {
 		return nil
 	}
 	if old != nil && revision.Controller == nil && s.IsSealed(old) {
-		// An orphan that could not be changed is tried again. It is as if it came just now.
+		// A sealed orphan that has changed is treated as a new one, so that it is tried again.
 		old = nil
 	}
 	return &Transition{Revision: &Change[Revision]{Old: old, New: revision}}
 }
 
-// RemoveRevision takes out a revision that is gone.
+// RemoveRevision removes a revision that is gone. The argument last is its last state; nil if that is not known.
 func (s *Store) RemoveRevision(namespace, name string, last *Revision) *Transition {
 	old := s.removeRevision(namespace, name)
 	if last != nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// selecting is a DaemonSet that selects what has the label key=x.
+// selecting is a DaemonSet that selects objects with the label key=x.
 func selecting(t *testing.T, name, key string) *DaemonSet {
 	t.Helper()
 	daemonSet, err := NewDaemonSet(object(t, fmt.Sprintf(
@@ -19,7 +19,7 @@ func selecting(t *testing.T, name, key string) *DaemonSet {
 	return daemonSet
 }
 
-// labelled is a revision of a size and a version. Of an empty owner nobody controls it.
+// labelled is a revision of a size and a version. With an empty owner it is an orphan.
 func labelled(t *testing.T, name, version, owner string, size int, labels ...string) *Revision {
 	t.Helper()
 	owners := ""
@@ -34,7 +34,7 @@ func labelled(t *testing.T, name, version, owner string, size int, labels ...str
 		"ownerReferences":[%s]},"data":%q}`, name, name, version, strings.Join(pairs, ","), owners, strings.Repeat("x", size))))
 }
 
-// ways are how a revision comes: in a list, or shown by a watch.
+// ways are how a revision comes: in a list, or from a watch.
 func ways() map[string]func(*Store, *Revision) {
 	return map[string]func(*Store, *Revision){
 		"listed": func(store *Store, revision *Revision) {
@@ -84,7 +84,7 @@ func TestDataThatIsNeededNoMoreIsDropped(t *testing.T) {
 	}
 }
 
-// Whoever makes as many large ones as they like, with labels that match: no more is kept than is sent.
+// However many large matching revisions a client creates, no more data is kept than is sent.
 func TestNoMoreDataIsKeptThanIsSent(t *testing.T) {
 	large := labelled(t, "r", "1", "", 1<<20, "a")
 	for _, daemonSets := range []int{1, 2} {
@@ -112,7 +112,7 @@ func TestNoMoreDataIsKeptThanIsSent(t *testing.T) {
 	}
 }
 
-// What was read live stands for what the watch has shown only if it is the same.
+// A revision that was read replaces the cached one only if both have the same version.
 func TestAnotherVersionIsNotKeptWhole(t *testing.T) {
 	store, workload := NewStore(1), selecting(t, "d", "a")
 	store.PutRevision(labelled(t, "r", "1", "", 100, "a"))
@@ -129,7 +129,8 @@ func TestAnotherVersionIsNotKeptWhole(t *testing.T) {
 	}
 }
 
-// Of very many labels those are kept that somebody reads. Of a DaemonSet that comes later it is not known whether it selects the revision.
+// Of very many labels only those are kept that a DaemonSet names. For a DaemonSet that comes later it is not known whether it selects the
+// revision.
 func TestLabelsOfRevisionsAreCut(t *testing.T) {
 	labels := []string{"a", "b", "controller-revision-hash"}
 	for i := range 1000 {

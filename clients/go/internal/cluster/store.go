@@ -12,7 +12,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Store is the caches.
+// Store is the caches of all resources.
 type Store struct {
 	bucketCount uint32
 	daemonSets  map[types.NamespacedName]*DaemonSet
@@ -21,27 +21,27 @@ type Store struct {
 	parts       parts
 	labels      labels
 	nodeKeys    *named
-	// podKeys are by namespace, where there are DaemonSets.
+	// podKeys are by namespace. Only namespaces with DaemonSets have an entry.
 	podKeys map[string]*named
 	unnamed *convert.KeySet
 	cuts    []CutObject
 	// reached is the version that each watch has reached; absent until its first list is complete.
 	reached map[Resource]string
 	changes changes
-	// staged are bytes of revisions of a list that is not complete, by namespace.
+	// staged is the size in bytes of the staged revisions, by namespace. A revision is staged until its list is complete.
 	staged map[string]int
-	// relisting says that versions have begun anew, and that not every resource was listed since then.
+	// relisting is true if etcd was restored and not every resource has been listed since.
 	relisting bool
 }
 
 type namespace struct {
 	pods      pods
 	revisions revisions
-	// sealed are revisions that cannot be changed, each with the resourceVersion at which that was seen.
+	// sealed are the revisions that cannot be changed, and the resourceVersions at which that was found.
 	sealed map[string]string
 }
 
-// NewStore makes empty caches, whose nodes and pods will be sent in this many buckets.
+// NewStore makes empty caches. Nodes and pods are sent in this many buckets.
 func NewStore(bucketCount uint32) *Store {
 	bucketCount = max(bucketCount, 1)
 	return &Store{
@@ -60,13 +60,13 @@ func NewStore(bucketCount uint32) *Store {
 	}
 }
 
-// BucketCount is how many buckets nodes and pods are kept in.
+// BucketCount is how many buckets nodes and pods are divided into.
 func (s *Store) BucketCount() uint32 { return s.bucketCount }
 
-// Synced tells whether every resource was listed.
+// Synced reports whether every resource has been listed.
 func (s *Store) Synced() bool { return len(s.reached) == len(Resources) }
 
-// Unsynced are the resources whose first list is not complete.
+// Unsynced returns the resources whose first list is not complete.
 func (s *Store) Unsynced() []Resource {
 	return slices.DeleteFunc(slices.Clone(Resources[:]), func(resource Resource) bool {
 		_, listed := s.reached[resource]
@@ -74,17 +74,17 @@ func (s *Store) Unsynced() []Resource {
 	})
 }
 
-// Reached is the version that the watch of a resource has reached; empty before its first list.
+// Reached returns the version that the watch of a resource has reached; empty before its first list.
 func (s *Store) Reached(resource Resource) string { return s.reached[resource] }
 
-// Listed notes that a complete list of a resource was taken in, as of this version.
+// Listed records the version of a complete list of a resource.
 func (s *Store) Listed(resource Resource, version string) {
 	s.reached[resource] = version
 	s.relisting = s.relisting && !s.Synced()
 }
 
-// BeginAnew notes that versions have begun anew (D-112): what was seen at one of them may look different now. What is kept of each
-// resource stays until a list has replaced it. Until then the caches are of two histories.
+// BeginAnew records that etcd was restored from a backup, so that an object of a known version may have another content now (D-112). The objects
+// of a resource stay until a list replaces them. Until all resources are listed, the caches mix states from before and after the restore.
 func (s *Store) BeginAnew() {
 	s.relisting = true
 	clear(s.reached)
@@ -93,10 +93,11 @@ func (s *Store) BeginAnew() {
 	}
 }
 
-// Relisting tells whether versions have begun anew, and not every resource was listed since then.
+// Relisting reports whether etcd was restored and not every resource has been listed since.
 func (s *Store) Relisting() bool { return s.relisting }
 
-// ForgetVersions forgets the versions of what is kept of a resource: what comes at one of them is no repetition.
+// ForgetVersions drops the versions of cached pods, so that a pod of a known version is not taken for a repetition. It does nothing for other
+// resources.
 func (s *Store) ForgetVersions(resource Resource) {
 	if resource != Pods {
 		return
@@ -108,18 +109,17 @@ func (s *Store) ForgetVersions(resource Resource) {
 	}
 }
 
-// Advance notes that the watch of a resource has reached a version. Before the first list that says nothing about what is
-// known.
+// Advance records that the watch of a resource has reached a version. Before the first list it does nothing.
 func (s *Store) Advance(resource Resource, version string) {
 	if _, listed := s.reached[resource]; listed && version != "" {
 		s.reached[resource] = version
 	}
 }
 
-// DaemonSet is the DaemonSet of this key; nil if there is none.
+// DaemonSet returns the DaemonSet of this key; nil if there is none.
 func (s *Store) DaemonSet(key types.NamespacedName) *DaemonSet { return s.daemonSets[key] }
 
-// Keys are the keys of all DaemonSets, in order.
+// Keys returns the keys of all DaemonSets, in order.
 func (s *Store) Keys() []types.NamespacedName {
 	keys := make([]types.NamespacedName, 0, len(s.daemonSets))
 	for key := range s.daemonSets {
@@ -136,8 +136,8 @@ func compareKeys(a, b types.NamespacedName) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// Resolve is the DaemonSet that an object's controller reference points at: of that name in the object's namespace, with that
-// uid (D-103). Nil if there is none.
+// Resolve returns the DaemonSet that a controller reference names: the one with that name and uid in the namespace (D-103); nil if there is
+// none.
 func (s *Store) Resolve(namespace string, controller *nodewisev1.ControllerReference) *DaemonSet {
 	if controller.GetKind() != Kind {
 		return nil
@@ -149,7 +149,7 @@ func (s *Store) Resolve(namespace string, controller *nodewisev1.ControllerRefer
 	return daemonSet
 }
 
-// Matching are the DaemonSets of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
+// Matching returns the DaemonSets of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
 func (s *Store) Matching(namespace string, set kubelabels.Set) []*DaemonSet {
 	if len(set) == 0 {
 		return nil
@@ -164,13 +164,13 @@ func (s *Store) Matching(namespace string, set kubelabels.Set) []*DaemonSet {
 	return matching
 }
 
-// NodeBuckets are all nodes as they are sent about a workload.
+// NodeBuckets returns all nodes as they are sent in the snapshot of a workload.
 func (s *Store) NodeBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
 	return render(s.nodes, nil, s.nodeKeys.keys(), s.bucketCount, known)
 }
 
-// PodBuckets are the pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3).
+// PodBuckets returns the pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3).
 func (s *Store) PodBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
 	namespace := workload.Key.Namespace
@@ -182,7 +182,7 @@ func (s *Store) PodBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucke
 	return render(kept.pods.owned[string(workload.UID)], orphans, keys, s.bucketCount, known)
 }
 
-// ControlsPod tells whether the caches show a pod of this name that the workload controls.
+// ControlsPod reports whether the caches show a pod of this name that the workload controls.
 func (s *Store) ControlsPod(namespace string, uid types.UID, name string) bool {
 	kept := s.namespaces[namespace]
 	if kept == nil {
@@ -192,7 +192,7 @@ func (s *Store) ControlsPod(namespace string, uid types.UID, name string) bool {
 	return pod != nil && pod.owner() == string(uid)
 }
 
-// Identity is the pod or revision of this name, if a DaemonSet controls it or it is an orphan; nil if there is none.
+// Identity returns the cached pod or revision of this name; nil if there is none.
 func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 	kept := s.namespaces[namespace]
 	if kept == nil {
@@ -212,7 +212,7 @@ func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
 	return nil
 }
 
-// HasNode tells whether there is a node of this name.
+// HasNode reports whether there is a node of this name.
 func (s *Store) HasNode(name string) bool {
 	return s.nodes.get(convert.BucketOf(name, s.bucketCount), name) != nil
 }
@@ -220,12 +220,12 @@ func (s *Store) HasNode(name string) bool {
 // LivePods are pods of a workload on one node.
 type LivePods struct {
 	Count int
-	// Changed is the number of the last change of any of them.
+	// Changed is the number of the last change of any of these pods.
 	Changed uint64
 }
 
-// LivePods are the pods of a workload on each of these nodes or meant for it, where there is such a node: those that it controls and
-// selects, without those that have finished or are being deleted. Each bucket is passed through once, whatever the number of nodes.
+// LivePods returns, for each of these nodes that exists, the live pods of a workload on the node or meant for it. A pod counts if the workload
+// controls and selects it, and if it has not finished and is not being deleted. Each bucket is searched once, however many nodes there are.
 func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePods {
 	live, indexes := make(map[string]LivePods, len(nodes)), sets.New[uint32]()
 	for _, node := range nodes {
@@ -241,7 +241,7 @@ func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePod
 	owned := kept.pods.owned[string(workload.UID)]
 	for index := range indexes {
 		for _, member := range owned.list[index].members {
-			// Most pods are on other nodes of the bucket, and need not be decoded.
+			// Pods on other nodes of the bucket are not decoded.
 			if before, isCounted := live[string(member.targetNode())]; isCounted {
 				if pod := member.pod(workload.Key.Namespace); workload.claims(pod) && isLive(pod) {
 					live[convert.TargetNode(pod.Pod)] = LivePods{before.Count + 1, max(before.Changed, member.changed)}
@@ -252,22 +252,22 @@ func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePod
 	return live
 }
 
-// claims tells whether a pod is the workload's as the planner sees it: one that it controls by kind, name and uid, and that it selects. It
-// releases those that it controls and does not select, and leaves the others alone.
+// claims reports whether a pod is the workload's for the planner: the workload controls it by kind, name and uid, and selects it. The planner
+// releases pods that are controlled and not selected, and ignores all others.
 func (d *DaemonSet) claims(pod *Pod) bool {
 	controller := pod.Controller
 	return controller.GetKind() == Kind && controller.GetName() == d.Key.Name && controller.GetUid() == string(d.UID) &&
 		d.Selector.Matches(pod.LabelSet())
 }
 
-// isLive tells whether a pod has neither finished nor is being deleted.
+// isLive reports whether a pod has neither finished nor is being deleted.
 func isLive(pod *Pod) bool {
 	isFinished := pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_FAILED || pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
 	return pod.DeletionTime == nil && !isFinished
 }
 
-// Deleting tells by uid whether a pod is being deleted, for each pod that the workload controls and each orphan of its
-// namespace: a pod that was adopted just now may still look like one.
+// Deleting returns, by uid, whether a pod is being deleted. It has each pod that the workload controls, and each orphan of its namespace: the
+// caches may still show a pod as an orphan that was just adopted.
 func (s *Store) Deleting(namespace string, uid types.UID) map[string]bool {
 	deleting := map[string]bool{}
 	kept := s.namespaces[namespace]
@@ -284,7 +284,7 @@ func (s *Store) Deleting(namespace string, uid types.UID) map[string]bool {
 	return deleting
 }
 
-// Version is the resourceVersion of a node or pod that is kept.
+// Version returns the resourceVersion of a cached node or pod.
 func (s *Store) Version(resource Resource, key types.NamespacedName) (version string, isKept bool) {
 	var found *stored
 	switch resource {
@@ -302,8 +302,8 @@ func (s *Store) Version(resource Resource, key types.NamespacedName) (version st
 	return found.version, true
 }
 
-// ForgetOrphan takes out an orphan that the API does not find, before its watch shows that. Nobody waits for orphans to go. By
-// now another object may have that name.
+// ForgetOrphan removes an orphan that the apiserver does not find, before the watch shows its deletion. It checks that the object is an orphan,
+// because another object may have the name by now.
 func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
 	kept := s.namespaces[namespace]
 	if kept == nil {
@@ -322,8 +322,8 @@ func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
 	}
 }
 
-// Seal marks a revision or an orphaned pod as one that cannot be changed, as long as it stays as it is. A revision is sent with that
-// mark. A pod is not sent.
+// Seal marks a revision or an orphaned pod as one that the apiserver does not let anybody change. The mark is valid until the object changes. A
+// marked revision is sent with the mark, and a marked pod is not sent.
 func (s *Store) Seal(resource Resource, namespace, name string) {
 	kept := s.namespaces[namespace]
 	if kept == nil {
@@ -340,7 +340,7 @@ func (s *Store) Seal(resource Resource, namespace, name string) {
 	}
 }
 
-// IsSealed tells whether a revision is marked so.
+// IsSealed reports whether a revision is marked by [Store.Seal].
 func (s *Store) IsSealed(revision *Revision) bool {
 	kept := s.namespaces[revision.Namespace]
 	return kept != nil && kept.sealed[revision.Name] == revision.ResourceVersion

@@ -10,8 +10,8 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Numbers of the fields that are put together by hand: a bucket is the concatenation of its members, so that to send one costs
-// a copy and not an encoding of everything in it.
+// Numbers of the fields that are encoded by hand. A bucket is made by concatenating its encoded members, which is faster than encoding all of
+// them again.
 const (
 	memberField protowire.Number = 1  // NodeBucket.nodes, PodBucket.pods
 	labelsField protowire.Number = 3  // Node.labels
@@ -21,16 +21,16 @@ const (
 	numberField protowire.Number = 13 // Pod.shared_metadata, the last field of a Pod
 )
 
-// stored is a node or pod in the form in which it is sent.
+// stored is a node or pod, encoded as it is sent.
 type stored struct {
 	name    string
 	version string
 	bucket  uint32
-	// own are its encoded bytes without what it shares.
+	// own are the encoded fields that the object does not share with others.
 	own []byte
-	// part is of a pod.
+	// part is the shared metadata of a pod; nil for a node.
 	part *part
-	// labels are of a node.
+	// labels are the labels of a node; nil for a pod.
 	labels *nodeLabels
 	// changed is the number of the last change of a pod in the caches.
 	changed uint64
@@ -39,19 +39,19 @@ type stored struct {
 // nodeLabels are all labels of a node, ordered by key.
 type nodeLabels struct {
 	all []*nodeLabel
-	// at is where among the node's own fields labels belong.
+	// at is the offset in the node's own fields at which the labels are inserted.
 	at int
 }
 
-// nodeLabel is a label of nodes. Equal ones are kept once.
+// nodeLabel is a label of nodes. Equal labels are stored once.
 type nodeLabel struct {
 	*nodewisev1.Label
-	// encoded is how it stands in its node.
+	// encoded is the label as a field of its node.
 	encoded []byte
 	users   int
 }
 
-// part is what a pod shares with others: encoded SharedMetadata. Equal ones are kept once.
+// part is the encoded SharedMetadata of pods. Equal ones are stored once.
 type part struct {
 	encoded []byte
 	// owner is the uid of the controller; empty for an orphan.
@@ -62,7 +62,7 @@ type part struct {
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
 func encode(message proto.Message) []byte {
-	// What was made from objects of the API has only valid UTF-8, the one thing that could be wrong.
+	// Encoding fails only for invalid UTF-8, which a projection does not have.
 	encoded, err := deterministic.Marshal(message)
 	if err != nil {
 		panic("encoding a projection: " + err.Error())
@@ -70,7 +70,7 @@ func encode(message proto.Message) []byte {
 	return encoded
 }
 
-// owner is the uid of who controls the pod; empty for an orphan.
+// owner is the uid of the pod's controller; empty for an orphan.
 func (s *stored) owner() string {
 	if s.part == nil {
 		return ""
@@ -78,7 +78,7 @@ func (s *stored) owner() string {
 	return s.part.owner
 }
 
-// isSentAlike tells whether the same is sent for both.
+// isSentAlike reports whether both objects are sent with the same bytes.
 func (s *stored) isSentAlike(other *stored, keys *convert.KeySet) bool {
 	if !bytes.Equal(s.sent(keys), other.sent(keys)) {
 		return false
@@ -86,7 +86,7 @@ func (s *stored) isSentAlike(other *stored, keys *convert.KeySet) bool {
 	return s.part == other.part || s.part != nil && other.part != nil && bytes.Equal(s.part.sent(keys), other.part.sent(keys))
 }
 
-// sent are the encoded fields that are sent, without what it shares.
+// sent returns the encoded own fields that are sent.
 func (s *stored) sent(keys *convert.KeySet) []byte {
 	if s.labels == nil {
 		return s.own
@@ -103,7 +103,7 @@ func (s *stored) sent(keys *convert.KeySet) []byte {
 	return append(sent, s.own[s.labels.at:]...)
 }
 
-// cut is how many labels cannot be sent although a decision could read them, since there are too many.
+// cut returns how many labels that a decision could read are not sent because there are too many.
 func (s *stored) cut(keys *convert.KeySet) int {
 	switch {
 	case s.part != nil && len(s.part.encoded)/4 > convert.MaxLabels: // A label is never shorter.
@@ -116,7 +116,7 @@ func (s *stored) cut(keys *convert.KeySet) int {
 	}
 }
 
-// metadata are the fields.
+// metadata decodes the shared metadata.
 func (p *part) metadata() *nodewisev1.SharedMetadata {
 	metadata := &nodewisev1.SharedMetadata{}
 	if err := proto.Unmarshal(p.encoded, metadata); err != nil {
@@ -125,7 +125,7 @@ func (p *part) metadata() *nodewisev1.SharedMetadata {
 	return metadata
 }
 
-// sent are the encoded fields that are sent.
+// sent returns the encoded fields that are sent.
 func (p *part) sent(keys *convert.KeySet) []byte {
 	metadata := p.metadata()
 	reduced, _ := convert.ReduceLabels(metadata.GetLabels(), keys)
@@ -136,7 +136,7 @@ func (p *part) sent(keys *convert.KeySet) []byte {
 	return encode(metadata)
 }
 
-// decode reads the whole object back: the fields that pods share have the numbers that they have in a Pod.
+// decode decodes the whole object. The fields of SharedMetadata have the same numbers as in a Pod.
 func (s *stored) decode(into proto.Message) {
 	options := proto.UnmarshalOptions{Merge: true}
 	err := options.Unmarshal(s.own, into)
@@ -154,7 +154,7 @@ func (s *stored) pod(namespace string) *Pod {
 	return pod
 }
 
-// targetNode is the name of the node that a pod is on, or else of the one that it is meant for, without decoding the rest.
+// targetNode returns the name of the node that a pod is on, or else of the node that it is meant for. It does not decode the other fields.
 func (s *stored) targetNode() []byte {
 	var target []byte
 	for fields := s.own; len(fields) > 0; {
@@ -172,7 +172,7 @@ func (s *stored) targetNode() []byte {
 	return target
 }
 
-// node is the whole node, with all of its labels.
+// node decodes a node with all of its labels.
 func (s *stored) node() *Node {
 	node := &Node{ResourceVersion: s.version, Node: new(nodewisev1.Node)}
 	s.decode(node.Node)
@@ -182,7 +182,7 @@ func (s *stored) node() *Node {
 	return node
 }
 
-// sentNode is what is sent of a node.
+// sentNode decodes a node with the labels that are sent.
 func (s *stored) sentNode(keys *convert.KeySet) *Node {
 	node := s.node()
 	convert.ReduceNode(node.Node, keys)
@@ -193,7 +193,7 @@ func encodeLabel(label *nodewisev1.Label) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, labelsField, protowire.BytesType), encode(label))
 }
 
-// splitNode are the encoded fields before and after the labels.
+// splitNode encodes the fields of a node before and after its labels.
 func splitNode(node *nodewisev1.Node) (before, after []byte) {
 	before = encode(&nodewisev1.Node{Name: node.GetName(), Uid: node.GetUid()})
 	return before, encode(&nodewisev1.Node{
@@ -201,7 +201,7 @@ func splitNode(node *nodewisev1.Node) (before, after []byte) {
 	})
 }
 
-// appendTo writes it as a member of its bucket, in which what it shares has this number; 0: nothing.
+// appendTo appends the object as a member of its bucket. The argument number is the number of its shared metadata in the bucket; 0 for none.
 func (s *stored) appendTo(data []byte, number uint32, keys *convert.KeySet) []byte {
 	own := s.sent(keys)
 	size := len(own)

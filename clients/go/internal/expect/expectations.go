@@ -1,9 +1,8 @@
-// Package expect keeps what the service told the executor to hold for each workload: creates and deletes that no watch has
-// shown yet, failed-pod back-off, pod name collisions and how far the slow start has come. It also keeps the names of pods that
-// are gone, which no new pod gets for now.
+// Package expect holds the protocol state of each workload: the creates and deletes that no watch has shown yet, the back-off of failed pods,
+// pod name collisions, and the progress of the slow start. It also keeps the names of pods that are gone, which new pods must not get for now.
 //
-// The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
-// expected. Everything lives in memory and starts empty (M-15). Nothing here is safe for concurrent use.
+// The service decides what an outstanding expectation means. This package only removes expectations as the watches show what was expected.
+// Everything is kept in memory only, and is empty after a start. Nothing here is safe for concurrent use.
 package expect
 
 import (
@@ -16,13 +15,13 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// DeletionRule is how deletions are observed.
+// DeletionRule says which deletions meet expectations.
 type DeletionRule int
 
 const (
-	// ByUID is that only the pods that were to be deleted count (the deviation DELETIONS_BY_UID, Q-5).
+	// ByUID means that only the deletion of an expected pod counts (the deviation DELETIONS_BY_UID, Q-5).
 	ByUID DeletionRule = iota
-	// Counted is that any deletion of a pod of the workload counts, and each of its events again, as upstream does.
+	// Counted means that any deletion of a pod of the workload counts, and each of its events counts again, as upstream does.
 	Counted
 )
 
@@ -31,9 +30,9 @@ type expectations struct {
 	setAt *timestamppb.Timestamp
 	// named are node names by pod name.
 	named map[string]string
-	// unnamed is how many pods whose names the apiserver chooses, by node name.
+	// unnamed is the number of pods whose names the apiserver generates, by node name.
 	unnamed map[string]int
-	// deletes are uids of pods.
+	// deletes are the uids of pods.
 	deletes map[string]bool
 }
 
@@ -57,7 +56,7 @@ func parse(wire *nodewisev1.Expectations) expectations {
 	return e
 }
 
-// LeaveOutForeign removes expectations that no action of the plan sets and that the request did not have: no watch would ever meet them.
+// LeaveOutForeign removes the expectations that neither an action of the plan causes nor the request had. No watch event would ever meet them.
 func LeaveOutForeign(planned *nodewisev1.ReconcileState, actions []*nodewisev1.Action, sent *nodewisev1.ReconcileState) {
 	expected := planned.GetExpectations()
 	if expected == nil {
@@ -85,7 +84,8 @@ func LeaveOutForeign(planned *nodewisev1.ReconcileState, actions []*nodewisev1.A
 	expected.DeleteUids = slices.DeleteFunc(expected.DeleteUids, func(uid string) bool { return !deletes.Has(uid) })
 }
 
-// wire is what is sent. A plan that expects nothing sets no time, and expectations without one are refused.
+// wire returns the protocol message; nil without a time. A plan that expects nothing sets no time, and the service refuses expectations without
+// one.
 func (e expectations) wire() *nodewisev1.Expectations {
 	if e.setAt == nil {
 		return nil
@@ -110,7 +110,7 @@ func (e expectations) creates() int {
 	return count
 }
 
-// observeCreate is told that a watch showed this new pod for this node (D-73).
+// observeCreate removes the expectation of a new pod that a watch has shown (D-73).
 func (e expectations) observeCreate(podName, nodeName string) {
 	if _, expected := e.named[podName]; expected {
 		delete(e.named, podName)
@@ -119,8 +119,8 @@ func (e expectations) observeCreate(podName, nodeName string) {
 	lower(e.unnamed, nodeName, 1)
 }
 
-// observeDeletion is told that a watch showed that this pod is gone or being deleted (D-73). Nobody needs to wait for its
-// creation any more.
+// observeDeletion removes the expectation of a deletion, after a watch has shown that a pod is gone or being deleted (D-73). An expectation of
+// the pod's creation is removed, too.
 func (e expectations) observeDeletion(podName, podUID string, rule DeletionRule) {
 	delete(e.named, podName)
 	if e.deletes[podUID] {
@@ -132,7 +132,7 @@ func (e expectations) observeDeletion(podName, podUID string, rule DeletionRule)
 	}
 }
 
-// retain removes what other does not have, and never adds.
+// retain removes the expectations that other does not have. It adds none.
 func (e expectations) retain(other expectations) {
 	maps.DeleteFunc(e.named, func(pod, _ string) bool { _, kept := other.named[pod]; return !kept })
 	maps.DeleteFunc(e.deletes, func(uid string, _ bool) bool { return !other.deletes[uid] })
@@ -141,7 +141,7 @@ func (e expectations) retain(other expectations) {
 	}
 }
 
-// settle removes what was sent and is not held any more: it was observed while the plan was under way.
+// settle removes the expectations that were sent and are no longer held: they were met while the plan was requested.
 func (e expectations) settle(sent, held expectations) {
 	maps.DeleteFunc(e.named, func(pod, _ string) bool {
 		_, wasSent := sent.named[pod]

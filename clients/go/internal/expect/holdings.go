@@ -13,13 +13,13 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// lifetime is how long a plan waits for what is expected.
+// lifetime is after which time expectations expire.
 const lifetime = 5 * time.Minute
 
-// Holdings are what is held for every workload.
+// Holdings are the states of all workloads.
 type Holdings struct {
 	held map[types.NamespacedName]*held
-	// used are kept apart from what plans say: pods may go before the first plan.
+	// used are the names of pods that are gone. They are not part of held, because pods may go before the first plan.
 	used map[types.NamespacedName]*usedNames
 	rule DeletionRule
 }
@@ -32,22 +32,21 @@ type held struct {
 	slowStart    *nodewisev1.SlowStart
 }
 
-// Sighted is how the pods of a workload look now, for expectations that are met already when they are set.
-type Sighted struct {
-	// Exists tells whether the caches show a pod of this name that the workload controls.
+// PodView is what the caches show of the pods of a workload. It finds expectations that are already met when they are set.
+type PodView struct {
+	// Exists reports whether the caches show a pod of this name that the workload controls.
 	Exists func(podName string) bool
-	// Deleting tells by uid whether a pod is being deleted, for each pod that the workload controls, and each orphan of its
-	// namespace.
+	// Deleting returns, by uid, whether a pod is being deleted. It has each pod that the workload controls, and each orphan of its namespace.
 	Deleting func() map[string]bool
 }
 
-// NewHoldings holds nothing yet.
+// NewHoldings makes Holdings without states.
 func NewHoldings(rule DeletionRule) *Holdings {
 	return &Holdings{held: map[types.NamespacedName]*held{}, used: map[types.NamespacedName]*usedNames{}, rule: rule}
 }
 
-// Get is what to send with the next snapshot of a workload. What was held for another uid of its name is dropped: a re-created
-// workload starts afresh.
+// Get returns the state for the next snapshot of a workload. The state of another uid of the same name is dropped: a workload that was created
+// again starts with an empty state.
 func (h *Holdings) Get(key types.NamespacedName, uid types.UID) *nodewisev1.ReconcileState {
 	state := &nodewisev1.ReconcileState{}
 	if held := h.held[key]; held != nil && held.uid != uid {
@@ -66,13 +65,13 @@ func (h *Holdings) Get(key types.NamespacedName, uid types.UID) *nodewisev1.Reco
 	return state
 }
 
-// Replace holds what a plan says, from before its first write on.
+// Replace replaces the state of a workload with the state of a plan. It is called before the plan's first write.
 //
-// Watches went on while the plan was under way: what was sent and is not held any more was observed meanwhile, and what the
-// caches show already has not to be waited for. Of the used names of pods the plan drops some and adds none: those that were sent
-// and that it leaves out.
+// Watches went on while the plan was requested. So expectations that were sent and are no longer held are removed, because they were met
+// meanwhile, and new ones that the caches already show are removed, too. Used pod names that were sent and that the plan leaves out are
+// dropped; a plan adds none.
 func (h *Holdings) Replace(
-	key types.NamespacedName, uid types.UID, planned, sent *nodewisev1.ReconcileState, sighted Sighted,
+	key types.NamespacedName, uid types.UID, planned, sent *nodewisev1.ReconcileState, view PodView,
 ) {
 	next, before := parse(planned.GetExpectations()), parse(sent.GetExpectations())
 	present := parse(nil)
@@ -80,8 +79,8 @@ func (h *Holdings) Replace(
 		present = held.expectations
 	}
 	next.settle(before, present)
-	maps.DeleteFunc(next.named, func(pod, _ string) bool { return sighted.Exists(pod) })
-	h.settleDeletes(next, before, sighted)
+	maps.DeleteFunc(next.named, func(pod, _ string) bool { return view.Exists(pod) })
+	h.settleDeletes(next, before, view)
 	h.held[key] = &held{
 		uid:          uid,
 		expectations: next,
@@ -94,15 +93,15 @@ func (h *Holdings) Replace(
 	}
 }
 
-// settleDeletes takes out the new deletes that the caches show already. What was awaited before ends with its own event.
-func (h *Holdings) settleDeletes(next, sent expectations, sighted Sighted) {
+// settleDeletes removes the new deletes that the caches already show. Deletes that were expected before are met by their own events.
+func (h *Holdings) settleDeletes(next, sent expectations, view PodView) {
 	var deleting map[string]bool
 	maps.DeleteFunc(next.deletes, func(uid string, _ bool) bool {
 		if sent.deletes[uid] {
 			return false
 		}
 		if deleting == nil {
-			deleting = sighted.Deleting()
+			deleting = view.Deleting()
 		}
 		isDeleting, exists := deleting[uid]
 		// Upstream waits for an event even if the pod was being deleted before.
@@ -110,15 +109,15 @@ func (h *Holdings) settleDeletes(next, sent expectations, sighted Sighted) {
 	})
 }
 
-// RestoreBackoffs takes back the back-off that a plan brought along, since the plan ended before it came to failed pods.
+// RestoreBackoffs restores the back-offs from before a plan, because the plan was aborted before it came to failed pods.
 func (h *Holdings) RestoreBackoffs(key types.NamespacedName, uid types.UID, sent *nodewisev1.ReconcileState) {
 	if held := h.of(key, uid); held != nil {
 		held.backoffs = sent.GetFailedPodBackoffs()
 	}
 }
 
-// Settle takes over the answer to a report: expectations that are missing there are settled, none is added. Used names of pods stay
-// as they are.
+// Settle applies the state in the response to a report. Expectations that it does not have are removed, and none are added. Used pod names
+// stay.
 func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *nodewisev1.ReconcileState) {
 	held := h.of(key, uid)
 	if held == nil {
@@ -130,7 +129,7 @@ func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *node
 	held.slowStart = settled.GetSlowStart()
 }
 
-// Lower takes out what is expected of actions that were certainly not done. What the apiserver did not answer may be done all the same.
+// Lower removes the expectations of actions that certainly had no effect. A write without a response may have had one.
 func (h *Holdings) Lower(key types.NamespacedName, uid types.UID, outcomes []*nodewisev1.Outcome) {
 	held := h.of(key, uid)
 	if held == nil {
@@ -154,7 +153,7 @@ func (h *Holdings) Lower(key types.NamespacedName, uid types.UID, outcomes []*no
 	}
 }
 
-// isUndone tells whether an action was left out, not tried, or refused by the apiserver.
+// isUndone reports whether an action was left out, skipped, or refused by the apiserver.
 func isUndone(outcome *nodewisev1.Outcome) bool {
 	switch outcome.GetResult() {
 	case nodewisev1.Result_RESULT_SKIPPED, nodewisev1.Result_RESULT_NAME_TAKEN:
@@ -166,7 +165,7 @@ func isUndone(outcome *nodewisev1.Outcome) bool {
 	}
 }
 
-// ObserveCreate is told that a watch showed a new pod of the workload.
+// ObserveCreate is called when a watch has shown a new pod of the workload.
 func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName string) {
 	if held := h.held[key]; held != nil {
 		held.expectations.observeCreate(podName, nodeName)
@@ -176,16 +175,16 @@ func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName str
 	}
 }
 
-// ObserveDeletion is told that a watch showed that a pod of the workload is gone or being deleted.
+// ObserveDeletion is called when a watch has shown that a pod of the workload is gone or being deleted.
 func (h *Holdings) ObserveDeletion(key types.NamespacedName, podName, podUID string) {
 	if held := h.held[key]; held != nil {
 		held.expectations.observeDeletion(podName, podUID, h.rule)
 	}
 }
 
-// DropPlanned drops what plans left to remember of a workload, and answers whether there was anything. Used names of pods stay, and what was
-// written and is not seen yet, as of now if it says no moment before: that is the executor's own knowledge. What is older than any plan waits
-// for is dropped, too.
+// DropPlanned drops the parts of a workload's state that only plans set: back-offs, collisions and the slow start. It reports whether it changed
+// anything. Used pod names and unexpired expectations stay, because the executor knows them by itself. If the time of the expectations is
+// invalid or in the future, it becomes now.
 func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time.Time) bool {
 	held := h.of(key, uid)
 	if held == nil {
@@ -204,13 +203,13 @@ func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time
 	return dropped
 }
 
-// Forget drops what is held for a workload.
+// Forget drops the state of a workload.
 func (h *Holdings) Forget(key types.NamespacedName) {
 	delete(h.held, key)
 	delete(h.used, key)
 }
 
-// Outstanding are the creates and deletes that are outstanding for a workload.
+// Outstanding returns how many creates and deletes are expected for a workload.
 func (h *Holdings) Outstanding(key types.NamespacedName) (creates, deletes int) {
 	held := h.held[key]
 	if held == nil {

@@ -13,8 +13,8 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// before is how the pods look when nothing of the plan was done yet.
-var before = expect.Sighted{
+// before is the view of the pods before the plan.
+var before = expect.PodView{
 	Exists:   func(string) bool { return false },
 	Deleting: func() map[string]bool { return map[string]bool{"u1": false, "u2": false, "u3": false} },
 }
@@ -42,7 +42,7 @@ func requireHeld(t *testing.T, holdings *expect.Holdings, want *nodewisev1.Recon
 	}
 }
 
-// D-72: what a plan says is held whole and goes out again unchanged, its time included.
+// D-72: the state of a plan is held completely and sent again unchanged, including its time.
 func TestHoldsWhatThePlanSays(t *testing.T) {
 	planned := expecting([]create{{"a", "n1"}, {"", "n2"}, {"", "n2"}}, "u1")
 	planned.FailedPodBackoffs = []*nodewisev1.FailedPodBackoff{{ObservedGeneration: 3, NodeName: "n9"}}
@@ -55,8 +55,7 @@ func TestHoldsWhatThePlanSays(t *testing.T) {
 	}
 }
 
-// W12: what plans left to remember can be dropped. What is the executor's own knowledge stays: used names of pods, and what was written and is
-// not seen yet.
+// W12: the state from plans can be dropped. What the executor knows by itself stays: used pod names, and writes that have not been observed.
 func TestWhatPlansLeftIsDropped(t *testing.T) {
 	now := time.Unix(1000, 0)
 	expected := func(at *timestamppb.Timestamp) *nodewisev1.ReconcileState {
@@ -100,7 +99,7 @@ func TestWhatPlansLeftIsDropped(t *testing.T) {
 	}
 }
 
-// A wrong service cannot fill what is expected: only what its plan does, and what was expected before.
+// A wrong service cannot add expectations: only those of the plan's actions, and earlier ones, are held.
 func TestWhatThePlanDoesNotIsNotExpected(t *testing.T) {
 	actions := []*nodewisev1.Action{
 		{Kind: &nodewisev1.Action_CreatePod{CreatePod: &nodewisev1.CreatePod{PodName: "a", NodeName: "n1"}}},
@@ -123,7 +122,7 @@ func TestWhatThePlanDoesNotIsNotExpected(t *testing.T) {
 	}
 }
 
-// What is certainly not done is not expected. What was not answered, or answered with an error of the apiserver's own, may be done.
+// An action that certainly had no effect is not expected. One without a response, or with a server error, may have had an effect.
 func TestWhatIsNotDoneIsNotExpected(t *testing.T) {
 	createOf := func(name, node string) *nodewisev1.Outcome {
 		return &nodewisev1.Outcome{Subject: &nodewisev1.Outcome_CreatedPod{
@@ -161,7 +160,7 @@ func TestWhatIsNotDoneIsNotExpected(t *testing.T) {
 	}
 }
 
-// D-73: a create is observed by its pod, one without a name by a pod for its node; others change nothing.
+// D-73: a create is met by its pod, and one without a name by a pod for its node. Other pods change nothing.
 func TestCreatesAreObserved(t *testing.T) {
 	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}, {"", "n3"}}))
 	holdings.ObserveCreate(key, "a", "n1")
@@ -170,7 +169,7 @@ func TestCreatesAreObserved(t *testing.T) {
 	requireHeld(t, holdings, expecting([]create{{"b", "n2"}, {"", "n3"}}))
 }
 
-// D-73, Q-5: mended, only deletes of the pods themselves count, and once; as upstream, any counts.
+// D-73, Q-5: by uid, only a delete of the pod itself counts, and only once. As upstream, any counts.
 func TestDeletionsAreObserved(t *testing.T) {
 	for rule, left := range map[expect.DeletionRule][]string{expect.ByUID: {"u2"}, expect.Counted: nil} {
 		holdings := holding(rule, expecting(nil, "u1", "u2"))
@@ -181,14 +180,14 @@ func TestDeletionsAreObserved(t *testing.T) {
 	}
 }
 
-// A pod that came and went is not waited for.
+// A pod that was created and deleted is no longer expected.
 func TestADeletionSettlesThePodsOwnCreation(t *testing.T) {
 	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}}))
 	holdings.ObserveDeletion(key, "a", "u1")
 	requireHeld(t, holdings, expecting(nil))
 }
 
-// What a watch showed while the plan was under way must not come back with the plan.
+// Expectations that were met while the plan was requested must not come back with the plan.
 func TestObservationsDuringAPlanAreKept(t *testing.T) {
 	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}}, "u1", "u2"))
 	sent := holdings.Get(key, "d1")
@@ -199,10 +198,10 @@ func TestObservationsDuringAPlanAreKept(t *testing.T) {
 	requireHeld(t, holdings, expecting([]create{{"b", "n2"}}, "u2"))
 }
 
-// What the caches show when the plan arrives needs no event: there will be none. Q-6: upstream waits for one of a pod that was
-// being deleted before, too.
+// Expectations that the caches already show need no event, because there will be none. Q-6: upstream waits for an event of a pod that was
+// already being deleted.
 func TestWhatIsSeenAlreadyIsNotExpected(t *testing.T) {
-	seen := expect.Sighted{
+	seen := expect.PodView{
 		Exists:   func(name string) bool { return name == "a" },
 		Deleting: func() map[string]bool { return map[string]bool{"u2": false, "u3": true} },
 	}
@@ -213,7 +212,7 @@ func TestWhatIsSeenAlreadyIsNotExpected(t *testing.T) {
 	}
 }
 
-// D-73: failed and skipped calls are settled by the answer to the report, which never adds.
+// D-73: the response to the report settles failed and skipped calls, and never adds any.
 func TestAReportSettlesAndNeverAdds(t *testing.T) {
 	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}, {"b", "n2"}, {"", "n3"}, {"", "n3"}}, "u1", "u2"))
 	holdings.ObserveCreate(key, "a", "n1")
@@ -227,7 +226,7 @@ func TestAReportSettlesAndNeverAdds(t *testing.T) {
 	requireHeld(t, holdings, want)
 }
 
-// S-126: a workload re-created under its name does not inherit. D-71.2: one that is gone leaves nothing behind.
+// A workload that was created again under its name gets no state of its predecessor. D-71.2: nothing is kept of a workload that is gone.
 func TestAnotherUIDStartsAfresh(t *testing.T) {
 	holdings := holding(expect.ByUID, expecting([]create{{"a", "n1"}}))
 	if got := holdings.Get(key, "d2"); got.GetExpectations() != nil {
@@ -239,7 +238,7 @@ func TestAnotherUIDStartsAfresh(t *testing.T) {
 	requireHeld(t, holdings, &nodewisev1.ReconcileState{})
 }
 
-// A plan that was ended before it came to failed pods takes its back-off back.
+// After a plan that was aborted before it came to failed pods, their back-off is as before.
 func TestBackoffsAreRestored(t *testing.T) {
 	holdings := holding(expect.ByUID, &nodewisev1.ReconcileState{})
 	sent := &nodewisev1.ReconcileState{FailedPodBackoffs: []*nodewisev1.FailedPodBackoff{{NodeName: "n1"}}}

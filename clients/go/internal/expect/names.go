@@ -10,13 +10,14 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// usedNames are the names of one workload's pods that are gone, by node, until another pod of the workload is seen there.
+// usedNames are the names of one workload's pods that are gone, by node. They are kept until a watch shows another pod of the workload on the
+// node.
 type usedNames struct {
 	uid    types.UID
 	byNode map[string]sets.Set[string]
 }
 
-// wire is what is sent: sorted by node and name, so that equal sets are equal bytes.
+// wire returns the names sorted by node and name, so that equal sets have equal bytes.
 func (n *usedNames) wire() []*nodewisev1.UsedPodName {
 	var wire []*nodewisev1.UsedPodName
 	for _, node := range slices.Sorted(maps.Keys(n.byNode)) {
@@ -27,7 +28,7 @@ func (n *usedNames) wire() []*nodewisev1.UsedPodName {
 	return wire
 }
 
-// drop removes what was sent with a request and what the plan does not keep. What came since was not sent, and stays.
+// drop removes the names that were sent with a request and that the plan does not keep. Names that were added since stay.
 func (n *usedNames) drop(sent, kept []*nodewisev1.UsedPodName) {
 	type name struct{ node, pod string }
 	needed := sets.Set[name]{}
@@ -45,11 +46,11 @@ func (n *usedNames) drop(sent, kept []*nodewisev1.UsedPodName) {
 	}
 }
 
-// RetireName is told that a pod of the workload is gone from the caches: no new pod gets its name before another pod of the workload is
-// seen on its node. What is held for another uid of the workload's name is dropped.
+// RetireName records the name of a pod that is gone from the caches. No new pod gets the name until a watch shows another pod of the workload on
+// the node. Names of another uid of the workload are dropped.
 func (h *Holdings) RetireName(key types.NamespacedName, uid types.UID, nodeName, podName string) {
 	if nodeName == "" {
-		// No pod replaces one that was on no node and meant for none, and the service refuses a name without a node.
+		// A pod without a node is not replaced by another pod, and the service refuses a name without a node.
 		return
 	}
 	used := h.usedOf(key, uid)
@@ -63,7 +64,7 @@ func (h *Holdings) RetireName(key types.NamespacedName, uid types.UID, nodeName,
 	used.byNode[nodeName].Insert(podName)
 }
 
-// usedOf are the names of a workload's pods that are gone; nil for none.
+// usedOf returns the names of a workload's pods that are gone; nil if there are none.
 func (h *Holdings) usedOf(key types.NamespacedName, uid types.UID) *usedNames {
 	if used := h.used[key]; used != nil && used.uid == uid {
 		return used

@@ -10,7 +10,7 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// using is a state with used names of pods, each on the node that is named like the pod.
+// using is a state with used pod names, each on the node of the same name.
 func using(names ...string) *nodewisev1.ReconcileState {
 	state := &nodewisev1.ReconcileState{}
 	for _, name := range names {
@@ -39,7 +39,7 @@ func TestNamesAreHeldBesideThePlan(t *testing.T) {
 	requireHeld(t, holdings, planned)
 }
 
-// What was sent is not changed by what is seen afterwards.
+// The sent state does not change with later events.
 func TestWhatWasSentStaysAsItWas(t *testing.T) {
 	holdings := expect.NewHoldings(expect.ByUID)
 	retire(holdings, "a")
@@ -58,7 +58,7 @@ func TestAPodWithoutANodeLeavesNoName(t *testing.T) {
 	requireHeld(t, holdings, using())
 }
 
-// A workload that was re-created has names of its own. What still comes of a reconcile of its predecessor changes nothing.
+// A workload that was created again has names of its own. Late events of its predecessor change nothing.
 func TestNamesAreOfOneWorkload(t *testing.T) {
 	forget := func(holdings *expect.Holdings) { holdings.Forget(key) }
 	replace := func(holdings *expect.Holdings) { holdings.RetireName(key, "d2", "n-b", "b") }

@@ -44,7 +44,7 @@ type step struct {
 	} `json:"gone"`
 }
 
-// Every client holds the same after the same happened.
+// Every client holds the same state after the same events.
 func TestVectors(t *testing.T) {
 	type vector struct {
 		Name  string          `json:"name"`
@@ -72,7 +72,7 @@ func take(t *testing.T, holdings *expect.Holdings, step step) {
 		for _, pod := range step.Hold.PresentPods {
 			exists[pod.Name], deleting[pod.UID] = true, pod.Deleting
 		}
-		holdings.Replace(key, "d1", state(t, step.Hold.Planned), state(t, step.Hold.Sent), expect.Sighted{
+		holdings.Replace(key, "d1", state(t, step.Hold.Planned), state(t, step.Hold.Sent), expect.PodView{
 			Exists:   func(name string) bool { return exists[name] },
 			Deleting: func() map[string]bool { return deleting },
 		})

@@ -1,11 +1,10 @@
-// Package gate holds a workload back while a cache is older than our last write to the workload or its pods.
+// Package gate holds a workload back while a cache is older than the executor's last write to the workload or its pods.
 //
-// Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory; after
-// a start the first lists are most-recent reads, which cannot be older than what was written before them. Nothing here is
-// safe for concurrent use.
+// Only the highest resourceVersion of the own writes matters, per workload and resource (D-109). It is kept in memory only: after a start the
+// first lists are most-recent reads, which cannot be older than earlier writes. Nothing here is safe for concurrent use.
 //
-// Versions only grow, unless etcd is restored from a backup. Then a version that was written may never be reached: once a list of any resource
-// shows that, all records are forgotten (D-112).
+// Versions only grow, unless etcd is restored from a backup. Then the watch may never reach the version of a write. So all records are dropped
+// as soon as a list of any resource shows that (D-112).
 package gate
 
 import (
@@ -19,13 +18,13 @@ import (
 	"nodewise.dev/clients/go/internal/cluster"
 )
 
-// Reached tells the version that the watch of a resource has reached.
+// Reached returns the version that the watch of a resource has reached.
 type Reached func(cluster.Resource) string
 
-// Gate keeps the highest own writes by workload.
+// Gate keeps the versions of own writes, by workload.
 type Gate struct {
 	records map[types.NamespacedName]*record
-	// waiting are workloads that were refused.
+	// waiting are the workloads that [Gate.Check] holds back.
 	waiting sets.Set[types.NamespacedName]
 }
 
@@ -34,25 +33,25 @@ type record struct {
 	written map[cluster.Resource]string
 }
 
-// Behind says which cache has not seen one of our own writes yet.
+// Behind says which cache does not show an own write yet.
 type Behind struct {
 	Resource         cluster.Resource
 	Written, Reached string
 }
 
-// Error says what is waited for.
+// Error names the cache and the version that the workload waits for.
 func (b *Behind) Error() string {
 	return fmt.Sprintf("the cache of %s is at resourceVersion %s, our own write at %s: waiting for the watch",
 		b.Resource, b.Reached, b.Written)
 }
 
-// New remembers nothing yet.
+// New makes a Gate without records.
 func New() *Gate {
 	return &Gate{records: map[types.NamespacedName]*record{}, waiting: sets.New[types.NamespacedName]()}
 }
 
-// Record notes that a write of ours to the workload or one of its pods returned this resourceVersion. A record of another uid
-// of the same name is replaced (D-112).
+// Record records the resourceVersion that a write to the workload or one of its pods has returned. A record of another uid of the same name is
+// replaced (D-112).
 func (g *Gate) Record(key types.NamespacedName, uid types.UID, resource cluster.Resource, version string) {
 	known := g.records[key]
 	if known == nil || known.uid != uid {
@@ -65,8 +64,8 @@ func (g *Gate) Record(key types.NamespacedName, uid types.UID, resource cluster.
 	}
 }
 
-// Check passes, with nil, when every cache has reached our own writes; the record is then forgotten (D-110). Else the workload
-// waits, until Opened names it.
+// Check returns nil when every cache shows the own writes, and drops the record then (D-110). Otherwise the workload waits until [Gate.Opened]
+// returns it.
 func (g *Gate) Check(key types.NamespacedName, reached Reached) *Behind {
 	if behind := g.behind(key, reached); behind != nil {
 		g.waiting.Insert(key)
@@ -77,8 +76,8 @@ func (g *Gate) Check(key types.NamespacedName, reached Reached) *Behind {
 	return nil
 }
 
-// Opened are the workloads that waited and need not any more. It is asked whenever a cache moved on: that is exact, while
-// retries would come too early or, after some, much too late.
+// Opened returns the workloads that no longer have to wait. It is called whenever a cache has advanced, so no retries are needed, which would
+// come too early or too late.
 func (g *Gate) Opened(reached Reached) []types.NamespacedName {
 	var opened []types.NamespacedName
 	for key := range g.waiting {
@@ -90,18 +89,18 @@ func (g *Gate) Opened(reached Reached) []types.NamespacedName {
 	return opened
 }
 
-// Waits tells whether any workload waits.
+// Waits reports whether any workload waits.
 func (g *Gate) Waits() bool { return len(g.waiting) > 0 }
 
-// BeginAnew forgets what was written: versions have begun anew, and those say nothing any more (D-112).
+// BeginAnew drops all records, after etcd was restored: the versions of earlier writes mean nothing any more (D-112).
 func (g *Gate) BeginAnew() { clear(g.records) }
 
-// Clear clears the record of a workload, whatever its uid.
+// Clear drops the record of a workload with any uid.
 func (g *Gate) Clear(key types.NamespacedName) {
 	delete(g.records, key)
 }
 
-// ClearOf clears the record of a workload if it is of this uid (D-112).
+// ClearOf drops the record of a workload if it has this uid (D-112).
 func (g *Gate) ClearOf(key types.NamespacedName, uid types.UID) {
 	if known := g.records[key]; known != nil && known.uid == uid {
 		delete(g.records, key)
@@ -122,14 +121,14 @@ func (g *Gate) behind(key types.NamespacedName, reached Reached) *Behind {
 	return nil
 }
 
-// IsBehind tells whether a cache that has reached one version is behind the other.
+// IsBehind reports whether a cache that has reached a version is older than the written version.
 func IsBehind(written, reached string) bool {
 	order, ok := Compare(written, reached)
 	return ok && order > 0
 }
 
-// Compare compares two resourceVersions: decimals without leading zero, the longer is greater; anything else cannot be compared
-// and must not block (D-111).
+// Compare compares two resourceVersions. They are decimal numbers without leading zeros, of any length. Anything else cannot be compared, and
+// must not hold a workload back (D-111).
 func Compare(a, b string) (order int, ok bool) {
 	if !isDecimal(a) || !isDecimal(b) {
 		return 0, false

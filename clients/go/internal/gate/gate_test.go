@@ -32,7 +32,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// D-110, S-127: refused while the cache is behind; then the record is dropped.
+// D-110: a workload is held back while the cache is behind. After that the record is dropped.
 func TestRefusesUntilTheCacheHasReachedOurWrite(t *testing.T) {
 	g := gate.New()
 	g.Record(key, "u1", cluster.Pods, "10")
@@ -45,7 +45,7 @@ func TestRefusesUntilTheCacheHasReachedOurWrite(t *testing.T) {
 	}
 }
 
-// D-110: whoever was refused is named once, as soon as every cache is there, or its record is gone.
+// D-110: a workload that was held back is returned once, as soon as every cache has caught up or its record is gone.
 func TestTellsWhoNeedNotWaitAnyMore(t *testing.T) {
 	g := gate.New()
 	g.Record(key, "u1", cluster.Pods, "10")
@@ -68,7 +68,7 @@ func TestTellsWhoNeedNotWaitAnyMore(t *testing.T) {
 	}
 }
 
-// D-109: the highest per resource, pods and daemonsets apart.
+// D-109: the highest version of each resource counts, separately for pods and daemonsets.
 func TestRemembersTheHighestWriteOfEachResource(t *testing.T) {
 	g := gate.New()
 	g.Record(key, "u1", cluster.Pods, "10")
@@ -90,7 +90,7 @@ func TestRemembersTheHighestWriteOfEachResource(t *testing.T) {
 	}
 }
 
-// D-111: what cannot be compared does not block.
+// D-111: a version that cannot be compared does not hold a workload back.
 func TestOddVersionsDoNotBlock(t *testing.T) {
 	for _, odd := range [][2]string{{"abc", "5"}, {"10", ""}, {"10", "0"}} {
 		g := gate.New()

@@ -9,30 +9,30 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// DefaultBurst is the burst of a request that asks for none.
+// DefaultBurst is the burst of a request that sets none.
 const DefaultBurst = 250
 
-// maxLivePods is the most pods of the workload that live on a node where the plan creates another one. A surge has an old pod beside the new
-// one.
+// maxLivePods is how many live pods of the workload a node may have when a plan creates another one. With a surge there is an old pod beside the
+// new one.
 const maxLivePods = 1
 
 const (
-	// minClaims and maxClaims bound how many adoptions, releases, relabels and updates of revisions a plan may have: as many as the burst,
-	// but never fewer or more than these. It may have as many deletes of revisions besides.
+	// minClaims and maxClaims limit the adoptions, releases, relabels and updates of revisions of a plan. The limit is the burst, but at least
+	// minClaims and at most maxClaims. The plan may also have as many deletes of revisions.
 	minClaims, maxClaims = 1000, 10_000
-	// maxOtherEvents is the most Events about the workload as a whole, besides one for each pod that is deleted.
+	// maxOtherEvents is how many Events a plan may emit in addition to one for each deleted pod.
 	maxOtherEvents = 10
 )
 
-// checkBounds checks how much a plan does: a wrong service could fill the cluster with pods of the workload's own template otherwise, or keep
-// the executor writing.
+// checkBounds limits how much a plan does. Otherwise a wrong service could fill the cluster with pods of the workload's template, or keep the
+// executor busy with writes.
 func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Asked) error {
 	for _, phase := range plan.GetPhases() {
 		if len(phase.GetBatches()) == 0 {
 			return violationOf(nil, "it has a phase without batches")
 		}
 		for _, batch := range phase.GetBatches() {
-			// It may be confirmed by a read, whatever is in it.
+			// Even an empty batch may cause a read, because it may ask to confirm the workload.
 			if len(batch.GetActions()) == 0 {
 				return violationOf(nil, "it has a batch without actions")
 			}
@@ -52,7 +52,7 @@ func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Ask
 		case *nodewisev1.Action_EmitEvent:
 			events++
 		default:
-			// One of an unknown kind among them.
+			// This includes actions of an unknown kind.
 			claims++
 		}
 	}
@@ -83,7 +83,7 @@ func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Ask
 	return checkOnePerNode(actions)
 }
 
-// checkOnePerNode: no two pods are created for the same node.
+// checkOnePerNode checks that a plan creates no two pods for the same node.
 func checkOnePerNode(actions []*nodewisev1.Action) error {
 	nodes := sets.New[string]()
 	for action, node := range created(actions) {
@@ -121,7 +121,7 @@ func (c *Checked) checkNodes(actions []*nodewisev1.Action) error {
 	return nil
 }
 
-// created are the actions that create pods, and their nodes.
+// created iterates over the actions that create pods, and their nodes.
 func created(actions []*nodewisev1.Action) iter.Seq2[*nodewisev1.Action, string] {
 	return func(yield func(*nodewisev1.Action, string) bool) {
 		for _, action := range actions {

@@ -1,9 +1,9 @@
-// Package plancheck tells whether a plan may be applied (rule W15 of docs/writing-an-executor.md). The executor holds the rights in the
-// cluster, so it checks everything that the service says before the first write.
+// Package plancheck checks whether a plan may be applied (rule W15 of docs/writing-an-executor.md). The executor has the rights in the cluster,
+// so it checks the whole plan before the first write.
 //
-// The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or do not show
-// with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live read tells which. Where an
-// action is wrong about an object or a node that has changed since the snapshot, this action alone is left out.
+// The check reads only the plan, the request and the caches. It returns the objects that the caches do not show with the planned uid: they may
+// have been deleted since the snapshot, or belong to another workload. The caller reads these from the apiserver. If an action is wrong about
+// an object or a node that has changed since the snapshot, only this action is left out.
 package plancheck
 
 import (
@@ -21,59 +21,60 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// MaxUnseen is the most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on.
+// MaxUnseen is how many objects of one plan are read from the apiserver at most. If more are not in the caches, the snapshot is too old.
 const MaxUnseen = 100
 
-// Asked is what the plan has to answer.
+// Asked is the request that a plan answers.
 type Asked struct {
-	// Workload is the workload as the snapshot had it.
+	// Workload is the workload in the snapshot.
 	Workload *cluster.DaemonSet
-	// Scope is what was to be decided of the workload.
+	// Scope is the requested scope.
 	Scope nodewisev1.Scope
-	// Live are revisions of the snapshot that were read live.
+	// Live are the revisions of the snapshot that were read from the apiserver.
 	Live []*cluster.Revision
-	// AsOf is the number of the last change that the snapshot shows.
+	// AsOf is the number of the last cache change that the snapshot includes.
 	AsOf uint64
-	// Sent is the state that the snapshot had.
+	// Sent is the state in the snapshot.
 	Sent *nodewisev1.ReconcileState
-	// DeletesWithUID: every delete of a pod carries the pod's uid as a precondition, as the options say that were sent.
+	// DeletesWithUID is true if, by the requested options, every delete of a pod has the pod's uid as a precondition.
 	DeletesWithUID bool
-	// Burst is the most creates of pods, and the most deletes.
+	// Burst is how many pods the plan may create, and how many it may delete.
 	Burst int
-	// DecidesAfterCut: failed pods beyond the burst are left to later plans, so that no Events are due for them, as the options say that were
-	// sent.
+	// DecidesAfterCut is true if, by the requested options, later plans decide about failed pods beyond the burst. The plan emits no Events for
+	// these then.
 	DecidesAfterCut bool
 }
 
 // Caches are what the caches show of nodes and of the workload's namespace.
 type Caches interface {
-	// Object is the pod or revision of this name; nil if there is none.
+	// Object returns the pod or revision of this name; nil if there is none.
 	Object(resource cluster.Resource, name string) *cluster.Identity
-	// HasNode tells whether there is a node of this name.
+	// HasNode reports whether there is a node of this name.
 	HasNode(name string) bool
-	// Changed is the number of the last change of a pod or revision. Of what the caches do not show, and of nodes, it is that of the last
-	// change that took any object of the resource out.
+	// Changed returns the number of the last change of a pod or revision. For a node, and for an object that the caches do not show, it returns
+	// the number of the last change that removed any object of the resource.
 	Changed(resource cluster.Resource, name string) uint64
-	// OwnRevisions are the revisions that the workload controls, as JSON.
+	// OwnRevisions returns the revisions that the workload controls, as JSON.
 	OwnRevisions() [][]byte
-	// HasHash tells whether a revision that a snapshot would show has this hash label; of none it is empty.
+	// HasHash reports whether a revision that a snapshot would have has this hash label. A revision without the label has an empty hash.
 	HasHash(hash string) bool
-	// RevisionsChanged is the number of the last change of any revision of the namespace, or that took any revision out.
+	// RevisionsChanged returns the number of the last change of any revision of the namespace, or of the last change that removed any revision.
 	RevisionsChanged() uint64
-	// LivePods are the pods of the workload on each of these nodes or meant for it, without those that have finished or are being deleted. It
-	// has no entry where there is no such node.
+	// LivePods returns, for each of these nodes that exists, the pods of the workload on the node or meant for it, without those that have
+	// finished or are being deleted.
 	LivePods(nodes []string) map[string]cluster.LivePods
 }
 
 // Violation says why a plan must not be applied.
 type Violation struct {
-	// Action is the action that is wrong; nil when the plan as a whole is.
+	// Action is the wrong action; nil if the plan as a whole is wrong.
 	Action *nodewisev1.Action
-	// What is wrong.
+	// What says what is wrong.
 	What string
 }
 
-// violationOf is the violation of an action; of nil, that of the plan as a whole. What a plan names may be of any length.
+// violationOf makes the violation of an action, or of the plan as a whole if the action is nil. The text is shortened, because the names in a
+// plan may be of any length.
 func violationOf(action *nodewisev1.Action, format string, arguments ...any) *Violation {
 	return &Violation{Action: action, What: brief.Text(fmt.Sprintf(format, arguments...))}
 }
@@ -99,9 +100,9 @@ type orphan int
 const (
 	// orphanRefused: nothing.
 	orphanRefused orphan = iota
-	// orphanIfSelected: adopt it, where the selector matches; or whatever this plan does to it after its adoption.
+	// orphanIfSelected: if the selector matches, adopt it, and anything after its adoption by this plan.
 	orphanIfSelected
-	// orphanAccepted: release it once more, since an earlier plan has released it since the snapshot.
+	// orphanAccepted: release it again. An earlier plan may have released it since the snapshot.
 	orphanAccepted
 )
 
@@ -110,7 +111,7 @@ type Named struct {
 	action *nodewisev1.Action
 	// Resource is pods or revisions.
 	Resource cluster.Resource
-	// Reference is its name and uid.
+	// Reference is the name and uid of the object.
 	Reference *nodewisev1.ObjectReference
 	orphan    orphan
 }
@@ -123,9 +124,9 @@ func (n *Named) String() string {
 	return kind + " " + n.Reference.GetName()
 }
 
-// Checked is a plan that breaks no rule by what the caches show.
+// Checked is a plan that breaks no rule as far as the caches show.
 type Checked struct {
-	// Unseen are objects that have to be read live before the plan may be applied.
+	// Unseen are the objects that the caller must read from the apiserver, and check with [Checked.Read], before it applies the plan.
 	Unseen []*Named
 
 	plan    *nodewisev1.Plan
@@ -157,7 +158,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 	if violation != nil {
 		return nil, violation
 	}
-	// What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+	// Checks that may only leave an action out come last, so that they do not hide a violation.
 	checked := &Checked{plan: plan, asked: asked, caches: caches, leftOut: map[uint32]string{}}
 	for _, named := range all {
 		known := caches.Object(named.Resource, named.Reference.GetName())
@@ -176,7 +177,7 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 	return checked, nil
 }
 
-// namedIn are the objects that actions are about, after what can be checked of an action alone.
+// namedIn checks each action by itself, and returns the objects that the actions are about.
 func namedIn(actions []*nodewisev1.Action, asked *Asked) ([]*Named, error) {
 	adopted := map[string]bool{}
 	for _, action := range actions {
@@ -208,8 +209,8 @@ func namedIn(actions []*nodewisev1.Action, asked *Asked) ([]*Named, error) {
 	return all, nil
 }
 
-// Read checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is no violation:
-// the write finds that out by the uid.
+// Read checks an object of [Checked.Unseen] that was read from the apiserver. An object that is gone or was replaced is no violation: the
+// apiserver refuses the write because of the uid.
 func (c *Checked) Read(named *Named, object []byte) error {
 	known, err := read(named.Resource, object)
 	if err != nil {
@@ -219,14 +220,14 @@ func (c *Checked) Read(named *Named, object []byte) error {
 		return c.checkController(named, known)
 	}
 	if remove := named.action.GetDeletePod(); remove != nil && !remove.GetUidPrecondition() {
-		// Without a precondition the delete would take the other object.
+		// Without a precondition the delete would delete the other object.
 		return c.leaveOutNamed(named, "has the uid %s by now, and the delete carries none", known.UID)
 	}
 	return nil
 }
 
-// leaveOut leaves an action out if what it is wrong about has changed since the snapshot. If it has not, the plan was not made from the
-// snapshot.
+// leaveOut leaves a wrong action out if its object has changed since the snapshot. If it has not, the action is a violation: the plan was not
+// made from the snapshot. The argument changed is the number of the object's last change.
 func (c *Checked) leaveOut(action *nodewisev1.Action, changed uint64, format string, arguments ...any) error {
 	if changed <= c.asked.AsOf {
 		return violationOf(action, format, arguments...)
@@ -245,8 +246,8 @@ func (c *Checked) isLeftOut(action *nodewisev1.Action) bool {
 	return isLeftOut
 }
 
-// LeftOut is why actions are not to be carried out, by their ids. What an adoption makes superfluous stays while it is left out: no pod and no
-// revision is deleted in favour of what is not adopted, and no pod gets its hash.
+// LeftOut returns the actions that must not be executed, by their ids, and why. If an adoption is left out, all deletes and relabels are left
+// out, too: they may depend on the adopted object.
 func (c *Checked) LeftOut() map[uint32]string {
 	actions := ActionsOf(c.plan)
 	leavesAdoptionOut := slices.ContainsFunc(actions, func(action *nodewisev1.Action) bool {
@@ -280,7 +281,7 @@ func read(resource cluster.Resource, object []byte) (*cluster.Identity, error) {
 	}, nil
 }
 
-// ActionsOf are the actions of a plan, in order.
+// ActionsOf returns the actions of a plan, in order.
 func ActionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	var actions []*nodewisev1.Action
 	for _, phase := range plan.GetPhases() {
@@ -291,7 +292,7 @@ func ActionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	return actions
 }
 
-// KindOf is the field of an action that says what is to be done; nil for a kind that is not known here.
+// KindOf returns the field of an action's kind; nil for a kind that this executor does not know.
 func KindOf(action *nodewisev1.Action) protoreflect.FieldDescriptor {
 	message := action.ProtoReflect()
 	return message.WhichOneof(message.Descriptor().Oneofs().ByName("kind"))
@@ -309,7 +310,7 @@ func checkWorkload(planned *nodewisev1.WorkloadReference, asked *cluster.DaemonS
 		planned.GetKind(), planned.GetNamespace(), planned.GetName(), planned.GetUid(), cluster.Kind, asked.Key, asked.UID)
 }
 
-// isInScope: a service that does not know of scopes plans for whole workloads.
+// isInScope checks that a plan stays within the requested scope. A service that does not know scopes plans for the whole workload.
 func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewisev1.Scope) bool {
 	const rollouts = nodewisev1.Scope_SCOPE_ROLLOUTS
 	if scope != rollouts {
@@ -323,8 +324,7 @@ func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewi
 	return plan.GetScope() == rollouts
 }
 
-// objectOf is the object that exists already which an action is about. What an action of an unknown kind would write is not known; it is not
-// carried out.
+// objectOf returns the existing object that an action is about. An action of an unknown kind has none, and is not executed.
 func objectOf(action *nodewisev1.Action) (resource cluster.Resource, reference *nodewisev1.ObjectReference, names bool) {
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_UpdateRevision:
@@ -352,7 +352,7 @@ func isRelease(action *nodewisev1.Action) bool {
 	return action.GetReleasePod() != nil || action.GetReleaseRevision() != nil
 }
 
-// nameOf is the object that exists already which an action is about; nil when there is none.
+// nameOf checks how an action names its existing object, and returns the object; nil if there is none.
 func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID bool) (*Named, error) {
 	resource, reference, names := objectOf(action)
 	if !names {
@@ -363,7 +363,7 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 	case named.Reference.GetName() == "":
 		return nil, violationOf(action, "it names no object")
 	case len(validation.IsDNS1123Subdomain(named.Reference.GetName())) > 0:
-		// Another name would lead to other paths of the apiserver.
+		// Another name could lead to another path of the apiserver.
 		return nil, violationOf(action, "it names %q, and no object can be called so", named.Reference.GetName())
 	case named.Reference.GetUid() == "":
 		return nil, violationOf(action, "it names %s without a uid", named.Reference.GetName())
@@ -377,7 +377,8 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 	return named, nil
 }
 
-// checkController: the object is the workload's, or it is an orphan and may be. Only what the workload does not select is released.
+// checkController checks that an object belongs to the workload, or is an orphan that the action may change. Only an object that the workload
+// does not select may be released.
 func (c *Checked) checkController(named *Named, known *cluster.Identity) error {
 	workload := c.asked.Workload
 	controller, isSelected := known.Controller, workload.Selector.Matches(known.Labels)

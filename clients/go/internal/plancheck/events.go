@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// maxReason is the longest reason that an apiserver takes.
+	// maxReason is the longest reason that an apiserver accepts, in bytes.
 	maxReason = 128
-	// maxMessage is the longest message that an apiserver takes, in bytes.
+	// maxMessage is the longest message that an apiserver accepts, in bytes.
 	maxMessage = 1024
 )
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 
-// checkEvent checks an Event to be emitted: people read it as the word of the controller.
+// checkEvent checks an Event to be emitted. People trust it as a message of the controller.
 func checkEvent(event *nodewisev1.EmitEvent) error {
 	switch reason, size := event.GetReason(), len(event.GetMessage()); {
 	case event.GetType() != corev1.EventTypeNormal && event.GetType() != corev1.EventTypeWarning:

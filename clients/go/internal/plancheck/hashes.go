@@ -1,15 +1,14 @@
 package plancheck
 
 import (
-	"encoding/json"
-
 	appsv1 "k8s.io/api/apps/v1"
 
+	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// checkHash checks the hash of the pods that the plan creates, which says of which revision they are: that of a revision which the caches show,
-// or which was read live, or which the plan creates or labels.
+// checkHash checks the hash label of the pods that the plan creates, which says to which revision they belong. It must be the hash of a revision
+// that the caches show, that was read from the apiserver, or that the plan creates or labels.
 func (c *Checked) checkHash(plan *nodewisev1.Plan, actions []*nodewisev1.Action) error {
 	var creates []*nodewisev1.Action
 	for action := range created(actions) {
@@ -20,7 +19,7 @@ func (c *Checked) checkHash(plan *nodewisev1.Plan, actions []*nodewisev1.Action)
 		return nil
 	}
 	for _, action := range creates {
-		// The revision may have lost its label or its owner, or may be gone.
+		// The revision may have lost its label or its owner since the snapshot, or may be gone.
 		err := c.leaveOut(action, c.caches.RevisionsChanged(), "it creates pods with the hash %q, which no revision of the workload has", hash)
 		if err != nil {
 			return err
@@ -30,7 +29,7 @@ func (c *Checked) checkHash(plan *nodewisev1.Plan, actions []*nodewisev1.Action)
 }
 
 func (c *Checked) hasHash(actions []*nodewisev1.Action, hash string) bool {
-	// Pods of a revision without the label have the template's own, if it has one.
+	// Pods of a revision without the label have the label of the template, if it has one.
 	mayBeEmpty := hash == "" || hash == hashAt(c.asked.Workload.JSON, "spec", "template")
 	for _, revision := range c.asked.Live {
 		if other := revision.Hash(); other == hash || other == "" && mayBeEmpty {
@@ -53,12 +52,12 @@ func (c *Checked) hasHash(actions []*nodewisev1.Action, hash string) bool {
 	return c.caches.HasHash(hash) || mayBeEmpty && c.caches.HasHash("")
 }
 
-// hashAt is the hash label of what a path in JSON leads to; empty where there is none.
+// hashAt returns the hash label of the object at a path in JSON; empty if there is none.
 func hashAt(text []byte, path ...string) string {
-	var parsed any
-	if json.Unmarshal(text, &parsed) != nil {
+	parsed, err := rawjson.Parse(text)
+	if err != nil {
 		return ""
 	}
-	hash, _ := at(at(parsed, path...), "metadata", "labels", appsv1.ControllerRevisionHashLabelKey).(string)
+	hash, _ := rawjson.At(rawjson.At(parsed, path...), "metadata", "labels", appsv1.ControllerRevisionHashLabelKey).(string)
 	return hash
 }

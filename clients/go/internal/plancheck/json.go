@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+
+	"nodewise.dev/clients/go/internal/rawjson"
 )
 
 // object is an object of JSON.
 type object = map[string]any
 
-// maxWritten is the most bytes of an object or a patch that a plan has written: an apiserver takes no longer request. A plan may have each of a
-// burst of pods made from one manifest.
+// maxWritten is the largest object or patch that a plan may write, in bytes. It is the largest request that an apiserver accepts. A plan may
+// create a whole burst of pods from one manifest.
 const maxWritten = 3 << 20
 
 // parseWritten reads JSON that is to be written to the cluster.
@@ -25,16 +26,11 @@ func parseWritten(text []byte, what string) (any, error) {
 	return parse(text, what)
 }
 
-// parse reads JSON; the error says what is wrong with it. Numbers stay as they are written. What a plan carries is sent as it is written,
-// so every reader has to see the same in it: of a key that an object has twice, parsers take one or the other value.
+// parse reads JSON; the error says what is wrong with it. A plan's JSON is sent to the apiserver as it is written, so it must mean the
+// same to every reader: of a key that an object has twice, some parsers take the first value and some the last.
 func parse(text []byte, what string) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, errors.New(what + " is not JSON")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+	value, err := rawjson.Parse(text)
+	if err != nil {
 		return nil, errors.New(what + " is not JSON")
 	}
 	if key, repeats := repeatedKey(text); repeats {
@@ -43,11 +39,11 @@ func parse(text []byte, what string) (any, error) {
 	return value, nil
 }
 
-// repeatedKey is the first key that an object of this JSON has twice, if there is one.
+// repeatedKey returns the first key that an object of this JSON has twice, if there is one.
 func repeatedKey(text []byte) (key string, repeats bool) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	// The keys of the objects and lists that have begun; nil for a list.
+	// within are the keys of the enclosing objects; nil for an enclosing list.
 	var within []map[string]bool
 	isKey := false
 	for {
@@ -78,30 +74,7 @@ func repeatedKey(text []byte) (key string, repeats bool) {
 	}
 }
 
-// at is what a path of members leads to; nil where it leads nowhere.
-func at(value any, path ...string) any {
-	for _, member := range path {
-		members, _ := value.(object)
-		value = members[member]
-	}
-	return value
-}
-
-// objectAt is the object that a path leads to; nil if there is none.
-func objectAt(value any, path ...string) object {
-	members, _ := at(value, path...).(object)
-	return members
-}
-
-// first is the first item of a list; nil if there is none.
-func first(value any) any {
-	if items, _ := value.([]any); len(items) > 0 {
-		return items[0]
-	}
-	return nil
-}
-
-// otherThan is a member that is not among these; empty if there is none.
+// otherThan returns a member that is not allowed; empty if there is none.
 func otherThan(members object, allowed ...string) string {
 	var others []string
 	for member := range members {
@@ -115,7 +88,7 @@ func otherThan(members object, allowed ...string) string {
 	return slices.Min(others)
 }
 
-// isInteger tells whether a value is a whole number.
+// isInteger reports whether a value is an integer.
 func isInteger(value any) bool {
 	number, isNumber := value.(json.Number)
 	if !isNumber {
@@ -125,7 +98,7 @@ func isInteger(value any) bool {
 	return err == nil
 }
 
-// text is a value as JSON, with <, > and & as they are.
+// text returns a value as JSON, without escaping <, > and &.
 func text(value any) string {
 	var written strings.Builder
 	encoder := json.NewEncoder(&written)

@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
 const (
-	// nodeName is where the name of a node is written.
+	// nodeName is the JSON pointer to the name of the node in the manifest of a pod.
 	nodeName = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0"
 
 	podManifest      = "the plan's pod_manifest"
@@ -78,14 +79,14 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 	if err := checkMetadata(podManifest, pod, asked.Workload, allowed); err != nil {
 		return err
 	}
-	if err := checkGenerateName(at(pod, "metadata", "generateName"), asked.Workload.Key.Name); err != nil {
+	if err := checkGenerateName(rawjson.At(pod, "metadata", "generateName"), asked.Workload.Key.Name); err != nil {
 		return err
 	}
-	difference := differenceFrom(pod, at(workload, "spec", "template"))
+	difference := differenceFrom(pod, rawjson.At(workload, "spec", "template"))
 	if difference == "" || slices.ContainsFunc(revisionsOf(asked, caches), func(revision []byte) bool {
-		// One whose data cannot be read has no template that could be compared.
+		// A revision whose data cannot be read has no template to compare with.
 		parsed, err := parse(revision, "a revision")
-		template, isObject := at(parsed, "data", "spec", "template").(object)
+		template, isObject := rawjson.At(parsed, "data", "spec", "template").(object)
 		return err == nil && isObject && differenceFrom(pod, template) == ""
 	}) {
 		return nil
@@ -93,7 +94,7 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 	return fmt.Errorf("%s has other %s than the workload's template and its revisions", podManifest, difference)
 }
 
-// checkNodeName: the pods go to the nodes that their actions name, and nowhere else. One term requires a node of that name.
+// checkNodeName checks that each pod can run only on the node that its action names: the one required node selector term is that node's name.
 func checkNodeName(pointers []string, pod any) error {
 	if !slices.Equal(pointers, []string{nodeName}) {
 		quoted := make([]string, len(pointers))
@@ -102,8 +103,8 @@ func checkNodeName(pointers []string, pod any) error {
 		}
 		return fmt.Errorf("node_name_pointers is [%s], where %q alone belongs", strings.Join(quoted, ", "), nodeName)
 	}
-	terms := at(pod, append([]string{"spec"}, nodeTerms...)...)
-	name := first(at(first(at(first(terms), "matchFields")), "values"))
+	terms := rawjson.At(pod, append([]string{"spec"}, nodeTerms...)...)
+	name := rawjson.First(rawjson.At(rawjson.First(rawjson.At(rawjson.First(terms), "matchFields")), "values"))
 	oneNode := object{"key": metav1.ObjectNameField, "operator": string(corev1.NodeSelectorOpIn), "values": []any{name}}
 	if reflect.DeepEqual(terms, []any{object{"matchFields": []any{oneNode}}}) {
 		return nil
@@ -111,7 +112,7 @@ func checkNodeName(pointers []string, pod any) error {
 	return fmt.Errorf("%s requires of its node %s, where only the name of its action's node belongs", podManifest, text(terms))
 }
 
-// revisionsOf are the revisions that the workload controls.
+// revisionsOf returns the revisions that the workload controls.
 func revisionsOf(asked *Asked, caches Caches) [][]byte {
 	revisions := caches.OwnRevisions()
 	for _, revision := range asked.Live {
@@ -122,19 +123,19 @@ func revisionsOf(asked *Asked, caches Caches) [][]byte {
 	return revisions
 }
 
-// differenceFrom is the field of a pod that differs from a template; empty if none does.
+// differenceFrom returns the first field of a pod that differs from a template; empty if none does.
 func differenceFrom(pod, template any) string {
 	ofPod, ofTemplate := normal(pod), normal(template)
 	switch {
 	case !equal(labelsOf(ofPod["metadata"]), labelsOf(ofTemplate["metadata"])):
 		return "labels"
-	case !equal(at(ofPod, "metadata", "annotations"), at(ofTemplate, "metadata", "annotations")):
+	case !equal(rawjson.At(ofPod, "metadata", "annotations"), rawjson.At(ofTemplate, "metadata", "annotations")):
 		return "annotations"
-	case !equal(at(ofPod, "metadata", "finalizers"), at(ofTemplate, "metadata", "finalizers")):
+	case !equal(rawjson.At(ofPod, "metadata", "finalizers"), rawjson.At(ofTemplate, "metadata", "finalizers")):
 		return "finalizers"
-	case !toleratesAs(at(ofPod, "spec", "tolerations"), at(ofTemplate, "spec", "tolerations")):
+	case !toleratesAs(rawjson.At(ofPod, "spec", "tolerations"), rawjson.At(ofTemplate, "spec", "tolerations")):
 		return "tolerations"
-	case !equal(forAnyNode(objectAt(ofPod, "spec")), forAnyNode(objectAt(ofTemplate, "spec"))):
+	case !equal(forAnyNode(rawjson.Object(ofPod, "spec")), forAnyNode(rawjson.Object(ofTemplate, "spec"))):
 		return "spec"
 	default:
 		return ""
@@ -157,28 +158,28 @@ func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *clust
 	if err := checkObject(revisionManifest, revision, "apps/v1", "ControllerRevision", "data", "revision"); err != nil {
 		return err
 	}
-	if !isInteger(at(revision, "revision")) {
+	if !isInteger(rawjson.At(revision, "revision")) {
 		return errors.New(revisionManifest + " has no number at revision")
 	}
 	allowed := []string{"annotations", "labels", "name", "namespace", "ownerReferences"}
 	if err := checkMetadata(revisionManifest, revision, asked, allowed); err != nil {
 		return err
 	}
-	if at(revision, "metadata", "name") != create.GetName() || !isRevisionName(create.GetName(), asked.Key.Name) {
+	if rawjson.At(revision, "metadata", "name") != create.GetName() || !isRevisionName(create.GetName(), asked.Key.Name) {
 		return fmt.Errorf("the name %q of the revision is not the one of %s, or not derived from the workload's name %q",
 			create.GetName(), revisionManifest, asked.Key.Name)
 	}
-	own := normal(at(workload, "spec", "template"))
-	if !equal(labelsOf(at(revision, "metadata")), labelsOf(own["metadata"])) {
+	own := normal(rawjson.At(workload, "spec", "template"))
+	if !equal(labelsOf(rawjson.At(revision, "metadata")), labelsOf(own["metadata"])) {
 		return errors.New(revisionManifest + " has other labels than the workload's template")
 	}
-	annotations := objectAt(workload, "metadata", "annotations")
-	for key, value := range objectAt(revision, "metadata", "annotations") {
+	annotations := rawjson.Object(workload, "metadata", "annotations")
+	for key, value := range rawjson.Object(revision, "metadata", "annotations") {
 		if own, has := annotations[key]; !has || !reflect.DeepEqual(own, value) {
 			return errors.New(revisionManifest + " has other annotations than the workload")
 		}
 	}
-	return checkData(at(revision, "data"), own)
+	return checkData(rawjson.At(revision, "data"), own)
 }
 
 // checkData checks the data of a revision, which replaces the template by this one.
@@ -187,15 +188,15 @@ func checkData(data any, own object) error {
 		path    string
 		members object
 		allowed string
-	}{{"data.", objectAt(data), "spec"}, {"data.spec.", objectAt(data, "spec"), "template"}} {
+	}{{"data.", rawjson.Object(data), "spec"}, {"data.spec.", rawjson.Object(data, "spec"), "template"}} {
 		if other := otherThan(level.members, level.allowed); other != "" {
 			return fmt.Errorf("%s has %s%s, which a plan may not set", revisionManifest, level.path, other)
 		}
 	}
-	template := normal(at(data, "spec", "template"))
+	template := normal(rawjson.At(data, "spec", "template"))
 	patch := template["$patch"]
 	delete(template, "$patch")
-	// A template that has the member itself is written without it.
+	// If the workload's template has the member $patch, upstream writes the template into the revision without it.
 	delete(own, "$patch")
 	if patch != "replace" || !reflect.DeepEqual(template, own) {
 		return errors.New(revisionManifest + " has other data than the workload's template")
@@ -203,34 +204,35 @@ func checkData(data any, own object) error {
 	return nil
 }
 
-// checkObject checks what kind of object a manifest is of, and that it has no other members.
+// checkObject checks the apiVersion and kind of a manifest, and that it has no other members than these.
 func checkObject(what string, manifest any, version, kind string, members ...string) error {
 	members = append([]string{"apiVersion", "kind", "metadata"}, members...)
-	if other := otherThan(objectAt(manifest), members...); other != "" {
+	if other := otherThan(rawjson.Object(manifest), members...); other != "" {
 		return fmt.Errorf("%s has %s, which a plan may not set", what, other)
 	}
 	for _, expected := range [][2]string{{"apiVersion", version}, {"kind", kind}} {
-		if value := at(manifest, expected[0]); value != expected[1] {
+		if value := rawjson.At(manifest, expected[0]); value != expected[1] {
 			return fmt.Errorf("%s has %s %s, where %s belongs", what, expected[0], text(value), expected[1])
 		}
 	}
 	return nil
 }
 
-// checkMetadata: the object is in the workload's namespace, the workload is its controller and only owner, and labels are strings.
+// checkMetadata checks that an object is in the workload's namespace, that the workload is its controller and only owner, and that labels are
+// strings.
 func checkMetadata(what string, manifest any, workload *cluster.DaemonSet, allowed []string) error {
-	metadata := objectAt(manifest, "metadata")
+	metadata := rawjson.Object(manifest, "metadata")
 	if other := otherThan(metadata, allowed...); other != "" {
 		return fmt.Errorf("%s has metadata.%s, which a plan may not set", what, other)
 	}
 	if namespace := metadata["namespace"]; namespace != nil && namespace != workload.Key.Namespace {
 		return fmt.Errorf("%s is for namespace %s, and the workload is in %q", what, text(namespace), workload.Key.Namespace)
 	}
-	owners, _ := metadata["ownerReferences"].([]any)
+	owners := rawjson.List(metadata, "ownerReferences")
 	if len(owners) != 1 || !isOwner(owners[0], workload) {
 		return fmt.Errorf("%s does not have the workload as its controller and only owner", what)
 	}
-	for key, value := range objectAt(metadata, "labels") {
+	for key, value := range rawjson.Object(metadata, "labels") {
 		if _, isString := value.(string); !isString {
 			return fmt.Errorf("%s has label %s %s, which is no string", what, key, text(value))
 		}

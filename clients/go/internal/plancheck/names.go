@@ -5,31 +5,31 @@ import (
 )
 
 const (
-	// letters are those of Kubernetes' generated names, which the hash in a derived name is written in.
+	// letters are the letters of a hash in a derived name. They are those of Kubernetes' generated names.
 	letters = "bcdfghjklmnpqrstvwxz2456789"
-	// hashLength is how many letters a hash has.
+	// hashLength is the length of a hash in a derived name.
 	hashLength = 10
 	// maxName is the longest name of an object (a DNS-1123 subdomain).
 	maxName = 253
-	// maxPodName is the longest name of a pod that is a host name, too (a DNS-1123 label).
+	// maxPodName is the longest name of a pod that is also a valid host name (a DNS-1123 label).
 	maxPodName = 63
 )
 
-// isPodName tells whether a pod of this workload may have this name: the planner's are the workload's name, a dash, and ten letters of a
-// hash. Other controllers give names of another shape, such as agent-0. A plan must not take those.
+// isPodName reports whether a pod of the workload may have a name. The planner's names are the workload's name, a dash, and ten letters of a
+// hash. A plan must not take names of another form, such as agent-0, which other controllers give.
 func isPodName(name, workload string) bool {
 	prefix, isDerived := prefixOf(name)
 	return isDerived && prefix == cutName(workload, maxPodName)
 }
 
-// isRevisionName tells whether a revision of this workload may have this name. Without the deviation that cuts them, names are too long
-// for the apiserver.
+// isRevisionName reports whether a revision of the workload may have a name. Long names are cut, unless the deviation for that is disabled: then
+// the apiserver refuses them.
 func isRevisionName(name, workload string) bool {
 	prefix, isDerived := prefixOf(name)
 	return isDerived && (prefix == workload || prefix == cutName(workload, maxName))
 }
 
-// prefixOf is what stands before the dash and the letters.
+// prefixOf returns the part of a derived name before the dash and the hash.
 func prefixOf(name string) (prefix string, isDerived bool) {
 	dash := strings.LastIndexByte(name, '-')
 	if dash < 0 || len(name)-dash-1 != hashLength {
@@ -38,7 +38,7 @@ func prefixOf(name string) (prefix string, isDerived bool) {
 	return name[:dash], strings.Trim(name[dash+1:], letters) == ""
 }
 
-// cutName is a workload's name, cut so that the whole has at most so many characters. No dash and no dot stands before the dash then.
+// cutName cuts a workload's name, so that a name derived from it has at most limit characters. A cut name does not end with a dash or a dot.
 func cutName(workload string, limit int) string {
 	room := limit - hashLength - 1
 	if len(workload) <= room {

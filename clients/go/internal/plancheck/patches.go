@@ -8,11 +8,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// checkPatch checks what the patch of an action changes, if it is one. Each carries the uid of its object, so that the API refuses it for
-// another one.
+// checkPatch checks the patch of an action, if it has one. A patch must have the uid of its object, so that the apiserver refuses it for another
+// object of the same name.
 func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, workload *cluster.DaemonSet) error {
 	var patch []byte
 	check := checkLabel
@@ -48,7 +49,7 @@ func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, wo
 	if !isObject {
 		return errors.New("its patch is no object")
 	}
-	metadata := objectAt(changes, "metadata")
+	metadata := rawjson.Object(changes, "metadata")
 	if metadata["uid"] != named.GetUid() {
 		return fmt.Errorf("its patch does not carry the uid %q", named.GetUid())
 	}
@@ -61,19 +62,19 @@ func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, wo
 	return check(metadata)
 }
 
-// checkOwners: one owner reference is changed, as it should be.
+// checkOwners checks that a patch changes one owner reference, and only in the allowed way.
 func checkOwners(metadata object, isRight func(owner any) bool) error {
 	if other := otherThan(metadata, "uid", "ownerReferences"); other != "" {
 		return fmt.Errorf("its patch changes metadata.%s", other)
 	}
-	owners, _ := metadata["ownerReferences"].([]any)
+	owners := rawjson.List(metadata, "ownerReferences")
 	if len(owners) != 1 || !isRight(owners[0]) {
 		return errors.New("its patch changes other owner references than the workload's")
 	}
 	return nil
 }
 
-// checkLabel: only the hash label is set.
+// checkLabel checks that a patch sets no other label than the hash label.
 func checkLabel(metadata object) error {
 	const label = appsv1.ControllerRevisionHashLabelKey
 	if other := otherThan(metadata, "uid", "labels"); other != "" {

@@ -10,11 +10,11 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// maxBackoffs is the most entries of back-off of one node: each is of another generation of the workload's spec, and only the present one counts.
+// maxBackoffs is how many back-off entries of one node are kept. Each is of another generation of the workload, and only the current one counts.
 const maxBackoffs = 4
 
-// checkRemembered checks what a plan leaves to remember. It goes out with every later request, so it is bounded by the nodes that there are. A
-// node that has gone since the snapshot is no violation; its entries are not held.
+// checkRemembered checks the state of a plan. The state is sent with every later request, so it may name only existing nodes. A node that was
+// deleted since the snapshot is no violation, but its entries are not held.
 func checkRemembered(state *nodewisev1.ReconcileState, asked *Asked, caches Caches) error {
 	sent := sets.New(nodesOf(asked.Sent)...)
 	for _, node := range nodesOf(state) {
@@ -35,7 +35,7 @@ func checkRemembered(state *nodewisev1.ReconcileState, asked *Asked, caches Cach
 	return nil
 }
 
-// nodesOf are the nodes that a state names in what only the service reads.
+// nodesOf returns the nodes that a state names in its back-offs and collisions.
 func nodesOf(state *nodewisev1.ReconcileState) []string {
 	var nodes []string
 	for _, entry := range state.GetFailedPodBackoffs() {
@@ -47,8 +47,8 @@ func nodesOf(state *nodewisev1.ReconcileState) []string {
 	return nodes
 }
 
-// RetainRememberable takes out of a state what cannot be remembered: of nodes that neither are there nor were in the state that was sent, of
-// older specs where there are many, and what is there twice.
+// RetainRememberable removes entries from a state that must not be held: those of nodes that neither exist nor were in the sent state, back-offs
+// beyond [maxBackoffs], and duplicates.
 func RetainRememberable(state, sent *nodewisev1.ReconcileState, hasNode func(string) bool) {
 	known := sets.New(nodesOf(sent)...)
 	isKnown := func(node string) bool {
@@ -69,7 +69,7 @@ func RetainRememberable(state, sent *nodewisev1.ReconcileState, hasNode func(str
 	state.FailedPodBackoffs = slices.DeleteFunc(state.FailedPodBackoffs, func(entry *nodewisev1.FailedPodBackoff) bool {
 		generations := newest[entry.GetNodeName()]
 		isKept := generations.Has(entry.GetObservedGeneration())
-		// Each is taken once.
+		// A second entry of the same generation is a duplicate.
 		generations.Delete(entry.GetObservedGeneration())
 		return !isKept || !isKnown(entry.GetNodeName())
 	})

@@ -22,7 +22,7 @@ func remembering(nodes ...string) *nodewisev1.ReconcileState {
 	return state
 }
 
-// What is remembered goes out with every later request: it is bounded by the nodes that there are.
+// The state is sent with every later request, so it may name only existing nodes.
 func TestWhatAPlanLeavesToRemember(t *testing.T) {
 	workload, err := cluster.NewDaemonSet(parsed(t, []byte(`{"metadata":{"namespace":"ns","name":"agent","uid":"u"}}`)))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestWhatAPlanLeavesToRemember(t *testing.T) {
 }
 
 func TestWhatCannotBeRememberedIsTakenOut(t *testing.T) {
-	// A wrong service could make an entry for each of many specs.
+	// A wrong service could make an entry for each of many generations.
 	of := func(entries ...*nodewisev1.FailedPodBackoff) *nodewisev1.ReconcileState {
 		return &nodewisev1.ReconcileState{FailedPodBackoffs: entries}
 	}

@@ -9,12 +9,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/rawjson"
 )
 
-// generationLabel is the label that tells a pod's template generation.
+// generationLabel is the label with a pod's template generation.
 const generationLabel = "pod-template-generation"
 
-// isOwner tells whether an owner reference makes the workload the controller.
+// isOwner reports whether an owner reference makes the workload the controller.
 func isOwner(owner any, workload *cluster.DaemonSet) bool {
 	members, isObject := owner.(object)
 	if !isObject {
@@ -28,8 +29,8 @@ func isOwner(owner any, workload *cluster.DaemonSet) bool {
 	})
 }
 
-// normal is a pod template in the form that is compared: without nulls, with metadata, and with the resources of each container. Upstream
-// writes a template in that form into its revisions.
+// normal returns a pod template in the form in which templates are compared, and in which upstream writes them into revisions: without nulls,
+// with metadata and spec, and with the resources of each container.
 func normal(template any) object {
 	whole, isObject := withoutNulls(template).(object)
 	if !isObject {
@@ -41,8 +42,7 @@ func normal(template any) object {
 		}
 	}
 	for _, list := range []string{"containers", "initContainers"} {
-		containers, _ := at(whole, "spec", list).([]any)
-		for _, container := range containers {
+		for _, container := range rawjson.List(whole, "spec", list) {
 			if members, isObject := container.(object); isObject && members["resources"] == nil {
 				members["resources"] = object{}
 			}
@@ -73,17 +73,17 @@ func withoutNulls(value any) any {
 	}
 }
 
-// nodeTerms lead to what a pod's spec requires of its node.
+// nodeTerms is the path in a pod's spec to the required node selector terms.
 var nodeTerms = []string{"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"}
 
-// forAnyNode is a normal pod spec without what the service sets, which it takes out: tolerations, and the terms that are required of nodes.
+// forAnyNode removes from a normal pod spec the fields that the service sets: the tolerations and the required node selector terms.
 func forAnyNode(spec object) object {
 	delete(spec, "tolerations")
 	remove(spec, nodeTerms...)
 	return spec
 }
 
-// remove takes out the member that a path leads to, and then each object around it that is empty.
+// remove removes the member at a path, and then each enclosing object that has become empty.
 func remove(members object, path ...string) {
 	if len(path) == 1 {
 		delete(members, path[0])
@@ -99,8 +99,8 @@ func remove(members object, path ...string) {
 	}
 }
 
-// toleratesAs tells whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its
-// seconds.
+// toleratesAs reports whether tolerations are those of the template, plus automatic ones. The service may drop the tolerationSeconds of a
+// template's toleration.
 func toleratesAs(tolerations, template any) bool {
 	have, own := withoutSeconds(tolerations), withoutSeconds(template)
 	isIn := func(list []any, toleration any) bool {
@@ -112,7 +112,7 @@ func toleratesAs(tolerations, template any) bool {
 		}
 	}
 	for _, toleration := range have {
-		key, _ := at(toleration, "key").(string)
+		key, _ := rawjson.At(toleration, "key").(string)
 		if !isIn(own, toleration) && !strings.HasPrefix(key, "node.kubernetes.io/") {
 			return false
 		}
@@ -121,8 +121,7 @@ func toleratesAs(tolerations, template any) bool {
 }
 
 func withoutSeconds(tolerations any) []any {
-	list, _ := tolerations.([]any)
-	list = slices.Clone(list)
+	list := slices.Clone(rawjson.List(tolerations))
 	for i, toleration := range list {
 		if members, isObject := toleration.(object); isObject {
 			members = maps.Clone(members)
@@ -135,15 +134,15 @@ func withoutSeconds(tolerations any) []any {
 	return list
 }
 
-// labelsOf are labels without those that the service sets.
+// labelsOf returns the labels without those that the service sets.
 func labelsOf(metadata any) object {
-	labels := maps.Clone(objectAt(metadata, "labels"))
+	labels := maps.Clone(rawjson.Object(metadata, "labels"))
 	delete(labels, appsv1.ControllerRevisionHashLabelKey)
 	delete(labels, generationLabel)
 	return labels
 }
 
-// equal compares two objects or lists, of which an absent one is empty.
+// equal compares two objects or lists. An absent one equals an empty one.
 func equal(a, b any) bool { return isEmpty(a) && isEmpty(b) || reflect.DeepEqual(a, b) }
 
 func isEmpty(value any) bool {

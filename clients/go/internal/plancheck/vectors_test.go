@@ -31,25 +31,25 @@ type vector struct {
 	ReadLive  []json.RawMessage `json:"read_live"`
 	Live      []json.RawMessage `json:"live"`
 	Refused   string            `json:"refused"`
-	// Changed are names of pods and revisions that have changed since the snapshot.
+	// Changed are the names of pods and revisions that have changed since the snapshot.
 	Changed struct{ Pods, Revisions []string } `json:"changed"`
-	// Removed are the resources of which an object went since the snapshot.
+	// Removed are the resources of which an object was removed since the snapshot.
 	Removed []string `json:"removed"`
-	// LeftOut are the ids of actions that are not carried out.
+	// LeftOut are the ids of actions that are not executed.
 	LeftOut []uint32 `json:"left_out"`
-	// Sent is the state that the snapshot had.
+	// Sent is the state in the snapshot.
 	Sent json.RawMessage `json:"sent"`
-	// DeleteWithUID is whether the deviation DELETE_WITH_UID is on, as it is where the vector does not say.
+	// DeleteWithUID is whether the deviation DELETE_WITH_UID is on, which is the default.
 	DeleteWithUID *bool `json:"delete_with_uid"`
-	// Burst is what was asked for; 0 for none.
+	// Burst is the requested burst; 0 for none.
 	Burst int `json:"burst"`
-	// DecidesAfterCut is whether the deviation DECIDE_AFTER_CUT is on, as it is where the vector does not say.
+	// DecidesAfterCut is whether the deviation DECIDE_AFTER_CUT is on, which is the default.
 	DecidesAfterCut *bool `json:"decides_after_cut"`
 	// Nodes are names of nodes.
 	Nodes []string `json:"nodes"`
 }
 
-// shown are caches of one workload.
+// shown are the caches of one workload.
 type shown struct {
 	*cluster.Store
 	workload *cluster.DaemonSet
@@ -83,7 +83,7 @@ func (s shown) LivePods(nodes []string) map[string]cluster.LivePods {
 	return s.Store.LivePods(s.workload, nodes)
 }
 
-// Every executor refuses the same plans, with the same words.
+// Every executor refuses the same plans, with the same messages.
 func TestVectors(t *testing.T) {
 	for _, vector := range vectors(t) {
 		t.Run(vector.Name, func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// Who deletes a pod says when it will be gone, also in a year that no typed object takes. What becomes of the plan is the same.
+// A client that deletes a pod sets the time of its deletion, also to a year that no typed object can have. The result of the check is the
+// same.
 func TestLivePodsMayHaveOddTimes(t *testing.T) {
 	isChanged := false
 	for _, vector := range vectors(t) {
@@ -152,7 +153,7 @@ func (v *vector) check(t *testing.T) (leftOut map[uint32]string, err error) {
 	for _, name := range v.Nodes {
 		caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
 	}
-	// What has changed or gone since the snapshot does so when everything else is there.
+	// The objects that have changed or gone since the snapshot change after all others are cached.
 	gone := v.showRemoved(caches)
 	v.show(t, caches, false)
 	asOf := caches.LastChange()
@@ -201,7 +202,7 @@ func (v *vector) check(t *testing.T) (leftOut map[uint32]string, err error) {
 	return checked.LeftOut(), nil
 }
 
-// show shows the pods and revisions that have changed since the snapshot, or the others.
+// show caches the pods and revisions that have changed since the snapshot, or the others.
 func (v *vector) show(t *testing.T, caches shown, haveChanged bool) {
 	t.Helper()
 	for _, object := range v.Pods {
@@ -224,7 +225,7 @@ func (v *vector) show(t *testing.T, caches shown, haveChanged bool) {
 	}
 }
 
-// showRemoved shows the objects that go after the snapshot. It answers with what takes them out.
+// showRemoved caches the objects that are removed after the snapshot. It returns a function that removes them.
 func (v *vector) showRemoved(caches shown) (remove func()) {
 	const name = "gone"
 	key := types.NamespacedName{Namespace: caches.workload.Key.Namespace, Name: name}

@@ -10,10 +10,10 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// BucketBytes is one bucket of bucket_bytes.json: what is in it, of which one is nil, and how it is sent.
+// BucketBytes is one bucket of bucket_bytes.json: its nodes or pods, and its canonical bytes.
 type BucketBytes struct {
 	Name string
-	// DaemonSet is the one that it is about, as JSON.
+	// DaemonSet is the DaemonSet of the snapshot, as JSON.
 	DaemonSet []byte
 	Nodes     []*nodewisev1.Node
 	Pods      []*nodewisev1.Pod
@@ -21,7 +21,7 @@ type BucketBytes struct {
 	Digest    string
 }
 
-// AllBucketBytes are all of them.
+// AllBucketBytes reads bucket_bytes.json.
 func AllBucketBytes(t testing.TB) []BucketBytes {
 	t.Helper()
 	type vector struct {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Cluster is an apiserver in memory, spoken to over HTTP as programs do: it lists, watches, creates, and replaces statuses.
+// Cluster is an apiserver in memory that is called over HTTP. It supports get, list, watch, create, and replacing a status.
 type Cluster struct {
-	// Refuses, if it is set before the first call, tells which requests are not allowed.
+	// Refuses reports which requests are refused. It may be nil, and must be set before the first call.
 	Refuses func(*http.Request) bool
 	config  *rest.Config
 
@@ -43,7 +43,7 @@ var ListKinds = map[string]string{
 	"daemonsets": "DaemonSetList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
 }
 
-// NewCluster starts an empty one; it ends with the test.
+// NewCluster starts an empty Cluster. It ends with the test.
 func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
 	cluster := &Cluster{version: 100, objects: map[string]map[string]any{}}
@@ -61,7 +61,7 @@ func NewCluster(t testing.TB) *Cluster {
 	return cluster
 }
 
-// Config is that of a client of it.
+// Config is the configuration of a client of the Cluster.
 func (c *Cluster) Config() *rest.Config { return c.config }
 
 // Put creates or replaces an object, given as JSON.
@@ -76,7 +76,7 @@ func (c *Cluster) Put(t testing.TB, resource, text string) {
 	c.keep(resource, object)
 }
 
-// Written are what was written over HTTP so far, such as "POST pods", in order; events are not among them.
+// Written are the writes over HTTP so far, such as "POST pods", in order and without Events.
 func (c *Cluster) Written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isAskedFor tells whether the selector of a request matches.
+// isAskedFor reports whether the selector of a request matches.
 func isAskedFor(r *http.Request, object map[string]any) bool {
 	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	set := labels.Set{}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Eventually waits until it is so, and fails the test when that takes too long. What says for what is waited.
+// Eventually waits until holds returns true, and fails the test if that takes longer than 20 seconds. The argument what names the condition.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Refusing is the address of an apiserver that refuses everything so; it ends with the test.
+// Refusing starts an apiserver that refuses every request, and returns its address. It ends with the test.
 func Refusing(t testing.TB, code int, reason, message string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -17,7 +17,7 @@ func Refusing(t testing.TB, code int, reason, message string) string {
 	return server.URL
 }
 
-// Refuse answers a request as an apiserver does that refuses it.
+// Refuse answers a request with a Status, as an apiserver does.
 func Refuse(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

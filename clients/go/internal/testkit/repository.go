@@ -1,6 +1,6 @@
-// Package testkit has what tests of several packages need: an apiserver in memory and one that refuses everything, a planning service that
-// is healthy, and a way to wait; and from the repository the vectors that all clients share, the real service, and the tools that the testbed
-// builds.
+// Package testkit has helpers for the tests of several packages: an apiserver in memory, an apiserver that refuses every request, a gRPC server for
+// a planning service, and waiting for a condition. From the repository it has the vectors that all clients share, the real planning service,
+// and the tools that the testbed builds.
 package testkit
 
 import (
@@ -39,7 +39,7 @@ func Vectors[V any](t testing.TB, name string) V {
 	return vectors
 }
 
-// VectorFiles are the names of the files of a folder of proto/testdata.
+// VectorFiles returns the names of the files in a folder of proto/testdata.
 func VectorFiles(t testing.TB, folder string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(Root(t), "proto", "testdata", folder, "*.json"))
@@ -52,14 +52,14 @@ func VectorFiles(t testing.TB, folder string) []string {
 	return found
 }
 
-// Tool is where a program is that the testbed builds.
+// Tool returns the path of a program that the testbed builds.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
 	printed := cargo(t, "run", "--locked", "--quiet", "-p", "nodewise-testbed", "--", "tool", name)
 	return strings.TrimSpace(string(printed))
 }
 
-// Server is the program of the planning service: $NODEWISE_SERVER_BIN, or else what cargo builds.
+// Server returns the path of the planning service's program: $NODEWISE_SERVER_BIN, or else the one that cargo builds.
 func Server(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("NODEWISE_SERVER_BIN"); path != "" {

@@ -11,7 +11,8 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Serve serves a planning service that says it is healthy, and answers with its address for clients; it ends with the test.
+// Serve starts a gRPC server for a planning service, with a health service that reports SERVING, and returns its address for clients. It ends with
+// the test.
 func Serve(t testing.TB, service nodewisev1.ReconcileServiceServer) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,5 +1,5 @@
-// Package traces is what the packages of the executor share to trace: how a span is begun below another, and how its context is
-// told to others. It needs no SDK: without one, spans are empty and nothing is told.
+// Package traces has what the packages of the executor share for tracing: it begins spans, and passes their context to the apiserver. Without an
+// SDK spans are empty, and no context is passed.
 package traces
 
 import (
@@ -14,13 +14,13 @@ import (
 // scope is the name of the instrumentation.
 const scope = "nodewise.dev/clients/go"
 
-// header is that of the W3C trace context, which is also the key under which the context is read of a map.
+// header is the header of the W3C trace context, and its key in a map carrier.
 const header = "traceparent"
 
-// w3c is what kube-apiserver reads, whatever the program's own propagator is.
+// w3c is the format that kube-apiserver reads. The program's global propagator may be another one.
 var w3c propagation.TraceContext
 
-// Tracer is the one that all spans of the executor are made with.
+// Tracer is the tracer of all spans of the executor.
 func Tracer(provider trace.TracerProvider) trace.Tracer {
 	return provider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL))
 }
@@ -30,19 +30,19 @@ func Start(ctx context.Context, name string, options ...trace.SpanStartOption) (
 	return Tracer(trace.SpanFromContext(ctx).TracerProvider()).Start(ctx, name, options...)
 }
 
-// WithoutSpans is a context below which no spans are begun. Whoever is called gets the context of the present span with the sampled flag
-// off, so that he records nothing either.
+// WithoutSpans returns a context in which no spans are begun. The trace context of calls is that of the present span without the sampled flag,
+// so that the called server records nothing either.
 func WithoutSpans(ctx context.Context) context.Context {
 	present := trace.SpanContextFromContext(ctx)
 	return trace.ContextWithSpanContext(ctx, present.WithTraceFlags(present.TraceFlags().WithSampled(false)))
 }
 
-// IsOn tells whether there is a span, recorded or not.
+// IsOn reports whether there is a span, recorded or not.
 func IsOn(ctx context.Context) bool {
 	return trace.SpanContextFromContext(ctx).IsValid()
 }
 
-// Headers are those that carry the present span to an apiserver; none if there is no span.
+// Headers are the HTTP headers with the trace context of the present span; nil if there is no span.
 func Headers(ctx context.Context) http.Header {
 	if !IsOn(ctx) {
 		return nil
@@ -59,7 +59,7 @@ func Parent(ctx context.Context) string {
 	return carrier.Get(header)
 }
 
-// ParseParent reads a W3C traceparent. What is none gives a context that is not valid.
+// ParseParent reads a W3C traceparent. For any other text the context is not valid.
 func ParseParent(text string) trace.SpanContext {
 	return trace.SpanContextFromContext(w3c.Extract(context.Background(), propagation.MapCarrier{header: text}))
 }

@@ -30,7 +30,7 @@ func TestContextsGoThere(t *testing.T) {
 	}
 }
 
-// A provider that samples whatever it is asked is not asked.
+// No span is begun, even by a provider that samples everything.
 func TestWithoutSpansNoneIsBegun(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder), sdktrace.WithSampler(sdktrace.AlwaysSample()))

@@ -1,5 +1,5 @@
-// Package wake tells who is woken by what a watch showed, and what that says about expectations: chapter 15 of the behaviour,
-// row by row. It is a pure function of the transition and of the DaemonSets that are known.
+// Package wake decides which workloads a watch event enqueues, and which expectations it meets (docs/behaviour.md). It is a pure function of the
+// transition and of the cached DaemonSets.
 package wake
 
 import (
@@ -15,56 +15,57 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// Rules are the deviations that concern wake-ups.
+// Rules are the deviations that concern the reactions to events.
 type Rules struct {
-	// ClearReplacedOwnWrites: a replaced DaemonSet clears the own-write record of its old uid; upstream clears that of
-	// the new one.
+	// ClearReplacedOwnWrites: when a DaemonSet is replaced, the own-write record of the old uid is dropped. Upstream drops that of the new
+	// uid.
 	ClearReplacedOwnWrites bool
-	// WakeOnNodeDelete: a deleted node wakes the DaemonSets.
+	// WakeOnNodeDelete: a deleted node enqueues the DaemonSets.
 	WakeOnNodeDelete bool
 	// CountRepeatedDeletions: each event of a pod that is being deleted counts as a deletion, as with upstream.
 	CountRepeatedDeletions bool
 }
 
-// Reactions are what is to be done about a transition: what is observed first, then who is woken.
+// Reactions are the reactions to a transition. Creates, Deletions and Gone must be applied before workloads are enqueued.
 type Reactions struct {
-	Creates   []Sight
-	Deletions []Sight
+	Creates   []PodEvent
+	Deletions []PodEvent
 	// Gone are the pods among the deletions that the caches do not show any more.
-	Gone []Sight
-	// Forget drops what is held for a workload.
+	Gone []PodEvent
+	// Forget is a workload whose state is dropped.
 	Forget *Forgotten
-	// Enqueue are workloads to look at.
+	// Enqueue are the workloads to enqueue.
 	Enqueue []types.NamespacedName
-	// First is to be looked at before others: it is new.
+	// First is a new workload, which is enqueued before others.
 	First *types.NamespacedName
-	// Everyone is to be looked at: one reaction for all of them, since a first list of many nodes would make millions. A node
-	// that came must not wait for its network behind a rollout, which makes it urgent.
-	Everyone, Urgent bool
-	// After is to be looked at again later.
+	// Everyone enqueues every workload. It is one reaction for all of them, because the first list of many nodes would cause millions.
+	Everyone bool
+	// Urgent enqueues every workload before others. It is set for a new node, whose network pods must not wait for a rollout.
+	Urgent bool
+	// After is a workload to enqueue after a delay.
 	After *Delayed
 }
 
-// Sight is a pod that was seen to come or to go.
-type Sight struct {
+// PodEvent is a pod that a watch has shown to be new, being deleted, or gone.
+type PodEvent struct {
 	Key                       types.NamespacedName
 	WorkloadUID               types.UID
 	PodName, PodUID, NodeName string
 }
 
-// Forgotten is a workload of which nothing is to be kept, and the uid whose own-write record is cleared.
+// Forgotten is a workload whose state is dropped, and the uid whose own-write record is dropped.
 type Forgotten struct {
 	Key         types.NamespacedName
 	OwnWritesOf types.UID
 }
 
-// Delayed is a workload and when to look at it.
+// Delayed is a workload and the delay after which it is enqueued.
 type Delayed struct {
 	Key   types.NamespacedName
 	After time.Duration
 }
 
-// React tells the reactions to one transition, to the caches as they are after it.
+// React returns the reactions to a transition. The store is in the state after the transition.
 func React(store *cluster.Store, transition *cluster.Transition, rules Rules) *Reactions {
 	reactions := &Reactions{}
 	switch {
@@ -106,12 +107,12 @@ func (r *Reactions) pod(store *cluster.Store, change *cluster.Change[cluster.Pod
 	case next == nil:
 		r.podGone(store, old)
 	case old != nil && old.GetUid() != next.GetUid():
-		// Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of it.
+		// Another pod of the same name: the deletion of its predecessor was missed, and must be counted.
 		r.podGone(store, old)
 		r.pod(store, &cluster.Change[cluster.Pod]{New: next}, rules)
 	case old != nil && !rules.CountRepeatedDeletions && proto.Equal(old.Pod, next.Pod):
 	case next.DeletionTime != nil:
-		r.podGoing(store, next)
+		r.podDeleting(store, next)
 	case old == nil:
 		r.podAdded(store, next)
 	default:
@@ -121,56 +122,56 @@ func (r *Reactions) pod(store *cluster.Store, change *cluster.Change[cluster.Pod
 
 func (r *Reactions) podAdded(store *cluster.Store, pod *cluster.Pod) {
 	if pod.Controller == nil {
-		r.wakeMatching(store, pod.Namespace, pod.LabelSet())
+		r.enqueueMatching(store, pod.Namespace, pod.LabelSet())
 		return
 	}
 	owner := store.Resolve(pod.Namespace, pod.Controller)
 	if owner == nil {
 		return
 	}
-	r.Creates = append(r.Creates, sightOf(owner, pod))
+	r.Creates = append(r.Creates, podEventOf(owner, pod))
 	r.Enqueue = append(r.Enqueue, owner.Key)
 }
 
 func (r *Reactions) podUpdated(store *cluster.Store, old, next *cluster.Pod) {
-	changedHands := !proto.Equal(old.Controller, next.Controller)
-	if changedHands {
-		r.wakeOwner(store, old.Namespace, old.Controller)
+	ownerChanged := !proto.Equal(old.Controller, next.Controller)
+	if ownerChanged {
+		r.enqueueOwner(store, old.Namespace, old.Controller)
 	}
 	if owner := store.Resolve(next.Namespace, next.Controller); owner != nil {
 		r.Enqueue = append(r.Enqueue, owner.Key)
 		if !isReady(old) && isReady(next) && owner.MinReadySeconds > 0 {
-			// A second more than needed: readiness is stamped by another clock, in whole seconds.
+			// One second more than needed: the time of readiness is from another clock, in whole seconds.
 			after := time.Duration(owner.MinReadySeconds)*time.Second + time.Second
 			r.After = &Delayed{Key: owner.Key, After: after}
 		}
 		return
 	}
-	if next.Controller == nil && (changedHands || !sameLabels(old.Labels, next.Labels)) {
-		r.wakeMatching(store, next.Namespace, next.LabelSet())
+	if next.Controller == nil && (ownerChanged || !sameLabels(old.Labels, next.Labels)) {
+		r.enqueueMatching(store, next.Namespace, next.LabelSet())
 	}
 }
 
-func (r *Reactions) podGoing(store *cluster.Store, pod *cluster.Pod) {
+func (r *Reactions) podDeleting(store *cluster.Store, pod *cluster.Pod) {
 	owner := store.Resolve(pod.Namespace, pod.Controller)
 	if owner == nil {
 		return
 	}
-	r.Deletions = append(r.Deletions, sightOf(owner, pod))
+	r.Deletions = append(r.Deletions, podEventOf(owner, pod))
 	r.Enqueue = append(r.Enqueue, owner.Key)
 }
 
-// podGone is for a pod that the caches do not show any more. While they show a pod, the snapshot has its name, and the planner gives
-// that name to no other pod. From here on the executor has to tell the name.
+// podGone reacts to a pod that the caches do not show any more. While they show a pod, the snapshot has its name, and the planner gives the name
+// to no other pod. From now on the executor must send the name as a used one.
 func (r *Reactions) podGone(store *cluster.Store, pod *cluster.Pod) {
-	r.podGoing(store, pod)
+	r.podDeleting(store, pod)
 	if owner := store.Resolve(pod.Namespace, pod.Controller); owner != nil {
-		r.Gone = append(r.Gone, sightOf(owner, pod))
+		r.Gone = append(r.Gone, podEventOf(owner, pod))
 	}
 }
 
-func sightOf(owner *cluster.DaemonSet, pod *cluster.Pod) Sight {
-	return Sight{
+func podEventOf(owner *cluster.DaemonSet, pod *cluster.Pod) PodEvent {
+	return PodEvent{
 		Key: owner.Key, WorkloadUID: owner.UID,
 		PodName: pod.GetName(), PodUID: pod.GetUid(), NodeName: convert.TargetNode(pod.Pod),
 	}
@@ -180,11 +181,11 @@ func (r *Reactions) revision(store *cluster.Store, change *cluster.Change[cluste
 	old, next := change.Old, change.New
 	switch {
 	case next == nil:
-		r.wakeOwner(store, old.Namespace, old.Controller)
+		r.enqueueOwner(store, old.Namespace, old.Controller)
 	case old == nil && next.Deleting:
-		r.wakeOwner(store, next.Namespace, next.Controller)
+		r.enqueueOwner(store, next.Namespace, next.Controller)
 	case old == nil && next.Controller == nil:
-		r.wakeMatching(store, next.Namespace, next.Labels)
+		r.enqueueMatching(store, next.Namespace, next.Labels)
 	case old == nil:
 	default:
 		r.revisionUpdated(store, old, next)
@@ -192,21 +193,21 @@ func (r *Reactions) revision(store *cluster.Store, change *cluster.Change[cluste
 }
 
 func (r *Reactions) revisionUpdated(store *cluster.Store, old, next *cluster.Revision) {
-	changedHands := !proto.Equal(old.Controller, next.Controller)
-	if changedHands {
-		r.wakeOwner(store, old.Namespace, old.Controller)
+	ownerChanged := !proto.Equal(old.Controller, next.Controller)
+	if ownerChanged {
+		r.enqueueOwner(store, old.Namespace, old.Controller)
 	}
 	if owner := store.Resolve(next.Namespace, next.Controller); owner != nil {
 		r.Enqueue = append(r.Enqueue, owner.Key)
 		return
 	}
-	if next.Controller == nil && (changedHands || !labels.Equals(old.Labels, next.Labels)) {
-		r.wakeMatching(store, next.Namespace, next.Labels)
+	if next.Controller == nil && (ownerChanged || !labels.Equals(old.Labels, next.Labels)) {
+		r.enqueueMatching(store, next.Namespace, next.Labels)
 	}
 }
 
-// node wakes every DaemonSet: the service decides which of them care. That is more than upstream wakes (D-105), and costs a plan
-// that says so.
+// node enqueues every DaemonSet, and the service decides whether the node matters to it. Upstream enqueues fewer (D-105): the difference costs a
+// plan without actions.
 func (r *Reactions) node(change *cluster.Change[cluster.Node], rules Rules) {
 	old, next := change.Old, change.New
 	switch {
@@ -217,14 +218,14 @@ func (r *Reactions) node(change *cluster.Change[cluster.Node], rules Rules) {
 	}
 }
 
-func (r *Reactions) wakeOwner(store *cluster.Store, namespace string, controller *nodewisev1.ControllerReference) {
+func (r *Reactions) enqueueOwner(store *cluster.Store, namespace string, controller *nodewisev1.ControllerReference) {
 	if owner := store.Resolve(namespace, controller); owner != nil {
 		r.Enqueue = append(r.Enqueue, owner.Key)
 	}
 }
 
-// wakeMatching wakes every DaemonSet that selects an orphan; several are a mistake of whoever wrote them (D-104).
-func (r *Reactions) wakeMatching(store *cluster.Store, namespace string, set labels.Set) {
+// enqueueMatching enqueues every DaemonSet that selects an orphan. If there are several, their selectors overlap by mistake (D-104).
+func (r *Reactions) enqueueMatching(store *cluster.Store, namespace string, set labels.Set) {
 	for _, daemonSet := range store.Matching(namespace, set) {
 		r.Enqueue = append(r.Enqueue, daemonSet.Key)
 	}

@@ -15,7 +15,7 @@ import (
 
 var mended = wake.Rules{ClearReplacedOwnWrites: true, WakeOnNodeDelete: true}
 
-// store knows two DaemonSets: foo (d1), which waits 30 seconds for a ready pod, and bar (d2). Both select app=x.
+// store has two DaemonSets: foo (d1), which waits 30 seconds for a ready pod, and bar (d2). Both select app=x.
 func store(t *testing.T) *cluster.Store {
 	t.Helper()
 	made := cluster.NewStore(1)
@@ -68,7 +68,7 @@ func labelled(value string) set {
 	return func(p *cluster.Pod) { p.Labels = []*nodewisev1.Label{{Key: "app", Value: value}} }
 }
 
-// told is what is to be done, in short: who comes (+), goes (-) and is gone (!), who is woken.
+// told prints the reactions: pods that are created (+), deleted (-) and gone (!), and the enqueued workloads.
 func told(r *wake.Reactions) string {
 	var parts []string
 	for _, going := range r.Deletions {
@@ -101,7 +101,7 @@ func told(r *wake.Reactions) string {
 	return strings.Join(parts, ", ")
 }
 
-// D-103, D-104: row by row.
+// D-103, D-104, one row for each event.
 func TestPods(t *testing.T) {
 	for _, test := range []struct {
 		name      string

@@ -21,10 +21,10 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// identityOnly asks for the metadata of what was written, which is all that is of interest.
+// identityOnly is the Accept header that asks for only the metadata of the written object.
 const identityOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// Kube writes to a real apiserver: bodies go out as they are given, answers are read no further than their identity.
+// Kube writes to an apiserver. Bodies are sent as they are given. Of a response only the name and the version are read.
 type Kube struct {
 	rest     *rest.RESTClient
 	served   *served.Client
@@ -33,8 +33,8 @@ type Kube struct {
 	recorder record.EventRecorder
 }
 
-// NewKube writes to the apiserver of a configuration with its HTTP client, under the name of this field manager, and gives every
-// call so much time.
+// NewKube makes a writer for the apiserver of a configuration, with an HTTP client made from the same configuration. The manager is the field
+// manager of all writes, and the timeout is for each call.
 func NewKube(
 	config *rest.Config, client *http.Client, manager string, timeout time.Duration, recorder record.EventRecorder,
 ) (*Kube, error) {
@@ -129,23 +129,17 @@ func (k *Kube) write(ctx context.Context, call *call) (Written, error) {
 	if err != nil {
 		return Written{}, err
 	}
-	// Nothing else is read: who may write the object can write into it what no reader takes.
-	var written struct {
-		Metadata struct {
-			Name            string `json:"name"`
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(answer, &written); err != nil {
+	written, err := metadataOf(answer)
+	if err != nil {
 		return Written{}, Unclear("reading the apiserver's answer: %w", err)
 	}
-	if written.Metadata.Name == "" {
+	if written.Name == "" {
 		return Written{}, Unclear("the apiserver's answer is no object")
 	}
-	return Written{Name: written.Metadata.Name, ResourceVersion: written.Metadata.ResourceVersion}, nil
+	return Written{Name: written.Name, ResourceVersion: written.ResourceVersion}, nil
 }
 
-// call makes a call once: a create that timed out may have happened.
+// call makes a call without retries: a create that timed out may have succeeded.
 func (k *Kube) call(ctx context.Context, call *call) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()

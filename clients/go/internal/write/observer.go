@@ -1,10 +1,9 @@
 package write
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -12,12 +11,12 @@ import (
 	"nodewise.dev/clients/go/served"
 )
 
-// Observer says every write that it is asked for, and lets it succeed without effect.
+// Observer logs every write, and reports success without writing.
 type Observer struct {
 	reader Writer
 }
 
-// NewObserver reads through reader, of which no other verb is ever used. It logs to the logger of each context.
+// NewObserver makes an Observer that reads with reader, and uses none of its other methods. It logs to the logger of each context.
 func NewObserver(reader Writer) *Observer {
 	return &Observer{reader: reader}
 }
@@ -27,14 +26,11 @@ func (*Observer) Writes() bool { return false }
 
 // Create implements [Writer].
 func (*Observer) Create(ctx context.Context, resource cluster.Resource, namespace string, manifest []byte) (Written, error) {
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(manifest, &object); err != nil {
+	object, err := metadataOf(manifest)
+	if err != nil {
 		return Written{}, Unclear("reading a manifest: %w", err)
 	}
-	name := object.Name
-	if name == "" {
-		name = object.GenerateName
-	}
+	name := cmp.Or(object.Name, object.GenerateName)
 	klog.FromContext(ctx).Info("Would create", "resource", resource, "namespace", namespace, "name", name)
 	return Written{Name: name}, nil
 }

@@ -2,7 +2,6 @@ package write
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -12,33 +11,32 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/traces"
 )
 
-// What error.type says of a call without an answer.
+// Values of error.type for a call without a response.
 const (
 	errorTimeout    = "timeout"
 	errorCancelled  = "cancelled"
 	errorConnection = "connection"
 )
 
-// call is a call to the apiserver, and what its span tells of it.
+// call is a call to the apiserver, with the values for its span.
 type call struct {
 	request *rest.Request
 	method  string
-	// about is whom the call is about. Without a name it is about the collection.
+	// about is the object of the call. Without a name the call is about the collection.
 	about Key
 	// subresource is empty for the object itself.
 	subresource string
-	// manifest is the object that is created, if one is.
+	// manifest is the object to create; nil for other calls.
 	manifest []byte
 }
 
-// template is the call's path with placeholders.
+// template is the path of the call with placeholders.
 func (c *call) template() string {
 	path := root(c.about.Resource) + "/namespaces/{namespace}/" + string(c.about.Resource)
 	if c.about.Name != "" {
@@ -50,7 +48,7 @@ func (c *call) template() string {
 	return path
 }
 
-// start begins the span of the call, by the conventions for HTTP clients, if there is one that it belongs to.
+// start begins the span of the call, by the semantic conventions for HTTP clients, if the context has a span.
 func (c *call) start(ctx context.Context) (context.Context, trace.Span) {
 	if !traces.IsOn(ctx) {
 		return ctx, trace.SpanFromContext(ctx)
@@ -75,11 +73,11 @@ func (c *call) start(ctx context.Context) (context.Context, trace.Span) {
 	if number, err := strconv.Atoi(port); err == nil {
 		span.SetAttributes(semconv.ServerPort(number))
 	}
-	c.tellPod(span, c.manifest)
+	c.setPod(span, c.manifest)
 	return ctx, span
 }
 
-// end tells what became of the call: the status of the answer, 0 without one.
+// end sets the result of the call. The status is 0 without a response.
 func (c *call) end(span trace.Span, status int, answer []byte, err error) {
 	if !span.IsRecording() {
 		return
@@ -88,7 +86,7 @@ func (c *call) end(span trace.Span, status int, answer []byte, err error) {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(status))
 	}
 	if err == nil {
-		c.tellPod(span, answer)
+		c.setPod(span, answer)
 		return
 	}
 	kind := strconv.Itoa(status)
@@ -99,22 +97,24 @@ func (c *call) end(span trace.Span, status int, answer []byte, err error) {
 	span.SetStatus(codes.Error, err.Error())
 }
 
-// tellPod tells the name of the pod, if the call is about one: for a new one that of its manifest, or else the one that the apiserver
-// made and answers with.
-func (c *call) tellPod(span trace.Span, object []byte) {
+// setPod sets the name of the pod, if the call is about one. The name of a new pod is read from the manifest, or from the response if the
+// apiserver has generated it.
+func (c *call) setPod(span trace.Span, object []byte) {
 	if c.about.Resource != cluster.Pods {
 		return
 	}
 	name := c.about.Name
 	if name == "" {
-		name = nameOf(object)
+		// If the name cannot be read, the span has none.
+		read, _ := metadataOf(object)
+		name = read.Name
 	}
 	if name != "" {
 		span.SetAttributes(semconv.K8SPodName(name))
 	}
 }
 
-// breakage is what kind of error kept an answer away.
+// breakage returns the error.type of a call without a response.
 func breakage(err error) string {
 	var wire net.Error
 	switch {
@@ -125,13 +125,4 @@ func breakage(err error) string {
 	default:
 		return errorConnection
 	}
-}
-
-// nameOf is the name in an object's metadata; empty if it has none.
-func nameOf(object []byte) string {
-	var read metav1.PartialObjectMetadata
-	if json.Unmarshal(object, &read) != nil {
-		return ""
-	}
-	return read.Name
 }

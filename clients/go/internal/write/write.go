@@ -1,5 +1,5 @@
-// Package write is how writes reach a cluster: the verbs of the apiserver over raw JSON, so that no field is lost to an older
-// library. It owns no policy: what a refused write means for a plan is decided in package apply.
+// Package write writes to the apiserver. Objects are raw JSON, so that no field is lost because a library is older than the apiserver. Package
+// apply decides what a refused write means for a plan.
 package write
 
 import (
@@ -30,11 +30,11 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s %s/%s", k.Resource, k.Namespace, k.Name)
 }
 
-// Written is what a successful write left behind.
+// Written is the result of a successful write.
 type Written struct {
-	// Name of the object, which the apiserver may have generated.
+	// Name is the name of the object, which the apiserver may have generated.
 	Name string
-	// ResourceVersion after the write. Empty when nothing was written.
+	// ResourceVersion is the version after the write; empty if nothing was written.
 	ResourceVersion string
 }
 
@@ -44,71 +44,70 @@ type Event struct {
 	Type, Reason, Message string
 }
 
-// Writer has the verbs that applying a plan needs. Implementations do not retry, and bound every call in time. Errors are
-// [*Error].
+// Writer has the calls that applying a plan needs. Implementations do not retry, and every call has a timeout. Errors are [*Error].
 type Writer interface {
-	// Writes is false when writes have no effect. Then nothing that a plan expects will ever show up in a watch.
+	// Writes is false if writes have no effect. Then no watch will show what a plan expects.
 	Writes() bool
-	// Create posts a manifest.
+	// Create creates an object.
 	Create(ctx context.Context, resource cluster.Resource, namespace string, manifest []byte) (Written, error)
 	// Patch patches an object.
 	Patch(ctx context.Context, key Key, kind types.PatchType, patch []byte) (Written, error)
-	// Delete deletes an object gracefully; with a uid only that very object.
+	// Delete deletes an object gracefully. With a uid it deletes only the object of this uid.
 	Delete(ctx context.Context, key Key, uid types.UID) error
-	// ReplaceStatus puts the status subresource. The object carries its resourceVersion, so that a stale one is refused.
+	// ReplaceStatus replaces the status subresource. The object has a resourceVersion, so that the apiserver refuses an outdated one.
 	ReplaceStatus(ctx context.Context, key Key, object []byte) (Written, error)
-	// Read gets an object as it is now.
+	// Read reads an object from the apiserver.
 	Read(ctx context.Context, key Key) ([]byte, error)
-	// EachRevision lists the ControllerRevisions of a namespace as they are now, and gives out one after the other.
+	// EachRevision lists the ControllerRevisions of a namespace, and calls take with each.
 	EachRevision(ctx context.Context, namespace string, take func(*served.Object)) error
-	// Emit emits an Event: it never blocks and never fails, and may be dropped.
+	// Emit emits an Event. It does not block and returns no error. The Event may be dropped.
 	Emit(ctx context.Context, event Event)
 }
 
-// Refusal is why the apiserver refused, as far as it matters to a plan.
+// Refusal is why the apiserver refused a write, as far as a plan depends on it.
 type Refusal int
 
 const (
-	// Other is anything else, timeouts and broken connections included: the write may have happened.
+	// Other is anything else, including timeouts and broken connections, after which the write may have succeeded.
 	Other Refusal = iota
-	// AlreadyExists is a 409 with that reason.
+	// AlreadyExists is a 409 with the reason AlreadyExists.
 	AlreadyExists
-	// Conflict is any other 409: a precondition does not hold.
+	// Conflict is any other 409: a precondition failed.
 	Conflict
 	// NotFound is a 404.
 	NotFound
 	// Invalid is a 422.
 	Invalid
-	// NamespaceTerminating is any status with that cause.
+	// NamespaceTerminating is any status with the cause NamespaceTerminating.
 	NamespaceTerminating
 )
 
-// Error is a call that did not succeed.
+// Error is the error of a call.
 type Error struct {
 	Refusal Refusal
-	// Status is the HTTP status of the answer; 0 when there was none.
+	// Status is the HTTP status of the response; 0 without a response.
 	Status int
-	// Message is the apiserver's, or what broke the call, on one line and cut: see package brief.
+	// Message is the apiserver's message, or the error of the connection, shortened by package brief.
 	Message string
 	cause   error
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap is the error of client-go, if there was one.
+// Unwrap returns the error of client-go; nil if there is none.
 func (e *Error) Unwrap() error { return e.cause }
 
-// IsUnclear tells whether the write may have been done all the same: there was no answer, or the apiserver gave up on it.
+// IsUnclear reports whether the write may have succeeded despite the error: there was no response, or a response with a status of 500 or above.
 func (e *Error) IsUnclear() bool { return e.Status == 0 || e.Status >= http.StatusInternalServerError }
 
-// Unclear is an error without an answer from an apiserver.
+// Unclear makes an error without a response of an apiserver.
 func Unclear(format string, arguments ...any) *Error {
 	cause := fmt.Errorf(format, arguments...)
 	return &Error{Message: brief.Text(cause.Error()), cause: cause}
 }
 
-// AsError finds out what an error of client-go says.
+// AsError converts an error of client-go.
 func AsError(err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {

@@ -1,11 +1,13 @@
-"""A client of the Nodewise planning service, and a whole DaemonSet controller on top of it.
+"""A client of the Nodewise planning service, and a complete DaemonSet controller on top of it.
 
 * `nodewise.v1`: the messages of the protocol.
-* `nodewise.convert`: from Kubernetes objects to these.
-* `PlanClient`: asks replicas of the service, on asyncio; `nodewise.sync.PlanClient` without.
-* `nodewise.Reconciler` (needs `nodewise[kube]`): snapshot, plan, apply, report; `nodewise.sync.Reconciler` without
-  asyncio.
-* `PlanService` and `Actuator`: what a reconciler asks, and what it writes with, for programs with their own.
+* `nodewise.convert`: converts Kubernetes objects to these messages.
+* `PlanClient`: calls replicas of the service, on asyncio. `nodewise.sync.PlanClient` does so without asyncio.
+* `nodewise.Reconciler` (needs `nodewise[kube]`): snapshot, plan, apply, report. `nodewise.sync.Reconciler` does so
+  without asyncio.
+* `PlanService` and `Actuator`: the interfaces through which a reconciler asks for plans and writes, for programs that
+  bring their own.
+
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import convert, sync, v1
 from .actuator import Actuator, ActuatorError
 from .buckets import node_buckets, pod_buckets
-from .client import ClientConfig, PlanClient, PlanService, RefusedError, ServiceError, UnreachableError
+from .client import ClientConfig, FieldViolation, PlanClient, PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
 from .errors import BrokenError, EndedError
 from .execute import Ending, Failed, Settled, Unreachable, Waiting
@@ -33,6 +35,7 @@ __all__ = [
     "EndedError",
     "Ending",
     "Failed",
+    "FieldViolation",
     "KubeClient",
     "PlanClient",
     "PlanService",
@@ -53,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What needs `nodewise[kube]` is imported when it is first used."""
+    """Imports the names that need `nodewise[kube]` when they are first used."""
     if name in ("Config", "Reconciler"):
         from . import reconciler
 

@@ -1,4 +1,4 @@
-"""What a plan does."""
+"""The actions of a plan."""
 
 from collections.abc import Iterator
 
@@ -6,5 +6,5 @@ from . import v1
 
 
 def actions_of(plan: v1.Plan) -> Iterator[v1.Action]:
-    """The actions of a plan, in its order, which is also that of the outcomes."""
+    """The actions of a plan, in its order. The outcomes of a report have the same order."""
     return (action for phase in plan.phases for batch in phase.batches for action in batch.actions)

@@ -1,7 +1,8 @@
-"""How writes reach a cluster: one protocol, implemented for a real apiserver (`kube`) and for shadow mode.
+"""The interface through which an executor writes to a cluster. `kube` implements it for an apiserver, `ObserveActuator`
+for observe mode.
 
-It speaks the apiserver's verbs over raw JSON, so that no field is lost to an older schema. It owns no policy: what a
-refused write means for a plan is decided in `apply`.
+It has the verbs of the apiserver and carries raw JSON, so no field is lost to an older schema. `apply` decides what a
+refused write means for a plan.
 """
 
 import enum
@@ -12,25 +13,25 @@ from typing import NamedTuple, Protocol
 
 from . import tracing, v1
 from .kinds import ObjectKey, Resource
-from .told import in_short
+from .sanitize import one_line
 
 _log = tracing.logger(__name__)
 
 
 class PatchType(enum.Enum):
-    """A patch as the apiserver takes it."""
+    """The content type of a patch."""
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class Written(NamedTuple):
-    """What a successful write left behind."""
+    """The result of a successful write."""
 
     name: str
     """metadata.name, which the apiserver may have generated."""
     resource_version: str
-    """metadata.resourceVersion after the write. Empty when nothing was written (observe mode)."""
+    """metadata.resourceVersion after the write. Empty if nothing was written (observe mode)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,12 @@ class WorkloadEvent:
 
 
 class Refusal(enum.Enum):
-    """Why the apiserver refused, as far as it matters to a plan."""
+    """Why the apiserver refused a write, as far as it matters to a plan."""
 
     ALREADY_EXISTS = enum.auto()
     """409 with reason AlreadyExists."""
     CONFLICT = enum.auto()
-    """409 with any other reason: a precondition does not hold."""
+    """409 with any other reason: a precondition failed."""
     NOT_FOUND = enum.auto()
     """404."""
     INVALID = enum.auto()
@@ -60,11 +61,11 @@ class Refusal(enum.Enum):
     NAMESPACE_TERMINATING = enum.auto()
     """Any status with the cause NamespaceTerminating."""
     OTHER = enum.auto()
-    """Anything else, timeouts and broken connections included: the write may have happened."""
+    """Anything else, including timeouts and broken connections. The write may have happened."""
 
     @classmethod
     def of(cls, code: int, reason: str, causes: Iterable[str]) -> "Refusal":
-        """What a status says: its code, its reason, and the reasons of the causes in its details."""
+        """Classifies a status by its code, its reason, and the reasons of the causes in its details."""
         if "NamespaceTerminating" in causes:
             return cls.NAMESPACE_TERMINATING
         if code == 409:
@@ -73,20 +74,20 @@ class Refusal(enum.Enum):
 
 
 class ActuatorError(Exception):
-    """A call that did not succeed."""
+    """A call that failed."""
 
     def __init__(self, message: str, refusal: Refusal = Refusal.OTHER, http_status: int = 0) -> None:
-        self.message = in_short(message)
-        """The apiserver's message, or what broke the call, on one line of at most 1,000 bytes."""
+        self.message = one_line(message)
+        """The apiserver's message, or why the call broke off, on one line of at most 1,000 bytes."""
         super().__init__(self.message)
         self.refusal = refusal
-        """What kind of refusal."""
+        """The kind of refusal."""
         self.http_status = http_status
-        """The HTTP status of the answer; 0 when there was none."""
+        """The HTTP status of the response, 0 if there was none."""
 
     @classmethod
     def of(cls, error: BaseException) -> "ActuatorError":
-        """What a call ended with. Anything else is a defect, and nobody knows how far the call had come."""
+        """Converts an exception of a call. Any other exception is a defect, and the write may have happened."""
         if isinstance(error, cls):
             return error
         _log.error("a call to the apiserver ended with a defect", exc_info=error)
@@ -94,21 +95,19 @@ class ActuatorError(Exception):
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the write may have been done all the same: there was no answer, or the apiserver gave up on it."""
+        """Whether the write may have happened: there was no response, or the apiserver returned a 5xx status."""
         return self.http_status == 0 or self.http_status >= 500
 
 
 class Actuator(Protocol):
-    """The verbs that applying a plan needs. Each raises `ActuatorError` when it did not succeed.
+    """The verbs that applying a plan needs. Each raises `ActuatorError` on failure.
 
-    Implementations do not retry and bound every call in time. A call that is cancelled may have been done or not.
+    Implementations do not retry, and every call has a timeout. A cancelled call may or may not have happened.
     """
 
     @property
     def writes(self) -> bool:
-        """False when writes have no effect (observe mode). Then nothing that a plan expects will ever show up in a
-        watch.
-        """
+        """False if writes have no effect (observe mode). A watch then never shows what a plan expects."""
 
     async def create(self, resource: Resource, namespace: str, manifest: bytes) -> Written:
         """POST: creates an object from its manifest."""
@@ -117,63 +116,63 @@ class Actuator(Protocol):
         """PATCH."""
 
     async def delete(self, key: ObjectKey, uid: str | None) -> None:
-        """DELETE, gracefully; with a uid only that very object, or `Refusal.CONFLICT`."""
+        """DELETE with the default grace period. With a uid, deletes only the object of that uid, or fails with
+        `Refusal.CONFLICT`.
+        """
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
-        """PUT of the status subresource. The object carries its resourceVersion, so that a stale one is refused."""
+        """PUT of the status subresource. The object has its resourceVersion, so the apiserver refuses a stale one."""
 
     async def read(self, key: ObjectKey) -> bytes:
-        """GET: the object as it is now, as JSON."""
+        """GET: the current object, as JSON."""
 
     def read_all(self, resource: Resource, namespace: str) -> AsyncIterator[bytes]:
-        """GET of a collection: each object of a namespace as it is now, as JSON. May end with an error halfway."""
+        """GET of a collection: each current object of a namespace, as JSON. May fail after some objects."""
 
     def emit(self, event: WorkloadEvent) -> None:
-        """Emits a Kubernetes Event: never blocks, never fails, may be dropped."""
+        """Emits a Kubernetes Event. Never blocks and never fails. The Event may be dropped."""
 
 
 class ObserveActuator:
-    """Shadow mode: says in the log what would be written, writes nothing and lets it succeed. Reads go to the actuator
-    within.
-    """
+    """Observe mode: logs each write, and returns success without writing. Reads are passed to another actuator."""
 
     def __init__(self, reader: Actuator) -> None:
         self._reader = reader
 
     @property
     def writes(self) -> bool:
-        """It does not."""
+        """Always false."""
         return False
 
     async def create(self, resource: Resource, namespace: str, manifest: bytes) -> Written:
-        """Would create."""
+        """Logs the create."""
         metadata = json.loads(manifest)["metadata"]
         name = metadata.get("name") or metadata.get("generateName", "")
         _log.info("would create %s %s/%s", resource.value, namespace, name)
         return Written(name, "")
 
     async def patch(self, key: ObjectKey, patch_type: PatchType, patch: bytes) -> Written:
-        """Would patch."""
+        """Logs the patch."""
         _log.info("would patch %s with %s", key, patch.decode(errors="replace"))
         return Written(key.name, "")
 
     async def delete(self, key: ObjectKey, uid: str | None) -> None:
-        """Would delete."""
+        """Logs the delete."""
         _log.info("would delete %s, uid %s", key, uid)
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
-        """Would write the status."""
+        """Logs the status write."""
         _log.info("would write the status of %s", key)
         return Written(key.name, "")
 
     async def read(self, key: ObjectKey) -> bytes:
-        """Reads."""
+        """Reads through the wrapped actuator."""
         return await self._reader.read(key)
 
     def read_all(self, resource: Resource, namespace: str) -> AsyncIterator[bytes]:
-        """Lists."""
+        """Lists through the wrapped actuator."""
         return self._reader.read_all(resource, namespace)
 
     def emit(self, event: WorkloadEvent) -> None:
-        """Would emit."""
+        """Logs the Event."""
         _log.debug("would emit %s %s about %s: %s", event.type, event.reason, event.workload.name, event.message)

@@ -1,14 +1,14 @@
-"""Numbers for what happens to the caches, so that it can be told what has changed since a snapshot was taken.
+"""Numbers the changes of the caches, to tell what changed after a snapshot was taken.
 
-A plan that is wrong about something that has changed since its snapshot was right when it was made. One that is wrong
-about anything else was not made from it.
+If a plan is wrong about an object that changed after its snapshot, the plan was right when it was made. If it is wrong
+about any other object, it was not made from that snapshot.
 """
 
 from .kinds import Resource
 
 
 class Changes:
-    """The numbers."""
+    """A counter of changes."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -16,14 +16,14 @@ class Changes:
         self._removals: dict[Resource, int] = {}
 
     def next(self) -> int:
-        """The number of another change."""
+        """Returns a new number."""
         self.last += 1
         return self.last
 
     def removed(self, resource: Resource) -> None:
-        """An object of this resource is gone."""
+        """Records that an object of this resource was removed."""
         self._removals[resource] = self.next()
 
     def removal(self, resource: Resource) -> int:
-        """The last change that took an object of this resource out."""
+        """The number of the last removal of an object of this resource."""
         return self._removals.get(resource, 0)

@@ -1,12 +1,13 @@
-"""From objects of the Kubernetes API to what the protocol carries.
+"""Converts objects of the Kubernetes API to messages of the protocol.
 
-Nodes and pods become projections of the few fields that a plan reads. DaemonSets and ControllerRevisions travel as the
-JSON that the apiserver served. Every function takes
+Nodes and pods become projections of the few fields that a plan reads. DaemonSets and ControllerRevisions are sent as
+the JSON that the apiserver served. Every function takes
 
-* ``bytes`` or ``str``: JSON as it was served. The best there is: nothing can get lost;
-* a mapping such as ``dict``, or the body that kopf passes: what JSON of it was parsed to. Unknown fields survive;
-* an object of the ``kubernetes`` or ``kubernetes_asyncio`` client. Fields that are newer than that library are lost
-  already: a DaemonSet with such a field would be rolled out anew, without it. Prefer one of the others.
+* ``bytes`` or ``str``: JSON as it was served. Prefer this form: no field can get lost;
+* a mapping such as ``dict``, or the body that kopf passes: parsed JSON. Unknown fields survive;
+* an object of the ``kubernetes`` or ``kubernetes_asyncio`` client. Fields that are newer than that library are already
+  lost. A plan for a DaemonSet with such a field would roll out a template without it.
+
 """
 
 import functools
@@ -19,22 +20,22 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import rawjson, times, v1
 from .rawjson import Served
-from .told import in_short
+from .sanitize import one_line
 
 KubernetesObject: TypeAlias = "bytes | str | Mapping[str, Any] | object"
-"""An object of the Kubernetes API, in any of the forms that this module takes."""
+"""An object of the Kubernetes API, in any form that this module accepts."""
 
 
 class ConversionError(ValueError):
-    """An object that is not of the shape its API promises."""
+    """An object that does not have the shape that its API promises."""
 
     def __init__(self, path: str, message: str) -> None:
-        # What is wrong may be as long as the object.
-        super().__init__(in_short(f"{path}: {message}"))
+        # The message may be as long as the object.
+        super().__init__(one_line(f"{path}: {message}"))
         self.path = path
-        """Where in the object, for example `metadata.creationTimestamp`; `.` for the object as a whole."""
+        """The path in the object, for example `metadata.creationTimestamp`; `.` for the whole object."""
         self.message = message
-        """What is wrong there."""
+        """What is wrong at that path."""
 
 
 def node(obj: KubernetesObject) -> v1.Node:
@@ -85,19 +86,19 @@ def pod(obj: KubernetesObject) -> v1.Pod:
 
 
 def daemon_set(obj: KubernetesObject) -> v1.DaemonSet:
-    """An apps/v1 DaemonSet as a snapshot carries it."""
+    """An apps/v1 DaemonSet as a snapshot contains it."""
     return v1.DaemonSet(object=served(obj, "DaemonSet"))
 
 
 def controller_revision(obj: KubernetesObject, *, read_after_name_collision: bool = False) -> v1.ControllerRevision:
-    """An apps/v1 ControllerRevision as a snapshot carries it."""
+    """An apps/v1 ControllerRevision as a snapshot contains it."""
     return v1.ControllerRevision(
         object=served(obj, "ControllerRevision"), read_after_name_collision=read_after_name_collision
     )
 
 
 def to_dict(obj: KubernetesObject) -> Mapping[str, Any]:
-    """An object as a mapping of its JSON."""
+    """An object as a mapping of its JSON members."""
     if isinstance(obj, (bytes, str, memoryview)):
         obj = Served(obj.encode() if isinstance(obj, str) else bytes(obj))
     if isinstance(obj, Served):
@@ -113,7 +114,7 @@ def to_dict(obj: KubernetesObject) -> Mapping[str, Any]:
 
 
 def to_json(obj: KubernetesObject) -> bytes:
-    """An object as JSON: what was served as it is, anything else written so that no value changes."""
+    """An object as JSON. Served JSON is returned unchanged. Anything else is written without changing a value."""
     if isinstance(obj, bytes):
         return obj
     if isinstance(obj, str):
@@ -122,21 +123,21 @@ def to_json(obj: KubernetesObject) -> bytes:
     try:
         return _dumps(plain, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        # Half a surrogate pair, which only an escape can spell.
+        # The text has half of a surrogate pair, which only an escape can spell.
         return _dumps(plain, ensure_ascii=True).encode()
 
 
 def served(obj: KubernetesObject, kind: str) -> bytes:
-    """A DaemonSet or ControllerRevision as it is kept and sent: all of it but `metadata.managedFields`, of which
-    nothing is read and which may be larger than all the rest, and with the apiVersion and kind that lists leave out.
+    """A DaemonSet or ControllerRevision as it is cached and sent: without `metadata.managedFields`, which nothing reads
+    and which may be larger than the rest, and with the apiVersion and kind that lists leave out.
 
-    Of what was served as JSON no other byte is changed, not even the spelling of a number.
+    Apart from that, served JSON keeps every byte, even the spelling of numbers.
     """
     return served_with_members(obj, kind)[0]
 
 
 def served_with_members(obj: KubernetesObject, kind: str) -> tuple[bytes, dict[str, bytes]]:
-    """What `served` answers, and its members."""
+    """The result of `served`, and the members of the object."""
     served = obj if isinstance(obj, Served) else Served(to_json(obj))
     try:
         whole = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **served.members}
@@ -147,15 +148,15 @@ def served_with_members(obj: KubernetesObject, kind: str) -> tuple[bytes, dict[s
 
 
 def items(served: bytes) -> list[bytes]:
-    """The objects of a list, each as the JSON that was served."""
+    """The objects of a served list, each as served JSON."""
     try:
-        return rawjson.elements(rawjson.members(served).get("items", b"null"))
+        return list(rawjson.read_list(served).items)
     except ValueError as error:
         raise ConversionError(".", str(error)) from error
 
 
 def target_node(projection: v1.Pod) -> str:
-    """The node that a pod is on, or is meant for; empty for none (D-24)."""
+    """The node that a pod is on or targets (D-24); empty for none."""
     return projection.node_name or projection.target_node_name
 
 
@@ -181,7 +182,7 @@ def _decode(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.MsgspecError:
-        # Perhaps for half a surrogate pair.
+        # Perhaps because of half of a surrogate pair, which json accepts.
         return json.loads(text)
 
 
@@ -253,7 +254,7 @@ def _time(obj: Mapping[str, Any], field: str, path: str) -> Timestamp | None:
 
 
 class _Meta:
-    """The parts of ObjectMeta that are read."""
+    """The fields of ObjectMeta that are read."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.fields = _mapping(root.get("metadata"), "metadata")
@@ -266,7 +267,7 @@ class _Meta:
 
     @property
     def labels(self) -> list[v1.Label]:
-        """Labels as the protocol carries them, ordered by key."""
+        """The labels as the protocol has them, ordered by key."""
         labels = _mapping(self.fields.get("labels"), "metadata.labels")
         path = "metadata.labels"
         return [v1.Label(key=key, value=_required(labels, key, path)) for key in sorted(labels)]
@@ -299,8 +300,8 @@ def _status(
 
 
 def _target_node_name(spec: Mapping[str, Any]) -> str:
-    """The node that required node affinity names: the first matchFields entry, over the terms in their order, with key
-    `metadata.name` and operator `In` decides; with any other number of values than one there is no target (D-24).
+    """The node that required node affinity names. The first matchFields entry with key `metadata.name` and operator
+    `In` decides, over the terms in their order. With any other number of values than one there is no target (D-24).
     """
     at = "spec"
     selector = spec

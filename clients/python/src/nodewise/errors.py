@@ -1,9 +1,11 @@
-"""Why a reconciler does nothing any more."""
+"""Errors of a reconciler that has ended."""
 
 
 class EndedError(RuntimeError):
-    """The reconciler does nothing any more."""
+    """The reconciler has ended."""
 
 
 class BrokenError(EndedError):
-    """A watch or a worker has ended by a defect: a cache that is followed no more must not be planned from."""
+    """A watch or a worker ended by a defect. The reconciler stops: it must not plan from a cache that no watch
+    updates.
+    """

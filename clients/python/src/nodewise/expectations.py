@@ -1,9 +1,9 @@
-"""What the service told the executor to hold for each workload: creates and deletes that no watch has shown yet,
-failed-pod back-off, pod name collisions and how far the slow start has come. Besides these it keeps the names of pods
-that are gone, which no new pod gets for now.
+"""The reconcile state of each workload, which the service returns and the executor sends with the next request:
+expectations (creates and deletes that no watch has shown yet), back-off of failed pods, pod name collisions and slow
+start. It also has the names of pods that are gone, which no new pod gets for now.
 
-The service decides what an outstanding expectation means; this only shrinks expectations as watches show what was
-expected. Everything lives in memory and starts empty (M-15).
+The service decides what an unmet expectation means. This module only removes expectations that a watch shows to be met.
+All state is in memory and starts empty.
 """
 
 from collections import Counter
@@ -19,31 +19,31 @@ from .kinds import Key
 from .pod_names import UsedPodNames
 
 
-class Sighted(Protocol):
-    """How the pods of a workload look now, for expectations that are met already when they are set."""
+class PodView(Protocol):
+    """The current pods of a workload, for expectations that are already met when they are set."""
 
     def exists(self, pod_name: str) -> bool:
-        """Whether the caches show a pod of this name that the workload controls."""
+        """Whether the caches have a pod of this name that the workload controls."""
 
     def deleting(self) -> dict[str, bool]:
-        """By uid whether it is being deleted, for each pod of the workload and each orphan of its namespace."""
+        """Whether each pod of the workload and each orphan of its namespace is being deleted, by uid."""
 
 
 @dataclass(slots=True)
 class Expectations:
-    """Creates and deletes of one plan that have not been observed."""
+    """Creates and deletes that have not been observed."""
 
     set_at: Timestamp | None = None
     named: dict[str, str] = field(default_factory=dict)
     """Node names by pod name."""
     unnamed: Counter[str] = field(default_factory=Counter)
-    """How many pods whose names the apiserver chooses, by node name."""
+    """The number of pods whose names the apiserver chooses, by node name."""
     deletes: set[str] = field(default_factory=set)
     """Uids of pods."""
 
     @classmethod
     def of(cls, state: v1.ReconcileState) -> "Expectations":
-        """Those of a state on the wire."""
+        """The expectations of a state message."""
         wire = state.expectations
         return cls(
             set_at=wire.set_at if wire.HasField("set_at") else None,
@@ -53,7 +53,9 @@ class Expectations:
         )
 
     def wire(self) -> v1.Expectations | None:
-        """As they are sent. A plan that expects nothing sets no time, and expectations without one are refused."""
+        """The message to send. A plan without expectations sets no time, and the service refuses expectations without
+        one.
+        """
         if self.set_at is None:
             return None
         named = [v1.ExpectedCreate(pod_name=pod, node_name=node) for pod, node in sorted(self.named.items())]
@@ -61,12 +63,12 @@ class Expectations:
         return v1.Expectations(set_at=self.set_at, creates=named + unnamed, delete_uids=sorted(self.deletes))
 
     def observe_create(self, pod_name: str, node_name: str) -> None:
-        """A watch showed this new pod for this node (D-73)."""
+        """A watch showed this new pod on this node (D-73)."""
         if self.named.pop(pod_name, None) is None:
             self.lower(node_name, 1)
 
     def observe_deletion(self, pod_name: str, pod_uid: str, *, counted: bool) -> None:
-        """A watch showed that this pod is gone or being deleted (D-73). Nobody needs to await its creation any more."""
+        """A watch showed that this pod is gone or being deleted (D-73). Its create need not be awaited any more."""
         self.named.pop(pod_name, None)
         if pod_uid in self.deletes:
             self.deletes.remove(pod_uid)
@@ -74,13 +76,15 @@ class Expectations:
             self.deletes.remove(min(self.deletes))
 
     def retain(self, other: "Expectations") -> None:
-        """Removes what `other` does not have. Never adds."""
+        """Removes expectations that `other` does not have. Never adds any."""
         self.named = {pod: node for pod, node in self.named.items() if pod in other.named}
         self.deletes &= other.deletes
         self.unnamed &= other.unnamed
 
     def settle(self, sent: "Expectations", held: "Expectations") -> None:
-        """Removes what `sent` had and `held` has no more: it was observed while the plan was under way."""
+        """Removes expectations that `sent` had and `held` does not have any more: a watch met them while the plan was
+        requested.
+        """
         for pod in sent.named.keys() - held.named.keys():
             self.named.pop(pod, None)
         self.deletes -= sent.deletes - held.deletes
@@ -88,14 +92,14 @@ class Expectations:
             self.lower(node, count)
 
     def lower(self, node_name: str, by: int) -> None:
-        """So many pods whose names the apiserver chooses are expected no more on this node."""
+        """Removes `by` expected pods with a name chosen by the apiserver from this node."""
         self.unnamed[node_name] -= by
         self.unnamed = +self.unnamed
 
 
 def leave_out_foreign(held: v1.ReconcileState, plan: v1.Plan, sent: v1.ReconcileState) -> None:
-    """Leaves out of what a plan lets the executor expect whatever neither the plan does nor was expected before: nobody
-    would ever see it.
+    """Removes expectations that neither belong to an action of the plan nor were expected before: they would never be
+    met.
     """
     if not held.HasField("expectations"):
         return
@@ -126,18 +130,18 @@ class _Held:
     uid: str
     expectations: Expectations
     rest: v1.ReconcileState
-    """What is replaced as a whole: back-off, collisions, slow start."""
+    """The fields that a plan or report replaces as a whole: back-off, collisions, slow start."""
 
 
 _LIFETIME = 300
-"""How long a plan waits for what is expected, in seconds."""
+"""The lifetime of expectations, in seconds."""
 
 
-class Holdings:
-    """What is held for every workload.
+class ReconcileStates:
+    """The reconcile state of every workload.
 
-    Deletions are observed by uid, or, as upstream does, any deletion of a pod of the workload counts, and each of its
-    events again (without the deviation DELETIONS_BY_UID, Q-5).
+    Deletions are observed by uid. With `count_deletions`, as upstream does, each event of any deleted pod of the
+    workload counts (without the deviation DELETIONS_BY_UID, Q-5).
     """
 
     def __init__(self, *, count_deletions: bool = False) -> None:
@@ -146,8 +150,8 @@ class Holdings:
         self._counted = count_deletions
 
     def get(self, key: Key, uid: str) -> v1.ReconcileState:
-        """What to send with the next snapshot of a workload. What was held for another uid of its name is dropped: a
-        re-created workload starts afresh.
+        """The state to send with the next snapshot. The state of another uid is dropped: a re-created workload starts
+        afresh.
         """
         held = self._of(key, uid)
         state = v1.ReconcileState(used_pod_names=self._used_names.wire(key, uid))
@@ -161,22 +165,22 @@ class Holdings:
         return state
 
     def replace(
-        self, key: Key, uid: str, planned: v1.ReconcileState, sent: v1.ReconcileState, sighted: Sighted
+        self, key: Key, uid: str, planned: v1.ReconcileState, sent: v1.ReconcileState, pod_view: PodView
     ) -> None:
-        """Holds what a plan says, from before its first write on.
+        """Stores the state of a plan, before its first write.
 
-        Watches went on while the plan was under way: what was `sent` and is not held any more was observed meanwhile,
-        and what the caches show already has not to be waited for. Of the used names of pods the plan drops those that
-        were sent and that it leaves out.
+        The watches continued while the plan was requested. An expectation that was in `sent` and is not held any more
+        was met meanwhile, and one that the caches already meet is not needed. Used pod names that were sent and that
+        the plan leaves out are dropped.
         """
         expectations, before = Expectations.of(planned), Expectations.of(sent)
         held = self._of(key, uid)
         expectations.settle(before, held.expectations if held else Expectations())
-        expectations.named = {pod: node for pod, node in expectations.named.items() if not sighted.exists(pod)}
-        # What was awaited before ends with its own event.
+        expectations.named = {pod: node for pod, node in expectations.named.items() if not pod_view.exists(pod)}
+        # An earlier expectation ends with its own event.
         new = expectations.deletes - before.deletes
         if new:
-            deleting = sighted.deleting()
+            deleting = pod_view.deleting()
             # Upstream waits for an event even if the pod was being deleted before (Q-6).
             awaited = {pod for pod in new if pod in deleting and (self._counted or not deleting[pod])}
             expectations.deletes = (expectations.deletes - new) | awaited
@@ -184,15 +188,17 @@ class Holdings:
         self._used_names.drop(key, uid, sent.used_pod_names, planned.used_pod_names)
 
     def restore_backoffs(self, key: Key, uid: str, sent: v1.ReconcileState) -> None:
-        """Takes back the back-off that a plan brought along, since the plan ended before it came to failed pods."""
+        """Restores the back-off of failed pods from before the plan, because the plan ended before it deleted failed
+        pods.
+        """
         held = self._of(key, uid)
         if held is not None:
             del held.rest.failed_pod_backoffs[:]
             held.rest.failed_pod_backoffs.extend(sent.failed_pod_backoffs)
 
     def settle(self, key: Key, uid: str, settled: v1.ReconcileState) -> None:
-        """Takes over the answer to a report: expectations that are missing there are settled, none is added. Used names
-        of pods stay as they are.
+        """Applies the response to a report: removes expectations that it does not have, and adds none. Used pod names
+        stay.
         """
         held = self._of(key, uid)
         if held is not None:
@@ -206,7 +212,7 @@ class Holdings:
         self._used_names.replaced(key, node_name)
 
     def retire_name(self, key: Key, uid: str, node_name: str, pod_name: str) -> None:
-        """A pod of the workload of this uid is gone from the caches: no new pod gets its name before another pod of the
+        """A pod of the workload of this uid is gone from the caches. No new pod gets its name until another pod of the
         workload is seen on its node.
         """
         self._used_names.retire(key, uid, node_name, pod_name)
@@ -217,8 +223,8 @@ class Holdings:
             self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counted)
 
     def lower(self, key: Key, uid: str, outcomes: Iterable[v1.Outcome]) -> None:
-        """Takes out what is expected of actions that were certainly not done. What the apiserver did not answer may be
-        done all the same.
+        """Removes the expectations of actions that certainly did not happen. An action without a response may have
+        happened.
         """
         held = self._of(key, uid)
         if held is None:
@@ -235,9 +241,9 @@ class Holdings:
                     held.expectations.deletes.discard(outcome.deleted_pod_uid)
 
     def drop_planned(self, key: Key, uid: str, now: Timestamp) -> bool:
-        """Drops what plans have left to remember of a workload, and answers whether there was anything. Used names of
-        pods stay, and what was written and is not seen yet, as of `now` if it says no moment before: that is the
-        executor's own knowledge. What is older than any plan waits for is dropped, too.
+        """Drops the state that plans set, and returns whether there was any. Expectations and used pod names stay, as
+        they are the executor's own observations; an expectation with an invalid time gets the time `now`. Expired
+        expectations are dropped, too.
         """
         held = self._of(key, uid)
         if held is None:
@@ -254,12 +260,12 @@ class Holdings:
         return dropped
 
     def forget(self, key: Key) -> None:
-        """Drops what is held for a workload."""
+        """Drops the state of a workload."""
         self._held.pop(key, None)
         self._used_names.forget(key)
 
     def outstanding(self, key: Key) -> tuple[int, int]:
-        """Creates and deletes outstanding for a workload."""
+        """The number of unmet creates and deletes of a workload."""
         held = self._held.get(key)
         if held is None:
             return 0, 0
@@ -272,7 +278,7 @@ class Holdings:
 
 
 def _is_undone(outcome: v1.Outcome) -> bool:
-    """Whether an action was left out, not tried, or refused by the apiserver."""
+    """Whether an action was left out, not attempted, or refused by the apiserver."""
     match outcome.result:
         case v1.RESULT_SKIPPED | v1.RESULT_NAME_TAKEN:
             return True

@@ -1,10 +1,11 @@
-"""The own-write gate: no plan for a workload while a cache is older than our last write to the workload or its pods.
+"""The own-write gate: no plan for a workload while a cache is older than the executor's last write to the workload or
+its pods.
 
-Of our own writes only the highest resourceVersion matters, per workload and resource (D-109). Records live in memory;
-after a start the first lists are quorum reads, which cannot be older than what was written before them.
+Only the highest resourceVersion of these writes matters, per workload and resource (D-109). Records are in memory.
+After a start the first lists are quorum reads, which cannot be older than earlier writes.
 
-Versions only grow, but for a cluster whose etcd was restored from a backup. Then a version that was written may never
-be reached, and all records are forgotten when a list shows that (D-112).
+Versions only grow, except if etcd was restored from a backup. A recorded version may then never be reached, so all
+records are dropped when a list shows a restore (D-112).
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ Reached: TypeAlias = Callable[[Resource], str]
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """A cache that has not seen one of our own writes yet."""
+    """A cache that has not seen one of the executor's writes yet."""
 
     resource: Resource
     written: str
@@ -34,10 +35,10 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Relisting:
-    """etcd was restored from a backup: until each resource was listed again, the caches are of two histories."""
+    """etcd was restored from a backup. Until each resource is listed again, the caches mix two histories."""
 
     resources: tuple[Resource, ...]
-    """Those that were not."""
+    """The resources that were not listed yet."""
 
     def __str__(self) -> str:
         resources = ", ".join(resource.value for resource in self.resources)
@@ -57,15 +58,15 @@ class _Record:
 
 
 class Gate:
-    """Highest own writes, by workload."""
+    """The highest own writes, by workload."""
 
     def __init__(self) -> None:
         self._records: dict[Key, _Record] = {}
         self._waiting: set[Key] = set()
 
     def record(self, key: Key, uid: str, resource: Resource, resource_version: str) -> None:
-        """Records that a write of ours to the workload or one of its pods returned this resourceVersion. A record of
-        another uid of the same name is replaced (D-112).
+        """Records the resourceVersion that a write to the workload or one of its pods returned. It replaces the record
+        of another uid of that name (D-112).
         """
         record = self._records.get(key)
         if record is None or record.uid != uid:
@@ -74,8 +75,8 @@ class Gate:
             record.written[resource] = resource_version
 
     def check(self, key: Key, reached: Reached) -> Behind | None:
-        """Passes when every cache has reached our own writes; the record is then forgotten (D-110). Else the workload
-        waits, until `opened` names it.
+        """Returns None when every cache has reached the own writes, and drops the record (D-110). Otherwise the
+        workload waits until `opened` returns it.
         """
         record = self._records.get(key)
         behind = record.behind(reached) if record else None
@@ -87,8 +88,8 @@ class Gate:
         return None
 
     def opened(self, reached: Reached) -> list[Key]:
-        """The workloads that waited and need not any more. Asked whenever a cache moved on: that is exact, while
-        retries would come too early or, after some, much too late.
+        """The workloads that waited and need not wait any more. Called whenever a cache advances. Retries instead would
+        come too early, or after some attempts much too late.
         """
         opened = sorted(
             key for key in self._waiting if key not in self._records or self._records[key].behind(reached) is None
@@ -96,25 +97,25 @@ class Gate:
         self._waiting.difference_update(opened)
         return opened
 
-    def begin_anew(self) -> None:
-        """The versions have begun anew: those that were written say nothing any more (D-112)."""
+    def restart_versions(self) -> None:
+        """Drops all records, because the versions restarted (D-112)."""
         self._records.clear()
 
     def clear(self, key: Key, uid: str | None = None) -> None:
-        """Clears the record of a workload; with a uid only if it is of that uid (D-112)."""
+        """Clears the record of a workload; with a uid, only a record of that uid (D-112)."""
         record = self._records.get(key)
         if record is not None and uid in (None, record.uid):
             del self._records[key]
 
 
 def is_behind(written: str, reached: str) -> bool:
-    """Whether a cache that has reached one version is behind the other."""
+    """Whether the reached version is lower than the written one."""
     return compare(written, reached) == 1
 
 
 def compare(a: str, b: str) -> int | None:
-    """Compares two resourceVersions: -1, 0 or 1. They are decimals without leading zero, of which the longer is
-    greater; anything else cannot be compared, which gives None, and must not block (D-111).
+    """Compares two resourceVersions: returns -1, 0 or 1. They are decimals without a leading zero, so the longer one is
+    greater. Returns None for anything else, which must not block (D-111).
     """
     if not (_is_decimal(a) and _is_decimal(b)):
         return None

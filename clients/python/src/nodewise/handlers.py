@@ -1,6 +1,6 @@
-"""Who is woken by what a watch showed, and what it tells about expectations: chapter 15 of the behaviour, row by row.
+"""Event handlers: which workloads a change of the caches queues, and which expectations it meets.
 
-A pure function of the transition and of the DaemonSets that are known.
+Pure functions of the change and of the known DaemonSets.
 """
 
 import enum
@@ -16,7 +16,7 @@ from .store import DaemonSetChange, NodeChange, PodChange, RevisionChange, Store
 
 
 class Urgency(enum.IntEnum):
-    """How pressing it is to look at a workload."""
+    """The priority of a workload in the queue."""
 
     NORMAL = 0
     URGENT = 1
@@ -24,19 +24,19 @@ class Urgency(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Deviations that concern wake-ups."""
+    """Deviations that concern event handling."""
 
     clear_replaced_own_writes: bool = True
-    """A replaced DaemonSet clears the own-write record of its old uid (Q-2); upstream clears that of the new one."""
+    """A replaced DaemonSet clears the own-write record of its old uid (Q-2). Upstream clears that of the new one."""
     wake_on_node_delete: bool = True
-    """A deleted node wakes the DaemonSets (Q-19)."""
+    """A deleted node queues the DaemonSets (Q-19)."""
     count_repeated_deletions: bool = False
-    """Each event of a pod that is being deleted counts as a deletion, as with upstream (Q-5), not only the first."""
+    """Each event of a pod that is being deleted counts as a deletion, as upstream does (Q-5), not only the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """Look at this workload; with an urgency before others, with a delay after that many seconds."""
+    """Queue this workload, with a priority, or after a delay in seconds."""
 
     key: Key
     urgency: Urgency = Urgency.NORMAL
@@ -45,8 +45,8 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class WakeAll:
-    """Look at every workload. One reaction for all of them: a first list of many nodes would make millions. A node that
-    came, or may do so for a workload, must not wait for its network behind a rollout.
+    """Queue every workload. This is one reaction for all of them: a first list of many nodes would make millions. A
+    node that became eligible must not wait behind a rollout.
     """
 
     urgency: Urgency
@@ -54,7 +54,7 @@ class WakeAll:
 
 @dataclass(frozen=True, slots=True)
 class ObserveCreate:
-    """A pod of the workload, for this (target) node, was created."""
+    """A pod of the workload, for this target node, was created."""
 
     key: Key
     pod_name: str
@@ -72,8 +72,8 @@ class ObserveDeletion:
 
 @dataclass(frozen=True, slots=True)
 class RetireName:
-    """A pod of the workload of this uid, for this (target) node, is gone: no new pod gets its name before another pod
-    of the workload is seen there.
+    """A pod of the workload of this uid, for this target node, is gone. No new pod gets its name until another pod of
+    the workload is seen on that node.
     """
 
     key: Key
@@ -84,7 +84,7 @@ class RetireName:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Drop what is held for the workload, and its own-write record if that is of this uid."""
+    """Drop the state of the workload, and its own-write record if that is of this uid."""
 
     key: Key
     own_writes_of: str
@@ -94,7 +94,7 @@ Reaction: TypeAlias = Wake | WakeAll | ObserveCreate | ObserveDeletion | RetireN
 
 
 def react(store: Store, transition: Transition, rules: Rules) -> list[Reaction]:
-    """The reactions to one transition, in order."""
+    """The reactions to one change, in order."""
     match transition:
         case DaemonSetChange():
             return list(_daemon_set(transition, rules))
@@ -121,8 +121,8 @@ def _daemon_set(change: DaemonSetChange, rules: Rules) -> Iterator[Reaction]:
 def _pod(store: Store, change: PodChange, rules: Rules) -> Iterator[Reaction]:
     namespace, old, new = change
     if old is not None and new is not None and old.uid != new.uid:
-        # Another pod of that name: its predecessor went while nobody watched, and whoever waits for that must hear of
-        # it.
+        # Another pod has that name. Its predecessor was deleted while no watch ran, and an expectation may wait for
+        # that.
         yield from _pod_gone(store, namespace, old)
         yield from _pod(store, PodChange(namespace, None, new), rules)
     elif old is not None and old == new and not rules.count_repeated_deletions:
@@ -154,7 +154,7 @@ def _pod_updated(store: Store, namespace: str, old: v1.Pod, new: v1.Pod) -> Iter
         yield Wake(owner.key)
         became_ready = old.ready != v1.CONDITION_STATUS_TRUE and new.ready == v1.CONDITION_STATUS_TRUE
         if became_ready and owner.min_ready_seconds > 0:
-            # A second more than needed: readiness is stamped by another clock, in whole seconds.
+            # One second more: another clock stamps readiness, in whole seconds.
             yield Wake(owner.key, after=owner.min_ready_seconds + 1)
     elif not new.HasField("controller") and (_labels(old) != _labels(new) or old.HasField("controller")):
         yield from _wake_matching(store, namespace, _labels(new))
@@ -168,8 +168,8 @@ def _pod_going(store: Store, namespace: str, pod: v1.Pod) -> Iterator[Reaction]:
 
 
 def _pod_gone(store: Store, namespace: str, pod: v1.Pod) -> Iterator[Reaction]:
-    """While the caches show a pod, the snapshot has its name, and the planner gives that name to no other pod. From
-    here on the executor has to tell the name.
+    """While the caches have a pod, the snapshot has its name, and the planner gives that name to no other pod. From now
+    on the executor has to send the name.
     """
     yield from _pod_going(store, namespace, pod)
     owner = store.resolve(namespace, _controller(pod))
@@ -201,8 +201,8 @@ def _revision_updated(store: Store, old: Revision, new: Revision) -> Iterator[Re
 
 
 def _node(change: NodeChange, rules: Rules) -> Iterator[Reaction]:
-    """Nodes wake every DaemonSet: the service decides which of them care. That is more than upstream wakes (D-105), and
-    costs a plan that says so.
+    """A node change queues every DaemonSet. The service decides which of them it concerns. Upstream queues fewer
+    (D-105). The extra cost is a plan without actions.
     """
     old, new = change
     if new is None:
@@ -221,7 +221,7 @@ def _former_owner(store: Store, namespace: str, old: Owner | None, new: Owner | 
 def _wake_matching(store: Store, namespace: str, labels: Mapping[str, str]) -> Iterator[Reaction]:
     matching = store.matching(namespace, labels)
     if len(matching) > 1:
-        store.overlaps.tell([daemon_set.key for daemon_set in matching])
+        store.overlaps.log([daemon_set.key for daemon_set in matching])
     for daemon_set in matching:
         yield Wake(daemon_set.key)
 

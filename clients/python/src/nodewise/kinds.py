@@ -1,4 +1,4 @@
-"""The kinds of objects that are watched, and the names of one."""
+"""The watched kinds of objects, and the keys of objects."""
 
 import enum
 from typing import NamedTuple
@@ -7,14 +7,14 @@ HASH_LABEL = "controller-revision-hash"
 """The revision label of pods and ControllerRevisions."""
 
 TRACEPARENT_ANNOTATION = "nodewise.dev/traceparent"
-"""The annotation that names, by W3C, the span that an object came from."""
+"""The annotation with the W3C traceparent of the span that created an object."""
 
 OWNER_KIND = "DaemonSet"
-"""The owner kind whose pods and revisions are kept."""
+"""Pods and revisions of this owner kind are cached."""
 
 
 class Key(NamedTuple):
-    """The namespace and name of a workload: what queues, expectations and own-write records are kept by."""
+    """The namespace and name of a workload: the key of queues, expectations and own-write records."""
 
     namespace: str
     name: str
@@ -24,7 +24,7 @@ class Key(NamedTuple):
 
 
 class Resource(enum.Enum):
-    """A kind of object that is watched, by its plural name in the API."""
+    """A watched kind of object, by its plural name in the API."""
 
     DAEMON_SETS = "daemonsets"
     PODS = "pods"
@@ -37,14 +37,14 @@ class Resource(enum.Enum):
         return "/apis/apps/v1" if self in (Resource.DAEMON_SETS, Resource.REVISIONS) else "/api/v1"
 
     def collection(self, namespace: str | None) -> str:
-        """The path of its collection, in a namespace or in all."""
+        """The path of its collection, in one namespace or in all."""
         if namespace is None or self is Resource.NODES:
             return f"{self.api}/{self.value}"
         return f"{self.api}/namespaces/{namespace}/{self.value}"
 
 
 class ObjectKey(NamedTuple):
-    """One object of a cluster."""
+    """The key of one object of a cluster."""
 
     resource: Resource
     namespace: str
@@ -52,7 +52,7 @@ class ObjectKey(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its path in the API. Names of Kubernetes objects need no escaping."""
+        """The path in the API. Names of Kubernetes objects need no escaping."""
         return f"{self.resource.collection(self.namespace)}/{self.name}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The manifest of a plan's pods: parsed once per plan, rendered once per pod."""
+"""The pod manifest of a plan: parsed once per plan, rendered once per pod."""
 
 import json
 from typing import Any
@@ -8,11 +8,11 @@ from .kinds import HASH_LABEL
 
 
 class ManifestError(ValueError):
-    """A manifest that no pod can be made from."""
+    """The manifest is invalid."""
 
 
 class PodManifest:
-    """`Plan.pod_manifest` with the places that differ from pod to pod."""
+    """`Plan.pod_manifest`, and the positions of the node name in it."""
 
     def __init__(self, plan: v1.Plan) -> None:
         try:
@@ -24,7 +24,7 @@ class PodManifest:
         self._places = [self._place(pointer) for pointer in plan.node_name_pointers]
 
     def render(self, create: v1.CreatePod) -> bytes:
-        """The pod for one node. An empty pod name leaves the name to the manifest's generateName."""
+        """The manifest of the pod for one node. With an empty pod name the apiserver uses generateName."""
         for parent, member in self._places:
             parent[member] = create.node_name
         metadata = self._manifest["metadata"]
@@ -34,19 +34,19 @@ class PodManifest:
         return convert.to_json(self._manifest)
 
     def annotate(self, name: str, value: str) -> None:
-        """All pods from now on have this annotation, whatever the plan says of it."""
+        """Sets this annotation on all pods from now on."""
         metadata = self._manifest["metadata"]
         metadata["annotations"] = {**(metadata.get("annotations") or {}), name: value}
 
     @property
     def revision_hash(self) -> str:
-        """The value of the revision label that the plan's pods carry; empty for none."""
+        """The revision label of the plan's pods; empty if there is none."""
         labels = self._manifest["metadata"].get("labels") or {}
         value = labels.get(HASH_LABEL, "")
         return value if isinstance(value, str) else ""
 
     def _place(self, pointer: str) -> tuple[Any, Any]:
-        """Where an RFC 6901 pointer points: what holds it, and the member or index there."""
+        """Resolves an RFC 6901 pointer: the container, and the member or index in it."""
         parent: Any = None
         member: Any = None
         value = self._manifest
@@ -65,7 +65,7 @@ class PodManifest:
 
 def is_same_pod(live: convert.KubernetesObject, workload_uid: str, node_name: str, revision_hash: str) -> bool:
     """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
-    Raises ConversionError when the pod cannot be read.
+    Raises `ConversionError` if the pod cannot be read.
     """
     pod = convert.pod(live)
     hashes = [label.value for label in pod.labels if label.key == HASH_LABEL]

@@ -1,7 +1,7 @@
-"""The objects as an executor keeps them.
+"""Objects as the executor caches them.
 
-Nodes and pods, of which there are thousands, are kept as projections. DaemonSets and revisions, of which there are few,
-are kept as the JSON that was served, besides the fields that the executor reads itself.
+Nodes and pods, of which there are thousands, are kept as projections. DaemonSets and revisions are kept as served JSON,
+together with the fields that the executor reads itself.
 """
 
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ import msgspec
 from . import convert, tracing, v1
 from .convert import ConversionError
 from .kinds import HASH_LABEL, TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
-from .reads import NOTHING, Reads
+from .label_keys import NO_KEYS, LabelKeys
 from .selector import Selector
 
 _log = tracing.logger(__name__)
 
 MAX_LABELS_KEPT = 64
-"""Labels of a revision that are kept whatever they are. A template has fewer; whoever may create revisions may give
-them a megabyte.
+"""Revisions with at most this many labels keep all of them. A template has fewer. Anyone who may create revisions may
+give them a megabyte of labels.
 """
 _MAX_NAME = 253
 """Longest name of an object."""
@@ -35,7 +35,7 @@ class Owner(NamedTuple):
 
 
 def owner_of(controller: v1.ControllerReference) -> Owner:
-    """A controller reference as a value."""
+    """Converts a controller reference."""
     return Owner(controller.kind, controller.name, controller.uid)
 
 
@@ -51,16 +51,16 @@ class DaemonSet:
     object: bytes = field(repr=False)
     generation: int = 0
     traceparent: str = ""
-    """Of the span that it came from, if it says so."""
-    reads: Reads = NOTHING
-    """What the decisions about it read of nodes and pods."""
+    """The W3C traceparent of the span that created it; empty if there is none."""
+    label_keys: LabelKeys = NO_KEYS
+    """The label keys that the decisions about it read."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Its own, by which it may be selected."""
+    """The labels of the DaemonSet itself, for the selection of owned DaemonSets."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "DaemonSet":
-        """Reads one. One whose spec cannot be read is kept as it is, and nothing wakes it but itself: the service
-        refuses it and says why. Left out, it would look deleted.
+        """Reads a DaemonSet. If its spec cannot be read, it is cached, and only its own events queue it: the service
+        rejects it with a reason. Without it in the cache it would look deleted.
         """
         text, members = convert.served_with_members(served, "DaemonSet")
         metadata = _metadata(members)
@@ -83,7 +83,7 @@ class DaemonSet:
             object=text,
             generation=generation if isinstance(generation, int) else 0,
             traceparent=_traceparent(metadata),
-            reads=Reads.of(spec.get("template"), selector.keys()),
+            label_keys=LabelKeys.of(spec.get("template"), selector.keys()),
             labels=_labels(metadata),
         )
 
@@ -100,19 +100,19 @@ class Revision:
     controller: Owner | None
     deleting: bool
     object: bytes | None = field(repr=False)
-    """As it was served; None where that is not kept, so that it has to be read live."""
+    """The served JSON. None if it is not cached; it has to be read live then."""
     size: int
-    """Bytes of the object, also where it is not kept."""
+    """The size of the object in bytes, also if it is not cached."""
     number: int = 0
-    """The higher the newer it is; 0 where it has none that can be read."""
+    """The revision number, higher for newer ones; 0 if it cannot be read."""
     known_labels: frozenset[str] | None = None
-    """The keys of which the labels are kept where it has very many; None where all of them are."""
+    """The label keys that are cached if the revision has too many labels; None if all are."""
     changed: int = field(default=0, compare=False)
     """The number of its last change in the caches."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Revision":
-        """Reads one. Its data may be what no value of Python can hold: it is not looked into."""
+        """Reads a revision. Its data is not parsed, as Python may be unable to represent it."""
         text, members = convert.served_with_members(served, "ControllerRevision")
         metadata = _metadata(members)
         meta = _Identity.of(metadata)
@@ -133,35 +133,35 @@ class Revision:
 
     @property
     def hash(self) -> str:
-        """Its hash label; empty where it has none."""
+        """The hash label; empty if there is none."""
         return self.labels.get(HASH_LABEL, "")
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of the object, if that is kept."""
+        """The size of the cached JSON, in bytes."""
         return len(self.object or b"")
 
     def with_labels_of(self, keys: frozenset[str]) -> "Revision":
-        """With all labels, or of very many those with these keys."""
+        """A copy with all labels, or with only these keys if there are too many labels."""
         if len(self.labels) <= MAX_LABELS_KEPT:
             return self
         labels = {key: self.labels[key] for key in keys if key in self.labels}
         return replace(self, labels=labels, known_labels=keys)
 
     def without_object(self) -> "Revision":
-        """What is said besides the object. Names in an owner reference may have any length; one that is cut here is
-        longer than those of objects.
+        """A copy without the JSON. Names in an owner reference may have any length; they are cut to more than the
+        length of a valid name.
         """
         owner = None if self.controller is None else Owner(*(text[: _MAX_NAME + 1] for text in self.controller))
         return replace(self, object=None, controller=owner)
 
     def is_known_to(self, selector: Selector) -> bool:
-        """Whether the labels are kept that a selector looks at."""
+        """Whether all labels that a selector reads are cached."""
         return self.known_labels is None or self.known_labels.issuperset(selector.keys())
 
 
 def _number(text: bytes) -> int:
-    """The number of a revision. It only ranks revisions, so one that cannot be read must not hide the object."""
+    """The revision number. It only ranks revisions, so an invalid one must not hide the object."""
     try:
         return msgspec.json.decode(text, type=int)
     except msgspec.MsgspecError:
@@ -176,7 +176,7 @@ class Pod:
     resource_version: str
     projection: v1.Pod
     traceparent: str = ""
-    """Of the span that it came from, if it says so."""
+    """The W3C traceparent of the span that created it; empty if there is none."""
 
     @classmethod
     def read(cls, served: convert.KubernetesObject) -> "Pod":
@@ -188,7 +188,7 @@ class Pod:
 
     @property
     def object_key(self) -> ObjectKey:
-        """Which pod."""
+        """The key of the pod."""
         return ObjectKey(Resource.PODS, self.namespace, self.projection.name)
 
 
@@ -225,7 +225,7 @@ class _Identity(NamedTuple):
 
 
 def _traceparent(metadata: Mapping[str, Any]) -> str:
-    """Nothing rests on it: one that cannot be read is none."""
+    """The annotation is optional: an invalid value is ignored."""
     annotations = metadata.get("annotations")
     found = annotations.get(TRACEPARENT_ANNOTATION) if isinstance(annotations, Mapping) else None
     return found if isinstance(found, str) else ""

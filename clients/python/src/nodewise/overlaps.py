@@ -5,23 +5,23 @@ from collections.abc import Callable, Sequence
 
 from . import tracing
 from .kinds import Key
-from .quiet import Quiet
+from .log_limit import LogLimit
 
 _log = tracing.logger(__name__)
 
 
 class Overlaps:
-    """Tells of DaemonSets of one namespace that select the same orphan."""
+    """Logs DaemonSets of one namespace that select the same orphan."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` tells the time in seconds."""
-        self._quiet = Quiet(clock)
+        """`clock` returns the time in seconds."""
+        self._log_limit = LogLimit(clock)
 
-    def tell(self, keys: Sequence[Key]) -> None:
-        """Tells of these, which are ordered by name, unless it did so a moment ago: the labels of an orphan may change
-        all the time.
+    def log(self, keys: Sequence[Key]) -> None:
+        """Logs these DaemonSets, ordered by name, at most once a minute: the labels of an orphan may change all the
+        time.
         """
-        if not self._quiet.is_due(tuple(keys)):
+        if not self._log_limit.is_due(tuple(keys)):
             return
         _log.warning(
             "several DaemonSets of %s select the same orphan, their selectors overlap: %s",

@@ -1,4 +1,4 @@
-"""What the log says of a plan: a line when it is about to be applied, and a line for each of its actions."""
+"""Logs a plan: one line when it is about to be applied, and one line for each action."""
 
 import logging
 from collections import Counter
@@ -6,15 +6,15 @@ from collections import Counter
 from . import v1
 from .actions import actions_of
 from .kinds import Key
-from .told import in_short
+from .sanitize import one_line
 from .tracing.spans import short_name
 
 _NAMES = ("pod_name", "name", "reason")
-"""Fields that say what an action is about which refers to no object."""
+"""Fields that name the subject of an action without an object reference."""
 
 
-def tell_plan(log: logging.Logger, plan: v1.Plan, *, writes: bool) -> None:
-    """Tells of a plan that is about to be applied, or observed, if there is anything to do."""
+def log_plan(log: logging.Logger, plan: v1.Plan, *, writes: bool) -> None:
+    """Logs a plan with actions that is about to be applied, or observed."""
     if not log.isEnabledFor(logging.INFO):
         return
     kinds = Counter(map(_kind, actions_of(plan)))
@@ -23,10 +23,10 @@ def tell_plan(log: logging.Logger, plan: v1.Plan, *, writes: bool) -> None:
         log.info("%s: %s plan %s: %s", _key(plan.workload), "applying" if writes else "observing", plan.plan_id, counts)
 
 
-def tell_action(
+def log_action(
     log: logging.Logger, workload: v1.WorkloadReference, action: v1.Action, outcome: v1.Outcome, *, writes: bool
 ) -> None:
-    """Tells why the plan had an action, and what became of it."""
+    """Logs the reason and the result of an action."""
     if not log.isEnabledFor(logging.DEBUG):
         return
     log.debug(
@@ -34,7 +34,7 @@ def tell_action(
         _key(workload),
         _kind(action),
         _object(action),
-        f", since {in_short(action.message)}" if action.message else "",
+        f", since {one_line(action.message)}" if action.message else "",
         short_name(v1.Result.Name, outcome.result, "RESULT_") if writes else "not written",
         f", {outcome.message}" if outcome.message else "",
     )
@@ -49,7 +49,7 @@ def _kind(action: v1.Action) -> str:
 
 
 def _object(action: v1.Action) -> str:
-    """What an action is about, and the node if it is about one."""
+    """The subject of an action, and its node if there is one."""
     kind = action.WhichOneof("kind")
     if kind is None:
         return ""

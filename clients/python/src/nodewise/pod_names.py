@@ -1,5 +1,5 @@
 """The names of pods that are gone, until another pod of their workload is seen on their node. No new pod gets such a
-name: people and programs wait for the name of a pod to go away, so its successor has another one.
+name: people and programs wait for the name of a pod to disappear.
 """
 
 from collections.abc import Iterable
@@ -9,14 +9,16 @@ from .kinds import Key
 
 
 class UsedPodNames:
-    """The used names of every workload. They are kept apart from what plans say: pods may go before the first plan."""
+    """The used pod names of every workload. They are separate from the state of plans, as pods may be deleted before
+    the first plan.
+    """
 
     def __init__(self) -> None:
         self._used: dict[Key, tuple[str, dict[str, set[str]]]] = {}
-        """By workload its uid and its names, by node."""
+        """The uid and the names by node, for each workload."""
 
     def wire(self, key: Key, uid: str) -> list[v1.UsedPodName]:
-        """What is sent: sorted by node and name, so that equal sets are equal bytes."""
+        """The message to send, sorted by node and name, so that equal sets give equal bytes."""
         return [
             v1.UsedPodName(node_name=node, pod_name=pod)
             for node, pods in sorted(self._of(key, uid).items())
@@ -24,22 +26,22 @@ class UsedPodNames:
         ]
 
     def retire(self, key: Key, uid: str, node_name: str, pod_name: str) -> None:
-        """A pod of the workload of this uid is gone from the caches. What is kept for another uid of the workload's
-        name is dropped.
-        """
-        # No pod replaces one that was on no node and meant for none, and the service refuses a name without a node.
+        """Records that a pod of the workload of this uid is gone. Names of another uid of the workload are dropped."""
+        # A pod without a node is never replaced, and the service refuses a name without a node.
         if node_name:
             used = self._of(key, uid)
             used.setdefault(node_name, set()).add(pod_name)
             self._used[key] = uid, used
 
     def replaced(self, key: Key, node_name: str) -> None:
-        """Another pod of the workload is on the node."""
+        """Records that another pod of the workload is on the node."""
         if key in self._used:
             self._used[key][1].pop(node_name, None)
 
     def drop(self, key: Key, uid: str, sent: Iterable[v1.UsedPodName], kept: Iterable[v1.UsedPodName]) -> None:
-        """Drops what was sent with a request and what the plan does not keep. What came since stays."""
+        """Drops names that were sent with a request and that the plan does not keep. Names that were added since
+        stay.
+        """
         used = self._of(key, uid)
         for node, pod in {*map(_pair, sent)} - {*map(_pair, kept)}:
             pods = used.get(node, set())

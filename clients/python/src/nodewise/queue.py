@@ -1,10 +1,10 @@
-"""The work queue: which workload is to be looked at next, and when.
+"""The work queue: which workload is reconciled next, and when.
 
-`Queue` is the pure machine, with the time passed in. A key is handed out once at a time; what is added while it is
-queued or in work is merged (M-28). Nothing here knows what a key means.
+`Queue` is a pure state machine; the time is an argument. A key is in work at most once at a time. If it is added again
+while it is queued or in work, the requests are merged. The queue does not interpret keys.
 
-A key that is added waits for a worker, unless it is in work, or rests since its work ended a moment ago; then it waits
-for the end of that. Delays, those of retries among them, are set on purpose: when they are over no rest counts.
+An added key waits for a worker, but not while it is in work, nor for `rest` seconds after its work ended. A key that
+was added with a delay, such as a retry, skips the rest when the delay is over.
 """
 
 import heapq
@@ -17,17 +17,17 @@ from .handlers import Urgency
 K = TypeVar("K")
 
 MOST_URGENT_IN_A_ROW = 8
-"""Urgent keys that a worker for all may take in a row while others wait: those are never left standing."""
-LONG_TURN = 1.0
-"""A key whose work took longer than this is left to the workers for all the next time, so that whoever takes urgent
-keys only is not held up by a few that are long in work each time.
+"""Most urgent keys that a general worker takes in a row while other keys wait, so that those make progress."""
+LONG_WORK = 1.0
+"""If work on a key took longer than this, in seconds, only a general worker takes the key the next time. A few slow
+keys then cannot block the worker for urgent keys.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """How failed keys are slowed down (M-30): the larger of the two delays counts. Upstream's: 5 ms doubling to 1000 s,
-    and 10 per second over all keys with a burst of 100. Times are in seconds.
+    """Back-off of failed keys: the larger of two delays counts. Defaults are those of upstream: 5 ms doubling to 1000 s
+    for one key, and 10 per second over all keys with a burst of 100. Times are in seconds.
     """
 
     base_delay: float = 0.005
@@ -37,24 +37,24 @@ class RateLimits:
 
 
 @dataclass(slots=True)
-class _Turn:
+class _Work:
     urgency: Urgency
     started: float
     waited: float
     overdue: bool = False
-    """A delay of the key has ended meanwhile: the next turn need not wait for a rest."""
+    """A delay of the key ended during the work, so the key need not rest after it."""
 
 
 @dataclass(slots=True)
 class _Ready(Generic[K]):
-    """Keys that wait for a worker, and since when: urgent ones first, each class in order of arrival."""
+    """Keys that wait for a worker, with the time since when: urgent ones first, each class in order of arrival."""
 
     urgent: dict[K, float] = field(default_factory=dict)
     normal: dict[K, float] = field(default_factory=dict)
     urgent_in_a_row: int = 0
 
     def push(self, key: K, urgency: Urgency, now: float) -> None:
-        """Lets a key wait. If it does so already it keeps its place, but for becoming urgent."""
+        """Queues a key. A key that is already queued keeps its position, but may become urgent."""
         if key in self.urgent:
             return
         if urgency is Urgency.URGENT:
@@ -63,7 +63,7 @@ class _Ready(Generic[K]):
             self.normal.setdefault(key, now)
 
     def pop(self) -> tuple[K, float] | None:
-        """The next key for a worker that takes all."""
+        """The next key for a general worker."""
         yields = self.urgent_in_a_row >= MOST_URGENT_IN_A_ROW and bool(self.normal)
         if self.urgent and not yields:
             self.urgent_in_a_row += 1
@@ -72,7 +72,7 @@ class _Ready(Generic[K]):
         return _pop_first(self.normal) if self.normal else None
 
     def pop_urgent(self, may_take: Callable[[K], bool]) -> tuple[K, float] | None:
-        """The next key for a worker that takes urgent ones only, and of these those that it may take."""
+        """The next urgent key that the worker for urgent keys may take."""
         for key in self.urgent:
             if may_take(key):
                 return key, self.urgent.pop(key)
@@ -85,21 +85,23 @@ def _pop_first(keys: dict[K, float]) -> tuple[K, float]:
 
 
 class Queue(Generic[K]):
-    """The queue as a state machine. Every method that depends on it is told the time, in seconds of one clock."""
+    """The queue as a state machine. Methods take the current time, in seconds of one clock."""
 
     def __init__(self, limits: RateLimits, rest: float, now: float) -> None:
         self._ready: _Ready[K] = _Ready()
         self._dirty: dict[K, Urgency] = {}
-        """Those to be worked on, be it that they wait for a worker, for the end of their work or of their rest."""
-        self._processing: dict[K, _Turn] = {}
+        """Keys that need work: queued, in work again later, or resting."""
+        self._processing: dict[K, _Work] = {}
         self._rest = rest
         self._resting: dict[K, float] = {}
         self._long: set[K] = set()
-        self._owed: set[K] = set()
-        """Keys whose next turn is urgent, since the last one was and came to nothing."""
+        self._stay_urgent: set[K] = set()
+        """Keys whose next work is urgent, because their last urgent work had no result."""
         self._due: dict[K, float] = {}
         self._timers: list[tuple[float, int, K]] = []
-        """The same ordered by time. An entry that disagrees was replaced by an earlier one and is skipped."""
+        """The delays ordered by time. An entry that differs from `_due` was replaced by an earlier one and is
+        skipped.
+        """
         self._timer_count = 0
         self._failures: dict[K, int] = {}
         self._limits = limits
@@ -107,7 +109,7 @@ class Queue(Generic[K]):
         self._shutting_down = False
 
     def add(self, key: K, urgency: Urgency, now: float) -> None:
-        """Asks for work on a key, as soon as its rest is over."""
+        """Adds a key. It is queued when its rest is over."""
         if self._shutting_down:
             return
         self._end_rests(now)
@@ -116,7 +118,7 @@ class Queue(Generic[K]):
             self._push(key, now)
 
     def add_after(self, key: K, delay: float, now: float) -> None:
-        """Asks for work on a key after a delay. One delay per key is kept: the earliest (M-29)."""
+        """Adds a key after a delay. Each key has at most one delay: the earliest."""
         if self._shutting_down:
             return
         if delay <= 0:
@@ -129,79 +131,77 @@ class Queue(Generic[K]):
             heapq.heappush(self._timers, (at, self._timer_count, key))
 
     def add_rate_limited(self, key: K, now: float) -> float:
-        """Asks for work on a key whose work failed; answers after which delay it comes."""
+        """Adds a key after a failure. Returns its back-off delay, in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         limits = self._limits
         own = min(limits.base_delay * 2.0 ** min(failures, 64), limits.max_delay)
         if self._due.get(key, float("inf")) <= now + own:
-            # It was woken before its retry was due, and that stands: it needs no token of all keys.
+            # An earlier delay of the key stays, and the key needs no token of the shared limit.
             return own
         delay = max(own, self._reserve(now))
         self.add_after(key, delay, now)
         return delay
 
     def forget(self, key: K) -> None:
-        """Forgets the failures of a key."""
+        """Resets the back-off of a key."""
         self._failures.pop(key, None)
 
-    def put_off(self, key: K) -> None:
-        """The turn of a key in work came to nothing: if it was an urgent one, so is the next, whoever asks for it."""
-        turn = self._processing.get(key)
-        if turn is not None and turn.urgency is Urgency.URGENT:
-            self._owed.add(key)
+    def keep_urgency(self, key: K) -> None:
+        """The work on a key had no result. If it was urgent, so is the next one."""
+        work = self._processing.get(key)
+        if work is not None and work.urgency is Urgency.URGENT:
+            self._stay_urgent.add(key)
             if key in self._dirty:
                 self._dirty[key] = Urgency.URGENT
 
     def take(self, now: float) -> K | None:
-        """The next key to work on; then call `done`."""
+        """The next key for a general worker. The worker must call `done` after it."""
         self._advance(now)
         return self._hand_out(self._ready.pop(), now)
 
     def take_urgent(self, now: float) -> K | None:
-        """The next key for a worker that must not be held up: an urgent one whose last turn was not a long one."""
+        """The next key for the worker for urgent keys: an urgent key whose last work was not long."""
         self._advance(now)
         return self._hand_out(self._ready.pop_urgent(lambda key: key not in self._long), now)
 
     def waited(self, key: K) -> float:
-        """How long a key in work had waited for its worker, in seconds."""
-        turn = self._processing.get(key)
-        return 0.0 if turn is None else turn.waited
+        """How long a key in work had waited for a worker, in seconds."""
+        work = self._processing.get(key)
+        return 0.0 if work is None else work.waited
 
     def next_change(self) -> float | None:
-        """When there may be a key though nothing is added: a delay or a rest has ended."""
+        """The time at which a delay or a rest ends; None if there is none."""
         rests = [until for key, until in self._resting.items() if key in self._dirty]
         timers = [self._timers[0][0]] if self._timers else []
         return min(rests + timers, default=None)
 
     @property
     def finished(self) -> bool:
-        """Shut down and drained: there will be nothing more."""
+        """Whether the queue is shut down and drained."""
         return self._shutting_down and not self._dirty
 
     @property
     def idle(self) -> bool:
-        """Nothing is queued, in work or delayed."""
+        """Whether nothing is queued, in work or delayed."""
         return not (self._dirty or self._processing or self._due)
 
     def done(self, key: K, now: float) -> None:
-        """Work on a key has ended, whatever came of it."""
-        turn = self._processing.pop(key, None)
-        if turn is None:
+        """Work on a key has ended, with any result."""
+        work = self._processing.pop(key, None)
+        if work is None:
             return
-        if now - turn.started > LONG_TURN:
+        if now - work.started > LONG_WORK:
             self._long.add(key)
         else:
             self._long.discard(key)
-        if not turn.overdue and self._rest > 0:
+        if not work.overdue and self._rest > 0:
             self._resting[key] = now + self._rest
         else:
             self._push(key, now)
 
     def shut_down(self, now: float) -> None:
-        """From now on nothing is added, and delayed keys are dropped; queued keys are still handed out (M-33), and
-        nobody rests.
-        """
+        """Accepts no more keys, and drops delayed ones. Queued keys are still handed out, without rests."""
         self._shutting_down = True
         self._timers.clear()
         self._due.clear()
@@ -214,8 +214,8 @@ class Queue(Generic[K]):
         if next_key is None:
             return None
         key, since = next_key
-        self._processing[key] = _Turn(self._dirty.pop(key), now, now - since)
-        self._owed.discard(key)
+        self._processing[key] = _Work(self._dirty.pop(key), now, now - since)
+        self._stay_urgent.discard(key)
         return key
 
     def _advance(self, now: float) -> None:
@@ -227,7 +227,7 @@ class Queue(Generic[K]):
         self._end_rests(now)
 
     def _end_rests(self, now: float) -> None:
-        # All rests are equally long, so they are in order.
+        # All rests have the same length, so they end in order.
         for key in [key for key, until in self._resting.items() if until <= now]:
             del self._resting[key]
             self._push(key, now)
@@ -240,20 +240,20 @@ class Queue(Generic[K]):
         self._push(key, now)
 
     def _mark(self, key: K, urgency: Urgency) -> None:
-        if key in self._owed:
+        if key in self._stay_urgent:
             urgency = Urgency.URGENT
         self._dirty[key] = max(urgency, self._dirty.get(key, Urgency.NORMAL))
 
     def _push(self, key: K, now: float) -> None:
-        """Lets a key wait for a worker, if it is to be worked on and nobody does."""
+        """Queues a key that needs work and is not in work."""
         if key in self._dirty and key not in self._processing:
             self._ready.push(key, self._dirty[key], now)
 
     def _reserve(self, now: float) -> float:
-        """How long to wait for the next token of all keys, which is the caller's."""
+        """Takes a token of the shared limit. Returns the time until it is available, in seconds."""
         gained = max(now - self._updated, 0) * self._limits.rate
         tokens = min(self._tokens + gained, float(self._limits.burst)) - 1
-        # Those who fail again and again must not make all others wait for ever longer.
+        # Keys that fail again and again must not delay all others without bound.
         self._tokens = max(tokens, -self._limits.rate * self._limits.max_delay)
         self._updated = max(self._updated, now)
         return max(-self._tokens / self._limits.rate, 0)

@@ -1,57 +1,71 @@
-"""JSON whose parts stay the texts that they are.
+"""Splits JSON into parts without parsing the parts.
 
-The data of a ControllerRevision is what some client wrote, byte for byte: nested thousands deep, with numbers and
-halves of characters that no value of Python holds. It must spoil itself only, so nothing here looks into parts.
+The data of a ControllerRevision is what some client wrote, byte for byte: nested thousands of levels deep, or with
+numbers and half surrogate pairs that Python cannot represent. Such data must not make other objects unreadable.
+
+`msgspec` splits most texts. If it refuses a text, a scanner in this module splits it.
 """
 
 import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import msgspec
 
 UNREADABLE = (ValueError, msgspec.MsgspecError, RecursionError)
-"""What reading JSON raises: what msgspec raises is a ValueError in its newer versions only."""
+"""The exceptions of reading JSON. The exceptions of msgspec are ValueErrors only in its newer versions."""
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ELEMENTS = msgspec.json.Decoder(list[msgspec.Raw] | None)
+
+
+class _List(msgspec.Struct):
+    metadata: msgspec.Raw = msgspec.Raw(b"null")
+    items: list[msgspec.Raw] | None = None
+
+
+_LIST = msgspec.json.Decoder(_List)
+_EVENT = re.compile(rb'\{"type":"([A-Z]+)","object":(\{.*\})\}\s*', re.DOTALL)
+"""An event as an apiserver writes it. The match does not look into the object, which may be large."""
 
 _STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _FLAT = rb'[^"\[\]{}]*'
 
 
 def _up_to(token: bytes, flat: bytes) -> re.Pattern[bytes]:
-    """Matches whatever stands before a token, and the token if there is one: characters of `flat`, strings, and lists
-    and objects with nothing but scalars and two levels of such within. There is no Python for each of these, so that a
-    large object costs little however its members are nested.
+    """Matches the text before a token, and the token if there is one: characters of `flat`, strings, and lists and
+    objects with at most two levels of nesting. The regular expression engine skips these without Python code, so a
+    large object is fast however its members are nested.
     """
     nested = _STRING
     for _ in range(2):
-        # No character can be matched in two ways, so that nothing is looked at over and over. The bound is for memory.
+        # No character matches in two ways, so there is no backtracking. The bound limits memory.
         nested = _STRING + rb"|[\[{]" + _FLAT + rb"(?:(?:" + nested + rb")" + _FLAT + rb"){0,100}[\]}]"
     return re.compile(flat + rb"(?:(?:" + nested + rb")" + flat + rb"){0,100}(" + token + rb")?", re.DOTALL)
 
 
 _OUTSIDE = _up_to(rb"[\[{]+|[\]}]+|,", rb'[^"\[\]{},]*')
-"""Up to what begins, ends or separates parts."""
+"""Up to a bracket or a comma between parts."""
 _WITHIN = _up_to(rb"[\[{]+|[\]}]+", _FLAT)
-"""Up to what begins or ends within a part."""
+"""Up to a bracket inside a part."""
 _BLANKS = b" \t\n\r"
 _KEY = re.compile(rb"\s*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 
 
 def members(text: bytes) -> dict[str, bytes]:
-    """The members of an object. Raises ValueError for what is none."""
+    """The members of an object. Raises ValueError if the text is not an object."""
     try:
         return {key: bytes(value) for key, value in _MEMBERS.decode(text).items()}
     except (msgspec.MsgspecError, RecursionError):
-        # Perhaps only what is within a member cannot be read.
-        return {key: text[span] for key, span in places(text).items()}
+        # Perhaps only the content of a member cannot be read.
+        return {key: text[span] for key, span in member_slices(text).items()}
 
 
-def places(text: bytes) -> dict[str, slice]:
-    """Where the members of an object are, whatever is within them. Raises ValueError for what is no object."""
+def member_slices(text: bytes) -> dict[str, slice]:
+    """The positions of the members of an object, without parsing their values. Raises ValueError if the text is not an
+    object.
+    """
     found = {}
     for part in _parts(text, slice(0, len(text)), b"{}"):
         key = _KEY.match(text, part.start, part.stop)
@@ -61,38 +75,61 @@ def places(text: bytes) -> dict[str, slice]:
     return found
 
 
-def elements(text: bytes) -> list[bytes]:
-    """The elements of a list, of which there are none in `null`. Raises ValueError for what is no list."""
-    try:
-        return [bytes(element) for element in _ELEMENTS.decode(text) or ()]
-    except (msgspec.MsgspecError, RecursionError):
-        return list(elements_at(text, slice(0, len(text))))
-
-
 def elements_at(text: bytes, place: slice) -> Iterator[bytes]:
-    """The elements of a list that is part of a text, one after the other, whatever is within them. Raises ValueError
-    for what is no list, perhaps only after some elements.
+    """Yields the elements of a list inside a text, without parsing them. Raises ValueError if it is not a list,
+    possibly after some elements.
     """
     for part in _parts(text, place, b"[]"):
         yield text[_trimmed(text, part)]
 
 
+class List(NamedTuple):
+    """A served list."""
+
+    metadata: bytes
+    """The JSON of `metadata`; `null` if there is none."""
+    items: Iterator[bytes]
+    """Each item as served. Raises ValueError if `items` is not a list, possibly after some items."""
+
+
+def read_list(text: bytes) -> List:
+    """Splits a list of objects. Raises ValueError if the text is not an object."""
+    try:
+        whole = _LIST.decode(text)
+        return List(bytes(whole.metadata), map(bytes, whole.items or ()))
+    except (msgspec.MsgspecError, RecursionError):
+        # Perhaps only the content of an item cannot be read.
+        slices = member_slices(text)
+    items = slices.get("items")
+    is_empty = items is None or text.startswith(b"null", items.start, items.stop)
+    metadata = text[slices["metadata"]] if "metadata" in slices else b"null"
+    return List(metadata, iter(()) if items is None or is_empty else elements_at(text, items))
+
+
+def read_event(line: bytes) -> tuple[str, bytes]:
+    """The type and the object of a watch event. Raises ValueError or KeyError if the text is not an event."""
+    usual = _EVENT.fullmatch(line)
+    if usual is not None:
+        return usual[1].decode(), usual[2]
+    found = members(line)
+    return str(json.loads(found["type"])), found["object"]
+
+
 def write(of: dict[str, bytes]) -> bytes:
-    """An object with these members."""
+    """Writes an object with these members."""
     return b"{" + b",".join(msgspec.json.encode(key) + b":" + value for key, value in of.items()) + b"}"
 
 
 class Served:
-    """An object as it was served. Its members are looked for once."""
+    """An object as the apiserver served it. Its members are split once."""
 
     def __init__(self, text: bytes) -> None:
         self.text = text
 
     @cached_property
     def members(self) -> dict[str, bytes]:
-        """The members, without `metadata.managedFields`: nothing is read of these, they may be larger than all the
-        rest, and whoever may create or change an object may nest them thousands deep. Raises ValueError for what is no
-        object.
+        """The members, without `metadata.managedFields`, which nothing reads, and which anyone who may change an object
+        may nest thousands of levels deep. Raises ValueError if the text is not an object.
         """
         found = members(self.text)
         if self.has_managed_fields and found.get("metadata", b"").startswith(b"{"):
@@ -103,17 +140,17 @@ class Served:
 
     @property
     def has_managed_fields(self) -> bool:
-        """Whether it may have some."""
+        """Whether the text may contain managedFields."""
         return b"managedFields" in self.text
 
     @property
     def without_managed_fields(self) -> bytes:
-        """Its text without them. Raises ValueError for what may have some and is no object."""
+        """The text without managedFields. Raises ValueError if it may contain some and is not an object."""
         return write(self.members) if self.has_managed_fields else self.text
 
 
 def _trimmed(text: bytes, place: slice) -> slice:
-    """Without the blanks around it. It is not copied for that."""
+    """The position without surrounding whitespace. Copies nothing."""
     begin, end = place.start, place.stop
     while begin < end and text[begin] in _BLANKS:
         begin += 1
@@ -123,8 +160,8 @@ def _trimmed(text: bytes, place: slice) -> slice:
 
 
 def _parts(text: bytes, place: slice, ends: bytes) -> Iterator[slice]:
-    """What is between the commas of an object or a list that is part of a text, without recursion and whatever is in
-    there.
+    """Yields the positions between the commas of an object or list inside a text, without recursion and without
+    parsing.
     """
     place = _trimmed(text, place)
     end = place.stop

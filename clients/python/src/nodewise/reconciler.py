@@ -1,4 +1,4 @@
-"""The loop around reconciles: what the watches show in, workloads woken, workers on the queue, and an orderly end."""
+"""The reconciler: feeds watch events into the caches, queues workloads, runs workers, and shuts down in order."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ from .handlers import Urgency
 from .kinds import Key
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
 from .queue import Queue, RateLimits
-from .reconciles import Reconciles
+from .reconcile_traces import ReconcileTraces
 from .selection import Selection
 from .state import State
 from .store import Event
@@ -29,77 +29,77 @@ _log = tracing.logger(__name__)
 _OUTCOME = "nodewise.reconcile.outcome"
 
 EXPECTATIONS_EXPIRED = 301.0
-"""When expectations have expired for certain, in seconds: five minutes, as the contract says, and one second."""
+"""Seconds after which expectations have certainly expired: five minutes, as the contract says, and one second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How a reconciler works. Times are in seconds."""
+    """The configuration of a reconciler. Times are in seconds."""
 
     options: v1.PlanOptions = field(default_factory=v1.PlanOptions)
-    """How to plan."""
+    """The options of each plan request."""
     selector: str | None = None
     """Which DaemonSets are owned: those whose labels match this label selector, in the syntax of `kubectl get
-    --selector`, such as `app=agent,tier in (a,b)`. None and the empty one select all of them.
+    --selector`, such as `app=agent,tier in (a,b)`. None and the empty selector select all.
 
-    The selector is looked at anew for each plan, with the very object that the request for the plan is built from. A
-    DaemonSet that it does not match is left alone: nothing is planned or written for it, and what was remembered of it
-    is forgotten. It is owned as soon as its labels match. A filter in front of `Reconciler.reconcile`, such as one of
-    kopf, does none of this.
+    The selector is evaluated anew for each plan, with the object that the plan request contains. A DaemonSet that does
+    not match is left alone: the reconciler neither plans nor writes for it, and forgets its state. It is owned as soon
+    as its labels match. A filter in front of `Reconciler.reconcile`, such as one of kopf, has none of these effects.
     """
     namespaces: Collection[str] | None = None
-    """The namespaces whose DaemonSets are owned; None for all. DaemonSets elsewhere are left alone, too. Of a single
-    namespace alone, pods, revisions and DaemonSets are watched; otherwise those of all namespaces are.
+    """The namespaces whose DaemonSets are owned; None for all. DaemonSets elsewhere are left alone. With a single
+    namespace, only its pods, revisions and DaemonSets are watched. Otherwise those of all namespaces are.
     """
     observe: bool = False
-    """Write nothing, and say in the log what would be written: for running beside another controller."""
+    """Observe mode: log each write instead of doing it, for running beside another controller."""
     workers: int = 2
-    """Workloads reconciled at the same time. Besides these there is one worker for what is urgent, so that a new node
-    gets its pods though every other worker is in the middle of a rollout.
+    """The number of general workers, which is the number of concurrent reconciles. One more worker takes only urgent
+    workloads, so a new node gets its pods while all general workers are busy.
     """
     buckets: int = 64
-    """Buckets that nodes and pods are sent in; at most what the service accepts."""
+    """The number of buckets for nodes and pods; at most what the service accepts."""
     apply_concurrency: int = DEFAULT_CONCURRENCY
-    """Most calls to the apiserver at a time, for one plan."""
+    """Most concurrent calls to the apiserver for one plan."""
     limits: RateLimits | None = None
-    """How failed workloads are slowed down. None for upstream's limits, but a workload waits for a minute at most; with
-    `PROFILE_UPSTREAM_STRICT` in the options it waits for up to 1000 s, as upstream does.
+    """Back-off of failed workloads. None: upstream's limits, but with a maximum of one minute. With
+    `PROFILE_UPSTREAM_STRICT` in the options the maximum is 1000 s, as upstream.
     """
     rest: float = 0.02
-    """How long a workload is left alone after each look at it, so that a burst of events makes one call. The first
-    event after a quiet time is heeded at once, and retries come when they are due.
+    """Minimum time between the end of a reconcile and the next one of the same workload, so that a burst of events
+    causes one plan request. The first event after a quiet time is handled at once, and retries come when they are due.
     """
     unreachable_delay: float = 5.0
-    """When a workload is tried again after the service could not be reached."""
+    """Delay before a workload is reconciled again after the service could not be reached."""
     resync: float = field(default_factory=lambda: 12 * 3600 * random.uniform(1.0, 2.0))
-    """After this time every workload is looked at though nothing happened, and so on: whatever was missed is then
-    found. Upstream's 12 to 24 hours, at random so that several controllers do not do it together (D-107).
+    """Every workload is reconciled after this time even without an event, repeatedly. That repairs missed events. The
+    default is upstream's 12 to 24 hours, at random, so that several controllers do not resync together (D-107).
     """
     drain_timeout: float = 10.0
-    """How long workers may go on to apply and report what they have in hand once they are told to stop."""
+    """How long workers may continue to apply and report their plans after the stop."""
     max_traced_calls: int = 32
-    """Most actions of a batch whose calls to the apiserver have a span each. A batch with more has only its own, and
-    the apiserver is told to record nothing. With 0 no call has one.
+    """Most actions of a batch whose calls to the apiserver each have a span. A larger batch has only its own span, and
+    the apiserver is told not to record its calls. With 0 no call has a span.
     """
     traceparent_annotation: bool = False
-    """Created pods carry the annotation `nodewise.dev/traceparent`, the trace context of the batch that created them,
-    if that is recorded.
+    """Whether created pods get the annotation `nodewise.dev/traceparent` with the trace context of their batch, if that
+    is recorded.
     """
 
     def __post_init__(self) -> None:
-        # What is wrong with it is said where it is written. A collection may change later on, or be read only once.
+        # Validates the selection where it is written. The copy protects against a collection that changes or that can
+        # be read only once.
         object.__setattr__(self, "namespaces", self.selection().namespaces)
 
     def selection(self) -> Selection:
-        """Which DaemonSets are owned. Raises `ValueError` for a selector that cannot be read."""
+        """The selection of owned DaemonSets. Raises `ValueError` for an invalid selector."""
         return Selection.of(self.selector, self.namespaces)
 
 
 class Reconciler:
-    """Owns DaemonSets: watches a cluster, asks a planning service what is to be done, does it and reports.
+    """Owns DaemonSets: watches a cluster, asks a planning service for plans, applies them and reports.
 
-    As an async context manager it works until the block is left; `run` does that for a whole program. It is used
-    once, since its memory starts empty; to enter or run it again raises `RuntimeError`.
+    As an async context manager it runs until the block ends; `run` does that for a whole program. A reconciler is used
+    once, since its caches start empty. Starting it again raises `RuntimeError`.
     """
 
     def __init__(
@@ -110,18 +110,18 @@ class Reconciler:
         *,
         actuator: Callable[[Actuator], Actuator] | None = None,
     ) -> None:
-        """`actuator` may wrap what writes, for example to refuse writes while another process leads."""
+        """`actuator` may wrap the writes, for example to refuse them while another process is the leader."""
         self._kube = kube
         self._config = config or Config()
         self._service = service
         self._wrap = actuator
         self._queue: Queue[Key] = Queue(_limits(self._config), self._config.rest, time.monotonic())
         self._idle: set[asyncio.Future[None]] = set()
-        """Workers that wait for a change of the queue."""
+        """The futures of workers that wait for a change of the queue."""
         self._state = State(self._config.buckets, self._config.options)
-        self._reconciles = Reconciles()
+        self._traces = ReconcileTraces()
         self._synced = asyncio.Event()
-        self._askers: dict[Key, list[asyncio.Future[Ending]]] = {}
+        self._waiters: dict[Key, list[asyncio.Future[Ending]]] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._watches: Watches | None = None
         self._executor: Executor | None = None
@@ -131,8 +131,8 @@ class Reconciler:
         self._ended: EndedError | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Works until `stop` is set, then begins nothing, waits for no plan, lets plans that are being applied come to
-        their end, and returns.
+        """Runs until `stop` is set. Then it begins nothing new, cancels waits for plans, completes plans that are being
+        applied, and returns.
         """
         async with self:
             assert self._guard is not None
@@ -145,12 +145,11 @@ class Reconciler:
                 stopped.cancel()
 
     async def reconcile(self, namespace: str, name: str) -> Ending:
-        """Looks at a workload as soon as can be, and answers how that ended: what else is to come of it, such as
-        retries, is cared for.
+        """Reconciles a workload as soon as possible, and returns the result. Retries happen by themselves.
 
-        Safe to call from any handler, of kopf for example, and while the workload is in work already: it is then looked
-        at once more. Raises `EndedError` when the reconciler ends meanwhile, or has, and `RuntimeError` when it has not
-        started.
+        It is safe to call this from any handler, for example of kopf, and while the workload is being reconciled: it is
+        then reconciled once more. Raises `EndedError` if the reconciler has ended or ends meanwhile, and `RuntimeError`
+        if it has not started.
         """
         if self._ended is not None:
             raise self._ended
@@ -160,14 +159,15 @@ class Reconciler:
             )
         key = Key(namespace, name)
         asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._askers.setdefault(key, []).append(asked)
+        self._waiters.setdefault(key, []).append(asked)
         self._queue.add(key, Urgency.URGENT, time.monotonic())
         self._wake_workers()
         return await asked
 
     def health(self) -> list[str]:
-        """Why it is not ready, if so, as a readiness probe tells it: it has not started or has ended, the service
-        cannot be reached or was not yet, caches are not filled or not followed.
+        """The reasons why the reconciler is not ready, for a readiness probe; empty if it is ready. It is not ready
+        before it starts and after it ends, while the service was not asked or cannot be reached, and while a watch is
+        failing.
         """
         if self._ended is not None:
             return [str(self._ended)]
@@ -179,8 +179,9 @@ class Reconciler:
 
     @property
     def refused_plans(self) -> int:
-        """How many plans were not applied since they break a rule of docs/writing-an-executor.md: the service is wrong.
-        Each is told in the log, too, and on the workload with the Warning Event `PlanRefused`.
+        """The number of plans that were refused because they break a rule of docs/writing-an-executor.md, which is a
+        fault of the service. Each refusal is also logged, and emitted on the workload as the Warning Event
+        `PlanRefused`.
         """
         return 0 if self._executor is None else self._executor.refused_plans
 
@@ -214,7 +215,7 @@ class Reconciler:
             now=times.now,
         )
         self._watches = await self._stack.enter_async_context(
-            Watches(self._kube, self._take_in, namespace=selection.only_namespace)
+            Watches(self._kube, self._on_event, namespace=selection.only_namespace)
         )
         urgent_only = [False] * max(self._config.workers, 1) + [True]
         self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]
@@ -225,26 +226,26 @@ class Reconciler:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._guard is not None:
-            await waiting.ended([self._guard])
+            await waiting.cancel_all([self._guard])
         self._queue.shut_down(time.monotonic())
         if self._executor is not None:
             self._executor.stop()
         self._wake_workers()
-        await waiting.ended([self._workers.pop()])
+        await waiting.cancel_all([self._workers.pop()])
         try:
             if self._synced.is_set():
-                # Watches go on meanwhile, so that nobody who waits for a cache waits in vain.
+                # The watches continue meanwhile, for reconciles that wait for a cache.
                 _, late = await asyncio.wait(self._workers, timeout=self._config.drain_timeout)
                 if late:
                     _log.warning("%d workers did not end in time and are cut off", len(late))
         finally:
-            await waiting.ended(self._workers)
+            await waiting.cancel_all(self._workers)
             self._ended = self._ended or EndedError("the reconciler has ended")
             self._answer_all(self._ended)
             await self._stack.aclose()
 
     async def _watch_over(self, tasks: "list[asyncio.Task[None]]") -> None:
-        """Ends all work when a watch or a worker ends, which none should."""
+        """Stops all work if a watch or a worker ends, which none should."""
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         defects = [task.exception() for task in done if not task.cancelled()]
         self._ended = BrokenError(f"a watch or a worker has ended unexpectedly: {defects}")
@@ -255,10 +256,10 @@ class Reconciler:
             worker.cancel()
         self._answer_all(self._ended)
 
-    def _take_in(self, event: Event) -> None:
-        """Takes in what a watch showed."""
+    def _on_event(self, event: Event) -> None:
+        """Applies a watch event to the caches, and queues workloads."""
         now = time.monotonic()
-        for wake in self._state.take_in(event, self._reconciles.noting(event, time.time_ns())):
+        for wake in self._state.apply_event(event, self._traces.noting(event, time.time_ns())):
             if wake.after is None:
                 self._queue.add(wake.key, wake.urgency, now)
             else:
@@ -282,42 +283,42 @@ class Reconciler:
             self._wake_workers()
 
     async def _work(self, executor: Executor, urgent: bool) -> None:
-        """A worker (M-31). Starts when every resource has been listed."""
+        """A worker. It begins when every resource has been listed."""
         await self._synced.wait()
         while (key := await self._next(urgent)) is not None:
             workload, waited = self._state.store.daemon_set(key), self._queue.waited(key)
-            with self._reconciles.reconcile(key, workload, waited) as span:
-                await self._turn(executor, key, span)
+            with self._traces.reconcile(key, workload, waited) as span:
+                await self._reconcile_key(executor, key, span)
 
-    async def _turn(self, executor: Executor, key: Key, span: Span) -> None:
-        """Works on one key."""
-        askers = self._askers.pop(key, [])
+    async def _reconcile_key(self, executor: Executor, key: Key, span: Span) -> None:
+        """Reconciles one workload, answers the callers of `reconcile`, and requeues the workload."""
+        waiters = self._waiters.pop(key, [])
         try:
             ending = await executor.reconcile(key)
-            _tell(span, ending)
-            self._come_back(executor, key, ending)
-            _answer(askers, ending)
+            _record_outcome(span, ending)
+            self._requeue(executor, key, ending)
+            _answer(waiters, ending)
         except StoppedError:
             _log.debug("%s: given up, since there is no plan yet", key)
         except Exception as error:
-            # A defect must not take all other workloads along, nor go unseen.
+            # A defect must be visible, and must not affect other workloads.
             _log.exception("%s: the reconcile ended with a defect", key)
             span.set({_OUTCOME: "failed"})
-            span.broke(error)
+            span.record_defect(error)
             self._queue.add_rate_limited(key, time.monotonic())
-            _answer(askers, error)
+            _answer(waiters, error)
         finally:
-            _answer(askers, EndedError("the reconciler has ended"))
+            _answer(waiters, EndedError("the reconciler has ended"))
             self._queue.done(key, time.monotonic())
             self._wake_workers()
 
     def _answer_all(self, error: Exception) -> None:
-        for askers in self._askers.values():
-            _answer(askers, error)
-        self._askers.clear()
+        for waiters in self._waiters.values():
+            _answer(waiters, error)
+        self._waiters.clear()
 
     async def _next(self, urgent: bool) -> Key | None:
-        """The next key; none after the shutdown, when the queue is drained."""
+        """The next key; None after the shutdown, when the queue is drained."""
         while True:
             now = time.monotonic()
             key = self._queue.take_urgent(now) if urgent else self._queue.take(now)
@@ -325,17 +326,17 @@ class Reconciler:
                 return key
             change = self._queue.next_change()
             timeout = None if change is None else max(change - now, 0)
-            # Nothing is awaited between the look at the queue and this, so no change is missed.
+            # There is no await between reading the queue and adding the future, so no change is missed.
             changed = asyncio.get_running_loop().create_future()
             self._idle.add(changed)
             await asyncio.wait({changed}, timeout=timeout)
             self._idle.discard(changed)
 
-    def _come_back(self, executor: Executor, key: Key, ending: Ending) -> None:
+    def _requeue(self, executor: Executor, key: Key, ending: Ending) -> None:
         now = time.monotonic()
         after: float | None = None
         if not isinstance(ending, Settled):
-            self._queue.put_off(key)
+            self._queue.keep_urgency(key)
         match ending:
             case Settled(after):
                 self._queue.forget(key)
@@ -344,7 +345,7 @@ class Reconciler:
                 delay = backoff if after is None else min(backoff, after)
                 _log.warning("%s: %s; trying again in %.3f s", key, reason, delay)
             case Waiting(behind):
-                # Woken by the event that brings the caches up to date.
+                # The event that updates the caches queues the workload.
                 _log.debug("%s: %s", key, behind)
             case Unreachable(reason):
                 _log.debug("%s: %s", key, reason)
@@ -352,21 +353,21 @@ class Reconciler:
         if after is not None:
             self._queue.add_after(key, after, now)
         if executor.waits_for_watches(key):
-            # Should what is expected never show, no event would tell.
+            # If an expectation is never met, no event queues the workload.
             self._queue.add_after(key, EXPECTATIONS_EXPIRED, now)
 
 
 def _limits(config: Config) -> RateLimits:
-    """Upstream waits for up to 1000 s: long after a quota was raised or a webhook mended, nothing happens. A minute is
-    enough to spare an apiserver.
+    """The back-off limits. Upstream's maximum of 1000 s delays the recovery long after a quota was raised or a webhook
+    was repaired. A maximum of one minute still protects the apiserver.
     """
     if config.limits is not None:
         return config.limits
     return RateLimits() if config.options.profile == v1.PROFILE_UPSTREAM_STRICT else RateLimits(max_delay=60.0)
 
 
-def _tell(span: Span, ending: Ending) -> None:
-    """Tells the trace how a reconcile ended."""
+def _record_outcome(span: Span, ending: Ending) -> None:
+    """Sets the result of a reconcile on its span."""
     match ending:
         case Settled():
             span.set({_OUTCOME: "settled"})
@@ -379,9 +380,9 @@ def _tell(span: Span, ending: Ending) -> None:
             span.set({_OUTCOME: "unreachable"})
 
 
-def _answer(askers: "list[asyncio.Future[Ending]]", answer: Ending | Exception) -> None:
-    """Tells those who still wait."""
-    for asked in askers:
+def _answer(waiters: "list[asyncio.Future[Ending]]", answer: Ending | Exception) -> None:
+    """Answers the callers that still wait."""
+    for asked in waiters:
         if asked.done():
             continue
         if isinstance(answer, Exception):

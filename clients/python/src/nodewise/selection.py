@@ -1,4 +1,4 @@
-"""Which DaemonSets of a cluster are owned."""
+"""Selects the owned DaemonSets of a cluster."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from .selector import Selector
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """By their labels and their namespaces."""
+    """A selection by labels and namespaces."""
 
     selector: Selector
-    """What their labels must match."""
+    """The selector for their labels."""
     namespaces: frozenset[str] | None
-    """The namespaces that they may be in; None for any."""
+    """Their namespaces; None for all."""
 
     @classmethod
     def of(cls, selector: str | None, namespaces: Collection[str] | None) -> "Selection":
-        """Reads what a program asks for; None asks for all. Raises `ValueError`."""
+        """Parses the settings of a program; None selects all. Raises `ValueError`."""
         if isinstance(namespaces, str):
             raise ValueError(f"namespaces is a collection of names: write namespaces=[{namespaces!r}]")
         return cls(selector_text.parse(selector or ""), None if namespaces is None else frozenset(namespaces))
 
     def includes(self, daemon_set: DaemonSet) -> bool:
-        """Whether this DaemonSet, as it is here, is owned."""
+        """Whether this version of a DaemonSet is owned."""
         if self.namespaces is not None and daemon_set.key.namespace not in self.namespaces:
             return False
         return self.selector.selects(daemon_set.labels)
 
     @property
     def only_namespace(self) -> str | None:
-        """The namespace to watch, if a single one will do."""
+        """The single namespace to watch; None if all must be watched."""
         return next(iter(self.namespaces)) if self.namespaces is not None and len(self.namespaces) == 1 else None
 
 
 EVERYTHING = Selection.of(None, None)
-"""Every DaemonSet."""
+"""Selects every DaemonSet."""

@@ -1,8 +1,7 @@
-"""Label selectors, as far as an executor needs them: to find the DaemonSets that an orphan may belong to, and those
-that are owned.
+"""Label selectors: which DaemonSets an orphan concerns, and which DaemonSets are owned.
 
-The service decides what is claimed. This decides which workloads an orphan wakes, of which orphans the service is
-told, and whether a plan may adopt one.
+The service decides about adoption. The executor uses selectors to decide which workloads an orphan queues, which
+orphans it sends, and whether a plan may adopt an orphan.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,14 +14,14 @@ _WITHOUT_VALUES = {"Exists", "DoesNotExist"}
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What one label has to be like."""
+    """A requirement on one label."""
 
     key: str
     operator: str
     values: frozenset[str]
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether it is, among these labels."""
+        """Whether these labels meet the requirement."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -37,7 +36,7 @@ class Requirement:
                 return value is None
 
     def _compares(self, value: str | None) -> bool:
-        """Of a selector as text only: the label is a number that is greater or less than the one value."""
+        """Compares a numeric label with the single value. Only selectors in text form have these operators."""
         if value is None or not (value.isascii() and value.isdecimal()):
             return False
         than = int(next(iter(self.values)))
@@ -49,7 +48,7 @@ class Selector:
     """A metav1 LabelSelector."""
 
     requirements: tuple[Requirement, ...] | None = None
-    """Absent where the selector is absent or invalid: it selects nothing then."""
+    """None if the selector is absent or invalid. It then selects nothing."""
 
     @classmethod
     def parse(cls, selector: Any) -> "Selector":
@@ -60,19 +59,19 @@ class Selector:
             return cls()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an orphan with these labels wakes the owner of the selector. Absent, empty or invalid it wakes for
-        nothing, and an orphan without labels wakes nothing (D-104).
+        """Whether an orphan with these labels queues the owner of the selector. An absent, empty or invalid selector is
+        never queued, and an orphan without labels queues nothing (D-104).
         """
         return bool(labels) and bool(self.requirements) and self.selects(labels)
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected, as the service sees it (D-22): the empty selector selects
+        """Whether the selector matches these labels, as the service decides it (D-22). The empty selector matches
         everything.
         """
         return self.requirements is not None and all(required.holds(labels) for required in self.requirements)
 
     def keys(self) -> Iterator[str]:
-        """The keys of the labels that it looks at."""
+        """The label keys of the selector."""
         return (required.key for required in self.requirements or ())
 
 

@@ -1,6 +1,6 @@
-"""Label selectors as text, in the syntax of `kubectl get --selector`: `app=agent,tier in (a,b),!legacy`.
+"""Parses label selectors in the syntax of `kubectl get --selector`: `app=agent,tier in (a,b),!legacy`.
 
-It reads what `labels.Parse` of Kubernetes reads, and refuses what that refuses.
+Accepts and refuses the same texts as `labels.Parse` of Kubernetes.
 """
 
 import re
@@ -19,7 +19,7 @@ _ORDER = {">": "Gt", "<": "Lt"}
 
 
 def parse(text: str) -> Selector:
-    """Reads a selector. The empty one selects everything. Raises `ValueError`, which says what is wrong."""
+    """Parses a selector. The empty one selects everything. Raises `ValueError` with the reason."""
     try:
         return Selector(tuple(_requirements(deque(_TOKEN.findall(text)))))
     except ValueError as error:
@@ -63,7 +63,7 @@ def _requirement(tokens: deque[str]) -> Requirement:
 
 
 def _values(tokens: deque[str]) -> list[str]:
-    """The values in parentheses. Between two commas the value is empty, as between an opening and a closing one."""
+    """The values in parentheses. A value between two delimiters may be empty."""
     _expect("(", tokens)
     values = [_value(tokens)]
     while tokens and tokens[0] == ",":

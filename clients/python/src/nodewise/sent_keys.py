@@ -1,60 +1,60 @@
-"""Which labels the caches send: of nodes those that any DaemonSet names, since all of them are sent the same buckets;
-of pods those that one of their namespace names.
+"""The label keys that are sent: of nodes those that any DaemonSet names, since all DaemonSets share the node buckets;
+of pods those that a DaemonSet of their namespace names.
 """
 
+from .label_keys import KeyCounter, KeySet
 from .objects import DaemonSet
-from .reads import KeySet, Named
 
 
 class SentKeys:
-    """Follows the DaemonSets."""
+    """Counts the label keys of the cached DaemonSets."""
 
     def __init__(self) -> None:
-        self._nodes = Named(of_pods=False)
-        self._pods: dict[str, tuple[Named, int]] = {}
-        """By namespace, and how many DaemonSets are there."""
+        self._nodes = KeyCounter(of_pods=False)
+        self._pods: dict[str, tuple[KeyCounter, int]] = {}
+        """The pod label keys and the number of DaemonSets, by namespace."""
         self._unnamed = KeySet.of_pods(())
 
     def replace(self, old: DaemonSet | None, new: DaemonSet | None) -> None:
-        """A DaemonSet came, changed or went."""
-        # First what is new, so that what it still names is never without a name.
+        """A DaemonSet was added, changed or removed."""
+        # Adds the new keys first, so that keys that both versions name are never dropped.
         if new is not None:
-            self._nodes.add(new.reads)
-            named, count = self._pods.get(new.key.namespace) or (Named(of_pods=True), 0)
-            named.add(new.reads)
+            self._nodes.add(new.label_keys)
+            named, count = self._pods.get(new.key.namespace) or (KeyCounter(of_pods=True), 0)
+            named.add(new.label_keys)
             self._pods[new.key.namespace] = (named, count + 1)
         if old is not None:
-            self._nodes.remove(old.reads)
+            self._nodes.remove(old.label_keys)
             named, count = self._pods.pop(old.key.namespace)
-            named.remove(old.reads)
+            named.remove(old.label_keys)
             if count > 1:
                 self._pods[old.key.namespace] = (named, count - 1)
 
     def name_besides(self, workload: DaemonSet) -> None:
-        """What a DaemonSet names is sent until what is sent grows for another reason."""
-        self._nodes.name_besides(workload.reads)
-        named, _ = self._pods.setdefault(workload.key.namespace, (Named(of_pods=True), 0))
-        named.name_besides(workload.reads)
+        """Sends the keys of a DaemonSet until the sets grow for another reason."""
+        self._nodes.name_besides(workload.label_keys)
+        named, _ = self._pods.setdefault(workload.key.namespace, (KeyCounter(of_pods=True), 0))
+        named.name_besides(workload.label_keys)
 
     def of_nodes(self) -> KeySet:
-        """Of nodes."""
+        """The sent keys of node labels."""
         return self._nodes.keys()
 
     def of_pods(self, namespace: str) -> KeySet:
-        """Of the pods of a namespace."""
+        """The sent keys of pod labels in a namespace."""
         named = self._pods.get(namespace)
         return named[0].keys() if named else self._unnamed
 
     def daemon_sets_in(self, namespace: str) -> int:
-        """How many DaemonSets are in a namespace."""
+        """The number of DaemonSets in a namespace."""
         named = self._pods.get(namespace)
         return named[1] if named else 0
 
     def nodes_have_grown(self) -> bool:
-        """There are keys by now that were not sent."""
+        """Whether there are new node label keys that were not sent yet."""
         return self._nodes.has_grown
 
     def pods_have_grown(self, namespace: str) -> bool:
-        """The same, of the pods of a namespace."""
+        """Whether there are new pod label keys in a namespace that were not sent yet."""
         named = self._pods.get(namespace)
         return named is not None and named[0].has_grown

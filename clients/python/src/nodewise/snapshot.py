@@ -1,4 +1,4 @@
-"""From what is known to the request: one workload's snapshot."""
+"""Builds the snapshot of one workload from the caches."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -8,18 +8,18 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from . import convert, times, v1
 from .buckets import Digest, node_buckets, pod_buckets
 from .convert import KubernetesObject
+from .label_keys import KeySet, reduce_labels
 from .objects import DaemonSet, Revision
-from .reads import KeySet, reduce_labels
 from .revisions import MAX_BYTES, concerns
 from .store import Store
 
 
 class Taken(NamedTuple):
-    """A snapshot, and what is not in it."""
+    """A snapshot, and the number of objects that it leaves out."""
 
     snapshot: v1.Snapshot
     left_out: int
-    """How many revisions are left out, since all together are too large."""
+    """The number of revisions that are left out because all together are too large."""
 
 
 def take(
@@ -31,10 +31,9 @@ def take(
     now: Timestamp,
     known: Callable[[Digest], bool],
 ) -> Taken:
-    """Takes the snapshot of a workload. Buckets of which `known` says that the receiver has them go by their digest
-    alone.
+    """Builds the snapshot of a workload. A bucket that the receiver has according to `known` is sent as its digest.
 
-    `live` are ControllerRevisions, read live, whose names a plan found taken.
+    `live` are ControllerRevisions that were read live, because a plan found their names taken.
     """
     revisions, left_out = _revisions(store, workload, live)
     taken = v1.Snapshot(
@@ -52,11 +51,11 @@ def take(
 
 
 def unread(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> list[Revision]:
-    """Those revisions that the snapshot would have now and that the caches do not keep whole: they have to be read
-    live, and kept with `Store.keep_whole`. A snapshot without them must not be planned from. Others, in whose place
-    they come, are kept whole no more.
+    """The revisions of the next snapshot that the caches do not have completely. They must be read live and passed to
+    `Store.keep_whole`: the snapshot is invalid without them. To make room, other revisions are reduced to their
+    metadata.
     """
-    store.know(workload)
+    store.ensure_keys(workload)
     cached, fits = _cached(store, workload, live)
     found = [revision for revision in fits if revision.object is None]
     if found:
@@ -68,8 +67,8 @@ def unread(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> list[
 
 
 def _cached(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[Revision], list[Revision]]:
-    """The cached revisions in whose place none was read live; and those of them that fit into a snapshot besides what
-    was.
+    """The cached revisions without those that were read live, and those of them that fit into a snapshot together with
+    the live ones.
     """
     read = {revision.name for revision in live}
     cached = [revision for revision in store.revisions(workload) if revision.name not in read]
@@ -77,11 +76,11 @@ def _cached(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tupl
 
 
 def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[v1.ControllerRevision], int]:
-    """The cached revisions, and in the place of or besides them those that were read live; and how many of the cached
-    ones are left out since all are too many.
+    """The revisions to send, cached and live, and the number of cached ones that are left out because all together are
+    too large.
     """
     cached, fits = _cached(store, workload, live)
-    # What cannot be changed is used as it is or not at all, as what was read after a collision.
+    # A sealed revision, like one that was read after a name collision, is used as it is or not at all.
     marked = [(revision.object, store.is_sealed(revision)) for revision in fits]
     marked += [(revision.object, True) for revision in live]
     sent = [
@@ -93,12 +92,12 @@ def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> t
 
 
 def fitting(revisions: Sequence[Revision], room: int) -> list[Revision]:
-    """The revisions that fit into `room` bytes, in the order in which they came; at least one.
+    """The revisions that fit into `room` bytes, in their order; at least one.
 
-    The workload's own rank before orphans, and new ones before old ones. The first that does not fit, and all that rank
-    after it, are left out.
+    The workload's own revisions rank before orphans, and newer before older ones. The first revision that does not fit,
+    and all that rank after it, are left out.
     """
-    # Those of equal rank stay in order of their names.
+    # Revisions of equal rank stay ordered by name.
     ranked = sorted(revisions, key=lambda revision: (revision.controller is None, -revision.number))
     fits: set[str] = set()
     for revision in ranked:
@@ -118,12 +117,12 @@ def snapshot_of(
     state: v1.ReconcileState | None = None,
     now: Timestamp | None = None,
 ) -> v1.Snapshot:
-    """The snapshot of a DaemonSet, for whoever keeps no caches: all nodes, and the pods and ControllerRevisions of its
-    namespace, as complete lists show them. Those that belong to others are left out, and so are orphans that it does
-    not select, and labels that it does not name.
+    """The snapshot of a DaemonSet, for programs without caches. `nodes` are all nodes; `pods` and `revisions` are those
+    of its namespace, from complete lists. Objects of other controllers, orphans that the DaemonSet does not select, and
+    labels that it does not name are left out.
     """
     workload = DaemonSet.read(daemon_set)
-    of_nodes, of_pods = KeySet.of_nodes([workload.reads]), KeySet.of_pods([workload.reads])
+    of_nodes, of_pods = KeySet.of_nodes([workload.label_keys]), KeySet.of_pods([workload.label_keys])
     sent_nodes, sent_pods = (
         [*map(convert.node, nodes)],
         [pod for pod in map(convert.pod, pods) if is_sent(workload, pod)],
@@ -147,7 +146,7 @@ def snapshot_of(
 
 
 def is_sent(workload: DaemonSet, pod: v1.Pod) -> bool:
-    """Whether a workload controls a pod, or selects one without a controller."""
+    """Whether a workload controls a pod, or selects it as an orphan."""
     if pod.controller.uid:
         return pod.controller.uid == workload.uid
     return workload.selector.selects({label.key: label.value for label in pod.labels})

@@ -1,7 +1,7 @@
-"""Everything an executor remembers: the caches, what is held for each workload, the own-write records and the reports
-that could not be delivered. All of it starts empty with each start (M-15).
+"""All state of an executor: the caches, the reconcile state of each workload, the own-write records and undelivered
+reports. It starts empty.
 
-Nothing here waits for anything: it belongs to one event loop, or to whoever holds a lock around it.
+No method blocks. The state belongs to one event loop, or to the holder of a lock.
 """
 
 from collections import deque
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from . import tracing, v1
-from .expectations import Holdings
+from .expectations import ReconcileStates
 from .gate import Gate, is_behind
 from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireName, Rules, Urgency, Wake, WakeAll, react
 from .kinds import Key
@@ -20,23 +20,25 @@ from .store import Event, Listed, Store, Transition
 _log = tracing.logger(__name__)
 
 Note: TypeAlias = Callable[[Key, Sequence[Transition]], None]
-"""Is told which changes wake a workload."""
+"""Called with each workload that an event queues, and the changes that caused it."""
 
 MAX_UNDELIVERED = 8
-"""Reports kept for a workload until they can be delivered; older ones are dropped, which costs time only."""
+"""Most undelivered reports of a workload. Older ones are dropped; their expectations then expire, which only costs
+time.
+"""
 
 
 MAX_LIVE = 16
-"""Revisions that were read live which are kept for the next plan: of each of the plans of one reconcile a few."""
+"""Most revisions, read live, that are kept for the next plan of a workload: a few for each plan of one reconcile."""
 
 
 class State:
-    """What is remembered."""
+    """The state of an executor."""
 
     def __init__(self, bucket_count: int, options: v1.PlanOptions) -> None:
         by_uid = is_enabled(options, v1.DEVIATION_DELETIONS_BY_UID)
         self.store = Store(bucket_count)
-        self.holdings = Holdings(count_deletions=not by_uid)
+        self.reconcile_states = ReconcileStates(count_deletions=not by_uid)
         self.gate = Gate()
         self._undelivered: dict[Key, deque[v1.ReportRequest]] = {}
         self._read_live: dict[Key, tuple[str, list[Revision]]] = {}
@@ -46,11 +48,11 @@ class State:
             count_repeated_deletions=not by_uid,
         )
 
-    def take_in(self, event: Event, note: Note | None = None) -> list[Wake]:
-        """Takes in what a watch showed, and answers which workloads are to be looked at, and when."""
+    def apply_event(self, event: Event, note: Note | None = None) -> list[Wake]:
+        """Applies a watch event. Returns the workloads to queue, with priority or delay."""
         wakes: dict[Wake, None] = {}
         everybody: Urgency | None = None
-        self._begin_anew(event)
+        self._restart_versions(event)
         was_relisting = self.store.is_relisting
         for_everybody: list[Transition] = []
 
@@ -79,28 +81,28 @@ class State:
         return [*wakes, *opened, *every]
 
     def forget(self, key: Key) -> None:
-        """The workload is gone: nothing about it is kept."""
+        """Drops the state of a workload that is gone."""
         self.gate.clear(key)
         self._drop_held(key)
 
     def undelivered(self, key: Key, uid: str) -> list[v1.ReportRequest]:
-        """Reports about the workload of this uid that are still to be delivered, oldest first."""
+        """The undelivered reports about the workload of this uid, oldest first."""
         return [report for report in self._undelivered.get(key, ()) if report.workload.uid == uid]
 
     def keep_report(self, key: Key, report: v1.ReportRequest) -> None:
-        """Keeps a report that could not be delivered, to ride on the next plan."""
+        """Keeps a report that could not be delivered. It is sent with the next plan request."""
         self._undelivered.setdefault(key, deque(maxlen=MAX_UNDELIVERED)).append(report)
 
     def reports_delivered(self, key: Key) -> None:
-        """The service has all reports about a workload."""
+        """Drops the undelivered reports of a workload, because the service has them."""
         self._undelivered.pop(key, None)
 
     def keep_live(self, key: Key, uid: str, revisions: Iterable[Revision]) -> None:
-        """Keeps revisions that a reconcile of the workload of this uid read live, and that has to wait for a cache
-        before its next plan: the cache of revisions need not show them by then.
+        """Keeps revisions that were read live while the workload waits for a cache before its next plan. The cache of
+        revisions may not have them by then.
         """
         of, kept = self._read_live.get(key, (uid, []))
-        # A wrong service could have the same one read again and again.
+        # A faulty service could have the same revision read again and again.
         new = list(revisions)
         names = {revision.name for revision in new}
         kept = [revision for revision in kept if of == uid and revision.name not in names] + new
@@ -108,16 +110,15 @@ class State:
             self._read_live[key] = (uid, kept[-MAX_LIVE:])
 
     def take_live(self, key: Key, uid: str) -> list[Revision]:
-        """Those that were kept. For the next plan they stand for what the cache shows by their names, as they would
-        have without the wait: it may show the object that was there before, or not say that the name was found taken.
+        """Returns and drops the kept revisions. In the next plan they replace the cached revisions of the same names,
+        which may still be older.
         """
         of, kept = self._read_live.pop(key, (uid, []))
         return kept if of == uid else []
 
-    def _begin_anew(self, event: Event) -> None:
-        """Forgets what versions told, where a list shows that they have begun anew: no list that is asked for now can
-        be older than what was seen before, unless etcd was restored from a backup (D-112). What is expected stays; it
-        ends by itself.
+    def _restart_versions(self, event: Event) -> None:
+        """Drops the own-write records if a list shows that the versions restarted. No new list can be older than what a
+        watch has reached, unless etcd was restored from a backup (D-112). Expectations stay; they expire.
         """
         if not isinstance(event, Listed):
             return
@@ -131,23 +132,23 @@ class State:
             event.resource_version,
             reached,
         )
-        self.store.begin_anew()
-        self.gate.begin_anew()
+        self.store.restart_versions()
+        self.gate.restart_versions()
         self._read_live.clear()
 
     def _observe(self, reaction: Reaction) -> None:
         match reaction:
             case ObserveCreate(key, pod_name, node_name):
-                self.holdings.observe_create(key, pod_name, node_name)
+                self.reconcile_states.observe_create(key, pod_name, node_name)
             case ObserveDeletion(key, pod_name, pod_uid):
-                self.holdings.observe_deletion(key, pod_name, pod_uid)
+                self.reconcile_states.observe_deletion(key, pod_name, pod_uid)
             case RetireName(key, uid, pod_name, node_name):
-                self.holdings.retire_name(key, uid, node_name, pod_name)
+                self.reconcile_states.retire_name(key, uid, node_name, pod_name)
             case Forget(key, own_writes_of):
                 self.gate.clear(key, own_writes_of)
                 self._drop_held(key)
 
     def _drop_held(self, key: Key) -> None:
-        self.holdings.forget(key)
+        self.reconcile_states.forget(key)
         self._undelivered.pop(key, None)
         self._read_live.pop(key, None)

@@ -1,6 +1,4 @@
-"""The plan client and the reconciler for programs without asyncio: the same ones, on an event loop in a thread of their
-own.
-"""
+"""The plan client and the reconciler for programs without asyncio. They run on an event loop in their own thread."""
 
 import asyncio
 import threading
@@ -25,21 +23,21 @@ _Answer = TypeVar("_Answer")
 
 
 class _Portal(Generic[_T]):
-    """What is an async context manager, on an event loop in a thread for as long as it is open."""
+    """Runs an async context manager on an event loop in a thread while it is open."""
 
     def __init__(self, name: str, manager: Callable[[], AbstractAsyncContextManager[_T]]) -> None:
         self._name = name
         self._manager = manager
         self._lock = threading.Lock()
-        """Held to begin a call and to open and close, so that no call is begun any more once it is being left."""
+        """Held to begin a call, to open and to close, so that no call begins after the close."""
         self._is_open = False
-        """Whether calls are taken."""
+        """Whether calls are accepted."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._entered: AbstractAsyncContextManager[_T]
         self._inner: _T
 
     def open(self) -> None:
-        """Starts the thread and enters there. What fails to start leaves no thread behind."""
+        """Starts the thread and enters the context manager there. Ends the thread on failure."""
         with self._lock:
             if self._loop is not None:
                 raise RuntimeError(f"the {self._name} is in use already")
@@ -59,7 +57,7 @@ class _Portal(Generic[_T]):
         error: BaseException | None = None,
         traceback: TracebackType | None = None,
     ) -> None:
-        """Leaves and ends the thread. Calls are refused from now on, and those under way are told of the end."""
+        """Leaves the context manager and ends the thread. Refuses further calls; those under way fail or end."""
         with self._lock:
             if not self._is_open:
                 return
@@ -71,7 +69,7 @@ class _Portal(Generic[_T]):
             self._end(self._loop)
 
     def call(self, use: Callable[[_T], Coroutine[Any, Any, _Answer]]) -> _Answer:
-        """Uses it there and waits for the answer. An interrupt of the wait cancels the use."""
+        """Runs a call in the thread and waits for its result. An interrupt of the wait cancels the call."""
         with self._lock:
             if not self._is_open:
                 raise RuntimeError(f"use the {self._name} as a context manager: with ... as {self._name.split()[-1]}")
@@ -92,14 +90,14 @@ class _Portal(Generic[_T]):
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs a loop until it is told to stop, and then ends whatever goes on there: who waits for it in another thread
-    must not do so for ever.
+    """Runs a loop until it is stopped. Then cancels all of its tasks, so that no other thread waits for them
+    forever.
     """
 
     async def end() -> None:
-        # What ends may begin something at that.
+        # A task that ends may start another one.
         while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
-            await waiting.ended(tasks)
+            await waiting.cancel_all(tasks)
 
     try:
         loop.run_forever()
@@ -117,7 +115,7 @@ def _answer(future: "Future[_Answer]") -> _Answer:
 
 
 class PlanClient:
-    """`nodewise.PlanClient`, whose methods wait for the answer; a context manager. May be used from several threads."""
+    """`nodewise.PlanClient` with blocking methods; a context manager. May be used from several threads."""
 
     def __init__(
         self,
@@ -168,10 +166,10 @@ class PlanClient:
 
 
 class Reconciler:
-    """`nodewise.Reconciler` for a program without asyncio; a context manager, inside of which it works.
+    """`nodewise.Reconciler` for a program without asyncio. It runs inside its context manager.
 
-    Needs `nodewise[kube]`. It finds its cluster as kubectl does, in this context if one is given. `client_config` and
-    `interceptors` are those of its plan client.
+    Needs `nodewise[kube]`. It finds its cluster as kubectl does, with the given context if there is one.
+    `client_config` and `interceptors` are those of its plan client.
     """
 
     def __init__(
@@ -183,7 +181,7 @@ class Reconciler:
         actuator: Callable[[Actuator], Actuator] | None = None,
         context: str | None = None,
     ) -> None:
-        """`actuator` may wrap what writes, as for `nodewise.Reconciler`."""
+        """`actuator` may wrap the writes, as for `nodewise.Reconciler`."""
 
         @asynccontextmanager
         async def working() -> "AsyncIterator[reconciler.Reconciler]":

@@ -1,4 +1,4 @@
-"""Times as the Kubernetes API writes them, within the years that the protocol carries."""
+"""Parses times of the Kubernetes API, within the years that the protocol allows."""
 
 import calendar
 import functools
@@ -8,7 +8,7 @@ import time
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-# 0001-01-01T00:00:00Z, and 9999-12-30T00:00:00Z: the first and the last moment that the service takes.
+# 0001-01-01T00:00:00Z and 9999-12-30T00:00:00Z: the first and the last time that the service accepts.
 FIRST_SECOND = -62_135_596_800
 LAST_SECOND = 253_402_128_000
 
@@ -21,20 +21,20 @@ _RFC_3339 = re.compile(
 
 @functools.lru_cache(maxsize=4096)
 def parse(text: str) -> tuple[int, int]:
-    """Seconds since 1970 and nanoseconds of a time in RFC 3339.
+    """Parses a time in RFC 3339. Returns seconds since 1970 and nanoseconds.
 
-    An apiserver takes any year with any time zone. Whoever may write the status of one pod could stop a whole
-    controller with a time that is refused; taken for the first or the last moment it says the same: long ago, or not
-    yet.
+    An apiserver accepts any year with any time zone. Refusing such a time would let anyone who may write the status of
+    one pod stop a whole controller. So a time out of range becomes the first or the last valid one, which means the
+    same: long ago, or not yet.
 
-    Raises ValueError for what is no time.
+    Raises ValueError for a text that is not a time.
     """
     match = _RFC_3339.fullmatch(text)
     if match is None:
         raise ValueError(f"not a time: {text!r}")
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"])
-    # A year beyond the calendar has the days of one within.
+    # A year out of range has the days of a year within it.
     in_calendar = not match["sign"] and 1 <= year <= 9999
     leap = calendar.isleap(year) if in_calendar else True
     days = calendar.monthrange(2000 if leap else 2001, month)[1] if 1 <= month <= 12 else 0
@@ -55,19 +55,19 @@ def parse(text: str) -> tuple[int, int]:
 
 
 def timestamp(text: str) -> Timestamp:
-    """A time in RFC 3339 as the protocol carries it."""
+    """Parses a time in RFC 3339 as a Timestamp."""
     seconds, nanos = parse(text)
     return Timestamp(seconds=seconds, nanos=nanos)
 
 
 def now() -> Timestamp:
-    """The present time."""
+    """The current time."""
     nanos = time.time_ns()
     return Timestamp(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
 
 
 def is_before(moment: Timestamp, now: Timestamp) -> bool:
-    """Whether a moment is one that the service takes, and not after `now`."""
+    """Whether a time is valid for the service and not after `now`."""
     is_valid = moment.seconds >= FIRST_SECOND and 0 <= moment.nanos < 1_000_000_000
     return is_valid and (moment.seconds, moment.nanos) <= (now.seconds, now.nanos)
 

@@ -1,7 +1,7 @@
-"""Deadlines and the end of tasks, the same on every Python.
+"""Timeouts and the cancellation of tasks, equal on every Python version.
 
-Not `asyncio.wait_for`: before Python 3.12 it may lose a cancellation that comes together with the answer, and whoever
-waits for the end of that task then waits for ever.
+`asyncio.wait_for` is not used: before Python 3.12 it may lose a cancellation that arrives together with the result. A
+caller that waits for the end of that task then waits forever.
 """
 
 import asyncio
@@ -14,11 +14,13 @@ if sys.version_info >= (3, 11):
 else:
     from async_timeout import timeout
 
-__all__ = ["ended", "timeout"]
+__all__ = ["cancel_all", "timeout"]
 
 
-async def ended(tasks: Iterable["asyncio.Task[Any]"]) -> None:
-    """Cancels tasks and waits for their end, whatever comes of it. One that swallows a cancellation is told again."""
+async def cancel_all(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+    """Cancels tasks and waits for their end, with any result. A task that swallows the cancellation is cancelled
+    again.
+    """
     left = set(tasks)
     while left:
         for task in left:

@@ -1,4 +1,4 @@
-//! The addresses of a Service: a watch of its EndpointSlices.
+//! Finds the addresses of a Service with a watch of its EndpointSlices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -10,15 +10,16 @@ use kube::runtime::{WatchStreamExt as _, watcher as watch};
 use kube::{Api, Client, ResourceExt as _};
 use nodewise_telemetry::with_causes;
 
-use super::Found;
+use super::LookupResult;
 use crate::target::{ServiceName, ServicePort};
 
-/// The label that says which Service a slice is part of.
+/// The label with the name of the Service that a slice belongs to.
 const OF_SERVICE: &str = "kubernetes.io/service-name";
 
-/// The endpoints of a Service as they change. A watch that breaks begins again with a new list: slices are few, and an apiserver whose
-/// etcd was restored from a backup would show nothing to a watch from a version that it has not reached yet (D-112).
-pub(super) fn addresses(cluster: Client, service: &ServiceName) -> impl Stream<Item = Found> {
+/// A stream of the Service's addresses. After an error the watch starts again with a list. Resuming from the last resourceVersion
+/// would be wrong: an apiserver whose etcd was restored from a backup may not have reached that version yet, and would send nothing
+/// (D-112).
+pub(super) fn addresses(cluster: Client, service: &ServiceName) -> impl Stream<Item = LookupResult> {
     let api: Api<EndpointSlice> = match &service.namespace {
         Some(namespace) => Api::namespaced(cluster, namespace),
         None => Api::default_namespaced(cluster),
@@ -35,24 +36,24 @@ pub(super) fn addresses(cluster: Client, service: &ServiceName) -> impl Stream<I
     });
     events.default_backoff().filter_map(move |event| {
         let found = match event {
-            Ok(event) => slices.take(event).then(|| slices.addresses(&service.port)),
+            Ok(event) => slices.apply(event).then(|| slices.addresses(&service.port)),
             Err(error) => Some(Err(with_causes(error.to_string(), &error))),
         };
         std::future::ready(found)
     })
 }
 
-/// The slices of the Service, by name.
+/// The EndpointSlices of the Service, by name.
 #[derive(Debug, Default)]
 struct Slices {
     present: BTreeMap<String, EndpointSlice>,
-    /// A list that is not complete yet.
+    /// The slices of a list that is not complete yet.
     listing: BTreeMap<String, EndpointSlice>,
 }
 
 impl Slices {
-    /// Whether the picture has changed and is whole.
-    fn take(&mut self, event: Event<EndpointSlice>) -> bool {
+    /// Applies a watch event. Returns whether `present` has changed.
+    fn apply(&mut self, event: Event<EndpointSlice>) -> bool {
         match event {
             Event::Init => self.listing.clear(),
             Event::InitApply(slice) => {
@@ -74,9 +75,9 @@ impl Slices {
         false
     }
 
-    /// Those that are ready; if there are none, those that still serve while they end.
-    fn addresses(&self, port: &ServicePort) -> Found {
-        let (mut ready, mut ending) = (BTreeSet::new(), BTreeSet::new());
+    /// The addresses of the ready endpoints. If there are none, those of the terminating endpoints that still serve.
+    fn addresses(&self, port: &ServicePort) -> LookupResult {
+        let (mut ready, mut terminating) = (BTreeSet::new(), BTreeSet::new());
         let mut wrong_port = false;
         for slice in self.present.values() {
             let number = number(slice, port);
@@ -88,12 +89,12 @@ impl Slices {
                 let address = address(endpoint, number);
                 match Condition::of(endpoint) {
                     Condition::Ready => ready.extend(address),
-                    Condition::ServesStill => ending.extend(address),
-                    Condition::No => {}
+                    Condition::Terminating => terminating.extend(address),
+                    Condition::NotReady => {}
                 }
             }
         }
-        let found = one_family(if ready.is_empty() { ending } else { ready });
+        let found = one_family(if ready.is_empty() { terminating } else { ready });
         if found.is_empty() && wrong_port {
             return Err("its endpoints do not have the port".to_owned());
         }
@@ -101,7 +102,7 @@ impl Slices {
     }
 }
 
-/// The number of the port in this slice.
+/// The port number in this slice.
 fn number(slice: &EndpointSlice, port: &ServicePort) -> Option<u16> {
     let ports = slice.ports.iter().flatten();
     let mut named = ports.filter_map(|port| Some((port.name.as_deref().unwrap_or(""), port.port?)));
@@ -113,13 +114,13 @@ fn number(slice: &EndpointSlice, port: &ServicePort) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-/// The first address is the one that counts; further ones have no meaning.
+/// The first address of an endpoint. Kubernetes gives further ones no meaning.
 fn address(endpoint: &Endpoint, port: u16) -> Option<SocketAddr> {
     let address: IpAddr = endpoint.addresses.first()?.parse().ok()?;
     Some(SocketAddr::new(address, port))
 }
 
-/// Pods of a cluster with both families are in slices of both, and each is one replica: IPv4 is taken where there is any.
+/// Keeps one IP family. In a dual-stack cluster each pod has an endpoint in both families but is one replica. IPv4 is preferred.
 fn one_family(addresses: BTreeSet<SocketAddr>) -> BTreeSet<SocketAddr> {
     if addresses.iter().any(SocketAddr::is_ipv4) {
         addresses.into_iter().filter(SocketAddr::is_ipv4).collect()
@@ -128,27 +129,27 @@ fn one_family(addresses: BTreeSet<SocketAddr>) -> BTreeSet<SocketAddr> {
     }
 }
 
-/// Whether to ask an endpoint.
+/// Whether an endpoint may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     Ready,
-    /// It ends, and answers until then.
-    ServesStill,
-    No,
+    /// Serving, and terminating.
+    Terminating,
+    NotReady,
 }
 
 impl Condition {
-    /// What is not said counts as ready, serving and not terminating.
+    /// Absent conditions mean ready, serving and not terminating.
     fn of(endpoint: &Endpoint) -> Self {
-        let said = endpoint.conditions.as_ref();
+        let conditions = endpoint.conditions.as_ref();
         let is = |value: Option<bool>| value != Some(false);
-        let serves = said.is_none_or(|said| is(said.serving));
-        let ready = said.is_none_or(|said| is(said.ready));
-        let ends = said.is_some_and(|said| said.terminating == Some(true));
-        match (ready, serves, ends) {
+        let serves = conditions.is_none_or(|conditions| is(conditions.serving));
+        let ready = conditions.is_none_or(|conditions| is(conditions.ready));
+        let terminating = conditions.is_some_and(|conditions| conditions.terminating == Some(true));
+        match (ready, serves, terminating) {
             (true, _, false) => Self::Ready,
-            (_, true, true) => Self::ServesStill,
-            _ => Self::No,
+            (_, true, true) => Self::Terminating,
+            _ => Self::NotReady,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Two replicas asked for one plan.
+//! Tests hedging: one request at two replicas.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn hedging(after: u64) -> ClientConfig {
 }
 
 #[tokio::test]
-async fn a_slow_replica_is_overtaken_and_its_call_cancelled() {
+async fn the_call_to_a_slow_replica_is_cancelled_when_the_hedge_answers() {
     let (slow, other) = (serve().await, serve().await);
     slow.script().hang = true;
     let client = client_of(&[&slow, &other], hedging(50));
@@ -22,21 +22,21 @@ async fn a_slow_replica_is_overtaken_and_its_call_cancelled() {
     assert_eq!(count(&client, "hedge won"), 1);
     assert_eq!(count(&client, "plan cancelled"), 1);
     assert!(
-        matches!(standing_of(&client, &slow), Standing::Unknown),
+        matches!(state_of(&client, &slow), ReplicaState::Unknown),
         "slow is not broken"
     );
 }
 
-// Else one that hangs would cost each of its workloads that time at each plan, for ever.
+// Otherwise a replica that hangs would delay each plan of its workloads by `hedge_after`, for ever.
 #[tokio::test]
-async fn who_is_overtaken_time_after_time_is_asked_no_more() {
+async fn a_replica_that_loses_several_times_in_a_row_is_evicted() {
     let (hung, other) = (serve().await, serve().await);
     let client = client_of(&[&hung, &other], hedging(50));
     let uid = workload_of(&client, &hung);
     for (hangs, asked) in [
         (true, 1),
         (true, 2),
-        // It answers: what was before does not count.
+        // The answered call resets the count.
         (false, 3),
         (true, 4),
         (true, 5),
@@ -44,18 +44,18 @@ async fn who_is_overtaken_time_after_time_is_asked_no_more() {
         hung.script().hang = hangs;
         plan_for(&client, &uid).await.expect("a plan");
         assert_eq!(hung.asked(), asked);
-        assert!(!matches!(standing_of(&client, &hung), Standing::Evicted(_)));
+        assert!(!matches!(state_of(&client, &hung), ReplicaState::Evicted(_)));
     }
     plan_for(&client, &uid).await.expect("a plan");
-    assert!(matches!(standing_of(&client, &hung), Standing::Evicted(_)));
+    assert!(matches!(state_of(&client, &hung), ReplicaState::Evicted(_)));
     assert_eq!(count(&client, "evicted timed_out"), 1);
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!(hung.asked(), 6, "the other is asked first");
 }
 
-// Of two that are asked the one that fails is to blame when the other answers.
+// If one of two replicas fails and the other answers, the failed one is evicted.
 #[tokio::test]
-async fn who_fails_beside_one_that_answers_is_to_blame() {
+async fn a_replica_is_evicted_if_the_hedge_answers_the_same_request() {
     let (failing, other) = (serve().await, serve().await);
     failing.script().slow = Duration::from_millis(100);
     failing.then(|| Err(Status::internal("a defect")));
@@ -64,12 +64,12 @@ async fn who_fails_beside_one_that_answers_is_to_blame() {
     let uid = workload_of(&client, &failing);
     plan_for(&client, &uid).await.expect("a plan");
     assert_eq!((failing.asked(), other.asked()), (1, 1));
-    assert!(matches!(standing_of(&client, &failing), Standing::Evicted(_)));
-    assert_eq!(standing_of(&client, &other), Standing::Ready);
+    assert!(matches!(state_of(&client, &failing), ReplicaState::Evicted(_)));
+    assert_eq!(state_of(&client, &other), ReplicaState::Ready);
 }
 
 #[tokio::test]
-async fn the_first_one_may_still_be_quicker() {
+async fn the_first_replica_may_still_answer_first() {
     let (first, other) = (serve().await, serve().await);
     first.script().slow = Duration::from_millis(300);
     other.script().hang = true;
@@ -82,7 +82,7 @@ async fn the_first_one_may_still_be_quicker() {
 }
 
 #[tokio::test]
-async fn who_answers_in_time_is_asked_alone() {
+async fn a_quick_replica_needs_no_hedge() {
     let (first, other) = (serve().await, serve().await);
     let client = client_of(&[&first, &other], hedging(10_000));
     let uid = workload_of(&client, &first);
@@ -91,9 +91,9 @@ async fn who_answers_in_time_is_asked_alone() {
     assert_eq!(counts(&client, "hedge "), 0);
 }
 
-// One that fails leaves the plan to the other; when both fail, the third one is next.
+// If one of two replicas fails, the other one is awaited. If both fail, the third one is next.
 #[tokio::test]
-async fn whoever_is_left_answers() {
+async fn the_remaining_replica_answers() {
     let replicas = [serve().await, serve().await, serve().await];
     let all: Vec<_> = replicas.iter().collect();
     let client = client_of(&all, hedging(20));
@@ -112,7 +112,7 @@ async fn whoever_is_left_answers() {
     assert_eq!(count(&client, "hedge failed"), 1);
 }
 
-// A report may change what the service answers next: it is never at two replicas at a time.
+// A report is sent to one replica at a time.
 #[tokio::test]
 async fn reports_are_not_hedged() {
     let (slow, other) = (serve().await, serve().await);

@@ -1,11 +1,11 @@
-//! Requests that are sent in pieces.
+//! Tests requests that are sent in pieces.
 
 use super::*;
 
-/// Bytes of a bucket of [`large`].
+/// The size in bytes of a bucket of [`large`].
 const BUCKET: usize = 1_000;
 
-/// A request with so many node buckets, one pod bucket that is empty, and next to nothing else.
+/// A request with this number of node buckets and an empty pod bucket.
 pub(super) fn large(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest + Send {
     move |known| {
         let bucket = |content: Vec<u8>| {
@@ -26,7 +26,7 @@ pub(super) fn large(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::
     }
 }
 
-/// As [`quick`], with pieces that take so many buckets of [`large`].
+/// As [`quick`], with pieces that have room for this number of buckets of [`large`].
 pub(super) fn in_pieces_of(buckets: usize) -> ClientConfig {
     ClientConfig {
         max_piece_bytes: buckets * BUCKET + BUCKET / 2,
@@ -38,7 +38,7 @@ fn too_large() -> Result<v1::Plan, Status> {
     Err(Status::resource_exhausted("a message is too large"))
 }
 
-/// The node buckets that came inline with each request.
+/// For each request, the node buckets that were inline.
 pub(super) fn brought(server: &Server) -> Vec<Vec<usize>> {
     let positions = |[nodes, _]: [Vec<bool>; 2]| {
         let inline = nodes.iter().enumerate().filter(|(_, inline)| **inline);
@@ -50,7 +50,7 @@ pub(super) fn brought(server: &Server) -> Vec<Vec<usize>> {
 }
 
 #[tokio::test]
-async fn what_is_too_large_for_one_message_comes_in_pieces() {
+async fn a_request_that_is_too_large_for_one_message_is_sent_in_pieces() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
     server.then(|| Err(lacking(&[2, 3, 4, 5, 6, 7, 8, 9], &[])));
@@ -69,7 +69,7 @@ async fn what_is_too_large_for_one_message_comes_in_pieces() {
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_larger_than_a_piece_comes_alone() {
+async fn a_bucket_that_is_larger_than_a_piece_is_sent_alone() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(0));
     server.then(|| Err(lacking(&[1], &[])));
@@ -77,9 +77,9 @@ async fn a_bucket_that_is_larger_than_a_piece_comes_alone() {
     assert_eq!(brought(&server), [[0], [1]]);
 }
 
-// As a client believes after a restart of the replica: all that it has sent before is gone.
+// After a restart of the replica the client still expects it to have all buckets.
 #[tokio::test]
-async fn a_replica_that_has_lost_everything_gets_it_in_pieces() {
+async fn a_restarted_replica_gets_all_buckets_in_pieces() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
     member(&client, &server).learn((0..4).map(|number| Sha256::digest([number; BUCKET]).into()));
@@ -89,9 +89,9 @@ async fn a_replica_that_has_lost_everything_gets_it_in_pieces() {
     assert_eq!(brought(&server), [vec![], vec![0, 1], vec![2, 3]]);
 }
 
-// Pieces that a replica has are not sent again, neither by the next attempt nor for another workload.
+// Pieces that the replica has cached are not sent again, neither by the next attempt nor for another workload.
 #[tokio::test]
-async fn an_attempt_goes_on_where_the_last_one_ended() {
+async fn an_attempt_continues_where_the_last_one_ended() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
     server.then(|| Err(lacking(&[2, 3, 4, 5], &[])));
@@ -102,7 +102,7 @@ async fn an_attempt_goes_on_where_the_last_one_ended() {
 }
 
 #[tokio::test]
-async fn a_replica_that_keeps_no_pieces_gets_everything_in_one_message() {
+async fn a_replica_without_a_cache_gets_everything_in_one_message() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
     server.then(|| Err(lacking(&[2, 3, 4, 5], &[])));
@@ -111,9 +111,9 @@ async fn a_replica_that_keeps_no_pieces_gets_everything_in_one_message() {
     assert_eq!(brought(&server), [vec![0, 1], vec![2, 3], (0..6).collect()]);
 }
 
-// Its cache has room for one piece and not for all of them.
+// The replica's cache has room for one piece only.
 #[tokio::test]
-async fn what_fits_neither_in_a_message_nor_in_the_cache_is_an_error_that_says_so() {
+async fn a_request_that_fits_neither_a_message_nor_the_cache_is_an_error_with_advice() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
     server.then(|| Err(lacking(&[2, 3, 4, 5, 6, 7], &[])));
@@ -137,9 +137,9 @@ async fn what_fits_neither_in_a_message_nor_in_the_cache_is_an_error_that_says_s
     }
 }
 
-// All workloads have the same nodes, and all of them ask a replica that knows nothing at the same time.
+// Calls for several workloads with the same nodes reach a replica with an empty cache at the same time.
 #[tokio::test]
-async fn calls_do_not_send_the_same_pieces() {
+async fn concurrent_calls_do_not_send_the_same_pieces() {
     let server = serve().await;
     server.script().slow = Duration::from_millis(20);
     let client = client_of(&[&server], in_pieces_of(2));
@@ -156,7 +156,7 @@ async fn calls_do_not_send_the_same_pieces() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_in_vain_for_another_one_says_so() {
+async fn a_call_that_times_out_waiting_for_another_one_says_so() {
     let server = serve().await;
     let config = ClientConfig {
         timeout: Duration::from_millis(300),
@@ -177,9 +177,9 @@ async fn a_call_that_waits_in_vain_for_another_one_says_so() {
     assert_eq!((server.asked(), counts(&client, "evicted ")), (0, 0));
 }
 
-// Nothing is sent by digest alone that has none.
+// A bucket without a digest is always inline.
 #[tokio::test]
-async fn buckets_without_digests_come_in_one_message() {
+async fn buckets_without_digests_are_sent_in_one_message() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
     let mut build = |_: &dyn Fn(&Digest) -> bool| {

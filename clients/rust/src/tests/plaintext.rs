@@ -1,4 +1,4 @@
-//! Nobody is asked in plain text off loopback unless that is asked for.
+//! Tests that plain text off loopback needs `ClientConfig::plaintext`.
 
 use nodewise_tls::client::{Connector, Files};
 
@@ -20,14 +20,16 @@ fn read(target: &str) -> Target {
     target.parse().expect(target)
 }
 
-/// What is wrong with asking one server so, if anything.
+/// The error of a client of one server with this configuration, if any.
 fn wrong(target: &str, config: &ClientConfig) -> Result<(), String> {
-    config.suits(&read(target)).map_err(|error| error.to_string())
+    config
+        .check_target(&read(target))
+        .map_err(|error| error.to_string())
 }
 
-// Each kind of server by itself, and with plain text asked for. That `http://` is refused with TLS is held where TLS is.
+// Each kind of server, without settings and with `plaintext`. The tests of `tls` check that TLS rejects `http://`.
 #[test]
-fn plain_text_is_spoken_on_loopback_or_when_asked_for() {
+fn plain_text_needs_loopback_or_the_setting() {
     const FINE: &str = "";
     const HTTPS: &str = "write https://, or set ClientConfig::plaintext";
     const TLS: &str = "set ClientConfig::tls, or ClientConfig::plaintext";
@@ -63,9 +65,9 @@ fn plain_text_is_spoken_on_loopback_or_when_asked_for() {
     }
 }
 
-// Whatever a client is made by, and wherever among its servers the one is that cannot be asked.
+// Every constructor checks every target.
 #[tokio::test]
-async fn no_client_is_made_that_would_speak_plain_text_unasked() {
+async fn every_constructor_rejects_plain_text() {
     let urls = ["http://127.0.0.1:1".to_owned(), "http://planner:7443".to_owned()];
     let targets = vec![read("dns:///planner:7443")];
     let nobody: Arc<dyn Observer> = Arc::new(());
@@ -83,9 +85,9 @@ async fn no_client_is_made_that_would_speak_plain_text_unasked() {
     }
 }
 
-// It names the server, what is wrong with it, and what to write.
+// The error names the server, the problem, and the solution.
 #[test]
-fn what_is_refused_is_said_in_full() {
+fn errors_name_server_problem_and_solution() {
     for (plaintext, target, expected) in [
         (
             false,

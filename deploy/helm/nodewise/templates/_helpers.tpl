@@ -1,9 +1,9 @@
-{{/* What all names begin with: "nodewise", unless the release is called otherwise. */}}
+{{/* The prefix of all names: the name of the release, with "-nodewise" appended unless it contains "nodewise". */}}
 {{- define "nodewise.name" -}}
 {{- if contains "nodewise" .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-nodewise{{ end -}}
 {{- end }}
 
-{{/* Labels of everything. */}}
+{{/* Labels of all objects. */}}
 {{- define "nodewise.common" -}}
 app.kubernetes.io/part-of: nodewise
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -12,7 +12,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* The pods of one part: (list . "server"). */}}
+{{/* Selects the pods of one component: (list . "server"). */}}
 {{- define "nodewise.selector" -}}
 app.kubernetes.io/name: nodewise-{{ index . 1 }}
 app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
@@ -23,13 +23,13 @@ app.kubernetes.io/part-of: nodewise
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{/* Labels of what belongs to one part: (list . "server"). */}}
+{{/* Labels of the objects of one component: (list . "server"). */}}
 {{- define "nodewise.labels" -}}
 app.kubernetes.io/name: nodewise-{{ index . 1 }}
 {{ include "nodewise.common" (index . 0) }}
 {{- end }}
 
-{{/* The image of one part: (list . "server"). */}}
+{{/* The image of one component: (list . "server"). */}}
 {{- define "nodewise.image" -}}
 {{- $image := (index . 0).Values.image -}}
 {{- with $image.registry }}{{ . }}/{{ end }}nodewise-{{ index . 1 }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}
@@ -47,22 +47,22 @@ app.kubernetes.io/name: nodewise-{{ index . 1 }}
 {{ .Values.tls.executorSecret | default (printf "%s-executor-tls" (include "nodewise.name" .)) }}
 {{- end }}
 
-{{/* The executor, to the service. */}}
+{{/* The name in the executor's client certificate. */}}
 {{- define "nodewise.executorIdentity" -}}
 spiffe://{{ .Values.tls.trustDomain }}/ns/{{ .Release.Namespace }}/sa/{{ include "nodewise.name" . }}-executor
 {{- end }}
 
-{{/* Who may ask the service. With nobody named it would be whoever has a certificate of the authority. */}}
+{{/* Names of the clients that the service allows. With an empty list it would allow every certificate of the authority. */}}
 {{- define "nodewise.allowedClients" -}}
 {{- $clients := .Values.tls.allowedClients -}}
 {{- if .Values.executor.enabled }}{{ $clients = prepend $clients (include "nodewise.executorIdentity" .) }}{{ end -}}
 {{- required "tls.allowedClients: without the executor somebody else must be named" (join "," $clients) -}}
 {{- end }}
 
-{{/* What the pods of both parts have in common. */}}
+{{/* Fields of the pods of both components. */}}
 {{- define "nodewise.pod" -}}
 enableServiceLinks: false
-# After SIGTERM work in hand is ended, for 20 s at most (--drain-timeout).
+# After SIGTERM the program finishes its work, for at most 20 s (--drain-timeout).
 terminationGracePeriodSeconds: 30
 {{- if ne .Values.mode "observe" }}
 {{- with .Values.priorityClassName }}
@@ -85,7 +85,7 @@ tolerations:
 {{- end }}
 {{- end }}
 
-{{/* What the containers of both parts have in common. */}}
+{{/* Fields of the containers of both components. */}}
 {{- define "nodewise.container" -}}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 readinessProbe:
@@ -119,7 +119,7 @@ volumeMounts:
 {{- end }}
 {{- end }}
 
-{{/* What is mounted there: (list . "server"). */}}
+{{/* The volumes of one component: (list . "server"). */}}
 {{- define "nodewise.volumes" -}}
 {{- $root := index . 0 -}}
 {{- if or (include "nodewise.tls" $root) (include "nodewise.tracingTls" $root) }}
@@ -135,13 +135,13 @@ volumes:
     secret:
       secretName: {{ $root.Values.tracing.tls.secretName }}
       defaultMode: 288 # 0440
-      # Without it there are no traces; pods start all the same.
+      # Pods start without the Secret, but then export no traces.
       optional: true
   {{- end }}
 {{- end }}
 {{- end }}
 
-{{/* Whether there are files for TLS to the collector. */}}
+{{/* "true" if the pods mount files for TLS to the collector. */}}
 {{- define "nodewise.tracingTls" -}}
 {{- $tracing := .Values.tracing -}}
 {{- if and $tracing.tls.clientCertificate (not $tracing.tls.secretName) }}
@@ -170,7 +170,7 @@ volumes:
 {{- end }}
 {{- end }}
 
-{{/* Egress to the cluster's DNS; without a word where it is there is none, since an empty `to` means everywhere. */}}
+{{/* Egress to the cluster's DNS. An empty networkPolicy.dns gives no rule, because an empty `to` would allow every address. */}}
 {{- define "nodewise.dns" -}}
 {{- with .Values.networkPolicy.dns -}}
 - to:

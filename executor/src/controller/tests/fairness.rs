@@ -1,18 +1,18 @@
-//! Large rollouts under way, and a node comes: who waits for whom.
+//! Fairness between workloads: nodes come while large rollouts are under way.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
 use nodewise_client::{Answer, BuildRequest};
+use nodewise_projection::{DaemonSet, Node, Pod, Revision};
 use prost::Message as _;
 use serde_json::json;
 
 use super::*;
-use crate::event::{DaemonSet, Node, Pod, Revision};
 
 const NODES: usize = 5_000;
 const AGENTS: usize = 20;
-/// Pods of each rollout.
+/// Number of pods of each rollout.
 const PODS: usize = 250;
 
 fn name_of(role: &str, index: usize) -> String {
@@ -27,7 +27,7 @@ fn workload(name: &str) -> DaemonSet {
     DaemonSet::from_json(&object).expect("a DaemonSet")
 }
 
-/// The pods of a rollout, which stay for all deletes.
+/// The pods of a rollout. Deletes do not remove them.
 fn pods(role: &str) -> impl Iterator<Item = Pod> {
     (0..PODS).map(move |index| {
         let name = name_of(role, index);
@@ -42,13 +42,13 @@ fn node(name: &str) -> Node {
     Node::from_json(&object).expect("a node")
 }
 
-/// Answers a rollout with as many deletes as a plan may have, whenever it is asked, and an agent with nothing to do. Uids
-/// are names here.
+/// Answers each request for a rollout with as many deletes as a plan may have, and each request for an agent with an
+/// empty plan. The uid of a workload is its name here.
 #[derive(Default)]
 struct Rollouts {
     /// The newest node.
     fresh: Mutex<String>,
-    /// How often each workload was planned, with that node and without, since it came.
+    /// By workload: the number of plan requests with the newest node and without it, since that node came.
     asked: Mutex<HashMap<String, (usize, usize)>>,
 }
 
@@ -58,7 +58,7 @@ impl Rollouts {
         self.asked.lock().expect("no panic").clear();
     }
 
-    /// How often each workload of this role was planned with the newest node.
+    /// For each workload of this role: the number of plan requests that contained the newest node.
     fn plans(&self, role: &str, count: usize) -> Vec<usize> {
         let asked = self.asked.lock().expect("no panic");
         (0..count)
@@ -113,7 +113,7 @@ impl PlanService for Rollouts {
     }
 
     async fn report(&self, _: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
-        // At once, as the events of its pods would have it.
+        // At once, as after the events of the deleted pods.
         Ok(v1::ReportResponse {
             requeue: v1::Requeue::After.into(),
             requeue_after: Some(nodewise_proto::Duration {
@@ -187,8 +187,7 @@ impl Cluster {
     }
 }
 
-// Both workers are held by rollouts, for as long as one likes, and a node comes: each other DaemonSet is planned for it once,
-// with no plan besides.
+// Rollouts occupy both workers when a node comes. Each other DaemonSet is planned for that node exactly once.
 #[tokio::test(start_paused = true)]
 async fn a_new_node_does_not_wait_for_two_rollouts() {
     let actuator = ScriptedActuator {
@@ -206,17 +205,17 @@ async fn a_new_node_does_not_wait_for_two_rollouts() {
     cluster.end().await;
 }
 
-// More rollouts than workers, each with turns of 40 s one after the other: nodes come now and then, and wait for none of
-// them; nor do nodes keep the rollouts from going on.
+// There are more rollouts than workers, and each reconcile takes 40 s. New nodes do not wait for the rollouts, and new
+// nodes do not keep the rollouts from making progress.
 #[tokio::test(start_paused = true)]
-async fn new_nodes_do_not_wait_for_many_rollouts_nor_these_for_them() {
+async fn new_nodes_and_many_rollouts_do_not_block_each_other() {
     const ROLLOUTS: usize = 5;
     let actuator = ScriptedActuator {
         latency: 10 * SECOND,
         ..Default::default()
     };
     let cluster = start_with(ROLLOUTS, actuator);
-    // By now each of them has had a turn, and is known to be long.
+    // By now each rollout was reconciled once, so the queue knows that its reconciles are long.
     tokio::time::sleep(200 * SECOND).await;
     let mut turns = [0; ROLLOUTS];
     for round in 0..40 {

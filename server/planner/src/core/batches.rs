@@ -1,9 +1,9 @@
-//! Slow start (chapter 11, D-75 to D-77): how many writes go out at once.
+//! Splits actions into batches (D-75 to D-77). The actions of one batch run concurrently.
 
 use crate::core::plan::{Action, Batch};
 
-/// Creates in batches of 1, 2, 4, … from a first size on: what is wrong with one pod is wrong with all, and is better learned
-/// from few.
+/// Slow start: the first batch has `first` actions, and each further batch twice as many as the one before. If all creates fail
+/// for the same reason, only a few are tried.
 pub(crate) fn slow_start(actions: Vec<Action>, first: u32) -> Vec<Batch> {
     let mut rest = actions.into_iter();
     let mut size = usize::try_from(first).unwrap_or(usize::MAX);
@@ -18,7 +18,8 @@ pub(crate) fn slow_start(actions: Vec<Action>, first: u32) -> Vec<Batch> {
     .collect()
 }
 
-/// The first of the actions, in order; what is more comes back in later plans. Whether there is more.
+/// Keeps the first `most` actions, subtracts them from `most`, and drops the rest, which later plans repeat. Returns whether
+/// anything was dropped.
 pub(crate) fn cut(batches: &mut Vec<Batch>, most: &mut usize) -> bool {
     let mut is_cut = false;
     batches.retain_mut(|batch| {
@@ -30,7 +31,7 @@ pub(crate) fn cut(batches: &mut Vec<Batch>, most: &mut usize) -> bool {
     is_cut
 }
 
-/// One after the other, so that a failure leaves the rest undone: writes of which each rests on those before it.
+/// One batch per action. If an action fails, the executor skips those after it.
 pub(crate) fn one_by_one(actions: Vec<Action>) -> impl Iterator<Item = Batch> {
     actions.into_iter().map(|action| Batch {
         actions: vec![action],
@@ -38,7 +39,7 @@ pub(crate) fn one_by_one(actions: Vec<Action>) -> impl Iterator<Item = Batch> {
     })
 }
 
-/// All at once.
+/// One batch with all actions; none if there are no actions.
 pub(crate) fn at_once(actions: Vec<Action>) -> Vec<Batch> {
     if actions.is_empty() {
         return Vec::new();

@@ -1,25 +1,25 @@
-//! Giving up on a plan that nobody waits for any more.
+//! Cancels the computation of a plan, for example after the deadline of the request.
 
-/// How many nodes or pods are walked between two looks: often enough to stop within a fraction of a second though each has
-/// as many taints and labels as a request may hold, rare enough to cost nothing.
+/// Nodes or pods that are visited between two checks. With this many, the planner stops within a fraction of a second even if
+/// each object has as many taints and labels as a request may hold, and the checks cost next to nothing.
 const STRIDE: usize = 64;
 
-/// Asks whether to stop. `None` from any method means that the answer is yes.
+/// Checks whether to stop. Every method returns `None` when the planner must stop.
 #[derive(Clone, Copy)]
 pub(crate) struct Cancellation<'s>(&'s dyn Fn() -> bool);
 
 impl<'s> Cancellation<'s> {
-    /// `stop` turns true when the plan is no longer wanted.
+    /// `stop` returns true once the plan is no longer wanted.
     pub(crate) fn new(stop: &'s dyn Fn() -> bool) -> Self {
         Self(stop)
     }
 
-    /// Asks now.
+    /// Checks now.
     pub(crate) fn check(self) -> Option<()> {
         (!(self.0)()).then_some(())
     }
 
-    /// Asks now and then in a walk over many things; `index` counts them.
+    /// Checks once per [`STRIDE`] calls in a loop; `index` is the loop's index.
     pub(crate) fn tick(self, index: usize) -> Option<()> {
         if index.is_multiple_of(STRIDE) {
             self.check()

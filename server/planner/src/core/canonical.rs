@@ -1,19 +1,19 @@
-//! What upstream writes of a workload (chapter 9, D-58).
+//! The `data` of ControllerRevisions, in the bytes that upstream writes (D-58).
 
 use serde_json::Value;
 
 use crate::core::json::{Json, Part, rewrite, write_list};
 
-/// A small value in the bytes in which upstream writes it.
+/// Serializes a small value as upstream does.
 pub(crate) fn to_bytes(value: &Value) -> Vec<u8> {
     Json::from(value).as_str().into()
 }
 
-/// What a ControllerRevision of this template holds as `data`.
+/// The `data` of a ControllerRevision for this template.
 ///
-/// The template is taken as served, so that no field is lost. Only what the served shape is known to vary in is brought to
-/// the shape that upstream writes: no `creationTimestamp: null`, and `metadata` and each container's `resources` are
-/// objects even when empty.
+/// The template is taken as served, so no field is lost. Apiservers of different versions serve a few fields differently; those
+/// are written as upstream writes them: `creationTimestamp: null` is left out, and `metadata` and each container's `resources`
+/// are objects even when empty.
 pub(crate) fn revision_data(template: &Json) -> Json {
     let mut out = String::with_capacity(template.as_str().len());
     out.push_str(r#"{"spec":{"template":"#);
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn d_58_the_example_of_the_serialization_is_reproduced_to_the_byte() {
-        // Members deliberately out of order; the null timestamp is what an apiserver up to 1.33 serves.
+        // The members are out of order on purpose. Apiservers up to 1.33 serve the null timestamp.
         let template: Json = serde_json::from_str(
             r#"{"spec":{"terminationGracePeriodSeconds":30,"securityContext":{},"schedulerName":"default-scheduler",
                 "restartPolicy":"Always","dnsPolicy":"ClusterFirst","containers":[{"name":"c","image":"img:1",
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn d_58_shapes_that_may_be_missing_are_completed_and_nothing_else_changes() {
+    fn d_58_missing_objects_are_added_and_nothing_else_changes() {
         // (template, the data's template)
         let table = [
             (json!({}), r#"{"$patch":"replace","metadata":{}}"#),

@@ -1,7 +1,7 @@
-//! Which objects are the workload's (chapter 3, D-23 and D-27): who is kept, adopted, released, ignored.
+//! Decides which objects the workload owns, adopts, releases or ignores (D-23, D-27).
 //!
-//! The same rules serve pods and revisions. What is decided here is carried out before anything that relies on it, and the
-//! plan goes on as if it had been: adopted objects count as owned, released ones as gone (D-28).
+//! Pods and revisions follow the same rules. A plan carries claims out first. The rest of the plan assumes that they succeeded:
+//! adopted objects count as owned, released ones as gone (D-28).
 
 use serde_json::{Value, json};
 
@@ -16,18 +16,17 @@ const KIND: &str = "DaemonSet";
 /// What to do about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The workload's already.
+    /// The workload owns the object.
     Owned,
-    /// An orphan that becomes the workload's.
+    /// An orphan. The workload adopts it.
     Adopt,
-    /// The workload's, but not selected any more.
+    /// The workload owns the object, but its selector no longer matches.
     Release,
-    /// None of the workload's business.
+    /// Another controller owns the object, or the workload must not adopt or release it.
     Ignore,
 }
 
-/// What to do about a pod. Pods are looked up by their controller's kind, name and uid (D-3), so a controller that agrees
-/// in the uid alone is another's.
+/// What to do about a pod. A pod belongs to the workload only if kind, name and uid of its controller match (D-3).
 pub(crate) fn claim(
     ds: &DaemonSet,
     labels: &Labels,
@@ -40,8 +39,7 @@ pub(crate) fn claim(
     }
 }
 
-/// What to do about an object that is looked up by its namespace alone, as revisions are (D-51): only the controller's uid
-/// counts.
+/// What to do about a revision. Only the uid of its controller must match (D-51).
 pub(crate) fn claim_by_uid(
     ds: &DaemonSet,
     labels: &Labels,
@@ -112,18 +110,18 @@ mod tests {
         let (fits, differs) = (labels(&[("app", "foo"), ("x", "y")]), labels(&[("app", "bar")]));
         // (what, workload, labels, controller, object deleting, claim)
         let table = [
-            ("D-23.1", &ds, &fits, Some(&ours), false, Claim::Owned),
-            ("D-23.1 deleting", &ds, &fits, Some(&ours), true, Claim::Owned),
+            ("D-23 owned", &ds, &fits, Some(&ours), false, Claim::Owned),
             (
-                "D-23.1 released (S-112)",
+                "D-23 owned, pod deleting",
                 &ds,
-                &differs,
+                &fits,
                 Some(&ours),
-                false,
-                Claim::Release,
+                true,
+                Claim::Owned,
             ),
+            ("D-23 released", &ds, &differs, Some(&ours), false, Claim::Release),
             (
-                "D-23.1 released though deleting",
+                "D-23 released, pod deleting",
                 &ds,
                 &differs,
                 Some(&ours),
@@ -131,7 +129,7 @@ mod tests {
                 Claim::Release,
             ),
             (
-                "D-23.1 workload deleting",
+                "D-23 owned, workload deleting",
                 &gone,
                 &differs,
                 Some(&ours),
@@ -139,19 +137,33 @@ mod tests {
                 Claim::Ignore,
             ),
             (
-                "D-23.1 workload deleting, labels match",
+                "D-23 owned, workload deleting, labels match",
                 &gone,
                 &fits,
                 Some(&ours),
                 false,
                 Claim::Owned,
             ),
-            ("D-23.2, S-37", &ds, &fits, Some(&theirs), false, Claim::Ignore),
-            ("D-23.3, S-35, S-111", &ds, &fits, None, false, Claim::Adopt),
-            ("D-23.3 labels", &ds, &differs, None, false, Claim::Ignore),
-            ("D-23.3 pod deleting, S-36", &ds, &fits, None, true, Claim::Ignore),
             (
-                "D-23.3 workload deleting, S-46",
+                "D-23 another controller",
+                &ds,
+                &fits,
+                Some(&theirs),
+                false,
+                Claim::Ignore,
+            ),
+            ("D-23 orphan", &ds, &fits, None, false, Claim::Adopt),
+            (
+                "D-23 orphan, labels differ",
+                &ds,
+                &differs,
+                None,
+                false,
+                Claim::Ignore,
+            ),
+            ("D-23 orphan, pod deleting", &ds, &fits, None, true, Claim::Ignore),
+            (
+                "D-23 orphan, workload deleting",
                 &gone,
                 &fits,
                 None,
@@ -199,7 +211,7 @@ mod tests {
                 "D-51: {stranger:?}"
             );
         }
-        // The same name with another uid is an earlier object of that name.
+        // Same name, other uid: an earlier DaemonSet of that name.
         let former = other(KIND, &ds.name, "former-uid");
         assert_eq!(claim(&ds, &fits, Some(&former), false), Claim::Ignore);
         assert_eq!(claim_by_uid(&ds, &fits, Some(&former), false), Claim::Ignore);
@@ -208,7 +220,7 @@ mod tests {
     #[test]
     fn d_27_patches_hold_the_uid_and_the_owner() {
         let ds = daemon_set();
-        // D-67 too: the reference is that of created objects.
+        // D-67: created objects have the same owner reference.
         assert_eq!(
             String::from_utf8(adopt_patch(&ds, "pod-uid")).unwrap(),
             r#"{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","blockOwnerDeletion":true,"controller":true,"kind":"DaemonSet","name":"foo","uid":"foo-uid"}],"uid":"pod-uid"}}"#

@@ -1,6 +1,6 @@
-//! The names and uids of a snapshot's pods: that they are unique, and whether one is taken.
+//! An index of the pods of a snapshot by name and by uid. It finds duplicates and taken names.
 //!
-//! Kept up from snapshot to snapshot: buckets that come again cost nothing.
+//! The index is updated from snapshot to snapshot. Buckets whose digest did not change are not read again.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -11,18 +11,18 @@ use hashbrown::{HashTable, hash_table::Entry as Slot};
 
 use crate::core::snapshot::{Bucket, Digest, Pod};
 
-/// Two pods of a snapshot that share what they must not.
+/// Two pods of a snapshot with the same name or the same uid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Twice {
-    /// Index of the bucket of one of them.
+pub struct DuplicateIdentity {
+    /// Index of the bucket of the second pod.
     pub bucket: usize,
-    /// Its index there.
+    /// Index of that pod in its bucket.
     pub pod: usize,
-    /// What they share.
+    /// The field that both pods share.
     pub what: Identity,
 }
 
-/// What no two pods of a namespace share.
+/// A field that is unique among the pods of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     /// metadata.name.
@@ -45,16 +45,16 @@ impl Identity {
 /// Pods by name and by uid.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
-    /// Keyed, so that nobody can choose names that all fall together.
+    /// Keyed with a random key, so that nobody can choose names that collide in the table.
     hasher: RandomState,
-    /// By name, and by uid.
+    /// One table by name, one by uid.
     tables: [HashTable<Entry>; 2],
-    buckets: Vec<Known>,
-    /// Digests of the buckets with pods in whose place others came when this was last brought up to date.
+    buckets: Vec<IndexedBucket>,
+    /// Digests of the non-empty pod lists that the last update replaced.
     superseded: Vec<Digest>,
 }
 
-/// Where the pod is that has a name.
+/// The position of a pod in the buckets.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     hash: u64,
@@ -62,28 +62,28 @@ struct Entry {
     pod: u32,
 }
 
-/// What of a bucket is in the tables.
+/// The pods of one bucket that are in the tables.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct IndexedBucket {
     digest: Option<Digest>,
-    /// Hashes of each pod's name and uid.
+    /// The hashes of name and uid of each pod.
     hashes: Vec<[u64; 2]>,
 }
 
 impl Identities {
-    /// Those of some buckets. Of pods that share a name one counts.
+    /// An index of these buckets. If pods share a name, it holds one of them.
     pub(crate) fn of(buckets: &[Bucket]) -> Self {
         let mut identities = Self::default();
-        // What is wrong with a snapshot is told before it is planned for.
-        let _ = identities.take_up(buckets);
+        // The parser of a snapshot has checked that names and uids are unique.
+        let _ = identities.update(buckets);
         identities
     }
 
-    /// Brings everything up to date with the buckets of a snapshot. After an error it is of no use.
-    pub(crate) fn take_up(&mut self, buckets: &[Bucket]) -> Result<(), Vec<Twice>> {
+    /// Updates the index for the buckets of a snapshot. After an error the index must not be used.
+    pub(crate) fn update(&mut self, buckets: &[Bucket]) -> Result<(), Vec<DuplicateIdentity>> {
         if self.buckets.len() != buckets.len() {
             self.tables.iter_mut().for_each(HashTable::clear);
-            self.buckets = vec![Known::default(); buckets.len()];
+            self.buckets = vec![IndexedBucket::default(); buckets.len()];
         }
         let is_new = |(index, bucket): &(usize, &Bucket)| {
             bucket.pods.digest().is_none() || self.buckets[*index].digest.as_ref() != bucket.pods.digest()
@@ -92,23 +92,27 @@ impl Identities {
         let gone = new.iter().map(|(index, _)| &self.buckets[*index]);
         let gone = gone.filter(|known| !known.hashes.is_empty());
         self.superseded = gone.filter_map(|known| known.digest).collect();
-        // What goes makes room before what comes is looked at: a pod may have moved from one bucket to another.
+        // Remove all replaced buckets before adding new ones: a pod may have moved from one bucket to another.
         for (index, _) in &new {
-            self.forget(*index);
+            self.remove_bucket(*index);
         }
-        let mut twice = Vec::new();
+        let mut duplicates = Vec::new();
         for (index, bucket) in new {
-            self.learn(index, bucket, buckets, &mut twice);
+            self.insert_bucket(index, bucket, buckets, &mut duplicates);
         }
-        if twice.is_empty() { Ok(()) } else { Err(twice) }
+        if duplicates.is_empty() {
+            Ok(())
+        } else {
+            Err(duplicates)
+        }
     }
 
-    /// Digests of the buckets with pods in whose place others came when this was last brought up to date.
+    /// Digests of the non-empty pod lists that the last update replaced.
     pub(crate) fn superseded(&self) -> &[Digest] {
         &self.superseded
     }
 
-    fn forget(&mut self, bucket: usize) {
+    fn remove_bucket(&mut self, bucket: usize) {
         let known = std::mem::take(&mut self.buckets[bucket]);
         for (pod, hashes) in known.hashes.iter().enumerate() {
             for (table, hash) in self.tables.iter_mut().zip(hashes) {
@@ -120,7 +124,13 @@ impl Identities {
         }
     }
 
-    fn learn(&mut self, index: usize, bucket: &Bucket, buckets: &[Bucket], twice: &mut Vec<Twice>) {
+    fn insert_bucket(
+        &mut self,
+        index: usize,
+        bucket: &Bucket,
+        buckets: &[Bucket],
+        duplicates: &mut Vec<DuplicateIdentity>,
+    ) {
         let mut hashes = Vec::with_capacity(bucket.pods.len());
         for (entry, pod) in bucket.pods.iter().enumerate() {
             let mut both = [0; 2];
@@ -129,7 +139,7 @@ impl Identities {
                 *hash = self.hasher.hash_one(text);
                 let same = |entry: &Entry| what.of(at(buckets, *entry)) == text;
                 match table.entry(*hash, same, |entry| entry.hash) {
-                    Slot::Occupied(_) => twice.push(Twice {
+                    Slot::Occupied(_) => duplicates.push(DuplicateIdentity {
                         bucket: index,
                         pod: entry,
                         what,
@@ -137,7 +147,7 @@ impl Identities {
                     Slot::Vacant(slot) => {
                         slot.insert(Entry {
                             hash: *hash,
-                            // A list of more does not fit in memory.
+                            // A list with more items would not fit in memory.
                             bucket: u32::try_from(index).unwrap_or(u32::MAX),
                             pod: u32::try_from(entry).unwrap_or(u32::MAX),
                         });
@@ -146,13 +156,13 @@ impl Identities {
             }
             hashes.push(both);
         }
-        self.buckets[index] = Known {
+        self.buckets[index] = IndexedBucket {
             digest: bucket.pods.digest().copied(),
             hashes,
         };
     }
 
-    /// Whether a pod has this name, among the buckets that were taken up.
+    /// Whether a pod of the indexed buckets has this name.
     pub(crate) fn is_taken(&self, name: &str, buckets: &[Bucket]) -> bool {
         let hash = self.hasher.hash_one(name);
         self.tables[0]
@@ -160,7 +170,7 @@ impl Identities {
             .is_some()
     }
 
-    /// Bytes of memory that it takes, about.
+    /// Memory that the index takes, in bytes (approximate).
     pub(crate) fn bytes(&self) -> usize {
         let tables = self.tables.iter().map(HashTable::allocation_size);
         let hashes = self.buckets.iter().map(|known| size_of_val(&*known.hashes));
@@ -190,7 +200,7 @@ mod tests {
         Bucket {
             pods: match digest {
                 0 => List::new(pods),
-                digest => List::known_by(pods, [digest; 32]),
+                digest => List::with_digest(pods, [digest; 32]),
             },
             ..Bucket::default()
         }
@@ -235,15 +245,15 @@ mod tests {
             ("none", vec![], ""),
         ];
         for (what, buckets, names) in table {
-            assert_eq!(identities.take_up(&buckets), Ok(()), "{what}");
+            assert_eq!(identities.update(&buckets), Ok(()), "{what}");
             assert_eq!(taken(&identities, &buckets), names, "{what}");
         }
     }
 
     #[test]
-    fn tells_which_buckets_with_pods_others_came_for() {
-        let mut memory = crate::daemonset::memory::Memory::default();
-        assert_eq!(memory.superseded_pods(), [[0; 32]; 0]);
+    fn reports_the_digests_of_replaced_pod_lists() {
+        let mut cache = crate::daemonset::plan_cache::PlanCache::default();
+        assert_eq!(cache.superseded_pods(), [[0; 32]; 0]);
         for (what, buckets, superseded) in [
             (
                 "the first",
@@ -271,31 +281,28 @@ mod tests {
                 &[4],
             ),
             (
-                "which nobody can ask for",
+                "a list without a digest is not reported",
                 vec![bucket(5, &[]), bucket(7, &["b"]), bucket(6, &["d"])],
                 &[],
             ),
         ] {
-            assert_eq!(memory.identify(&buckets), Ok(()), "{what}");
+            assert_eq!(cache.identify(&buckets), Ok(()), "{what}");
             let digests: Vec<_> = superseded.iter().map(|digest| [*digest; 32]).collect();
-            assert_eq!(memory.superseded_pods(), digests, "{what}");
+            assert_eq!(cache.superseded_pods(), digests, "{what}");
         }
     }
 
     #[test]
-    fn what_is_known_by_its_digest_is_not_looked_at_again() {
+    fn buckets_with_an_unchanged_digest_are_not_read_again() {
         let mut identities = Identities::default();
-        assert_eq!(
-            identities.take_up(&[bucket(1, &["a"]), bucket(2, &["b"])]),
-            Ok(())
-        );
-        // A lie, to see who looks.
+        assert_eq!(identities.update(&[bucket(1, &["a"]), bucket(2, &["b"])]), Ok(()));
+        // The digest is wrong on purpose: an error would mean that the bucket was read.
         let other = [bucket(1, &["a"]), bucket(2, &["a"])];
-        assert_eq!(identities.take_up(&other), Ok(()));
+        assert_eq!(identities.update(&other), Ok(()));
     }
 
     #[test]
-    fn tells_who_shares_what() {
+    fn reports_pods_that_share_a_name_or_a_uid() {
         let named = |name: &str, uid: &str| Pod {
             uid: uid.to_owned(),
             ..pod(&daemon_set(), name, "n", "h")
@@ -304,30 +311,30 @@ mod tests {
             pods: List::new(pods.to_vec()),
             ..Bucket::default()
         };
-        let twice = |bucket, pod, what| Twice { bucket, pod, what };
+        let duplicate = |bucket, pod, what| DuplicateIdentity { bucket, pod, what };
         let table = [
             (vec![of(&[named("a", "1")]), of(&[named("b", "2")])], vec![]),
             (
                 vec![of(&[named("a", "1")]), of(&[named("0", "2"), named("a", "3")])],
-                vec![twice(1, 1, Identity::Name)],
+                vec![duplicate(1, 1, Identity::Name)],
             ),
             (
                 vec![of(&[named("a", "1"), named("b", "1")])],
-                vec![twice(0, 1, Identity::Uid)],
+                vec![duplicate(0, 1, Identity::Uid)],
             ),
             (
                 vec![of(&[named("a", "1")]), of(&[named("a", "1")])],
-                vec![twice(1, 0, Identity::Name), twice(1, 0, Identity::Uid)],
+                vec![duplicate(1, 0, Identity::Name), duplicate(1, 0, Identity::Uid)],
             ),
         ];
         for (buckets, expected) in table {
-            let result = Identities::default().take_up(&buckets);
+            let result = Identities::default().update(&buckets);
             assert_eq!(result.err().unwrap_or_default(), expected);
         }
     }
 
     #[test]
-    fn takes_some_bytes_for_each_pod() {
+    fn memory_per_pod_is_bounded() {
         let names: Vec<String> = (0..1_000).map(|index| format!("pod-{index}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let bytes = Identities::of(&[bucket(1, &names)]).bytes();

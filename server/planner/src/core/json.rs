@@ -1,11 +1,10 @@
-//! JSON as its text, in the form in which upstream writes it (chapter 9, D-58): the bytes decide whether upstream knows a
-//! revision again.
+//! JSON kept as text, in the canonical form that upstream writes (D-58). Upstream recognizes a revision by its bytes.
 //!
-//! Templates and revisions stay texts, since a tree of one takes many times its bytes: they are read into this form without
-//! a tree, compared as bytes, and what becomes of them is written part by part.
+//! Templates and revisions are kept as text because a tree of [`Value`]s takes many times the memory. They are parsed, compared
+//! and edited without building a tree.
 //!
-//! Strings are written here and not by serde_json because its member order depends on a feature that any crate of the
-//! build may switch on, and because Go escapes more characters.
+//! This module writes objects and strings itself instead of using serde_json: the order of members in serde_json depends on a
+//! feature that any crate of the build can enable, and Go escapes more characters.
 
 mod part;
 mod read;
@@ -16,8 +15,8 @@ use serde_json::Value;
 
 pub(crate) use part::Part;
 
-/// A JSON text: compact, with members sorted by the bytes of their keys and strings escaped as Go's encoder does. So equal
-/// values are equal texts.
+/// A JSON text in canonical form: compact, members sorted by the bytes of their keys, strings escaped as Go's encoder does.
+/// Equal values are equal texts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Json(Box<str>);
 
@@ -28,10 +27,10 @@ impl Json {
         &self.0
     }
 
-    /// The value as a tree, for whoever wants to look around in it.
+    /// The value as a serde_json tree.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        // The text is JSON.
+        // The text is valid JSON, so this never fails.
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 
@@ -45,7 +44,7 @@ impl Json {
         Part::of(&self.0)
     }
 
-    /// A text that is of this form.
+    /// Wraps a text that is in canonical form.
     pub(crate) fn written(text: String) -> Self {
         Self(text.into())
     }
@@ -76,7 +75,7 @@ impl From<Value> for Json {
     }
 }
 
-/// Writes a string.
+/// Writes a JSON string, escaped.
 pub(crate) fn write_string(out: &mut String, string: &str) {
     out.push('"');
     for character in string.chars() {
@@ -88,7 +87,7 @@ pub(crate) fn write_string(out: &mut String, string: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            // The three that would matter inside HTML, and the two line ends of JavaScript.
+            // Go also escapes the three characters that are special in HTML and the two line separators of JavaScript.
             '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 append(out, format_args!("\\u{:04x}", u32::from(character)));
             }
@@ -98,13 +97,13 @@ pub(crate) fn write_string(out: &mut String, string: &str) {
     out.push('"');
 }
 
-/// Writes a number or the like.
+/// Writes formatted text.
 pub(crate) fn append(out: &mut String, arguments: fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
     let _ = out.write_fmt(arguments);
 }
 
-/// An object while it is written. Its members are to come in the order of their keys.
+/// Writes an object. The caller must write members in the order of their keys.
 pub(crate) struct Object<'a> {
     out: &'a mut String,
     separator: char,
@@ -115,7 +114,7 @@ impl<'a> Object<'a> {
         Self { out, separator: '{' }
     }
 
-    /// Begins a member; its value is to be written next.
+    /// Writes the key of a member. The caller writes the value next.
     pub(crate) fn member(&mut self, key: &str) -> &mut String {
         self.out.push(self.separator);
         self.separator = ',';
@@ -132,8 +131,8 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Writes an object anew: `change` writes the members of these keys, which are sorted, or does not, and is told what they
-/// were; all others stay. What is no object has no members.
+/// Copies an object and replaces the members with these keys. `keys` must be sorted. `change` gets each key with its old value,
+/// and writes a new member or none. All other members are copied. A value that is not an object counts as an empty one.
 pub(crate) fn rewrite(
     out: &mut String,
     object: Part<'_>,
@@ -158,7 +157,7 @@ pub(crate) fn rewrite(
     written.end();
 }
 
-/// Writes a list.
+/// Writes a list; `write` writes each item.
 pub(crate) fn write_list<I: IntoIterator>(
     out: &mut String,
     items: I,

@@ -1,26 +1,26 @@
-//! The labels of thousands of objects.
+//! Labels in compact form, since a snapshot holds those of thousands of objects.
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
 /// Labels, sorted by key; keys are unique.
 ///
-/// All keys and values of an object are one text: there are thousands of objects with a handful of labels each, and an
-/// allocation for every key and value would cost more time and memory than everything else about them. A copy is the same text:
-/// the pods of a workload have the same labels, and what is looked at for each of them should be in the processor's cache.
+/// All keys and values of an object share one allocation, because one allocation per key and value would dominate time and
+/// memory for thousands of objects. A clone shares the text of the original: the pods of a workload have equal labels, and a
+/// shared text stays in the processor's cache.
 #[derive(Clone, PartialEq, Eq, Default, Hash)]
 pub struct Labels(Option<Arc<Entries>>);
 
-/// Labels of which there is at least one.
+/// One or more labels.
 #[derive(PartialEq, Eq, Hash)]
 struct Entries {
     /// Key, value, key, value, …
     text: Box<str>,
-    /// Where in the text each key and its value end. An object may have thousands of short labels, so that what is kept of each
-    /// besides its text is as little as can be: what an object takes is in proportion to its bytes.
+    /// The offsets in `text` at which each key and its value end. The entries are small because an object may have thousands of
+    /// short labels: the memory of an object stays in proportion to its size in the request.
     ends: Box<[(u32, u32)]>,
 }
 
-/// So many labels are looked through one by one.
+/// Up to this many labels, a linear search is used instead of a binary search.
 const FEW: usize = 8;
 
 impl Entries {
@@ -34,7 +34,7 @@ impl Entries {
         &self.text[start as usize..end as usize]
     }
 
-    /// The index of a key, found by halves.
+    /// The index of a key, by binary search.
     fn find(&self, key: &str) -> Option<usize> {
         let (mut start, mut end) = (0, self.ends.len());
         while start < end {
@@ -49,23 +49,23 @@ impl Entries {
     }
 }
 
-/// Where a text ends.
+/// The length of a text.
 ///
 /// # Panics
-/// When it has 4 GiB or more: no message is as long.
+/// If the text has 4 GiB or more. No message is that long.
 fn end(text: &str) -> u32 {
     u32::try_from(text.len()).expect("the labels of one object are shorter than 4 GiB")
 }
 
 impl Labels {
-    /// Bytes of memory that one label takes besides the text of its key and its value.
+    /// Memory that one label takes besides the text of its key and its value, in bytes.
     pub const BYTES_PER_LABEL: usize = size_of::<(u32, u32)>();
 
-    /// Sorts; of entries with equal keys the last one stays.
+    /// Sorts the entries. Of entries with equal keys the last one stays.
     #[must_use]
     #[allow(
         clippy::needless_pass_by_value,
-        reason = "who has a list of labels is done with it"
+        reason = "callers do not use the list afterwards"
     )]
     pub fn new(entries: Vec<(String, String)>) -> Self {
         let mut entries: Vec<_> = entries
@@ -75,11 +75,11 @@ impl Labels {
         Self::of(&mut entries)
     }
 
-    /// As [`Labels::new`], of borrowed entries, which are sorted on the way.
+    /// Like [`Labels::new`], for borrowed entries. Sorts the slice in place.
     #[must_use]
     pub fn of(entries: &mut [(&str, &str)]) -> Self {
         if !entries.is_sorted_by(|a, b| a.0 <= b.0) {
-            // Stable, so that the last of equal ones stays last.
+            // A stable sort, so that the last of equal keys stays last.
             entries.sort_by(|a, b| a.0.cmp(b.0));
         }
         let length = entries
@@ -109,7 +109,7 @@ impl Labels {
     pub fn get(&self, key: &str) -> Option<&str> {
         let entries = self.0.as_deref()?;
         let found = if entries.ends.len() <= FEW {
-            // Most comparisons end at the length.
+            // Most comparisons end at the length of the key.
             (0..entries.ends.len()).find(|index| entries.key(*index) == key)?
         } else {
             entries.find(key)?
@@ -125,18 +125,18 @@ impl Labels {
         })
     }
 
-    /// How many there are.
+    /// The number of labels.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |entries| entries.ends.len())
     }
 
-    /// Where the text is: equal for copies, which all of them are of one content while this is alive; 0 without labels.
+    /// The address of the shared text. Clones have the same address while one of them is alive. 0 if there are no labels.
     pub(crate) fn address(&self) -> usize {
         self.0.as_ref().map_or(0, |entries| Arc::as_ptr(entries).addr())
     }
 
-    /// Whether one is a copy of the other, so that both take the memory of one.
+    /// Whether both share one text, so that they take the memory of one.
     #[must_use]
     pub fn is_copy_of(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -146,7 +146,7 @@ impl Labels {
         }
     }
 
-    /// No labels at all.
+    /// Whether there are no labels.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -220,7 +220,7 @@ mod tests {
         let copied = labels_of_two().clone();
         assert!(copied.is_copy_of(&copied.clone()) && !copied.is_copy_of(&labels_of_two()));
         assert!(of(&[]).is_copy_of(&of(&[])) && !of(&[]).is_copy_of(&copied));
-        // One text, cut differently.
+        // The same text, split differently.
         assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
         assert_ne!(of(&[("a", ""), ("b", "")]), of(&[("a", "b")]));
     }

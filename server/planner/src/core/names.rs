@@ -1,5 +1,4 @@
-//! Names that are derived, so that the same decision twice gives the same name: of revisions (chapter 9, D-60 and D-61) and
-//! of pods.
+//! Derives the names of revisions (D-60, D-61) and of pods. The same decision always gives the same name.
 
 use std::borrow::Cow;
 
@@ -7,9 +6,9 @@ use sha2::{Digest, Sha256};
 
 use crate::core::snapshot::DaemonSet;
 
-/// The letters of Kubernetes' generated names: no vowels, and nothing that looks like another.
+/// The characters of names that Kubernetes generates: no vowels, and no characters that look alike.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-/// Characters of a derived name part. 27^10 is about 2^47: no two nodes of a cluster meet by chance.
+/// Length of a derived hash in characters. 27^10 is about 2^47, so the nodes of a cluster do not collide by chance.
 const HASH_LENGTH: usize = 10;
 /// Longest object name (a DNS-1123 subdomain).
 const MAX_OBJECT_NAME: usize = 253;
@@ -18,23 +17,23 @@ pub(crate) const MAX_POD_NAME: usize = 63;
 /// Longest value of a label.
 const MAX_LABEL_VALUE: usize = 63;
 
-/// The hash of a template: `data` is the canonical JSON of its revision. Valid as a label value and in a name.
+/// The hash of a template. `data` is the canonical JSON of its revision. The hash is valid as a label value and in a name.
 ///
-/// It is not upstream's hash, which changes with every Kubernetes version; upstream knows a revision by its data (D-53).
+/// It differs from upstream's hash, which changes with Kubernetes versions. Upstream finds a revision by its data (D-53).
 pub(crate) fn revision_hash(data: &[u8], collision_count: Option<i32>) -> String {
     let count = collision_count.map(i32::to_be_bytes);
     let count: &[u8] = count.as_ref().map_or(&[], |bytes| bytes);
     encoded_digest([data, count])
 }
 
-/// The name of a revision. `shorten`: cut the workload's name so that the whole fits an object name.
+/// The name of a revision. With `shorten` the workload's name is cut so that the result is a valid object name.
 pub(crate) fn revision_name(ds: &DaemonSet, hash: &str, shorten: bool) -> String {
     let limit = if shorten { MAX_OBJECT_NAME } else { usize::MAX };
     joined(&ds.name, hash, limit)
 }
 
-/// The value that stands for a revision's name in a label: the name, or a hash of one that is too long. A name as an apiserver
-/// takes it (a DNS-1123 subdomain) is in all else a value, too.
+/// The label value for a revision's name: the name itself, or its hash if the name is too long. Apart from the length, every
+/// valid object name (a DNS-1123 subdomain) is a valid label value.
 pub(crate) fn label_value(name: &str) -> Cow<'_, str> {
     if name.len() <= MAX_LABEL_VALUE {
         name.into()
@@ -45,21 +44,21 @@ pub(crate) fn label_value(name: &str) -> Cow<'_, str> {
 
 /// The name of the next pod on a node.
 ///
-/// Who plans twice gets one name, so the second create is refused: also when the caches have shown some change of the node's
-/// other pods in between. `salt` grows when a name is taken, so that a replacement never waits for its predecessor's name.
+/// A repeated plan gives the same name, so the apiserver rejects the second create, even if the cache has shown other changes on
+/// the node in between. `salt` grows when a name is taken, so a replacement does not wait for its predecessor's name.
 pub(crate) fn pod_name(ds: &DaemonSet, node: &str, hash: &str, salt: u32) -> String {
     let salt = salt.to_be_bytes();
     let parts = [ds.uid.as_bytes(), node.as_bytes(), hash.as_bytes(), &salt];
     joined(&ds.name, &encoded_digest(parts), MAX_POD_NAME)
 }
 
-/// `<name>-<suffix>`, the name cut so that the whole has at most `limit` bytes and stays a valid subdomain.
+/// `<name>-<suffix>`. The name is cut so that the result has at most `limit` bytes and is a valid subdomain.
 fn joined(name: &str, suffix: &str, limit: usize) -> String {
     let room = limit.saturating_sub(suffix.len() + 1);
     let prefix = if name.len() <= room {
         name
     } else {
-        // No part of a subdomain may end in a dash or start with one, which the joining dash would do after a dot.
+        // A part of a subdomain must not start or end with a dash. After a dot, the joining dash would start one.
         name[..name.floor_char_boundary(room)].trim_end_matches(['-', '.'])
     };
     if prefix.is_empty() {
@@ -69,7 +68,8 @@ fn joined(name: &str, suffix: &str, limit: usize) -> String {
     }
 }
 
-/// [`HASH_LENGTH`] letters of the SHA-256 of the parts, each preceded by its length so that no two lists of parts agree.
+/// [`HASH_LENGTH`] characters of the SHA-256 of the parts. Each part is preceded by its length, so that different lists of parts
+/// give different input.
 fn encoded_digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -128,7 +128,7 @@ mod tests {
         .map(|(data, count)| revision_hash(data.as_bytes(), count))
         .collect();
         assert_eq!(hashes.len(), 5, "{hashes:?}");
-        // The same on every replica and in every version: a changed hash would not be wrong, but would collide in names.
+        // The hash must be the same on every replica and in every version of Nodewise.
         assert_eq!(revision_hash(b"{}", Some(1)), "bh4bjtvq7r");
         for hash in hashes {
             assert_eq!(hash.len(), HASH_LENGTH);
@@ -192,7 +192,7 @@ mod tests {
             pod_name(&ds, "node-2", "h", 0),
             pod_name(&ds, "node-1", "i", 0),
             pod_name(&ds, "node-1", "h", 1),
-            // The border between two parts counts.
+            // The boundary between two parts matters.
             pod_name(&ds, "node-1h", "", 0),
         ];
         assert_eq!(BTreeSet::from(names.clone()).len(), names.len(), "{names:?}");

@@ -1,24 +1,24 @@
-//! What became of the actions of a plan.
+//! The results of a plan's actions, as an executor reports them.
 
 use crate::core::snapshot::ExpectedCreate;
 
-/// What became of one action.
+/// The result of one action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// The action's id: its place in the plan, from 1.
+    /// The action's id: its position in the plan, from 1.
     pub action_id: u32,
-    /// How it ended.
+    /// The result.
     pub result: OutcomeResult,
     /// The error, for people; empty after success.
     pub message: String,
-    /// The HTTP status of the answer; 0 when there was none.
+    /// The HTTP status of the response; 0 if there was none.
     pub http_status: u32,
-    /// For creates and deletes of pods, which expectation it is about.
+    /// For creates and deletes of pods: the expectation that the action set.
     pub subject: Option<Subject>,
 }
 
 impl Outcome {
-    /// Another pod has the name (of another owner, node or hash): the next plan gives another one.
+    /// Another pod has the name: its owner, node or hash differs. The next plan uses another name.
     pub(crate) fn is_pod_name_taken(&self) -> bool {
         self.result == OutcomeResult::NameTaken && matches!(self.subject, Some(Subject::CreatedPod(_)))
     }
@@ -35,27 +35,27 @@ impl Outcome {
 /// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutcomeResult {
-    /// Done.
+    /// The write succeeded.
     Succeeded,
-    /// Create: a pod of that name is ours, on the same node and of the same revision.
+    /// Create: the workload already has a pod of that name, on the same node and of the same revision.
     AlreadyExists,
     /// Create: another pod has the name.
     NameTaken,
     /// Delete, adopt, release: the object is gone.
     NotFound,
-    /// Create: refused because the namespace is terminating.
+    /// Create: rejected because the namespace is terminating.
     NamespaceTerminating,
-    /// Failed.
+    /// The write failed.
     Failed,
-    /// Not attempted.
+    /// The executor did not try the action.
     Skipped,
 }
 
-/// The expectation that an outcome is about.
+/// The expectation that an action set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// The create.
+    /// A create.
     CreatedPod(ExpectedCreate),
-    /// The uid of the pod to delete.
+    /// A delete: the uid of the pod.
     DeletedPodUid(String),
 }

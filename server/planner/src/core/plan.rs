@@ -1,49 +1,49 @@
-//! The answer: what must happen next, and why.
+//! The plan: the result of planning for one workload.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use crate::core::snapshot::{Deviation, State, Status};
 
-/// What must happen next for one workload.
+/// The next actions for one workload, with the state that the executor keeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// In one word.
+    /// The result in one word.
     pub verdict: Verdict,
-    /// The steps, in order.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
     /// The manifest of every pod to create; `None` when nothing is created.
     pub pod_manifest: Option<PodManifest>,
-    /// What the executor must hold from before its first write on.
+    /// The state that the executor must store before its first write and send with the next snapshot.
     pub state: State,
-    /// Plan again after this time.
+    /// When to plan again without a watch event; `None` if there is no need.
     pub requeue: Option<RequeueAfter>,
-    /// The error that upstream's sync would end with.
+    /// The error with which upstream's sync would end.
     pub error: Option<String>,
-    /// Computed from the snapshot; `None` where nothing was counted.
+    /// The status computed from the snapshot; `None` if it was not computed.
     pub status: Option<Status>,
-    /// Where the rollout stands; `None` where nothing was decided.
+    /// The progress of the rollout; `None` if nothing was decided.
     pub rollout: Option<Rollout>,
     /// Deviations that changed this plan.
     pub deviations: BTreeSet<Deviation>,
 }
 
-/// A plan in one word.
+/// The result of planning in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Apply it.
+    /// The executor must apply the plan.
     Apply,
-    /// Expectations are outstanding.
+    /// Expectations are outstanding: only the status is planned.
     StatusOnly,
-    /// The snapshot is older than own writes.
+    /// The snapshot does not show the executor's own writes yet: nothing is planned.
     Stale,
-    /// Nothing to do.
+    /// There is nothing to do.
     Noop,
 }
 
-/// Plan again later.
+/// A request to plan again later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequeueAfter {
-    /// After this time.
+    /// The delay from now.
     pub delay: Duration,
     /// Why, for people.
     pub reason: String,
@@ -54,69 +54,70 @@ pub struct RequeueAfter {
 pub struct PodManifest {
     /// A v1 Pod as JSON.
     pub json: Vec<u8>,
-    /// JSON pointers to the strings that are replaced by the node's name.
+    /// JSON pointers to the strings that the executor replaces with the node's name.
     pub node_name_pointers: Vec<String>,
 }
 
-/// A step whose actions serve one purpose.
+/// Actions of one purpose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     /// The purpose.
     pub kind: PhaseKind,
-    /// Never empty; run one after the other.
+    /// The batches; never empty. The executor runs them one after the other.
     pub batches: Vec<Batch>,
 }
 
 /// The purpose of a phase. A plan has them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PhaseKind {
-    /// Revisions.
+    /// Claims and writes of ControllerRevisions.
     Revisions,
     /// Adoption and release of pods.
     Claims,
-    /// Events about decisions.
+    /// Events about failed and succeeded pods, or about a workload that cannot be planned for.
     Events,
     /// Pod creates.
     Creates,
     /// Pod deletes.
     Deletes,
-    /// History limit.
+    /// Deletes of revisions beyond the history limit.
     Cleanup,
-    /// Status.
+    /// The write of the status.
     Status,
 }
 
 impl PhaseKind {
-    /// A failure in such a phase ends the plan.
+    /// Whether a failure in this phase ends the plan.
     #[must_use]
     pub fn aborts_on_failure(self) -> bool {
         matches!(self, Self::Revisions | Self::Claims)
     }
 
-    /// Such a phase is skipped when an earlier one had a failure.
+    /// Whether the executor skips this phase after a failure in an earlier one.
     #[must_use]
     pub fn requires_success(self) -> bool {
         matches!(self, Self::Cleanup)
     }
 }
 
-/// Actions that may run concurrently.
+/// Actions that the executor may run concurrently.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    /// Never empty.
+    /// The actions; never empty.
     pub actions: Vec<Action>,
-    /// Read the workload live first: same uid, not being deleted.
+    /// Whether the executor must first read the workload from the apiserver and check that it has the same uid and is not being
+    /// deleted.
     pub confirm_workload: bool,
 }
 
-/// One write. Its id is its place in the plan, from 1.
+/// One write. Its id is its position in the plan, from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
     /// Why, for programs.
     pub reason: Reason,
     /// Why, for people.
     pub message: String,
-    /// What.
+    /// The write.
     pub kind: ActionKind,
 }
 
@@ -180,7 +181,7 @@ pub enum ActionKind {
 pub struct Collision {
     /// The new count.
     pub count: i32,
-    /// The count in the snapshot; the live one must equal it.
+    /// The count in the snapshot. The executor writes only if the live count equals it.
     pub expected: Option<i32>,
 }
 
@@ -193,37 +194,37 @@ pub enum EventType {
     Warning,
 }
 
-/// Where the rollout of the current template stands. Counts are of nodes.
+/// The progress of the rollout of the current template. All counts are of nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rollout {
     /// The current revision's hash label.
     pub current_hash: String,
-    /// Its number after this plan.
+    /// The current revision's number after this plan.
     pub current_revision: i64,
     /// Nodes that should run a pod.
     pub desired: u32,
-    /// maxUnavailable scaled.
+    /// maxUnavailable, as a number of nodes.
     pub max_unavailable: u32,
-    /// maxSurge scaled.
+    /// maxSurge, as a number of nodes.
     pub max_surge: u32,
-    /// Used of maxUnavailable before this plan.
+    /// How much of maxUnavailable is in use before this plan.
     pub unavailable: u32,
-    /// Used of maxSurge before this plan.
+    /// How much of maxSurge is in use before this plan.
     pub surging: u32,
-    /// The nodes that should run a pod, by what they have.
+    /// The nodes that should run a pod, by the pods that they have.
     pub nodes: NodeCounts,
 }
 
-/// Nodes that should run a pod. Each is counted once.
+/// The nodes that should run a pod, by the pods that they have. Each node is counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeCounts {
-    /// No pod.
+    /// Nodes without a pod.
     pub without_pod: u32,
-    /// Pods, none of the current template.
+    /// Nodes with pods, but none of the current template.
     pub outdated: u32,
-    /// A pod of the current template, and none that is available.
+    /// Nodes with a pod of the current template, but none that is available.
     pub updated_unavailable: u32,
-    /// An available pod of the current template.
+    /// Nodes with an available pod of the current template.
     pub updated_available: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Which pods are the workload's, and whose owner changes for that (chapter 3).
+//! The pods that the workload owns, adopts and releases, and the actions for that.
 
 use crate::core::{
     claims::{self, Claim},
@@ -7,25 +7,25 @@ use crate::core::{
     snapshot::{DaemonSet, Listed as _, Pod, Snapshot},
 };
 
-/// The pods whose owner changes (D-28).
+/// The pods that the plan adopts or releases (D-28).
 #[derive(Debug, Default)]
 pub(crate) struct Claims<'a> {
-    /// Orphans that become the workload's.
+    /// Orphans that the workload adopts.
     pub(crate) adopted: Vec<&'a Pod>,
-    /// Pods that are let go.
+    /// Pods that the workload releases.
     pub(crate) released: Vec<&'a Pod>,
 }
 
 impl Claims<'_> {
-    /// By name, whatever the buckets.
+    /// Sorts by name, so that the order does not depend on the buckets.
     pub(crate) fn sort(&mut self) {
         for pods in [&mut self.adopted, &mut self.released] {
             pods.sort_by(|a, b| a.name.cmp(&b.name));
         }
     }
 
-    /// The batches of phase Claims, with so many actions at most. All go out together, so that a claim which fails holds up no
-    /// other (D-23.4).
+    /// The batches of phase Claims, with at most `most` actions. All claims are in one batch, so that a failed claim does not stop
+    /// the others (D-23).
     pub(crate) fn batches(&self, ds: &DaemonSet, most: usize) -> Vec<Batch> {
         let released = self.released.iter().map(|pod| Action {
             reason: Reason::SelectorDoesNotMatch,
@@ -54,12 +54,12 @@ impl Claims<'_> {
     }
 }
 
-/// What becomes of a pod.
+/// The claim of a pod.
 pub(crate) fn claim(ds: &DaemonSet, pod: &Pod) -> Claim {
     claims::claim(ds, &pod.labels, pod.controller.as_deref(), pod.deleting)
 }
 
-/// All pods that are the workload's once they are claimed, by node, those without one first.
+/// All pods that the workload owns after its claims, by node. Pods without a node come first.
 pub(crate) fn owned(snapshot: &Snapshot) -> Vec<&Pod> {
     let mut findings = PodFindings::default();
     let owned = |pod: &&Pod| {
@@ -79,7 +79,7 @@ pub(crate) fn reference(pod: &Pod) -> ObjectRef {
     }
 }
 
-/// Adopted in this plan, for one of the workload's pods. Upstream decides about such pods after its own.
+/// For a pod that the workload owns or adopts: whether this plan adopts it. Upstream handles adopted pods after owned ones.
 pub(crate) fn is_adopted(pod: &Pod) -> bool {
     pod.controller.is_none()
 }

@@ -1,20 +1,20 @@
-//! What is found out about one pod and holds for all pods with the same labels and controller.
+//! A cache of results that depend only on a pod's labels, controller and deletion.
 //!
-//! The pods of a workload differ in name and node; of what their labels and their controller decide there are a handful of cases
-//! in a whole cluster. Each is looked at once.
+//! The pods of a workload differ in name and node, but a whole cluster has only a few combinations of labels and controller. The
+//! result is computed once for each combination.
 
 use std::{collections::HashMap, sync::Arc};
 
 use crate::core::snapshot::Pod;
 
-/// Findings about pods, by what they share.
+/// Results by combination of labels, controller and deletion.
 #[derive(Debug)]
 pub(crate) struct PodFindings<T> {
     last: Option<(Kind, T)>,
     all: HashMap<Kind, T>,
 }
 
-/// What pods that are alike have in common. While the snapshot is there, what is at one address is equal.
+/// The inputs of a result. Labels and controller are compared by address, which is enough while the snapshot is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     labels: usize,
@@ -45,12 +45,12 @@ impl<T> Default for PodFindings<T> {
 }
 
 impl<T: Copy> PodFindings<T> {
-    /// The finding about a pod, which depends on nothing but its labels, its controller and whether it is being deleted. All pods
-    /// must be of one snapshot.
+    /// The result for a pod; `find` computes it if it is not cached. `find` must depend on nothing but the pod's labels, its
+    /// controller and whether it is being deleted. All pods must be of one snapshot.
     pub(crate) fn find(&mut self, pod: &Pod, find: impl FnOnce() -> T) -> T {
         let kind = Kind::of(pod);
         match self.last {
-            // Most are like the one before them.
+            // Most pods are like the one before.
             Some((last, finding)) if last == kind => finding,
             _ => {
                 let finding = *self.all.entry(kind).or_insert_with(find);
@@ -67,7 +67,7 @@ mod tests {
     use crate::fixtures::{controller, daemon_set, pod};
 
     #[test]
-    fn each_kind_of_pod_is_looked_at_once() {
+    fn each_combination_is_computed_once() {
         let ds = daemon_set();
         let one = pod(&ds, "a", "n1", "h");
         let mut copy = one.clone();

@@ -1,4 +1,4 @@
-//! Label selectors (chapter 3, D-22).
+//! Label selectors (D-22).
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,15 @@ use crate::core::labels::Labels;
 /// A label selector. All requirements are ANDed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Selector {
-    /// matchLabels; `None` when the field is absent, which the literal test of Q-17 tells from an empty map.
+    /// matchLabels; `None` if the field is absent. Upstream's test for an empty selector distinguishes that from an empty map
+    ///
     pub match_labels: Option<Vec<(String, String)>>,
     /// matchExpressions; `None` when the field is absent.
     pub match_expressions: Option<Vec<SelectorRequirement>>,
 }
 
 impl Selector {
-    /// Whether all requirements hold of these labels. A selector without requirements selects everything.
+    /// Whether the labels meet all requirements. A selector without requirements selects everything.
     #[must_use]
     pub fn selects(&self, labels: &Labels) -> bool {
         let mut equalities = self.match_labels.iter().flatten();
@@ -24,12 +25,12 @@ impl Selector {
     }
 }
 
-/// One entry of matchExpressions, known to be valid.
+/// One valid entry of matchExpressions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SelectorRequirement {
-    /// The label.
+    /// The key of the label.
     pub key: String,
-    /// How it is compared.
+    /// How the label is compared.
     pub operator: SelectorOperator,
 }
 
@@ -40,14 +41,14 @@ pub enum SelectorOperator {
     In(BTreeSet<String>),
     /// The label is missing or its value is none of these.
     NotIn(BTreeSet<String>),
-    /// The label is there.
+    /// The label is present.
     Exists,
     /// The label is missing.
     DoesNotExist,
 }
 
-/// Whether this is the selector that selects everything: `by_meaning`, one without requirements; else, as upstream
-/// tests it, one whose two fields are absent.
+/// Whether the selector is empty and so selects everything. With `by_meaning`, a selector without requirements is empty.
+/// Otherwise, as in upstream, only a selector without both fields is.
 pub(crate) fn is_empty(selector: &Selector, by_meaning: bool) -> bool {
     let (labels, expressions) = (&selector.match_labels, &selector.match_expressions);
     if by_meaning {

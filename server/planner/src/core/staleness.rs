@@ -1,10 +1,10 @@
-//! The own-write gate (chapter 16): a snapshot that does not show our own writes decides nothing.
+//! The own-write gate: nothing is planned from a cache that does not show the executor's own writes yet (D-110).
 
 use std::cmp::Ordering;
 
 use crate::core::snapshot::OwnWrite;
 
-/// What is behind, for people; `None` when the snapshot is fresh (D-110).
+/// A message that names the cache that is behind; `None` if all caches are fresh.
 pub(crate) fn stale(own_writes: &[OwnWrite]) -> Option<String> {
     let behind = own_writes
         .iter()
@@ -15,7 +15,7 @@ pub(crate) fn stale(own_writes: &[OwnWrite]) -> Option<String> {
     ))
 }
 
-/// Whether version `a` is known to come after `b`; versions that cannot be compared block nothing (D-111).
+/// Whether version `a` is newer than `b`. False if the versions cannot be compared, so that those block nothing (D-111).
 fn is_newer(a: &str, b: &str) -> bool {
     is_comparable(a) && is_comparable(b) && a.len().cmp(&b.len()).then_with(|| a.cmp(b)) == Ordering::Greater
 }

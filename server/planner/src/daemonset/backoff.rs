@@ -1,4 +1,4 @@
-//! Back-off of failed pods (chapter 13, D-95 to D-99): a pod that fails again at once is not replaced at once.
+//! Back-off of failed pods (D-95 to D-99): the longer pods keep failing on a node, the later they are replaced.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::core::snapshot::{FailedPodBackoff, Snapshot};
 const INITIAL: Duration = Duration::from_secs(1);
 /// The longest delay.
 const MAX: Duration = Duration::from_mins(15);
-/// An entry that is strictly older is forgotten.
+/// Entries older than this are dropped.
 const FORGET: SignedDuration = SignedDuration::from_mins(30);
 
-/// How long a failed pod waits.
+/// The delay before a failed pod is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
     /// The whole delay.
     pub(crate) whole: Duration,
-    /// What is left of it.
+    /// The rest of the delay.
     pub(crate) left: Duration,
 }
 
@@ -32,8 +32,8 @@ pub(crate) struct Backoffs {
 }
 
 impl Backoffs {
-    /// The table of a snapshot, without what is to be forgotten (D-99). An entry of the future counts as made now: the clock was
-    /// set back, and the delay must not be longer for that (D-97).
+    /// The table of a snapshot, without old entries (D-99). An entry with a time in the future counts as made now: the clock was
+    /// set back, and that must not make the delay longer (D-97).
     pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let remembered = |entry: &&FailedPodBackoff| snapshot.now.duration_since(entry.last) <= FORGET;
         let mut entries: Vec<_> = snapshot
@@ -47,7 +47,7 @@ impl Backoffs {
                 ..entry
             })
             .collect();
-        // Of entries with one key the newest counts.
+        // Of entries with the same key the newest stays.
         entries.sort_by(|a, b| {
             key(a)
                 .cmp(&key(b))
@@ -62,7 +62,7 @@ impl Backoffs {
         }
     }
 
-    /// Whether a failed pod on this node has to wait (D-95).
+    /// The delay that a failed pod on this node must wait; `None` if it can be deleted now (D-95).
     pub(crate) fn wait(&self, node: &str) -> Option<Wait> {
         let entry = &self.entries[self.position(node).ok()?];
         let passed = self.now.duration_since(entry.last);
@@ -82,7 +82,7 @@ impl Backoffs {
         })
     }
 
-    /// A failed pod on this node is deleted now.
+    /// Starts the next delay, because a failed pod on this node is deleted now.
     pub(crate) fn advance(&mut self, node: &str) {
         let entry = FailedPodBackoff {
             observed_generation: self.observed_generation,
@@ -96,7 +96,7 @@ impl Backoffs {
         }
     }
 
-    /// The table, to be held by the executor.
+    /// The entries, for the executor's state.
     pub(crate) fn into_entries(self) -> Vec<FailedPodBackoff> {
         self.entries
     }

@@ -1,8 +1,8 @@
-//! What a workload has to know of one bucket of nodes and pods: how many nodes are settled, and the other nodes with their pods.
+//! The summary of one bucket for a workload: the number of settled nodes, and the other nodes with their pods.
 //!
-//! A node is settled when it has its one pod, new and available, or may not have one and has none. Nothing is ever decided about settled
-//! nodes: they are only counted. In a cluster at rest nearly all nodes are settled. So a plan walks the others, and a bucket that came
-//! before, under the same circumstances, is not walked again ([`crate::daemonset::memory`]).
+//! A node is settled if it has exactly one pod, which is live, of the current template and available, or if it may not run a pod
+//! and has none. No decision concerns a settled node; it is only counted. In a stable cluster nearly all nodes are settled, so a
+//! plan visits few nodes. Summaries are cached from plan to plan ([`crate::daemonset::plan_cache`]).
 
 use jiff::Timestamp;
 
@@ -20,71 +20,71 @@ use crate::{
     },
 };
 
-/// How many nodes are settled.
+/// Counts of settled nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SettledNodes {
-    /// Nodes that should run a pod and do: one, which is live, carries the current hash and is available.
+    /// Nodes that should run a pod and have one: live, with the current hash, and available.
     pub(crate) running: usize,
-    /// Nodes that should not run a pod and may keep the one, of the same kind, that they have.
+    /// Nodes that should not run a pod, but may keep the one that they have: live, with the current hash, and available.
     pub(crate) keeping: usize,
 }
 
-/// Which nodes have an entry.
+/// The nodes that have an entry in a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Those of which something may be decided.
+    /// Nodes that are not settled.
     Notable,
-    /// All.
+    /// All nodes.
     Everything,
 }
 
-/// A bucket, seen by a workload.
+/// The summary of one bucket for a workload.
 #[derive(Debug)]
 pub(crate) struct BucketSummary {
-    /// Nodes that should run a pod.
+    /// The number of nodes that should run a pod.
     pub(crate) desired: usize,
-    /// Nodes that are only counted.
+    /// The settled nodes, which are only counted.
     pub(crate) settled: SettledNodes,
-    /// The others, by name.
+    /// The other nodes, by name.
     pub(crate) entries: Vec<NodeSummary>,
-    /// Pods of the entries.
+    /// The pods of the entries.
     pub(crate) pods: Vec<PodSummary>,
-    /// Indices of the orphans that become the workload's.
+    /// Indices of the orphans that the workload adopts.
     pub(crate) adopted: Vec<usize>,
-    /// Indices of the pods that are let go.
+    /// Indices of the pods that the workload releases.
     pub(crate) released: Vec<usize>,
-    /// Since when the last of the pods of settled nodes is ready: they are available as long as this suffices.
+    /// The latest time since which a pod of a settled node is ready. If that is long enough, all of them are available.
     available_since: Option<Timestamp>,
-    /// Since when the first of the pods is ready that are not available yet: they are not as long as this does not suffice.
+    /// The earliest time since which a pod is ready but not available. Until that is long enough, none of them is available.
     unavailable_since: Option<Timestamp>,
 }
 
-/// A node that is not settled, or that is missing. Pods are indices into [`BucketSummary::pods`].
+/// A node that is not settled, or a missing node that has pods. Its pods are a range of [`BucketSummary::pods`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeSummary {
-    /// Its index in the bucket; `None`: there is no such node.
+    /// Index of the node in the bucket; `None` if the node does not exist.
     pub(crate) node: Option<usize>,
-    /// What the workload may do there.
+    /// What the workload may do on the node.
     pub(crate) fit: Fit,
-    /// Its first pod.
+    /// Start of its pods.
     pub(crate) start: usize,
-    /// The first of its pods that do not occupy it any more.
+    /// Start of its pods that no longer occupy it (D-26).
     pub(crate) gone: usize,
-    /// Behind its last pod.
+    /// End of its pods.
     pub(crate) end: usize,
 }
 
-/// A pod of such a node.
+/// A pod of a node that is not settled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PodSummary {
-    /// Its index in the bucket.
+    /// Index of the pod in the bucket.
     pub(crate) index: usize,
-    /// Whether it is of the current template.
-    pub(crate) age: TemplateMatch,
+    /// Whether the pod is of the current template.
+    pub(crate) template: TemplateMatch,
 }
 
 impl BucketSummary {
-    /// Looks at a bucket. `fits` are those of its nodes.
+    /// Summarizes a bucket. `fits` are the results of eligibility for its nodes, in order. `None` if cancelled.
     pub(crate) fn of(
         bucket: &Bucket,
         fits: &[Fit],
@@ -112,7 +112,7 @@ impl BucketSummary {
                 unavailable_since: None,
             },
         };
-        // Pods without a target are claimed, and that is all (D-25).
+        // Pods without a node are only claimed (D-25).
         walk.claim_those_on(None)?;
         walk.summary.pods.clear();
         for (index, (node, fit)) in bucket.nodes.iter().zip(fits).enumerate() {
@@ -124,16 +124,16 @@ impl BucketSummary {
         Some(walk.summary)
     }
 
-    /// Whether the passing of time has changed nothing.
-    pub(crate) fn holds(&self, classifier: &PodClassifier<'_>) -> bool {
+    /// Whether the summary is still valid at the present time.
+    pub(crate) fn is_valid(&self, classifier: &PodClassifier<'_>) -> bool {
         self.available_since
-            .is_none_or(|since| classifier.suffices(since))
+            .is_none_or(|since| classifier.is_long_enough(since))
             && self
                 .unavailable_since
-                .is_none_or(|since| !classifier.suffices(since))
+                .is_none_or(|since| !classifier.is_long_enough(since))
     }
 
-    /// Bytes of memory that it takes, with what its lists have left.
+    /// Memory that the summary takes, in bytes, with the spare capacity of its lists.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(self)
             + self.entries.capacity() * size_of::<NodeSummary>()
@@ -142,14 +142,14 @@ impl BucketSummary {
     }
 }
 
-/// A summary in the making: a walk along the nodes and the pods of a bucket, both by name.
+/// Builds a summary: walks the nodes and the pods of a bucket in parallel, both sorted by node name.
 struct Walk<'a> {
     pods: &'a [Pod],
     /// Index of the next pod.
     next: usize,
     ds: &'a DaemonSet,
     classifier: &'a PodClassifier<'a>,
-    /// Whose pods are, and what their labels say of their template.
+    /// Cached claims and template matches of pods.
     findings: PodFindings<(Claim, TemplateMatch)>,
     detail: Detail,
     cancellation: Cancellation<'a>,
@@ -157,20 +157,20 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The target of the next pod. Those without one come first, so that later there is none only at the end.
+    /// The node of the next pod; `None` after the last pod. (Pods without a node come first and are done by then.)
     fn target(&self) -> Option<&'a str> {
         self.pods.get(self.next).and_then(|pod| pod.target.node())
     }
 
-    /// Claims the pods that come next and have this target; notes the workload's.
+    /// Claims the next pods as long as they have this node, and keeps those that the workload owns.
     fn claim_those_on(&mut self, target: Option<&str>) -> Option<()> {
         while let Some(pod) = self.pods.get(self.next).filter(|pod| pod.target.node() == target) {
             let index = self.next;
             self.cancellation.tick(index)?;
             self.next += 1;
             let (ds, classifier) = (self.ds, self.classifier);
-            let find = || (pod_claims::claim(ds, pod), classifier.age_by_labels(pod));
-            let (claim, age) = self.findings.find(pod, find);
+            let find = || (pod_claims::claim(ds, pod), classifier.match_labels(pod));
+            let (claim, by_labels) = self.findings.find(pod, find);
             let owned = match claim {
                 Claim::Owned => true,
                 Claim::Adopt => {
@@ -184,14 +184,14 @@ impl<'a> Walk<'a> {
                 Claim::Ignore => false,
             };
             if owned {
-                let age = classifier.age(pod, age);
-                self.summary.pods.push(PodSummary { index, age });
+                let template = classifier.match_pod(pod, by_labels);
+                self.summary.pods.push(PodSummary { index, template });
             }
         }
         Some(())
     }
 
-    /// Adds entries for the missing nodes for which there are pods, up to a name.
+    /// Adds entries for missing nodes that have pods, up to the node name `end`.
     fn missing_nodes_before(&mut self, end: Option<&str>) -> Option<()> {
         while let Some(name) = self.target() {
             if end.is_some_and(|end| name >= end) {
@@ -210,7 +210,7 @@ impl<'a> Walk<'a> {
         self.summary.desired += usize::from(fit.run);
         let start = self.summary.pods.len();
         self.claim_those_on(Some(name))?;
-        if self.detail == Detail::Everything || !self.keep_settled(fit, start) {
+        if self.detail == Detail::Everything || !self.count_if_settled(fit, start) {
             self.note(Some(index), fit, start);
         }
         Some(())
@@ -240,18 +240,18 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Counts an entry whose pods begin at `start`, and forgets them, if nothing is to be decided about it.
-    fn keep_settled(&mut self, fit: Fit, start: usize) -> bool {
+    /// If a node is settled, counts it and drops its pods, which begin at `start`. Returns whether it is settled.
+    fn count_if_settled(&mut self, fit: Fit, start: usize) -> bool {
         let summary = &mut self.summary;
         match &summary.pods[start..] {
             [] => !fit.run,
-            [PodSummary { index, age }] if fit.keep && age.hash_new && age.updated => {
+            [PodSummary { index, template }] if fit.keep && template.hash_new && template.updated => {
                 let pod = &self.pods[*index];
                 let settled = pod.is_live() && self.classifier.is_available(pod);
                 if settled {
                     summary.settled.running += usize::from(fit.run);
                     summary.settled.keeping += usize::from(!fit.run);
-                    if self.classifier.waits() {
+                    if self.classifier.has_min_ready() {
                         summary.available_since = summary.available_since.max(pod.ready_since);
                     }
                     summary.pods.truncate(start);

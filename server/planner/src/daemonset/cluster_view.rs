@@ -1,4 +1,4 @@
-//! The cluster as one DaemonSet sees it: its pods, by node. It is put together from the summaries of the buckets.
+//! The cluster as one DaemonSet sees it: its pods by node, merged from the summaries of the buckets.
 
 use crate::{
     core::{
@@ -12,16 +12,16 @@ use crate::{
     },
 };
 
-/// A node that exists, or that pods are on or meant for.
+/// A node that exists, or a missing node that pods are on or meant for.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeEntry<'a> {
     /// The node's name.
     pub(crate) name: &'a str,
-    /// `None`: there is no such node.
+    /// The node; `None` if it does not exist.
     pub(crate) node: Option<&'a Node>,
-    /// What the workload may do there; on a missing node nothing.
+    /// What the workload may do on the node: nothing on a missing node.
     pub(crate) fit: Fit,
-    /// Its pods in [`ClusterView::pods`]: first those of the map, then those that are gone.
+    /// The range of its pods in [`ClusterView::pods`]. Pods from `gone` on no longer occupy the node (D-26).
     start: usize,
     gone: usize,
     end: usize,
@@ -32,17 +32,17 @@ pub(crate) struct NodeEntry<'a> {
 pub(crate) struct ClusterView<'a> {
     /// The nodes that are not settled, by name.
     pub(crate) entries: Vec<NodeEntry<'a>>,
-    /// How many nodes are settled.
+    /// Counts of the settled nodes.
     pub(crate) settled: SettledNodes,
-    /// Nodes that should run a pod.
+    /// The number of nodes that should run a pod.
     pub(crate) desired: usize,
-    /// Pods whose owner changes.
+    /// The pods that the workload adopts or releases.
     pub(crate) claims: Claims<'a>,
     pods: Vec<OwnPod<'a>>,
 }
 
 impl<'a> ClusterView<'a> {
-    /// Adds a bucket.
+    /// Adds the summary of a bucket.
     pub(crate) fn add(
         &mut self,
         bucket: &'a Bucket,
@@ -58,14 +58,14 @@ impl<'a> ClusterView<'a> {
         let before = self.pods.len();
         self.pods.extend(summary.pods.iter().map(|seen| OwnPod {
             pod: pod(&seen.index),
-            age: seen.age,
+            template: seen.template,
             available: classifier.is_available(pod(&seen.index)),
         }));
         self.entries.extend(summary.entries.iter().map(|entry| {
             let node = entry.node.map(|index| &bucket.nodes[index]);
             let start = before + entry.start;
             NodeEntry {
-                // An entry without a node has a pod.
+                // An entry of a missing node has at least one pod.
                 name: node.map_or_else(
                     || self.pods[start].pod.target.node().unwrap_or_default(),
                     |node| &node.name,
@@ -79,29 +79,29 @@ impl<'a> ClusterView<'a> {
         }));
     }
 
-    /// Puts everything in the order of names, when all buckets are there.
+    /// Sorts everything by name. Call it after the last bucket was added.
     pub(crate) fn sort(&mut self) {
-        // Stable, because that sort merges the runs in which the buckets come.
+        // The stable sort is faster here: it merges the sorted runs that the buckets are.
         self.entries.sort_by(|a, b| a.name.cmp(b.name));
         self.claims.sort();
     }
 
-    /// The pods of the entry (D-26), in the order of D-38.
+    /// The pods that occupy the node (D-26), in the order of D-38.
     pub(crate) fn pods(&self, entry: &NodeEntry<'a>) -> &[OwnPod<'a>] {
         &self.pods[entry.start..entry.gone]
     }
 
-    /// The entry, and the pods that are finished and being deleted.
+    /// The pods that occupy the node, then those that no longer do.
     pub(crate) fn all_pods(&self, entry: &NodeEntry<'a>) -> &[OwnPod<'a>] {
         &self.pods[entry.start..entry.end]
     }
 
-    /// Every pod of a node that is not settled, those that are gone included.
+    /// All pods of the nodes that are not settled, including those that no longer occupy their node.
     pub(crate) fn every_pod(&self) -> impl Iterator<Item = &OwnPod<'a>> {
         self.entries.iter().flat_map(|entry| self.all_pods(entry))
     }
 
-    /// The nodes that a rolling update looks at and that are not settled: those with pods, and those that should have one (D-39).
+    /// The nodes that a rolling update considers, without settled nodes: nodes with pods, and nodes that should run a pod (D-39).
     pub(crate) fn rollout_entries(&self) -> impl Iterator<Item = (usize, &NodeEntry<'a>, &[OwnPod<'a>])> {
         let entries = self.entries.iter().enumerate();
         entries

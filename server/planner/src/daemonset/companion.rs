@@ -1,5 +1,5 @@
-//! Rollouts beside another controller: of DaemonSets that leave it to somebody else when old pods go (OnDelete), and say that
-//! this is for us to decide. The other controller does all the rest, and creates the new pods.
+//! Rollouts beside another controller. A DaemonSet with update strategy OnDelete can ask Nodewise by annotation to decide when
+//! its old pods are deleted. The other controller makes all other decisions and creates the new pods.
 
 use std::borrow::Cow;
 
@@ -15,23 +15,23 @@ use crate::{
     },
 };
 
-/// The annotation that gives a DaemonSet's rollouts to us, and its only value.
+/// The annotation with which a DaemonSet asks for rollouts, and its only valid value.
 const ROLLOUT: (&str, &str) = ("nodewise.dev/rollout", "managed");
-/// The annotation with the budget: a number of nodes or a percentage, as in a rolling update.
+/// The annotation with the budget: a number of nodes or a percentage, like maxUnavailable.
 const MAX_UNAVAILABLE: &str = "nodewise.dev/max-unavailable";
 
-/// What there is to do for a workload.
+/// What a workload's annotations ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RolloutRequest {
-    /// Nothing: it does not ask for anything.
+    /// Nothing.
     None,
-    /// It asks for something that cannot be done, for this reason.
+    /// Something invalid; the message says why.
     Wrong(String),
-    /// Its rollouts.
+    /// Rollouts with this budget.
     Rollouts(RollingUpdate),
 }
 
-/// Reads what a workload asks for.
+/// Reads the annotations of a workload.
 pub(crate) fn rollout_request(ds: &DaemonSet) -> RolloutRequest {
     let (key, managed) = ROLLOUT;
     match ds.annotation(key) {
@@ -72,7 +72,7 @@ pub(crate) fn rollout_request(ds: &DaemonSet) -> RolloutRequest {
     })
 }
 
-/// How a workload is rolled out, as far as that is decided here.
+/// The update strategy by which Nodewise rolls a workload out.
 pub(crate) fn strategy<'a>(ds: &'a DaemonSet, options: &Options) -> Cow<'a, UpdateStrategy> {
     if options.scope == Scope::Workload {
         return Cow::Borrowed(&ds.strategy);
@@ -83,9 +83,9 @@ pub(crate) fn strategy<'a>(ds: &'a DaemonSet, options: &Options) -> Cow<'a, Upda
     })
 }
 
-/// What the step of a rollout asks for, as far as it is its turn: what the other controller is about to do comes first, as its own
-/// would (D-74). Finished pods do not hold a rollout up: when they go is the other controller's to know, and their nodes use
-/// the budget.
+/// The changes of a rollout step, without those that must wait. `others` are the changes that the other controller is about to
+/// make; they come first (D-74). Only the deletes of finished pods do not hold the rollout up: the other controller decides when
+/// to delete those pods, and their nodes count against the budget.
 pub(crate) fn changes<'a>(
     resolution: &Resolution<'_>,
     others: &PodChanges<'a>,
@@ -97,12 +97,12 @@ pub(crate) fn changes<'a>(
         return PodChanges::default();
     }
     let mut changes = step;
-    // Orphans are not ours before the other controller has adopted them.
+    // The other controller must adopt orphans first.
     changes.deletes.retain(|delete| delete.pod.controller.is_some());
     changes
 }
 
-/// The other controller has not seen the template yet: until it has, nobody knows which pods are old.
+/// Whether the other controller has not recorded the template as a revision yet. Until then it is unknown which pods are old.
 pub(crate) fn is_unrecorded(resolution: &Resolution<'_>) -> bool {
     resolution.halt.is_some() || !resolution.batches.is_empty()
 }
@@ -167,13 +167,13 @@ mod tests {
         actions
             .map(|action| match &action.kind {
                 ActionKind::DeletePod { pod, .. } => pod.name.as_str(),
-                other => panic!("nothing but deletes is for us: {other:?}"),
+                other => panic!("expected only deletes: {other:?}"),
             })
             .collect()
     }
 
     #[test]
-    fn only_what_asks_for_it_is_rolled_out() {
+    fn only_valid_annotations_ask_for_rollouts() {
         let budget = |text: &str| managed(&[(MAX_UNAVAILABLE, text)]);
         let rolled_out = |max_unavailable| {
             RolloutRequest::Rollouts(RollingUpdate {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn old_pods_go_within_the_budget_and_nothing_else_is_done() {
+    fn old_pods_are_deleted_within_the_budget_and_nothing_else_is_done() {
         let ds = managed(&[(MAX_UNAVAILABLE, "2")]);
         let current = current_revision(&ds, "new");
         let old = |name: &str, node: &str| fixtures::pod(&ds, name, node, "old");
@@ -233,18 +233,18 @@ mod tests {
                 .all(|action| action.reason == Reason::RolloutWithinBudget)
         );
 
-        // One that is unavailable anyway goes first, and uses the budget.
+        // An unavailable pod is deleted first, and uses the budget.
         let mut unavailable = pods.clone();
         unavailable[2].ready = false;
         assert_eq!(deleted(&plan(unavailable, vec![current.clone()])), ["p-c", "p-a"]);
 
-        // A failed pod uses the budget, and holds nothing up.
+        // A failed pod uses the budget, but does not hold the rollout up.
         let mut failed = pods.clone();
         failed[3].phase = PodPhase::Failed;
         failed[3].ready = false;
         assert_eq!(deleted(&plan(failed, vec![current.clone()])), ["p-a"]);
 
-        // What the other controller is about to do comes first: a node without a pod, one on a node that is gone.
+        // The changes of the other controller come first: a create for a node without a pod, a delete of a pod of a missing node.
         let mut nowhere = pods.clone();
         nowhere[3].target = Target::Meant("gone".to_owned());
         for busy in [pods[1..].to_vec(), nowhere] {
@@ -252,15 +252,15 @@ mod tests {
             assert_eq!((waits.verdict, waits.phases.len()), (Verdict::Noop, 0));
         }
 
-        // An orphan is the other controller's to adopt.
+        // The other controller must adopt an orphan first.
         let mut orphaned = pods.clone();
         orphaned[0].controller = None;
         assert_eq!(deleted(&plan(orphaned, vec![current.clone()])), ["p-b"]);
 
-        // Nobody knows what is old before the template has its revision.
+        // Without a revision of the template it is unknown which pods are old.
         assert_eq!(plan(pods.clone(), vec![]).verdict, Verdict::Noop);
 
-        // Deletes that were not seen yet hold up others.
+        // Deletes that the cache does not show yet hold the rollout up.
         let mut waiting = beside(ds.clone(), vec![current], &nodes, pods);
         waiting.state = some.state;
         let waits = crate::plan(&waiting);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_ask_is_left_alone_and_what_is_wrong_is_an_event() {
+    fn without_the_annotation_nothing_is_planned_and_an_invalid_one_gives_an_event() {
         let ds = fixtures::daemon_set();
         let pods = vec![fixtures::pod(&ds, "p-a", "a", "old")];
         let plan = crate::plan(&beside(ds, vec![], &["a", "b"], pods));

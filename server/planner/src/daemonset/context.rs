@@ -1,4 +1,4 @@
-//! What is found out first in every plan, and what all decisions about pods are made from.
+//! The inputs of all decisions about pods, computed first in every plan.
 
 use std::borrow::Cow;
 
@@ -12,30 +12,30 @@ use crate::{
         cluster_view::ClusterView,
         companion,
         eligibility::Eligibility,
-        memory::Memory,
+        plan_cache::PlanCache,
         pod_classifier::PodClassifier,
         revisions::{self, Resolution},
     },
 };
 
-/// Everything that decisions about pods rest on.
+/// The inputs of all decisions about pods.
 #[derive(Debug)]
 pub(crate) struct PlanContext<'a> {
-    /// Which revision is current.
+    /// The current revision, and the writes of revisions.
     pub(crate) resolution: Resolution<'a>,
-    /// How pods of an older template are replaced, as far as that is decided here.
+    /// The strategy by which Nodewise replaces old pods.
     pub(crate) strategy: Cow<'a, UpdateStrategy>,
-    /// The template's constraints.
+    /// The template's scheduling constraints.
     pub(crate) eligibility: Eligibility,
-    /// Which pods are where.
+    /// The workload's pods, by node.
     pub(crate) view: ClusterView<'a>,
 }
 
 impl<'a> PlanContext<'a> {
-    /// Looks at the whole snapshot, at what is remembered of it only as far as that still holds.
+    /// Computes the inputs from a snapshot, and reuses the valid results of `cache`. `None` if cancelled.
     pub(crate) fn of(
         snapshot: &'a Snapshot,
-        memory: &mut Memory,
+        cache: &mut PlanCache,
         detail: Detail,
         cancellation: Cancellation<'_>,
     ) -> Option<Self> {
@@ -45,7 +45,7 @@ impl<'a> PlanContext<'a> {
         let eligibility = Eligibility::compile(scheduling, snapshot.options.toleration_comparison_operators);
         let classifier = PodClassifier::new(snapshot, &resolution);
         let mut view = ClusterView::default();
-        memory.summaries(
+        cache.summaries(
             snapshot,
             (&resolution, &eligibility, &classifier),
             detail,

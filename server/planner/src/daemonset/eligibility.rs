@@ -1,7 +1,7 @@
-//! May the workload run on a node, may it stay there, and why (chapter 2).
+//! Whether the workload may run on a node, whether an existing pod may stay there, and why.
 //!
-//! A function of the pod template and the node's name, labels and taints, and of nothing else (D-2, D-6, D-21): neither the
-//! node's conditions nor what else runs there counts.
+//! The result depends only on the pod template and on the node's name, labels and taints (D-2, D-6, D-21), not on the node's
+//! conditions or on other pods.
 
 mod affinity;
 mod classes;
@@ -22,9 +22,9 @@ pub(crate) use tolerations::automatic as automatic_tolerations;
 /// What a workload may do on a node. `run` implies `keep`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fit {
-    /// A pod may be started here.
+    /// A pod may start on the node.
     pub(crate) run: bool,
-    /// A pod that is here may stay.
+    /// A pod that is on the node may stay.
     pub(crate) keep: bool,
 }
 
@@ -43,21 +43,21 @@ impl Fit {
     };
 }
 
-/// The constraints of a pod template, compiled for many nodes.
+/// The scheduling constraints of a pod template, compiled for evaluation on many nodes.
 #[derive(Debug)]
 pub(crate) struct Eligibility {
-    /// Empty: any node.
+    /// The template's nodeName; empty for any node.
     node_name: String,
     node_selector: Vec<(String, String)>,
-    /// `None`: no required node affinity.
+    /// The required node affinity; `None` if absent.
     required_terms: Option<RequiredTerms>,
     tolerations: Tolerations,
-    /// Of the required terms; `None` where these are evaluated faster than a node's class is found.
+    /// Cached results of the required terms; `None` if evaluating them is faster than a lookup.
     classes: Option<Classes>,
 }
 
 impl Eligibility {
-    /// Compiles the constraints. `comparison_operators`: tolerations may use `Gt` and `Lt`.
+    /// Compiles the constraints. With `comparison_operators`, tolerations may use `Gt` and `Lt`.
     pub(crate) fn compile(scheduling: &Scheduling, comparison_operators: bool) -> Self {
         let required_terms = scheduling.required_terms.as_deref().map(RequiredTerms::compile);
         let tolerations = Tolerations::compile(
@@ -79,7 +79,7 @@ impl Eligibility {
         }
     }
 
-    /// Whether the workload may run on, and stay on, a node (D-8).
+    /// Whether the workload may run on a node, and whether an existing pod may stay (D-8).
     pub(crate) fn evaluate(&self, node: &Node) -> Fit {
         if self.is_elsewhere(node) {
             return Fit::NEITHER;
@@ -95,26 +95,26 @@ impl Eligibility {
         }
     }
 
-    /// The template's nodeName is that of another node.
+    /// Whether the template's nodeName names another node.
     fn is_elsewhere(&self, node: &Node) -> bool {
         !self.node_name.is_empty() && self.node_name != node.name
     }
 
     fn selector_matches(&self, node: &Node) -> bool {
-        // The values are compared as they are, without a look at their syntax (D-10).
+        // Values are compared without checking their syntax (D-10).
         self.node_selector
             .iter()
             .all(|(key, value)| node.labels.get(key) == Some(value))
     }
 
-    /// A term asks for this node by name and for nothing else.
+    /// Whether a term only asks for this node's name.
     fn is_named(&self, node: &Node) -> bool {
         self.required_terms
             .as_ref()
             .is_some_and(|terms| terms.name(&node.name))
     }
 
-    /// One of the other terms matches, or there is no required affinity.
+    /// Whether one of the other terms matches, or there is no required affinity.
     fn terms_match(&self, node: &Node) -> bool {
         self.required_terms
             .as_ref()

@@ -1,4 +1,4 @@
-//! The gate of expectations (chapter 11): creates and deletes that no watch has shown yet.
+//! Expectations: creates and deletes that the caches do not show yet. While there are any, further ones are held up (D-72).
 
 use std::time::Duration;
 
@@ -6,23 +6,22 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::core::snapshot::{Expectations, ExpectedCreate};
 
-/// Expectations that are strictly older hold nothing up any more (D-72).
+/// Expectations older than this have expired (D-72).
 const LIFETIME: SignedDuration = SignedDuration::from_mins(5);
-/// Added to the rest of a lifetime, since expectations hold at its very end.
+/// Added to the rest of the lifetime, because expectations are still valid at its very end.
 const TICK: Duration = Duration::from_millis(1);
 
-/// How long expectations may still hold up this workload; `None` when they are satisfied.
+/// The time until the expectations expire; `None` if there are none or they have expired.
 pub(crate) fn pending(expectations: Option<&Expectations>, now: Timestamp) -> Option<Duration> {
     let expectations =
         expectations.filter(|pair| !pair.creates.is_empty() || !pair.delete_uids.is_empty())?;
-    // Those of the future count as set now: the clock was set back.
+    // A time in the future counts as now: the clock was set back.
     let set_at = expectations.set_at.min(now);
     let left = LIFETIME.saturating_sub(now.duration_since(set_at));
     (!left.is_negative()).then(|| left.unsigned_abs().saturating_add(TICK))
 }
 
-/// What a plan leaves to be expected. A plan without creates and deletes overwrites what was expected before, like any
-/// other (D-72).
+/// The expectations after a plan; `None` if it creates and deletes nothing. They replace those of earlier plans (D-72).
 pub(crate) fn set(
     now: Timestamp,
     creates: Vec<ExpectedCreate>,

@@ -1,4 +1,4 @@
-//! Why a workload runs, or does not run, on a node: the decisions of a plan, told node by node.
+//! Explains for each node why the workload runs there or not.
 
 mod decisions;
 mod sentences;
@@ -13,24 +13,24 @@ use crate::{
 };
 use decisions::Decisions;
 
-/// What is true of the workload on one node.
+/// The explanation for one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeExplanation {
     /// The node.
     pub node_name: String,
-    /// The answer in one word.
+    /// The state of the workload on the node.
     pub state: NodeState,
-    /// The rule that decides.
+    /// The rule that decides about the node.
     pub rule: Rule,
-    /// One sentence for people that names what decides.
+    /// One sentence for people that names the reason.
     pub message: String,
-    /// The workload's pods on or for this node, first the one that would be kept first.
+    /// The workload's pods on or for this node, in the order of D-38: the pod that would be kept comes first.
     pub pods: Vec<PodExplanation>,
-    /// The workload may start a pod here.
+    /// Whether the workload may start a pod on the node.
     pub should_run: bool,
-    /// A pod that is here may stay.
+    /// Whether a pod on the node may stay.
     pub should_keep: bool,
-    /// Each constraint that was looked at and how it came out.
+    /// One sentence for each constraint with its result.
     pub details: Vec<String>,
 }
 
@@ -43,19 +43,19 @@ pub struct NodeExplanation {
 pub struct PodExplanation {
     /// The pod's name.
     pub pod_name: String,
-    /// Of the current template.
+    /// Whether the pod is of the current template.
     pub updated: bool,
-    /// Ready.
+    /// Whether the pod is ready.
     pub ready: bool,
-    /// Ready for minReadySeconds.
+    /// Whether the pod has been ready for minReadySeconds.
     pub available: bool,
-    /// Being deleted.
+    /// Whether the pod is being deleted.
     pub deleting: bool,
-    /// The phase.
+    /// The pod's phase.
     pub phase: PodPhase,
 }
 
-/// What is true of the workload on a node. The variants are those of the protocol's `NodeState`, which documents them.
+/// The state of the workload on a node. The variants are those of the protocol's `NodeState`, which documents them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "documented once, in proto/nodewise/v1/explain.proto")]
 pub enum NodeState {
@@ -105,8 +105,8 @@ impl From<Constraint> for Rule {
     }
 }
 
-/// Explains one node, or every node and every missing node that pods are on or meant for, by name. A node that was asked for
-/// and is not known is explained, too: it is missing.
+/// Explains one node, or all nodes by name. "All" includes missing nodes that pods are on or meant for. If `node` names an unknown
+/// node, the explanation says that it is missing.
 ///
 /// # Panics
 ///
@@ -116,7 +116,7 @@ pub fn explain(snapshot: &Snapshot, node: Option<&str>) -> Vec<NodeExplanation> 
     explain_until(snapshot, node, &|| false).expect("nothing asks to stop")
 }
 
-/// As [`explain`], but gives up with `None` soon after `stop` turns true.
+/// Like [`explain`], but returns `None` soon after `stop` returns true.
 #[must_use]
 pub fn explain_until(
     snapshot: &Snapshot,
@@ -128,8 +128,8 @@ pub fn explain_until(
     Some(all)
 }
 
-/// As [`explain_until`], but hands over one node after the other.
-#[must_use = "whether it came to the end"]
+/// Like [`explain_until`], but calls `each` for one node after the other.
+#[must_use = "`None` means that it was stopped before the end"]
 pub fn explain_each(
     snapshot: &Snapshot,
     node: Option<&str>,

@@ -1,4 +1,4 @@
-//! What is held of the names of pods that are gone, and of names that were found taken.
+//! Decides which used and taken pod names stay in the state (D-82).
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use crate::{
     daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod},
 };
 
-/// Nodes for which names are held although none of the workload's pods may run there. A DaemonSet that leaves every node of a large
-/// cluster must not have a state of that size from then on.
+/// The most nodes without a right to a pod for which names are kept. Otherwise a DaemonSet that was removed from all nodes of a
+/// large cluster would keep a large state.
 const MOST_IDLE_NODES: usize = 1_000;
 
-/// Holds what is known of names for nodes that lack a pod of the current revision, and drops the rest: no create is under way on the
-/// other nodes. A node where no pod may run just now may get one later. `None` when it is cancelled.
+/// Keeps names for nodes without a live pod of the current revision, and drops the others: no create is outstanding there. Nodes
+/// that may not run a pod now may get one later, so names are kept for them, too. `None` if cancelled.
 pub(crate) fn keep_needed(
     state: &mut State,
     snapshot: &Snapshot,
@@ -41,7 +41,7 @@ pub(crate) fn keep_needed(
     Some(())
 }
 
-/// Those of some nodes that have no live pod of the current revision.
+/// The nodes among `named` that have no live pod of the current revision.
 fn lacking_pod<'n>(
     named: BTreeSet<&'n str>,
     snapshot: &Snapshot,
@@ -67,7 +67,7 @@ fn lacking_pod<'n>(
     Some(lacking)
 }
 
-/// Those of some settled nodes that are nodes without a pod. The other settled nodes have the one pod that they should have.
+/// The nodes among `settled` that exist and have no pod. All other settled nodes have their pod.
 fn empty_nodes<'n>(
     mut settled: BTreeSet<&'n str>,
     snapshot: &Snapshot,
@@ -75,7 +75,7 @@ fn empty_nodes<'n>(
 ) -> Option<BTreeSet<&'n str>> {
     let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
     let mut empty = BTreeSet::new();
-    // Few names are looked up in each bucket; for many, each node is looked at once.
+    // Look up few names in each bucket. For many names, visit each node once.
     if settled.len() * snapshot.buckets.len() <= nodes {
         let has_node = |bucket: &&Bucket, name| {
             bucket
@@ -107,7 +107,7 @@ fn empty_nodes<'n>(
     Some(empty)
 }
 
-/// Whether a node of this bucket has one of the workload's pods. A node may have any number of other pods.
+/// Whether a node of this bucket has a pod of the workload. The node may also have any number of other pods.
 fn has_pod(node: &str, bucket: &Bucket, snapshot: &Snapshot, cancellation: Cancellation<'_>) -> Option<bool> {
     let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(node));
     let on_node = bucket.pods[from..]

@@ -1,6 +1,6 @@
-//! The manifest of the pods to create (chapter 10).
+//! The manifest of the pods that a plan creates (D-66 to D-70).
 //!
-//! It is made from the template as served, so that fields newer than this program reach the pods.
+//! The manifest is made from the template as served, so that pods get fields that this version does not know.
 
 use serde_json::json;
 
@@ -14,39 +14,39 @@ use crate::{
     daemonset::eligibility::automatic_tolerations,
 };
 
-/// The label that names a pod's revision.
+/// The label with the hash of a pod's revision.
 pub const HASH_LABEL: &str = "controller-revision-hash";
-/// The label that tells a pod's template generation.
+/// The label with a pod's template generation.
 pub(crate) const GENERATION_LABEL: &str = "pod-template-generation";
-/// The annotation of the workload that tells its template generation.
+/// The workload's annotation with its template generation.
 const GENERATION_ANNOTATION: &str = "deprecated.daemonset.template.generation";
-/// Of an affinity what the workload's own scheduling replaces.
+/// The path of the required node terms within an affinity, which are replaced.
 const REQUIRED_TERMS: [&str; 3] = [
     "nodeAffinity",
     "requiredDuringSchedulingIgnoredDuringExecution",
     "nodeSelectorTerms",
 ];
-/// Where [`aim_at_one_node`] leaves a place for the node's name.
+/// Where [`require_one_node`] leaves an empty string for the node's name.
 const NODE_NAME_POINTER: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
                                  /nodeSelectorTerms/0/matchFields/0/values/0";
 
-/// The template generation, from its annotation; `None` when absent or not an int64.
+/// The template generation from the annotation; `None` if absent or not an int64.
 pub(crate) fn template_generation(ds: &DaemonSet) -> Option<i64> {
     ds.annotation(GENERATION_ANNOTATION)?.parse().ok()
 }
 
-/// Who names the pods of a plan.
+/// How the pods of a plan get their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PodNaming {
-    /// The plan names each of them.
+    /// The plan names all pods.
     AllDerived,
-    /// The apiserver names at least one of them, so that the manifest needs a generateName.
+    /// The apiserver names at least one pod, so the manifest needs a generateName.
     SomeGenerated,
 }
 
-/// The manifest of every pod that a plan creates (D-66). An empty hash gives no hash label.
+/// The manifest for all pods that a plan creates (D-66). With an empty hash the pods get no hash label.
 ///
-/// With derived names the executor sets `metadata.name`; without them the apiserver generates one (D-70).
+/// The executor sets `metadata.name` if the plan names the pod. Otherwise the apiserver generates a name (D-70).
 pub(crate) fn pod_manifest(ds: &DaemonSet, current_hash: &str, naming: PodNaming) -> PodManifest {
     let mut out = String::with_capacity(ds.template.as_str().len());
     let mut pod = Object::begin(&mut out);
@@ -66,12 +66,13 @@ pub(crate) fn has_template_labels(ds: &DaemonSet) -> bool {
     template_labels(ds).members().next().is_some()
 }
 
-/// The labels of the template, as it has them.
+/// The labels of the template, as served.
 fn template_labels(ds: &DaemonSet) -> Part<'_> {
     ds.template.part().object("metadata").object("labels")
 }
 
-/// Writes the labels of the template, and in the place of its own of these names, which are sorted, those that have a value.
+/// Writes the labels of the template with these labels set. `labels` must be sorted by key; a label without a value keeps the
+/// template's value.
 pub(crate) fn write_labels(out: &mut String, ds: &DaemonSet, labels: &[(&str, Option<&str>)]) {
     let keys: Vec<_> = labels.iter().map(|(key, _)| *key).collect();
     rewrite(out, template_labels(ds), &keys, |written, key, old| {
@@ -84,14 +85,14 @@ pub(crate) fn write_labels(out: &mut String, ds: &DaemonSet, labels: &[(&str, Op
     });
 }
 
-/// Writes who owns what the workload creates.
+/// Writes the owner references of objects that the workload creates.
 pub(crate) fn write_owner(out: &mut String, ds: &DaemonSet) {
     write_list(out, [owner_reference(ds)], |out, owner| {
         out.push_str(Json::from(owner).as_str());
     });
 }
 
-/// Of the template's metadata only labels, annotations and finalizers reach the pod.
+/// Writes the pod's metadata. Only labels, annotations and finalizers are copied from the template.
 fn write_metadata(out: &mut String, ds: &DaemonSet, current_hash: &str, naming: PodNaming) {
     let template = ds.template.part().object("metadata");
     let mut metadata = Object::begin(out);
@@ -118,13 +119,14 @@ fn write_spec(out: &mut String, ds: &DaemonSet) {
     rewrite(out, spec, &["affinity", "tolerations"], |written, key, old| {
         let (out, old) = (written.member(key), old.unwrap_or(Part::EMPTY));
         match key {
-            "affinity" => aim_at_one_node(out, old, &REQUIRED_TERMS),
+            "affinity" => require_one_node(out, old, &REQUIRED_TERMS),
             _ => write_tolerations(out, old, ds.scheduling.host_network),
         }
     });
 }
 
-/// Adds the automatic tolerations (D-19): each takes the place of every equal one, and so drops its seconds, or comes last.
+/// Writes the tolerations with the automatic ones (D-19). An automatic toleration replaces every equal one, which drops
+/// tolerationSeconds. If there is no equal one, it is appended.
 fn write_tolerations(out: &mut String, tolerations: Part<'_>, host_network: bool) {
     let automatic: Vec<Json> = automatic_tolerations(host_network)
         .map(|(key, effect)| json!({"effect": effect, "key": key, "operator": "Exists"}).into())
@@ -146,7 +148,7 @@ fn write_tolerations(out: &mut String, tolerations: Part<'_>, host_network: bool
     write_list(out, list, |out, toleration| out.push_str(toleration.text()));
 }
 
-/// Equal but for the seconds; an absent string is an empty one.
+/// Whether two tolerations are equal apart from tolerationSeconds. An absent string equals an empty one.
 fn is_same_toleration(a: Part<'_>, b: Part<'_>) -> bool {
     let text = |toleration: Part<'_>, key| {
         toleration
@@ -160,13 +162,13 @@ fn is_same_toleration(a: Part<'_>, b: Part<'_>) -> bool {
         .all(|key| text(a, key) == text(b, key))
 }
 
-/// Leaves the scheduler one node, whose name is still open (D-68). What the template required of nodes has been decided
-/// and is replaced; its other affinities and its nodeSelector stay. `path` leads to what is replaced.
-fn aim_at_one_node(out: &mut String, part: Part<'_>, path: &[&str]) {
+/// Replaces the required node terms by one term for a single node, with an empty node name (D-68). The template's own terms are not
+/// needed any more: the planner has evaluated them. Other affinities and the nodeSelector stay. `path` leads to the terms.
+fn require_one_node(out: &mut String, part: Part<'_>, path: &[&str]) {
     match path {
         [] => out.push_str(r#"[{"matchFields":[{"key":"metadata.name","operator":"In","values":[""]}]}]"#),
         [key, rest @ ..] => rewrite(out, part, &[key], |written, key, old| {
-            aim_at_one_node(written.member(key), old.unwrap_or(Part::EMPTY), rest);
+            require_one_node(written.member(key), old.unwrap_or(Part::EMPTY), rest);
         }),
     }
 }
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn d_66_s_3_a_plain_pod() {
+    fn d_66_a_plain_pod() {
         let ds = with_generation("7");
         let manifest = pod_manifest(&ds, "hash1", PodNaming::AllDerived);
         let pod: Value = serde_json::from_slice(&manifest.json).unwrap();
@@ -254,7 +256,7 @@ mod tests {
         assert_eq!(
             entries,
             [Some(&json!(""))],
-            "the node's name goes where it is empty"
+            "the pointer leads to the empty node name"
         );
     }
 
@@ -288,7 +290,7 @@ mod tests {
             ..with_generation("3")
         };
         assert_eq!(metadata(&generated, "h"), labels("h", "3"));
-        // A template without labels still gives labels: the hash is one.
+        // Pods of a template without labels still have the hash label.
         assert_eq!(
             pod(json!({}), "h")["metadata"]["labels"],
             json!({"controller-revision-hash": "h"})
@@ -377,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn d_18_the_host_network_tolerates_its_absence_too() {
+    fn d_18_pods_on_the_host_network_tolerate_a_missing_network() {
         let mut ds = daemon_set();
         ds.scheduling.host_network = true;
         let tolerations = pod_of(&ds, "h", PodNaming::AllDerived)["spec"]["tolerations"].clone();

@@ -1,7 +1,7 @@
-//! What happens on each node (chapter 4): who gets a pod, which of several stays, what becomes of finished ones.
+//! Placement: creates missing pods, and deletes excess and finished ones (D-30 to D-38).
 //!
-//! Upstream calls this step "manage". The template's revision plays no part in it, except where two generations of a pod
-//! share a node during a rollout with surge (D-34).
+//! Upstream calls this step "manage". It does not depend on the revision of pods, except if an old and a new pod share a node
+//! during a rollout with surge (D-34).
 
 use std::collections::BTreeSet;
 
@@ -20,14 +20,14 @@ use crate::{
     },
 };
 
-/// What placement asks for.
+/// The result of placement.
 #[derive(Debug, Default)]
 pub(crate) struct Placement<'a> {
-    /// Creates by node; deletes by node, then those of missing nodes. Not cut yet.
+    /// Creates by node; deletes by node, then those of missing nodes. The burst is not applied yet.
     pub(crate) changes: PodChanges<'a>,
-    /// Failed pods that wait.
+    /// Failed pods in back-off.
     pub(crate) waiting: Vec<Waiting<'a>>,
-    /// The deviations that made a difference.
+    /// The deviations that changed the result.
     pub(crate) deviations: BTreeSet<Deviation>,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Waiting<'a> {
     pub(crate) pod: &'a Pod,
     /// Its node.
     pub(crate) node: &'a str,
-    /// How long.
+    /// The delay.
     pub(crate) wait: Wait,
 }
 
-/// Decides about every node.
+/// Decides about all nodes.
 pub(crate) fn decide<'a>(snapshot: &Snapshot, view: &ClusterView<'a>, backoffs: &Backoffs) -> Placement<'a> {
-    // A rollout may run two pods on a node for a while (D-37).
+    // With surge a node may have an old and a new pod for a while (D-37).
     let surge = limits::allows_surge(&snapshot.daemon_set);
     let options = &snapshot.options;
     let mut placement = Placement::default();
@@ -64,16 +64,16 @@ pub(crate) fn decide<'a>(snapshot: &Snapshot, view: &ClusterView<'a>, backoffs: 
                 placement.changes.delete(entry, pod, Reason::NodeNotEligible);
             }
         } else if !matches!(pods, [only] if only.is_live()) {
-            placement.tend(index, entry, pods, backoffs, surge, options);
+            placement.decide_node(index, entry, pods, backoffs, surge, options);
         }
     }
-    placement.sweep_missing_nodes(view, options);
+    placement.delete_from_missing_nodes(view, options);
     placement
 }
 
 impl<'a> Placement<'a> {
-    /// A node that may keep its pod and has some (row B, D-30).
-    fn tend(
+    /// Decides about a node that may keep a pod and has pods (D-30).
+    fn decide_node(
         &mut self,
         index: usize,
         entry: &NodeEntry<'a>,
@@ -82,10 +82,10 @@ impl<'a> Placement<'a> {
         surge: bool,
         options: &Options,
     ) {
-        let waits = self.clear_finished(entry, pods, backoffs);
+        let waits = self.delete_finished(entry, pods, backoffs);
         let live: Vec<&OwnPod<'a>> = pods.iter().filter(|pod| pod.is_live()).collect();
         match live.as_slice() {
-            // Without surge the replacement waits until the entry is gone (D-31).
+            // Without surge the replacement waits until no pod is left on the node (D-31).
             [] if surge && entry.fit.run => {
                 if waits && options.deviates(Deviation::SurgeHonoursBackoff) {
                     self.deviations.insert(Deviation::SurgeHonoursBackoff);
@@ -94,7 +94,7 @@ impl<'a> Placement<'a> {
                 }
             }
             [] | [_] => {}
-            live if surge => self.thin_out(entry, live),
+            live if surge => self.delete_excess_with_surge(entry, live),
             [first, others @ ..] => {
                 for pod in others {
                     self.changes.delete_beside(entry, pod, Reason::ExcessPod, first);
@@ -103,8 +103,8 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Deletes failed and succeeded pods (D-95, D-96). Returns whether a failed one has to wait instead.
-    fn clear_finished(&mut self, entry: &NodeEntry<'a>, pods: &[OwnPod<'a>], backoffs: &Backoffs) -> bool {
+    /// Deletes failed and succeeded pods (D-95, D-96). Returns whether a failed pod is in back-off instead.
+    fn delete_finished(&mut self, entry: &NodeEntry<'a>, pods: &[OwnPod<'a>], backoffs: &Backoffs) -> bool {
         let mut wait = backoffs.wait(entry.name);
         let mut waits = false;
         for pod in own_first(pods).filter(|pod| !pod.pod.deleting) {
@@ -119,7 +119,7 @@ impl<'a> Placement<'a> {
                 }
                 (PodPhase::Failed, None) => {
                     self.changes.delete(entry, pod, Reason::PodFailed);
-                    // The delete starts the node's next delay, which holds for the other failed pods there (D-98).
+                    // The delete starts the next delay of the node. Its other failed pods must wait for that (D-98).
                     let whole = backoffs.next_delay(entry.name);
                     wait = Some(Wait { whole, left: whole });
                 }
@@ -130,8 +130,9 @@ impl<'a> Placement<'a> {
         waits
     }
 
-    /// Leaves at most one pod of the current hash and one other, and of the two only what is needed (D-34).
-    fn thin_out(&mut self, entry: &NodeEntry<'a>, live: &[&OwnPod<'a>]) {
+    /// Keeps the first pod of the current hash and the first other pod. Of the two, deletes the old one if it is not ready or if
+    /// the new one is available (D-34).
+    fn delete_excess_with_surge(&mut self, entry: &NodeEntry<'a>, live: &[&OwnPod<'a>]) {
         let new = live.iter().position(|pod| pod.hash_new());
         let old = live.iter().position(|pod| !pod.hash_new());
         for (index, pod) in live.iter().enumerate() {
@@ -144,7 +145,7 @@ impl<'a> Placement<'a> {
         let (Some(new), Some(old)) = (new.map(|new| live[new]), old.map(|old| live[old])) else {
             return;
         };
-        // Last, since upstream decides it last: a cut at the burst leaves it rather than an excess pod.
+        // This delete comes last, as in upstream: if the burst cuts the deletes, excess pods are deleted first.
         if !old.pod.ready {
             self.changes
                 .delete_beside(entry, old, Reason::SurgeOldNotReady, new);
@@ -154,8 +155,8 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Deletes pods that wait for a node that does not exist; bound ones are the pod garbage collector's (D-36).
-    fn sweep_missing_nodes(&mut self, view: &ClusterView<'a>, options: &Options) {
+    /// Deletes unbound pods that are meant for missing nodes. Bound ones are left to the pod garbage collector (D-36).
+    fn delete_from_missing_nodes(&mut self, view: &ClusterView<'a>, options: &Options) {
         for entry in view.entries.iter().filter(|entry| entry.node.is_none()) {
             let mut meant: Vec<&OwnPod<'a>> = view
                 .pods(entry)
@@ -174,8 +175,7 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// The pods of a node in the order in which they are decided about one by one: upstream has its own before those that it
-/// has adopted just now.
+/// The pods of a node, owned pods before adopted ones. Upstream decides in this order.
 fn own_first<'p, 'a>(pods: &'p [OwnPod<'a>]) -> impl Iterator<Item = &'p OwnPod<'a>> {
     let adopted = pods.iter().filter(|pod| is_adopted(pod.pod));
     pods.iter().filter(|pod| !is_adopted(pod.pod)).chain(adopted)

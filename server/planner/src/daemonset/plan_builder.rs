@@ -1,4 +1,4 @@
-//! Puts a plan together from what the other modules decide: phases, state and timers.
+//! Builds a plan from the decisions of the other modules: phases, state and timers.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// A plan in the making.
+/// Builds one plan.
 pub(crate) struct PlanBuilder<'d, 'a> {
     snapshot: &'a Snapshot,
     context: &'d PlanContext<'a>,
@@ -35,16 +35,16 @@ pub(crate) struct PlanBuilder<'d, 'a> {
     pod_manifest: Option<PodManifest>,
     state: State,
     timers: Timers,
-    /// The next plan follows at once.
+    /// Whether the executor must plan again at once, because the burst may have cut the creates.
     goes_on: bool,
-    /// This plan does not claim everything, so nothing that rests on the claims may be done.
+    /// Whether the plan has only some of the claims. Then nothing that depends on claims may be planned.
     is_cut: bool,
     error: Option<String>,
     deviations: BTreeSet<Deviation>,
 }
 
 impl<'d, 'a> PlanBuilder<'d, 'a> {
-    /// Starts with what comes first in every plan: revisions and claims.
+    /// Starts a plan with revisions and claims.
     pub(crate) fn new(
         snapshot: &'a Snapshot,
         context: &'d PlanContext<'a>,
@@ -53,12 +53,12 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     ) -> Self {
         let mut builder = Self {
             identities,
-            ..Self::beside(snapshot, context, cancellation)
+            ..Self::without_claims(snapshot, context, cancellation)
         };
         let mut left = snapshot.options.claims_per_plan();
         let (mut revisions, mut claims) = (
             context.resolution.batches.clone(),
-            // One more than there may be says that there are more.
+            // One more than the limit, to find out whether there are more.
             context.view.claims.batches(&snapshot.daemon_set, left + 1),
         );
         if let Some(at) = context.resolution.claims_at {
@@ -72,8 +72,8 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         builder
     }
 
-    /// Starts with nothing: another controller has revisions and claims.
-    pub(crate) fn beside(
+    /// Starts a plan without revisions and claims, which another controller writes.
+    pub(crate) fn without_claims(
         snapshot: &'a Snapshot,
         context: &'d PlanContext<'a>,
         cancellation: Cancellation<'d>,
@@ -95,13 +95,13 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         }
     }
 
-    /// Whether there is more to claim than one plan may.
+    /// Whether there are more claims than one plan may have.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The first of many claims, and nothing else but the status: what comes after claims rests on all of them. It is as if the
-    /// executor had ended here, and the next plan, which follows at once, goes on.
+    /// A plan with the first of many claims and the status. Everything else depends on all claims, so it waits for the next plan,
+    /// which follows at once.
     pub(crate) fn claims_only(mut self) -> Plan {
         self.timers
             .at_once("there are more revisions and pods to claim than one plan may");
@@ -111,7 +111,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.finish(Verdict::Apply, status)
     }
 
-    /// Expectations hold everything up but the status, for so long at most (D-71.7).
+    /// A plan with claims and the status. Outstanding expectations hold up everything else, for at most `left` (D-71).
     pub(crate) fn status_only(mut self, left: Duration) -> Plan {
         self.timers.expectations(left);
         self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
@@ -120,12 +120,12 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.finish(Verdict::StatusOnly, status)
     }
 
-    /// Creates have not been seen, and these nodes are waiting for them, for so long at most: others may get their pods
-    /// meanwhile. Upstream would write the status only.
-    pub(crate) fn ahead(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Option<Plan> {
+    /// A plan while creates for the nodes in `unseen` are outstanding, for at most `left`. It only creates pods on other nodes
+    /// that have none. Upstream would only write the status.
+    pub(crate) fn creates_on_other_nodes(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Option<Plan> {
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
-        let changes = slow_start::ahead(placement.changes, &self.context.view, unseen);
+        let changes = slow_start::creates_on_other_nodes(placement.changes, &self.context.view, unseen);
         if changes.is_empty() {
             return Some(self.status_only(left));
         }
@@ -134,7 +134,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let before = self.snapshot.state.expectations.clone();
         self.carry_out(changes, backoffs)?;
         if let (Some(expected), Some(before)) = (&mut self.state.expectations, before) {
-            // What never shows must not be renewed by what comes after it.
+            // Keep the older time: further creates must not extend the expectations of earlier ones.
             expected.set_at = expected.set_at.min(before.set_at);
             expected.creates.extend(before.creates);
         }
@@ -142,14 +142,14 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         Some(self.finish(Verdict::Apply, status))
     }
 
-    /// Steps 8 to 11 of D-71: placement, rolling update, clean-up, status.
+    /// A whole plan: placement, rolling update, clean-up, status (D-71).
     pub(crate) fn in_full(mut self) -> Option<Plan> {
         let ds = &self.snapshot.daemon_set;
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
         self.timers.failed_pods(&placement.waiting);
         self.deviations.extend(&placement.deviations);
-        // Rolling actions only when placement asks for nothing (D-74).
+        // The rolling update waits until placement has nothing to do (D-74).
         let changes = if placement.changes.is_empty() {
             self.deviations.extend(&self.step.deviations);
             self.error = self.step.error.take();
@@ -166,7 +166,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         Some(self.finish(verdict, status))
     }
 
-    /// The rollout alone.
+    /// A plan with only the rollout.
     pub(crate) fn rollout_only(mut self) -> Option<Plan> {
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
@@ -180,8 +180,8 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         Some(self.finish(verdict, status))
     }
 
-    /// The rollout alone, which expectations hold up for so long at most.
-    pub(crate) fn rollout_later(mut self, left: Duration) -> Plan {
+    /// A plan without actions. Outstanding expectations hold up the rollout, for at most `left`.
+    pub(crate) fn rollout_held_up(mut self, left: Duration) -> Plan {
         self.timers.expectations(left);
         let status = self.count_status(self.snapshot.daemon_set.status.observed_generation);
         self.finish(Verdict::StatusOnly, status)
@@ -201,7 +201,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         }
     }
 
-    /// Makes phases of changes, and the state that they leave. `None` when it is cancelled.
+    /// Adds the phases for these changes, and updates the state. `None` if cancelled.
     fn carry_out(&mut self, mut changes: PodChanges<'a>, backoffs: Backoffs) -> Option<()> {
         let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
         let options = &snapshot.options;
@@ -240,12 +240,12 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         Some(())
     }
 
-    /// Puts creates into batches, and holds how far that has come.
+    /// Adds the creates in batches, and updates the state of the slow start.
     fn slow_start(&mut self, creates: Vec<Action>) {
         let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
         let first = (!creates.is_empty()).then(|| slow_start::first_batch(snapshot, hash));
-        self.state.slow_start = slow_start::held(snapshot, hash, first);
-        self.goes_on = slow_start::goes_on(creates.len(), &snapshot.options);
+        self.state.slow_start = slow_start::state_after_plan(snapshot, hash, first);
+        self.goes_on = slow_start::plan_again_at_once(creates.len(), &snapshot.options);
         if self.goes_on {
             self.timers
                 .at_once("as many pods as the burst were created; there may be more to create");
@@ -260,8 +260,8 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         );
     }
 
-    /// Events and back-off of the failed and succeeded pods among the deletes. Upstream decides these before it cuts the
-    /// deletes at the burst.
+    /// Adds the events of failed and succeeded pods among the deletes, and advances back-off. Upstream does this before the burst
+    /// cuts the deletes.
     fn finished_pods(&mut self, changes: &PodChanges<'a>, mut backoffs: Backoffs) {
         let options = &self.snapshot.options;
         let is_finished =
@@ -289,7 +289,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.phase(PhaseKind::Events, batches::at_once(events));
     }
 
-    /// Deletes revisions beyond the history limit, except those that pods still carry (D-63).
+    /// Deletes old revisions beyond the history limit, except those whose hash pods still carry (D-63).
     fn clean_up(&mut self) {
         let resolution = &self.context.resolution;
         let settled = self.context.view.settled != SettledNodes::default();
@@ -297,7 +297,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let mut last = None;
         for pod in self.context.view.every_pod() {
             let hash = pod.hash(resolution);
-            // Most pods are of one revision: a comparison is cheaper than a set.
+            // Most pods are of one revision, and a comparison is faster than an insert.
             if hash != last {
                 hashes.extend(hash);
                 last = hash;
@@ -319,17 +319,17 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let status = self.count_status(observed_generation);
         match status::write(ds, status, &self.snapshot.options) {
             status::Write::No => {}
-            status::Write::Spared => {
+            status::Write::OnlyUpstream => {
                 self.deviations.insert(Deviation::SkipEqualStatusWrites);
             }
-            // The deviation is told already.
+            // SLOW_START_ACROSS_PLANS is recorded already, because `goes_on` is set.
             status::Write::Yes(_) if self.goes_on && self.status_can_wait(&status) => {}
             status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![action])),
         }
         status
     }
 
-    /// The status as it is, and when it changes by itself.
+    /// Counts the status, and sets a timer for the next pod that becomes available.
     fn count_status(&mut self, observed_generation: i64) -> Status {
         let (ds, view) = (&self.snapshot.daemon_set, &self.context.view);
         let status = status::count(view, observed_generation);
@@ -337,11 +337,11 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         status
     }
 
-    /// Whether a status may be left to the next plan, which follows at once: while one full burst of creates follows the other
-    /// within a second, it is enough to tell of every quarter of them.
+    /// Whether the next plan, which follows at once, can write the status. While full bursts of creates follow each other within
+    /// a second, the status is written after each quarter of the nodes.
     fn status_can_wait(&self, status: &Status) -> bool {
         let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
-        slow_start::is_quick(snapshot, hash) && !status::is_news(&snapshot.daemon_set.status, status)
+        slow_start::is_recent(snapshot, hash) && !status::is_urgent(&snapshot.daemon_set.status, status)
     }
 
     fn finish(mut self, verdict: Verdict, status: Status) -> Plan {

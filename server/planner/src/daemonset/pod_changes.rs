@@ -1,4 +1,4 @@
-//! Pods to create and to delete: what the deciding chapters ask for, and how that becomes actions.
+//! Pods to create and to delete, and the actions for them.
 
 use std::{
     borrow::Cow,
@@ -23,7 +23,7 @@ use crate::{
 /// A pod to create.
 #[derive(Debug, Clone)]
 pub(crate) struct Create {
-    /// Index of the entry.
+    /// Index of the node's entry in the cluster view.
     pub(crate) entry: usize,
     /// Why.
     pub(crate) reason: Reason,
@@ -38,33 +38,33 @@ pub(crate) struct Delete<'a> {
     pub(crate) node: &'a str,
     /// Why.
     pub(crate) reason: Reason,
-    /// The pod that stays on the node and for whose sake this one goes.
+    /// The pod that stays on the node instead; used in the message.
     pub(crate) kept: Option<&'a Pod>,
 }
 
-/// Creates and deletes of one step, in order.
+/// Creates and deletes, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodChanges<'a> {
     /// Creates.
     pub(crate) creates: Vec<Create>,
     /// Deletes.
     pub(crate) deletes: Vec<Delete<'a>>,
-    /// What a rolling update had of its budget: used before this step, and the limit.
+    /// The budget of a rolling update: how much is in use before this plan, and the limit. Used in messages.
     pub(crate) budget: Option<(i64, i64)>,
 }
 
 impl<'a> PodChanges<'a> {
-    /// Neither creates nor deletes.
+    /// Whether there are neither creates nor deletes.
     pub(crate) fn is_empty(&self) -> bool {
         self.creates.is_empty() && self.deletes.is_empty()
     }
 
-    /// Asks for a pod.
+    /// Adds a create.
     pub(crate) fn create(&mut self, entry: usize, reason: Reason) {
         self.creates.push(Create { entry, reason });
     }
 
-    /// Asks for a delete.
+    /// Adds a delete.
     pub(crate) fn delete(&mut self, entry: &NodeEntry<'a>, pod: &OwnPod<'a>, reason: Reason) {
         self.deletes.push(Delete {
             pod: pod.pod,
@@ -74,7 +74,7 @@ impl<'a> PodChanges<'a> {
         });
     }
 
-    /// Asks for a delete for the sake of another pod.
+    /// Adds a delete of a pod that goes because `kept` stays.
     pub(crate) fn delete_beside(
         &mut self,
         entry: &NodeEntry<'a>,
@@ -90,13 +90,13 @@ impl<'a> PodChanges<'a> {
         });
     }
 
-    /// Drops what exceeds the burst; it comes back in later plans (D-75).
+    /// Drops creates and deletes beyond the burst. Later plans decide them again (D-75).
     pub(crate) fn cut(&mut self, burst: usize) {
         self.creates.truncate(burst);
         self.deletes.truncate(burst);
     }
 
-    /// The actions that delete.
+    /// The delete actions.
     pub(crate) fn delete_actions(&self, uid_precondition: bool) -> Vec<Action> {
         let action = |delete: &Delete<'_>| Action {
             reason: delete.reason,
@@ -110,7 +110,7 @@ impl<'a> PodChanges<'a> {
         self.deletes.iter().map(action).collect()
     }
 
-    /// The actions that create.
+    /// The create actions.
     pub(crate) fn create_actions<'n>(
         &self,
         view: &'n ClusterView<'_>,
@@ -131,7 +131,7 @@ impl<'a> PodChanges<'a> {
     }
 }
 
-/// The expectations that creates set.
+/// The expectations for these creates.
 pub(crate) fn expected_creates(actions: &[Action]) -> Vec<ExpectedCreate> {
     let expected = actions.iter().filter_map(|action| match &action.kind {
         ActionKind::CreatePod { pod_name, node_name } => Some(ExpectedCreate {
@@ -143,7 +143,7 @@ pub(crate) fn expected_creates(actions: &[Action]) -> Vec<ExpectedCreate> {
     expected.collect()
 }
 
-/// Who names the pods that these actions create.
+/// How the pods of these creates get their names.
 pub(crate) fn naming_of(creates: &[Action]) -> PodNaming {
     let is_generated = |action: &Action| matches!(&action.kind, ActionKind::CreatePod { pod_name, .. } if pod_name.is_empty());
     if creates.iter().any(is_generated) {
@@ -153,7 +153,7 @@ pub(crate) fn naming_of(creates: &[Action]) -> PodNaming {
     }
 }
 
-/// The event of a decision about a finished pod (D-95, D-96); `None` for other deletes.
+/// The event about the delete of a finished pod (D-95, D-96); `None` for other deletes.
 pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Action> {
     let (event_type, reason, what, intent) = match delete.reason {
         Reason::PodFailed => (EventType::Warning, "FailedDaemonPod", "failed", "kill"),
@@ -174,31 +174,31 @@ pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Act
     })
 }
 
-/// Whether the pods to create would have no label at all, in which case none is created (D-66).
+/// Whether created pods would have no labels. Then none are created (D-66).
 pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
     hash.is_empty() && !manifest::has_template_labels(ds) && manifest::template_generation(ds).is_none()
 }
 
-/// Most derived names that are tried on a node where the apiserver refuses them, because they are taken by other pods. After
-/// that the apiserver chooses the name, which cannot be computed and taken beforehand.
+/// The most derived names that are tried on a node where the apiserver rejects them because other pods have them. After that the
+/// apiserver chooses the name, which nobody can compute and take beforehand.
 const MOST_REFUSED_NAMES: u32 = 3;
 
-/// Names pods so that the same decision twice gives the same name, whatever else of the node the caches show meanwhile, and so
-/// that no pod is called like the one that it replaces.
+/// Derives the names of pods. A repeated decision gives the same name, even if the caches show other changes on the node meanwhile.
+/// A new pod never has the name of the pod that it replaces.
 pub(crate) struct Naming<'a> {
     snapshot: &'a Snapshot,
     hash: &'a str,
     derived: bool,
-    /// The names of all pods of the snapshot, found out when first needed.
+    /// The index of the snapshot's pods; built when first needed.
     identities: Option<Cow<'a, Identities>>,
-    /// By node, how many names were found taken, and how many of these the apiserver refused.
+    /// By node: how many names were taken, and how many of these the apiserver rejected.
     collisions: BTreeMap<&'a str, (u32, u32)>,
     /// Names of pods that are gone.
     used: BTreeSet<&'a str>,
 }
 
 impl<'a> Naming<'a> {
-    /// Names pods of the revision with this hash. `identities` are those of the snapshot, if they are known.
+    /// For pods of the revision with this hash. `identities` is the index of the snapshot's pods, if there is one.
     pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str, identities: Option<&'a Identities>) -> Self {
         let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
         let collisions = snapshot.state.pod_name_collisions.iter();
@@ -215,7 +215,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// The name of the next pod on a node; empty when the apiserver chooses.
+    /// The name of the next pod on a node; empty if the apiserver chooses it.
     fn name(&mut self, node: &'a str) -> String {
         let (mut salt, refused) = self.collisions.get(node).copied().unwrap_or_default();
         if !self.derived || refused >= MOST_REFUSED_NAMES {
@@ -233,14 +233,15 @@ impl<'a> Naming<'a> {
             }
             salt = salt.wrapping_add(1);
             if is_taken {
-                // Remembered: when the pod that has the name is gone, the next plan must not go back to it while the pod that
-                // this one names may be there unseen. Used names need no such memory: the executor holds them so long.
+                // Record the taken name. When the other pod is gone, the next plan must not use this name while the pod of this
+                // plan may exist without being in the cache. For used names this is not needed: the executor keeps them long
+                // enough.
                 self.collisions.insert(node, (salt, refused));
             }
         }
     }
 
-    /// The names that were found taken, by node, in this plan and before.
+    /// The counts of taken names, of this plan and before.
     pub(crate) fn into_collisions(self) -> Vec<PodNameCollision> {
         let collisions = self.collisions.into_iter();
         collisions
@@ -282,7 +283,7 @@ pub(crate) fn create_message(
 /// Why a pod is deleted, for people.
 pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
     let (pod, node) = (&delete.pod.name, delete.node);
-    // One pod may stay for many that go. The names of pods that a workload made are no longer than that.
+    // Cut the name: many messages may repeat it. The names of pods that a DaemonSet created are not longer.
     let kept = delete.kept.map_or("another pod", |pod| {
         &pod.name[..pod.name.floor_char_boundary(names::MAX_POD_NAME)]
     });

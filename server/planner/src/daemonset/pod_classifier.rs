@@ -1,4 +1,4 @@
-//! The workload's pods one by one (the terms of chapter 0): what is true of each.
+//! Classifies the workload's pods: of the current template or not, available or not.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -10,49 +10,50 @@ use crate::{
     },
 };
 
-/// A pod of the workload, and what is true of it in this plan.
+/// A pod of the workload with its classification.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnPod<'a> {
     /// The pod.
     pub(crate) pod: &'a Pod,
-    /// What its labels say.
-    pub(crate) age: TemplateMatch,
-    /// Ready for minReadySeconds.
+    /// Whether the pod is of the current template.
+    pub(crate) template: TemplateMatch,
+    /// Whether the pod has been ready for minReadySeconds.
     pub(crate) available: bool,
 }
 
 impl<'a> OwnPod<'a> {
-    /// The hash label, as it is after the plan's relabels.
+    /// The hash label after the plan's relabels.
     pub(crate) fn hash(&self, resolution: &'a Resolution<'_>) -> Option<&'a str> {
         hash(self.pod, resolution)
     }
 
-    /// Neither finished nor being deleted (D-30).
+    /// Whether the pod is neither finished nor being deleted (D-30).
     pub(crate) fn is_live(&self) -> bool {
         self.pod.is_live()
     }
 
-    /// Carries the current hash: the narrow notion of D-34.
+    /// Whether the pod has the current hash. D-34 uses this test.
     pub(crate) fn hash_new(&self) -> bool {
-        self.age.hash_new
+        self.template.hash_new
     }
 
-    /// Of the current template, by hash or by template generation: "new" everywhere else.
+    /// Whether the pod is of the current template, by hash or by template generation. All other rules use
+    /// this test.
     pub(crate) fn updated(&self) -> bool {
-        self.age.updated
+        self.template.updated
     }
 }
 
 /// Whether a pod is of the current template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TemplateMatch {
-    /// Carries the current hash.
+    /// The pod has the current hash.
     pub(crate) hash_new: bool,
-    /// Of the current template, by hash or by template generation.
+    /// The pod is of the current template, by hash or by template generation.
     pub(crate) updated: bool,
 }
 
-/// A pod's hash label, as it is after the plan's relabels (D-57).
+/// A pod's hash label after the plan's relabels (D-57).
 fn hash<'a>(pod: &'a Pod, resolution: &'a Resolution<'_>) -> Option<&'a str> {
     if is_relabelled(pod, resolution) {
         return Some(&resolution.current_hash);
@@ -64,7 +65,7 @@ fn is_relabelled(pod: &Pod, resolution: &Resolution<'_>) -> bool {
     !resolution.relabelled.is_empty() && resolution.relabelled.contains(pod.uid.as_str())
 }
 
-/// Judges single pods.
+/// Classifies single pods.
 pub(crate) struct PodClassifier<'a> {
     now: Timestamp,
     min_ready: SignedDuration,
@@ -73,7 +74,7 @@ pub(crate) struct PodClassifier<'a> {
 }
 
 impl<'a> PodClassifier<'a> {
-    /// For the pods of a snapshot.
+    /// A classifier for the pods of a snapshot.
     pub(crate) fn new(snapshot: &'a Snapshot, resolution: &'a Resolution<'a>) -> Self {
         Self {
             now: snapshot.now,
@@ -83,23 +84,24 @@ impl<'a> PodClassifier<'a> {
         }
     }
 
-    /// Whether a pod is of the current template, of which its labels say `by_labels`.
-    pub(crate) fn age(&self, pod: &Pod, by_labels: TemplateMatch) -> TemplateMatch {
+    /// Whether a pod is of the current template. `by_labels` is the result of [`Self::match_labels`] for this pod.
+    pub(crate) fn match_pod(&self, pod: &Pod, by_labels: TemplateMatch) -> TemplateMatch {
         if is_relabelled(pod, self.resolution) {
-            self.age_of(pod, &self.resolution.current_hash)
+            self.match_hash(pod, &self.resolution.current_hash)
         } else {
             by_labels
         }
     }
 
-    /// Whether the labels of a pod are those of the current template. Depends on nothing else.
-    pub(crate) fn age_by_labels(&self, pod: &Pod) -> TemplateMatch {
-        self.age_of(pod, pod.labels.get(HASH_LABEL).unwrap_or_default())
+    /// Whether a pod is of the current template by its labels. The result depends on nothing but the labels.
+    pub(crate) fn match_labels(&self, pod: &Pod) -> TemplateMatch {
+        self.match_hash(pod, pod.labels.get(HASH_LABEL).unwrap_or_default())
     }
 
-    fn age_of(&self, pod: &Pod, hash: &str) -> TemplateMatch {
+    fn match_hash(&self, pod: &Pod, hash: &str) -> TemplateMatch {
         let current = self.resolution.current_hash.as_str();
-        // Without a current hash, which a revision of that name that was found can be, the pods without one are new.
+        // The current hash is empty if a revision without hash label was found under the name. Then pods without a hash match
+        //
         let hash_new = hash == current;
         let of_generation =
             || self.generation.is_some() && pod.labels.get(GENERATION_LABEL) == self.generation.as_deref();
@@ -109,18 +111,19 @@ impl<'a> PodClassifier<'a> {
         }
     }
 
-    /// Whether a pod is ready for long enough.
+    /// Whether a pod has been ready for minReadySeconds.
     pub(crate) fn is_available(&self, pod: &Pod) -> bool {
-        pod.ready && (!self.waits() || pod.ready_since.is_some_and(|since| self.suffices(since)))
+        pod.ready
+            && (!self.has_min_ready() || pod.ready_since.is_some_and(|since| self.is_long_enough(since)))
     }
 
-    /// Whether ready pods have to wait until they are available, so that time decides.
-    pub(crate) fn waits(&self) -> bool {
+    /// Whether minReadySeconds is set, so that availability depends on the time.
+    pub(crate) fn has_min_ready(&self) -> bool {
         !self.min_ready.is_zero()
     }
 
-    /// Whether what is ready since then is ready for long enough.
-    pub(crate) fn suffices(&self, since: Timestamp) -> bool {
+    /// Whether a pod that is ready since then has been ready for minReadySeconds.
+    pub(crate) fn is_long_enough(&self, since: Timestamp) -> bool {
         self.now.duration_since(since) >= self.min_ready
     }
 }

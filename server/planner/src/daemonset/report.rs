@@ -1,4 +1,4 @@
-//! What became of a plan, and what follows: the state to hold, and when to come back.
+//! Processes the outcomes of a plan: updates the state, and decides when to plan again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,30 +14,32 @@ use crate::{
     daemonset::slow_start,
 };
 
-/// How to come back to a workload.
+/// When to plan again for a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComeBack {
-    /// Something failed: come back with back-off, too.
+    /// Whether something failed. The executor requeues the workload with back-off, too.
     pub backoff: bool,
-    /// Come back after this time.
+    /// Plan again after this time.
     pub after: Option<Duration>,
-    /// Why, for people; empty when there is no need to come back.
+    /// Why, for people; empty if there is no need to plan again.
     pub message: String,
 }
 
-/// The state less everything that the outcomes settle.
+/// Updates the state of a plan by its outcomes: removes expectations that no watch event will meet.
 ///
-/// A create that failed, was refused or was skipped will not be seen, and neither will the delete of a pod that is gone or
-/// stays (D-73, D-78, D-79, D-81). A create whose pod exists already is settled as upstream settles every failed create:
-/// the watch may have shown that pod before it was expected, and the derived name keeps a repeated create harmless. Without
-/// the deviation of Q-20 a create refused by a terminating namespace stays expected (D-80).
+/// These are creates that failed or were skipped, and deletes that failed, were skipped or found no pod (D-73, D-78, D-79, D-81).
+/// A create whose pod already exists is removed too, as upstream does with every failed create: the watch may have shown that pod
+/// before it was expected, and with derived names a repeated create is harmless. A create that a terminating namespace rejected
+/// stays expected, unless the deviation of Q-20 is on (D-80).
+///
+/// The function also counts rejected names, and updates the slow start.
 #[must_use]
-#[expect(clippy::missing_panics_doc, reason = "it never does")]
+#[expect(clippy::missing_panics_doc, reason = "it never panics")]
 pub fn fold(state: State, outcomes: &[Outcome], options: &Options) -> State {
     fold_until(state, outcomes, options, &|| false).expect("nothing stops it")
 }
 
-/// As [`fold`]; `None` once `stop`, which is asked now and then, says that nobody waits for it.
+/// Like [`fold`], but returns `None` soon after `stop` returns true.
 #[must_use]
 pub fn fold_until(
     mut state: State,
@@ -69,16 +71,18 @@ pub fn fold_until(
     count_refused(&mut state.pod_name_collisions, taken);
     state.slow_start = state
         .slow_start
-        .and_then(|known| slow_start::grown(known, outcomes, options));
+        .and_then(|known| slow_start::state_after_outcomes(known, outcomes, options));
     state.expectations = state
         .expectations
         .and_then(|pair| without(pair, &creates, &deletes));
     Some(state)
 }
 
-/// When to come back: with back-off when anything failed or was left undone, besides the time that the plan itself asked
-/// for (D-71.12, D-79). What succeeded plays no part: such outcomes without a subject need not be told. Where nothing went wrong
-/// but that names were taken, the next plan follows at once and derives others.
+/// When to plan again. `after` is the delay that the plan asked for, `plan_error` the plan's error.
+///
+/// If an action failed or was skipped, or if the plan has an error, the executor requeues with back-off (D-71, D-79). If only pod
+/// names were taken, the next plan follows at once with other names. Outcomes that succeeded do not matter, so executors may
+/// leave out those without a subject.
 #[must_use]
 pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Option<&str>) -> ComeBack {
     let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
@@ -87,7 +91,7 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
     let mut reasons = Vec::new();
     if failed > 0 || skipped > 0 {
         let mut reason = format!("{failed} actions failed and {skipped} were skipped");
-        // The first by id, since outcomes come in any order.
+        // The first by id, because outcomes may be in any order.
         let first = outcomes
             .iter()
             .filter(|outcome| outcome.has_failed())
@@ -127,11 +131,11 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
     }
 }
 
-/// How long the caches are given to show that an object is gone. Until then every plan asks for the same.
+/// The delay after an action that found its object gone. Until the caches show that, every plan asks for the same action.
 const UNTIL_SEEN: Duration = Duration::from_secs(1);
 
-/// When the next plan follows that the present one wanted at once. It goes on only from what was done: pods that were not created would
-/// be asked for again and again. What is gone need not be done.
+/// The delay of the next plan if this plan asked for one at once. `None` if an action was not done: the next plan would only repeat
+/// it. Objects that are gone count as done.
 fn at_once(outcomes: &[Outcome]) -> Option<Duration> {
     let mut after = Duration::ZERO;
     for outcome in outcomes {
@@ -152,7 +156,7 @@ fn settles_create(result: OutcomeResult, options: &Options) -> bool {
     }
 }
 
-/// Adds how many names the apiserver refused for each node.
+/// Adds the names that the apiserver rejected, by node.
 fn count_refused(collisions: &mut Vec<PodNameCollision>, mut refused: BTreeMap<&str, u32>) {
     for known in collisions.iter_mut() {
         let more = refused.remove(known.node_name.as_str()).unwrap_or(0);
@@ -169,7 +173,7 @@ fn count_refused(collisions: &mut Vec<PodNameCollision>, mut refused: BTreeMap<&
     }
 }
 
-/// What is left of expectations; `None` when nothing is.
+/// The expectations without these creates and deletes; `None` if none are left.
 fn without(
     mut pair: Expectations,
     creates: &BTreeSet<&ExpectedCreate>,

@@ -1,4 +1,4 @@
-//! When to plan again though no watch event comes (D-92, D-95, Q-18).
+//! The time after which to plan again without a watch event (D-92, D-95, Q-18).
 
 use std::{num::NonZero, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     daemonset::{cluster_view::ClusterView, placement::Waiting},
 };
 
-/// The timers of one plan, as upstream sets them and as they are needed.
+/// The timer of one plan: as upstream sets it, and the earliest time at which something changes.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     upstream: Option<RequeueAfter>,
@@ -20,8 +20,8 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Pods that become available merely because time passes (D-92). Upstream waits for the whole of minReadySeconds,
-    /// and only where the status shows such pods.
+    /// Sets the timer for pods that become available when minReadySeconds have passed (D-92). Upstream waits for the whole of
+    /// minReadySeconds, and only if the status shows such pods.
     pub(crate) fn availability(
         &mut self,
         ds: &DaemonSet,
@@ -39,12 +39,12 @@ impl Timers {
             sooner(&mut self.upstream, whole, reason);
         }
         let min_ready = SignedDuration::from_secs(ds.min_ready_seconds.into());
-        // One that is being deleted counts in the status, too (D-87).
+        // Pods that are being deleted count in the status, too (D-87).
         for pod in view.entries.iter().flat_map(|entry| view.pods(entry)) {
             if pod.available || !pod.pod.ready {
                 continue;
             }
-            // A pod that is ready since no one knows when never becomes available by waiting.
+            // A pod with an unknown transition time never becomes available by waiting.
             if let Some(since) = pod.pod.ready_since {
                 let left = min_ready.saturating_sub(now.duration_since(since));
                 sooner(&mut self.earliest, left.unsigned_abs(), || {
@@ -54,7 +54,7 @@ impl Timers {
         }
     }
 
-    /// Failed pods that wait (D-95).
+    /// Sets the timer for failed pods in back-off (D-95).
     pub(crate) fn failed_pods(&mut self, waiting: &[Waiting<'_>]) {
         for Waiting { pod, node, wait } in waiting {
             let reason = || format!("back-off of failed pod {} on {node} ends", pod.name);
@@ -63,21 +63,21 @@ impl Timers {
         }
     }
 
-    /// More is to be done than one plan may.
+    /// Sets the timer to now, because one plan may not do everything.
     pub(crate) fn at_once(&mut self, reason: &str) {
         for timer in [&mut self.upstream, &mut self.earliest] {
             sooner(timer, Duration::ZERO, || reason.to_owned());
         }
     }
 
-    /// Expectations that expire. Upstream has no timer for that.
+    /// Sets the timer for expectations that expire. Upstream has no such timer.
     pub(crate) fn expectations(&mut self, left: Duration) {
         sooner(&mut self.earliest, left, || {
             "expectations of an earlier plan expire".to_owned()
         });
     }
 
-    /// The timer to set, and whether it differs from upstream's. `earliest`: the deviation of Q-18 is on.
+    /// The timer of the plan, and whether it differs from upstream's. `earliest` is whether the deviation of Q-18 is on.
     pub(crate) fn choose(self, earliest: bool) -> (Option<RequeueAfter>, bool) {
         let delay = |timer: &Option<RequeueAfter>| timer.as_ref().map(|timer| timer.delay);
         let differs = earliest && delay(&self.earliest) != delay(&self.upstream);

@@ -1,4 +1,4 @@
-//! The workload's ControllerRevisions (chapter 9): which one is current, and what must be written so that it is.
+//! The workload's ControllerRevisions: finds the current one, and plans the writes of revisions (D-51 to D-64).
 
 use std::{
     borrow::Cow,
@@ -20,35 +20,36 @@ use crate::{
     daemonset::manifest::{self, HASH_LABEL},
 };
 
-/// Old revisions that are kept where the workload does not say.
+/// The number of old revisions that are kept if the workload has no limit.
 const DEFAULT_HISTORY_LIMIT: usize = 10;
 
-/// What the revisions say, once `batches` are applied.
+/// The revisions as they are after `batches` are applied.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resolution<'a> {
-    /// The value of the hash label of the current revision; may be empty for a revision that is used as it is.
+    /// The hash label of the current revision. It may be empty if the revision was found under a taken name and is used as it is
+    /// (D-62).
     pub(crate) current_hash: String,
     /// The number of the current revision.
     pub(crate) current_number: i64,
-    /// The batches of phase Revisions, in order; empty when there is nothing to write or on a halt.
+    /// The batches of phase Revisions, in order; empty if there is nothing to write or if `halt` is set.
     pub(crate) batches: Vec<Batch>,
-    /// The claimed revisions of other templates, ascending by (number, creation, name).
+    /// The claimed revisions of other templates, ascending by number, creation time and name.
     pub(crate) old: Vec<&'a Revision>,
-    /// Where among `batches` the pods are claimed, when there are duplicates: a pod is claimed before it is relabelled, and
-    /// no duplicate is deleted before all are (D-56).
+    /// If there are duplicates, the index among `batches` at which pods are claimed: pods are claimed before they are relabelled,
+    /// and all are relabelled before a duplicate is deleted (D-56).
     pub(crate) claims_at: Option<usize>,
-    /// Uids of pods that `batches` relabel: they count as carrying `current_hash` in this plan (D-57).
+    /// Uids of the pods that `batches` relabel. In this plan they count as having `current_hash` (D-57).
     pub(crate) relabelled: BTreeSet<&'a str>,
-    /// Set when nothing else may be planned.
+    /// If set, nothing else is planned.
     pub(crate) halt: Option<Halt>,
-    /// The deviations that made a difference here.
+    /// The deviations that changed the result.
     pub(crate) deviations: BTreeSet<Deviation>,
 }
 
-/// The name of the revision to be created is taken by another template (D-62).
+/// A revision of another template has the name of the revision to create (D-62).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Halt {
-    /// The one action of the plan, for phase Status: it raises the collision count.
+    /// The only action of the plan, in phase Status. It raises the collision count.
     pub(crate) action: Action,
     /// The plan's error.
     pub(crate) error: String,
@@ -70,7 +71,7 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
     };
     let claimed = resolution.claim(snapshot);
     resolution.add_missing_labels(&claimed);
-    // Both in the one form: whoever reads JSON cannot see how the server's strings are escaped (D-59).
+    // Both sides are in canonical form, so the escapes in the served JSON do not matter (D-59).
     let (current, old): (Vec<_>, Vec<_>) = claimed.into_iter().partition(|revision| revision.data == data);
     let next = old
         .last()
@@ -89,7 +90,8 @@ pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
     resolution
 }
 
-/// The deletes of phase Cleanup (D-63). What is being deleted counts as deleted, and is not deleted again. `live_hashes` are those that pods carry, terminal deleting ones included; `limit` is
+/// The deletes of phase Cleanup (D-63). A revision that is being deleted counts as deleted and is not deleted again.
+/// `live_hashes` are the hashes of all pods, including those that are finished and being deleted. `limit` is
 /// spec.revisionHistoryLimit.
 pub(crate) fn cleanup(
     resolution: &Resolution<'_>,
@@ -115,12 +117,12 @@ pub(crate) fn cleanup(
 }
 
 impl<'a> Resolution<'a> {
-    /// Claims revisions (D-51) and returns those that are the workload's now, ascending: of equal templates the last one is
-    /// the one to keep.
+    /// Claims revisions (D-51), and returns those that the workload owns then, in ascending order. Of revisions with the same
+    /// template the last one is kept.
     fn claim(&mut self, snapshot: &'a Snapshot) -> Vec<&'a Revision> {
         let ds = &snapshot.daemon_set;
         let (mut claimed, mut adopt, mut release) = (Vec::new(), Vec::new(), Vec::new());
-        // One that was read because its name is taken is used as it is, whoever owns it, or not at all.
+        // A revision that was read because its name is taken is never claimed. It is used as it is, or not at all.
         let mut revisions: Vec<_> = snapshot
             .revisions
             .iter()
@@ -143,7 +145,7 @@ impl<'a> Resolution<'a> {
                 Claim::Ignore => {}
             }
         }
-        // All together, so that a claim which fails holds up no other (D-23.4).
+        // All claims are in one batch, so that a failed claim does not stop the others (D-23).
         let confirm_workload = !adopt.is_empty();
         release.append(&mut adopt);
         if !release.is_empty() {
@@ -155,7 +157,7 @@ impl<'a> Resolution<'a> {
         claimed
     }
 
-    /// Every revision gets a hash label: its own name, or a hash of a name that is too long for a label (D-52).
+    /// Adds a hash label to revisions without one: the revision's name, or its hash if the name is too long for a label (D-52).
     fn add_missing_labels(&mut self, claimed: &[&Revision]) {
         let unlabelled = claimed
             .iter()
@@ -175,12 +177,12 @@ impl<'a> Resolution<'a> {
                 },
             }
         });
-        // All together, so that one plan finds all that cannot be changed.
+        // All updates are in one batch, so that one plan finds all revisions that cannot be changed.
         self.batches.extend(batches::at_once(actions.collect()));
     }
 
-    /// One revision of the present template is enough (D-56). A duplicate that is being deleted is not deleted again: that would
-    /// change nothing, and use up the claims that a plan may make.
+    /// Deletes all revisions of the present template but one, after relabelling their pods (D-56). A duplicate that is being
+    /// deleted is not deleted again: that would change nothing and count against the limit of claims.
     fn remove_duplicates(&mut self, snapshot: &'a Snapshot, duplicates: &[&Revision]) {
         if duplicates.is_empty() {
             return;
@@ -196,7 +198,7 @@ impl<'a> Resolution<'a> {
         };
         let only_theirs = snapshot.options.deviates(Deviation::RelabelDuplicatesOnly);
         let mut relabels = Vec::new();
-        // Upstream has its own pods before those that it has adopted just now.
+        // Upstream relabels owned pods before adopted ones.
         let mut pods = pod_claims::owned(snapshot);
         pods.sort_by_key(|pod| is_adopted(pod));
         for pod in pods
@@ -204,11 +206,11 @@ impl<'a> Resolution<'a> {
             .filter(|pod| pod.labels.get(HASH_LABEL).unwrap_or_default() != self.current_hash)
         {
             if only_theirs && !of_duplicate(pod) {
-                // Upstream would pass this pod off as one of the present template.
+                // Upstream would relabel this outdated pod as one of the present template.
                 self.deviations.insert(Deviation::RelabelDuplicatesOnly);
             } else {
                 self.relabelled.insert(&pod.uid);
-                // One more than there may be says that there are more.
+                // One more than the limit, to find out whether there are more.
                 if relabels.len() <= snapshot.options.claims_per_plan() {
                     relabels.push(self.relabel(pod));
                 }
@@ -227,13 +229,12 @@ impl<'a> Resolution<'a> {
         self.push(deletes.collect());
     }
 
-    /// The revision of the present template must have the highest number (D-54).
+    /// Gives the revision of the present template the highest number (D-54).
     ///
-    /// Its duplicates are gone by then, as upstream's are. Where the API refuses to have this one changed, because of how its
-    /// data is written, that loses no template: it stays as it is, and the next plan, which counts it out, creates a
-    /// revision of the template with this number. Upstream compares bytes and never takes it for a duplicate. To renumber
-    /// first would keep the one that is deleted, but end in another state than upstream's whenever a relabel or a delete is
-    /// refused.
+    /// This comes after the deletes of duplicates, as in upstream. The apiserver may reject the update because of the form in
+    /// which the revision's data is stored. Even then no template is lost: the executor reports the revision, the next plan
+    /// ignores it, and creates a new revision of the template. (Upstream compares bytes and would not have found a duplicate.) If
+    /// the update came before the deletes, the result would differ from upstream whenever a relabel or a delete is rejected.
     fn renumber(&mut self, ds: &DaemonSet, kept: &Revision, next: i64) {
         self.current_number = kept.number.max(next);
         if kept.number < next {
@@ -269,7 +270,7 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// No revision has the present template: creates one, unless its name is known to be taken (D-60, D-62).
+    /// Creates a revision of the present template, unless its name is taken (D-60, D-62).
     fn create(&mut self, snapshot: &'a Snapshot, data: &Json, number: i64) {
         let ds = &snapshot.daemon_set;
         let hash = names::revision_hash(data.as_str().as_bytes(), ds.collision_count);
@@ -321,13 +322,13 @@ impl<'a> Resolution<'a> {
         name
     }
 
-    /// Writes that are made one after the other, as upstream makes them.
+    /// Adds writes that the executor makes one after the other, as upstream does.
     fn push(&mut self, actions: Vec<Action>) {
         self.batches.extend(batches::one_by_one(actions));
     }
 }
 
-/// The hash that a claimed revision has, or is given by [`Resolution::add_missing_labels`].
+/// The hash label of a claimed revision, or the one that [`Resolution::add_missing_labels`] adds.
 fn effective_hash(revision: &Revision) -> Cow<'_, str> {
     let hash = revision.labels.get(HASH_LABEL);
     hash.map_or_else(|| names::label_value(&revision.name), Cow::Borrowed)
@@ -340,7 +341,7 @@ fn reference(revision: &Revision) -> ObjectRef {
     }
 }
 
-/// A merge patch of the hash label. The uid makes the API refuse it for another object of the name.
+/// A merge patch of the hash label. Because of the uid, the apiserver rejects the patch if another object has the name.
 fn label_patch(uid: &str, hash: &str) -> Vec<u8> {
     canonical::to_bytes(&json!({"metadata": {"labels": {HASH_LABEL: hash}, "uid": uid}}))
 }
@@ -382,7 +383,7 @@ fn delete(revision: &Revision, reason: Reason, message: String) -> Action {
     }
 }
 
-/// Another template has the name: the collision count makes the next name differ.
+/// Raises the collision count, so that the next name differs.
 fn halt(snapshot: &Snapshot, name: &str) -> Halt {
     let ds = &snapshot.daemon_set;
     let count = ds.collision_count.unwrap_or(0).saturating_add(1);
@@ -406,7 +407,7 @@ fn halt(snapshot: &Snapshot, name: &str) -> Halt {
     }
 }
 
-/// A new ControllerRevision (D-60). The annotations are the workload's of this moment.
+/// The manifest of a new ControllerRevision (D-60), with the workload's present annotations.
 fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Json, number: i64) -> Vec<u8> {
     let mut out = String::new();
     let mut revision = Object::begin(&mut out);

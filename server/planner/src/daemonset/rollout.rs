@@ -1,4 +1,4 @@
-//! The next step of a rollout, whatever its strategy.
+//! The next step of a rollout, for each update strategy.
 
 pub(crate) mod in_place;
 pub(crate) mod limits;
@@ -14,7 +14,7 @@ use crate::{
     daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod, rollout::step::Step},
 };
 
-/// The next step of the rollout. Nothing with OnDelete (D-50).
+/// The next step of the rollout. With OnDelete it is empty (D-50).
 pub(crate) fn step<'a>(strategy: &UpdateStrategy, view: &ClusterView<'a>, options: &Options) -> Step<'a> {
     let UpdateStrategy::RollingUpdate(rolling_update) = strategy else {
         return Step::default();
@@ -29,7 +29,7 @@ pub(crate) fn step<'a>(strategy: &UpdateStrategy, view: &ClusterView<'a>, option
     }
 }
 
-/// The nodes that should run a pod by what they have, for people who watch a rollout.
+/// Counts the nodes that should run a pod by the pods that they have, for progress reports.
 pub(crate) fn count_nodes(view: &ClusterView<'_>) -> NodeCounts {
     let mut counts = NodeCounts {
         updated_available: u32::try_from(view.settled.running).unwrap_or(u32::MAX),

@@ -1,8 +1,8 @@
-//! A slow start that remembers: how many creates go out at once, and which may while earlier ones are not seen yet.
+//! The slow start of creates across plans (deviation `SLOW_START_ACROSS_PLANS`).
 //!
-//! Upstream begins each sync's slow start with one create and waits, after as many as the burst, until its watch has shown
-//! all of them. Here both go on (the deviation `SLOW_START_ACROSS_PLANS`): a create is idempotent, so what is not seen yet
-//! is known by its name and need not be waited for.
+//! Upstream begins the slow start of each sync with one create. After a burst of creates it waits until its cache shows all of
+//! them. Nodewise continues the slow start from plan to plan, and does not wait: creates are idempotent, so outstanding creates are
+//! known by their names.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use crate::{
     daemonset::{cluster_view::ClusterView, pod_changes::PodChanges},
 };
 
-/// What was learned longer ago says nothing any more: a quota, an admission plugin, a kubelet may have changed.
-const MEMORY: SignedDuration = SignedDuration::from_secs(30);
+/// After this time without creates the slow start begins again, because a quota or an admission plugin may have changed.
+const LIFETIME: SignedDuration = SignedDuration::from_secs(30);
 
 /// The size of the first batch of a plan that creates pods of this revision.
 pub(crate) fn first_batch(snapshot: &Snapshot, hash: &str) -> u32 {
@@ -26,31 +26,31 @@ pub(crate) fn first_batch(snapshot: &Snapshot, hash: &str) -> u32 {
     if !options.deviates(Deviation::SlowStartAcrossPlans) {
         return 1;
     }
-    recalled(snapshot, hash).map_or(1, |known| within_burst(known.size, options))
+    valid_state(snapshot, hash).map_or(1, |known| within_burst(known.size, options))
 }
 
-/// The burst is the ceiling, and one create is the beginning whatever the burst.
+/// Limits a batch size to the burst, but not below 1.
 fn within_burst(size: u32, options: &Options) -> u32 {
     let burst = u32::try_from(options.burst).unwrap_or(u32::MAX);
     size.min(burst).max(1)
 }
 
-/// What is known of the slow start, as far as it says anything about pods of this revision now.
-fn recalled<'a>(snapshot: &'a Snapshot, hash: &str) -> Option<&'a SlowStart> {
+/// The state of the slow start, if it is recent and of this revision.
+fn valid_state<'a>(snapshot: &'a Snapshot, hash: &str) -> Option<&'a SlowStart> {
     let known = snapshot.state.slow_start.as_ref()?;
     let age = snapshot.now.duration_since(known.last);
-    let recent = !age.is_negative() && age <= MEMORY;
+    let recent = !age.is_negative() && age <= LIFETIME;
     (recent && known.revision_hash == hash).then_some(known)
 }
 
-/// Whether pods of this revision were created less than a second ago.
-pub(crate) fn is_quick(snapshot: &Snapshot, hash: &str) -> bool {
-    recalled(snapshot, hash)
+/// Whether the last plan that created pods of this revision was less than a second ago.
+pub(crate) fn is_recent(snapshot: &Snapshot, hash: &str) -> bool {
+    valid_state(snapshot, hash)
         .is_some_and(|known| snapshot.now.duration_since(known.last) < SignedDuration::from_secs(1))
 }
 
-/// What to hold of the slow start after a plan, whose first batch of creates had this size; `None` where it had none.
-pub(crate) fn held(snapshot: &Snapshot, hash: &str, first: Option<u32>) -> Option<SlowStart> {
+/// The state of the slow start after a plan. `first` is the size of its first batch of creates; `None` if it creates nothing.
+pub(crate) fn state_after_plan(snapshot: &Snapshot, hash: &str, first: Option<u32>) -> Option<SlowStart> {
     if !snapshot.options.deviates(Deviation::SlowStartAcrossPlans) {
         return snapshot.state.slow_start.clone();
     }
@@ -60,13 +60,17 @@ pub(crate) fn held(snapshot: &Snapshot, hash: &str, first: Option<u32>) -> Optio
             revision_hash: hash.to_owned(),
             last: snapshot.now,
         }),
-        None => recalled(snapshot, hash).cloned(),
+        None => valid_state(snapshot, hash).cloned(),
     }
 }
 
-/// What to hold once it is known what became of creates: each that succeeded lets one more go out at once, as if the batches
-/// 1, 2, 4, … had gone on, and one that failed lets it begin again.
-pub(crate) fn grown(known: SlowStart, outcomes: &[Outcome], options: &Options) -> Option<SlowStart> {
+/// The state of the slow start after the outcomes of creates. Each create that succeeded raises the size by one, which continues
+/// the batches 1, 2, 4, … A create that failed resets the slow start.
+pub(crate) fn state_after_outcomes(
+    known: SlowStart,
+    outcomes: &[Outcome],
+    options: &Options,
+) -> Option<SlowStart> {
     if !options.deviates(Deviation::SlowStartAcrossPlans) {
         return Some(known);
     }
@@ -78,7 +82,7 @@ pub(crate) fn grown(known: SlowStart, outcomes: &[Outcome], options: &Options) -
         match outcome.result {
             OutcomeResult::Succeeded | OutcomeResult::AlreadyExists => size = size.saturating_add(1),
             OutcomeResult::Failed | OutcomeResult::NamespaceTerminating => return None,
-            // Says nothing about the pods.
+            // These outcomes say nothing about whether pods can be created.
             OutcomeResult::NameTaken | OutcomeResult::NotFound | OutcomeResult::Skipped => {}
         }
     }
@@ -88,14 +92,14 @@ pub(crate) fn grown(known: SlowStart, outcomes: &[Outcome], options: &Options) -
     })
 }
 
-/// Whether the next plan follows at once after so many creates, for what the burst may have left out.
-pub(crate) fn goes_on(creates: usize, options: &Options) -> bool {
-    let ahead = [Deviation::SlowStartAcrossPlans, Deviation::IdempotentCreates];
-    creates >= options.burst && ahead.into_iter().all(|deviation| options.deviates(deviation))
+/// Whether the executor plans again at once after so many creates, because the burst may have cut further ones.
+pub(crate) fn plan_again_at_once(creates: usize, options: &Options) -> bool {
+    let needed = [Deviation::SlowStartAcrossPlans, Deviation::IdempotentCreates];
+    creates >= options.burst && needed.into_iter().all(|deviation| options.deviates(deviation))
 }
 
-/// Creates that were started and not seen, when further ones may be planned meanwhile: nothing else is expected, and each has
-/// a name, so that it can be told from those to come.
+/// The nodes of outstanding creates, if creates on other nodes may be planned meanwhile: no deletes are outstanding, and each
+/// create has a derived name. `None` otherwise.
 pub(crate) fn unseen<'a>(expected: &'a Expectations, options: &Options) -> Option<BTreeSet<&'a str>> {
     let known =
         expected.delete_uids.is_empty() && expected.creates.iter().all(|create| !create.pod_name.is_empty());
@@ -105,9 +109,9 @@ pub(crate) fn unseen<'a>(expected: &'a Expectations, options: &Options) -> Optio
     })
 }
 
-/// Of the changes of placement those that may be made while creates for these nodes are not seen: creates for other nodes
-/// without a pod. Whatever else there is to do rests on pods that are not there to be looked at.
-pub(crate) fn ahead<'a>(
+/// The changes of placement that may be made while creates for the nodes in `unseen` are outstanding: creates on other nodes that
+/// have no pod. All other changes depend on pods that the cache does not show yet.
+pub(crate) fn creates_on_other_nodes<'a>(
     mut changes: PodChanges<'a>,
     view: &ClusterView<'a>,
     unseen: &BTreeSet<&str>,

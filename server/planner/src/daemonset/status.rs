@@ -1,4 +1,4 @@
-//! The status (chapter 12): counted over nodes, from the snapshot (D-93).
+//! The status: counts of nodes in the snapshot, before the plan's own writes (D-93).
 
 use crate::{
     core::{
@@ -8,7 +8,7 @@ use crate::{
     daemonset::{bucket_summary::SettledNodes, cluster_view::ClusterView},
 };
 
-/// Counts. `observed_generation` is the caller's to choose (D-90).
+/// Counts the status. `observed_generation` is the generation to report (D-90).
 pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> Status {
     let SettledNodes { running, keeping } = view.settled;
     let mut counts = [running, keeping, running, running, running];
@@ -39,18 +39,18 @@ pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> Status 
     }
 }
 
-/// What is to be done about the status.
+/// Whether to write the status.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Write {
-    /// Nothing: it is as it should be (D-89).
+    /// Do not write: nothing changed (D-89).
     No,
-    /// Nothing, though upstream writes what is there already.
-    Spared,
-    /// Write it.
+    /// Do not write, though upstream would write the unchanged status.
+    OnlyUpstream,
+    /// Write with this action.
     Yes(Action),
 }
 
-/// Compares with the status that is there.
+/// Compares the new status with the present one.
 pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write {
     let counts = |status: Status| Status {
         observed_generation: 0,
@@ -68,7 +68,7 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write 
             format!("generation {} is observed", status.observed_generation),
         )
     } else if options.deviates(Deviation::SkipEqualStatusWrites) {
-        return Write::Spared;
+        return Write::OnlyUpstream;
     } else {
         (
             Reason::StatusRewritten,
@@ -86,8 +86,9 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write 
     })
 }
 
-/// Whether a status says what cannot wait: another generation or another number of nodes, or that a quarter of these changed.
-pub(crate) fn is_news(old: &Status, new: &Status) -> bool {
+/// Whether a status must be written at once: the generation or the desired number changed, or another count changed by more than a
+/// quarter of the desired number.
+pub(crate) fn is_urgent(old: &Status, new: &Status) -> bool {
     let same = |of: fn(&Status) -> i64| of(old) == of(new);
     let quarter = i64::from(new.desired_number_scheduled) / 4;
     let moved = |of: fn(&Status) -> i32| i64::from(of(old)).abs_diff(of(new).into()) > quarter.unsigned_abs();
@@ -128,7 +129,7 @@ fn changes(old: Status, new: Status) -> Vec<String> {
         .collect()
 }
 
-/// The API counts in 32 bits (D-94).
+/// Converts a count to the API's 32 bits (D-94).
 fn saturate(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_cannot_wait() {
+    fn changes_of_more_than_a_quarter_are_urgent() {
         let old = Status {
             current_number_scheduled: 10,
             number_misscheduled: 10,
@@ -157,10 +158,10 @@ mod tests {
             |status| &mut status.number_available,
         ];
         for count in counts {
-            for (value, news) in [(10, false), (20, false), (21, true), (0, false), (-1, true)] {
+            for (value, urgent) in [(10, false), (20, false), (21, true), (0, false), (-1, true)] {
                 let mut new = old;
                 *count(&mut new) = value;
-                assert_eq!(is_news(&old, &new), news, "{new:?}");
+                assert_eq!(is_urgent(&old, &new), urgent, "{new:?}");
             }
         }
         let of_generation = Status {
@@ -171,6 +172,6 @@ mod tests {
             desired_number_scheduled: 41,
             ..old
         };
-        assert!(is_news(&old, &of_generation) && is_news(&old, &of_nodes));
+        assert!(is_urgent(&old, &of_generation) && is_urgent(&old, &of_nodes));
     }
 }

@@ -1,4 +1,4 @@
-//! The order of a plan (chapter 11): what is decided after what, and what stands in the way.
+//! The order of decisions in a plan, and the gates that hold decisions up (D-71).
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,19 @@ use crate::{
         companion,
         context::PlanContext,
         expectations,
-        memory::Memory,
         plan_builder::PlanBuilder,
+        plan_cache::PlanCache,
         revisions::{Halt, Resolution},
         slow_start,
     },
 };
 
-/// Plans, unless it is cancelled.
-pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, cancellation: Cancellation<'_>) -> Option<Plan> {
+/// Plans for one workload. `None` if cancelled.
+pub(crate) fn plan(
+    snapshot: &Snapshot,
+    cache: &mut PlanCache,
+    cancellation: Cancellation<'_>,
+) -> Option<Plan> {
     if let Some(behind) = staleness::stale(&snapshot.own_writes) {
         return Some(Plan {
             error: Some(behind),
@@ -33,35 +37,35 @@ pub(crate) fn plan(snapshot: &Snapshot, memory: &mut Memory, cancellation: Cance
     }
     let scope = snapshot.options.scope;
     match inactive(snapshot) {
-        // The other controller tells.
+        // The other controller reports it.
         Some(_) if scope == Scope::Rollouts => return Some(nothing(snapshot, Verdict::Noop)),
         Some(Inactive::SelectingAll { literally }) => return Some(selecting_all(snapshot, literally)),
         Some(Inactive::Deleting) => return Some(nothing(snapshot, Verdict::Noop)),
         None => {}
     }
     if scope == Scope::Rollouts {
-        return plan_rollout(snapshot, memory, cancellation);
+        return plan_rollout(snapshot, cache, cancellation);
     }
-    let context = PlanContext::of(snapshot, memory, Detail::Notable, cancellation)?;
+    let context = PlanContext::of(snapshot, cache, Detail::Notable, cancellation)?;
     if let Some(halt) = &context.resolution.halt {
         return Some(halted(snapshot, &context.resolution, halt));
     }
-    let builder = PlanBuilder::new(snapshot, &context, memory.identities.as_ref(), cancellation);
+    let builder = PlanBuilder::new(snapshot, &context, cache.identities.as_ref(), cancellation);
     if builder.is_cut() {
         return Some(builder.claims_only());
     }
     let expected = snapshot.state.expectations.as_ref();
     match expectations::pending(expected, snapshot.now) {
         Some(left) => match expected.and_then(|expected| slow_start::unseen(expected, &snapshot.options)) {
-            Some(unseen) => builder.ahead(left, &unseen),
+            Some(unseen) => builder.creates_on_other_nodes(left, &unseen),
             None => Some(builder.status_only(left)),
         },
         None => builder.in_full(),
     }
 }
 
-/// Plans for the rollout alone, unless it is cancelled.
-fn plan_rollout(snapshot: &Snapshot, memory: &mut Memory, cancellation: Cancellation<'_>) -> Option<Plan> {
+/// Plans only the rollout, beside another controller. `None` if cancelled.
+fn plan_rollout(snapshot: &Snapshot, cache: &mut PlanCache, cancellation: Cancellation<'_>) -> Option<Plan> {
     match companion::rollout_request(&snapshot.daemon_set) {
         companion::RolloutRequest::None => return Some(nothing(snapshot, Verdict::Noop)),
         companion::RolloutRequest::Wrong(because) => {
@@ -70,27 +74,27 @@ fn plan_rollout(snapshot: &Snapshot, memory: &mut Memory, cancellation: Cancella
         }
         companion::RolloutRequest::Rollouts(_) => {}
     }
-    let context = PlanContext::of(snapshot, memory, Detail::Notable, cancellation)?;
+    let context = PlanContext::of(snapshot, cache, Detail::Notable, cancellation)?;
     if companion::is_unrecorded(&context.resolution) {
         return Some(nothing(snapshot, Verdict::Noop));
     }
-    let builder = PlanBuilder::beside(snapshot, &context, cancellation);
+    let builder = PlanBuilder::without_claims(snapshot, &context, cancellation);
     match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
-        Some(left) => Some(builder.rollout_later(left)),
+        Some(left) => Some(builder.rollout_held_up(left)),
         None => builder.rollout_only(),
     }
 }
 
-/// Why nothing at all is decided for a workload.
+/// Why nothing is decided for a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inactive {
-    /// The selector is empty (D-71.4). `literally`: upstream's test sees that, too.
+    /// The selector is empty (D-71). `literally` is whether upstream's test recognizes that, too.
     SelectingAll { literally: bool },
-    /// The workload is being deleted (D-71.5).
+    /// The workload is being deleted (D-71).
     Deleting,
 }
 
-/// Whether nothing at all is decided.
+/// Why nothing is decided; `None` if decisions are made.
 pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
     let ds = &snapshot.daemon_set;
     let by_meaning = snapshot.options.deviates(Deviation::EmptySelectorByMeaning);
@@ -102,7 +106,7 @@ pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
     }
 }
 
-/// A plan that leaves everything as it is.
+/// A plan without actions that keeps the state.
 pub(crate) fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
     Plan {
         verdict,
@@ -132,10 +136,11 @@ fn selecting_all(snapshot: &Snapshot, literally: bool) -> Plan {
     }
 }
 
-/// Longest message of an Event that an apiserver takes, in bytes. Executors emit no longer one.
+/// The longest message of an Event that the apiserver accepts, in bytes.
 pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
 
-/// A plan that tells of something, and leaves everything as it is. What is too long of the message is cut: it may show a text of any length.
+/// A plan with a warning event as its only action. The message is cut to [`MAX_EVENT_MESSAGE`], since it may quote a long
+/// annotation.
 pub(crate) fn warning(
     snapshot: &Snapshot,
     (reason, because): (Reason, String),
@@ -161,7 +166,7 @@ pub(crate) fn warning(
     }
 }
 
-/// The name of the next revision is taken: this plan only makes the next one try another (D-62).
+/// A plan that only raises the collision count, because the name of the next revision is taken (D-62).
 fn halted(snapshot: &Snapshot, resolution: &Resolution<'_>, halt: &Halt) -> Plan {
     Plan {
         phases: vec![Phase {

@@ -1,4 +1,4 @@
-//! Which files of a crate import which.
+//! Finds import cycles between the files of a crate.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,14 +10,14 @@ use petgraph::{algo::tarjan_scc, graphmap::DiGraphMap};
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Attribute, Item, ItemUse, Macro, UseTree, visit::Visit};
 
-/// The path of a module below the root of its crate; the root's own is empty.
+/// The path of a module below the root of its crate; empty for the root.
 type Module = Vec<String>;
 
-/// The circles among the files of the crate whose sources are in this folder, each with the imports that make it.
+/// The import cycles between the files of a crate, each as a list of imports. `sources` is the crate's source folder.
 ///
-/// A file and those in the folder of its name belong together: the imports between them do not count. Neither does the root of
-/// the crate, nor what is compiled for tests only.
-pub(crate) fn circles(sources: &Path) -> Vec<Vec<String>> {
+/// Imports between a file and the files in the folder of the same name do not count, nor do imports of the crate's root, nor items
+/// that are compiled for tests only.
+pub(crate) fn cycles(sources: &Path) -> Vec<Vec<String>> {
     let mut files = BTreeMap::new();
     read(sources, &[], &mut files);
     let modules: BTreeSet<Module> = files.keys().cloned().collect();
@@ -37,14 +37,14 @@ pub(crate) fn circles(sources: &Path) -> Vec<Vec<String>> {
             }
         }
     }
-    let circles = tarjan_scc(&graph)
+    let cycles = tarjan_scc(&graph)
         .into_iter()
         .filter(|component| component.len() > 1);
-    circles
-        .map(|circle| {
+    cycles
+        .map(|cycle| {
             let within = graph
                 .all_edges()
-                .filter(|(from, to, ())| circle.contains(from) && circle.contains(to));
+                .filter(|(from, to, ())| cycle.contains(from) && cycle.contains(to));
             within
                 .map(|(from, to, ())| format!("{from} imports {to}"))
                 .collect()
@@ -52,7 +52,7 @@ pub(crate) fn circles(sources: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Reads the files of a folder, which is that of a module.
+/// Reads the source files of a module's folder.
 fn read(folder: &Path, module: &[String], files: &mut BTreeMap<Module, syn::File>) {
     for entry in fs::read_dir(folder).expect("the folder is readable") {
         let path = entry.expect("the entry is readable").path();
@@ -74,7 +74,7 @@ fn read(folder: &Path, module: &[String], files: &mut BTreeMap<Module, syn::File
     }
 }
 
-/// What one file imports.
+/// The imports of one file.
 struct Imports<'a> {
     module: &'a [String],
     modules: &'a BTreeSet<Module>,
@@ -82,7 +82,7 @@ struct Imports<'a> {
 }
 
 impl Imports<'_> {
-    /// A path as it is written in this file.
+    /// Records a path as it is written in this file.
     fn note(&mut self, path: &[String]) {
         let Some((first, rest)) = path.split_first() else {
             return;
@@ -118,7 +118,7 @@ impl Imports<'_> {
         }
     }
 
-    /// A macro's tokens are not parsed; paths in them are names between colons.
+    /// Records the paths in a macro's tokens. The tokens are not parsed; a path is a sequence of names and `::`.
     fn note_tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;

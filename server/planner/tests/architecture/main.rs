@@ -1,4 +1,4 @@
-//! What may depend on what: the crates among each other, and the files within a crate.
+//! Checks dependencies: between crates, and between the files of a crate.
 
 mod imports;
 
@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, PackageId};
 
-/// Everything that a workspace crate links into its own artifacts: normal and build dependencies, transitively.
+/// All normal and build dependencies of a workspace crate, transitively.
 fn closure(metadata: &Metadata, krate: &str) -> BTreeSet<String> {
     let resolve = metadata.resolve.as_ref().expect("the graph is resolved");
     let name = |id: &PackageId| metadata[id].name.to_string();
@@ -47,7 +47,7 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn the_planner_knows_no_transport_no_runtime_and_no_cluster() {
+fn the_planner_depends_on_no_transport_no_runtime_and_no_cluster() {
     let linked = closure(&metadata(), "nodewise-planner");
     for forbidden in [
         "tokio",
@@ -67,7 +67,7 @@ fn the_planner_knows_no_transport_no_runtime_and_no_cluster() {
 }
 
 #[test]
-fn the_executor_is_the_equal_of_executors_in_other_languages() {
+fn the_executor_depends_on_the_protocol_but_not_on_planner_and_server() {
     let linked = closure(&metadata(), "nodewise-executor");
     for forbidden in ["nodewise-planner", "nodewise-server"] {
         assert!(
@@ -81,10 +81,53 @@ fn the_executor_is_the_equal_of_executors_in_other_languages() {
     );
 }
 
-/// Crates whose files import each other in one direction only.
-const WITHOUT_CIRCLES: [&str; 7] = [
+#[test]
+fn the_projection_needs_no_client_of_an_apiserver_or_a_service() {
+    let linked = closure(&metadata(), "nodewise-projection");
+    for forbidden in ["kube", "k8s-openapi", "nodewise-client"] {
+        assert!(
+            !linked.contains(forbidden),
+            "nodewise-projection must not depend on {forbidden}"
+        );
+    }
+    assert!(linked.contains("serde_json"), "the walk sees dependencies at all");
+}
+
+#[test]
+fn the_runtime_names_no_kind_of_workload() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../executor/runtime/src");
+    let mut folders = vec![sources];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the folder is readable") {
+            let path = entry.expect("the entry is readable").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if path.ends_with("tests.rs") || path.ends_with("testing.rs") {
+                continue;
+            }
+            files += 1;
+            let text = fs::read_to_string(&path).expect("the file is readable");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            for kind in ["DaemonSet", "daemonset", "daemon_set", "ReplicaSet", "Deployment"] {
+                let mut lines = code.lines();
+                let named = lines.find(|line| line.contains(kind));
+                assert!(named.is_none(), "{} names {kind}: {named:?}", path.display());
+            }
+        }
+    }
+    assert!(files > 10, "the walk sees {files} files");
+}
+
+/// The crates without import cycles between files.
+const WITHOUT_CYCLES: [&str; 10] = [
     "cli",
     "clients/rust",
+    "executor",
+    "executor/projection",
+    "executor/runtime",
     "proto",
     "server",
     "server/planner",
@@ -93,25 +136,25 @@ const WITHOUT_CIRCLES: [&str; 7] = [
 ];
 
 #[test]
-fn no_files_of_a_crate_import_each_other_in_a_circle() {
+fn no_files_of_a_crate_import_each_other_in_a_cycle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for krate in WITHOUT_CIRCLES {
-        let circles = imports::circles(&root.join(krate).join("src"));
-        assert!(circles.is_empty(), "{krate}: {circles:#?}");
+    for krate in WITHOUT_CYCLES {
+        let cycles = imports::cycles(&root.join(krate).join("src"));
+        assert!(cycles.is_empty(), "{krate}: {cycles:#?}");
     }
 }
 
 #[test]
-fn circles_are_found_however_an_import_is_written() {
-    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("circles");
-    let circles = |files: &[(&str, &str)]| {
+fn cycles_are_found_however_an_import_is_written() {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cycles");
+    let cycles = |files: &[(&str, &str)]| {
         let _ = fs::remove_dir_all(&root);
         for (path, text) in files {
             let path = root.join(path);
             fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
             fs::write(path, text).expect("the file is written");
         }
-        imports::circles(&root)
+        imports::cycles(&root)
     };
     for import in [
         "use crate::a::A;",
@@ -128,7 +171,7 @@ fn circles_are_found_however_an_import_is_written() {
             ("c.rs", "use crate::b::B;"),
             ("b.rs", import),
         ];
-        let found = circles(&files);
+        let found = cycles(&files);
         assert_eq!(found.len(), 1, "{import}: {found:#?}");
     }
     let files = [
@@ -141,5 +184,5 @@ fn circles_are_found_however_an_import_is_written() {
         ("b.rs", ""),
         ("c.rs", "use crate::a::A;"),
     ];
-    assert_eq!(circles(&files), [[""; 0]; 0]);
+    assert_eq!(cycles(&files), [[""; 0]; 0]);
 }

@@ -1,4 +1,4 @@
-//! More claims than one plan may make: the rest comes in the plans that follow at once, and nothing that rests on them before.
+//! More claims than one plan may have. The next plans make the rest, and only then what depends on claims.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use nodewise_planner::plan::{ActionKind, PhaseKind, Plan, Verdict};
 
 use crate::support::{Cluster, actions, apply::phases, counts, status};
 
-/// As many as one plan may make with the default burst.
+/// The most claims of one plan with the default burst.
 const MOST: usize = 1_000;
 
-/// Orphans on so many nodes, of which the first one has one too many and a failed one, and a node without a pod.
+/// An orphan on each of these nodes, an excess pod on the first, a failed one on the second, and one more node without a pod.
 fn orphaned(nodes: usize) -> Cluster {
     let mut cluster = Cluster::new(nodes + 1);
     for node in 0..nodes {
@@ -33,12 +33,12 @@ fn d_23_the_rest_of_many_claims_comes_in_the_following_plans() {
         assert_eq!(phases(&plan)[0], PhaseKind::Claims, "round {round}");
         assert_eq!(actions(&plan, PhaseKind::Claims).len(), MOST);
         assert!(plan.phases[0].batches[0].confirm_workload);
-        assert_eq!(counts(&plan), (0, 0), "nothing that rests on the claims");
+        assert_eq!(counts(&plan), (0, 0), "nothing that depends on the claims");
         assert!(actions(&plan, PhaseKind::Events).is_empty());
         assert!(goes_on(&plan), "{:?}", plan.requeue);
         assert_eq!(plan.verdict, Verdict::Apply);
         assert_eq!(plan.state.expectations, None);
-        // Decided for all of them: those that are not adopted yet count as they will.
+        // All orphans count as owned, including those that are adopted later.
         assert_eq!(usize::try_from(status(&plan).number_ready), Ok(2 * MOST + 10));
         cluster.apply(&plan);
         assert!(!cluster.pods.iter().any(|pod| pod.deleting));
@@ -65,7 +65,7 @@ fn a_small_burst_is_for_creates_and_a_large_one_for_both() {
     assert_eq!(counts(&plan), (1, 2));
 }
 
-// D-56, D-57: no duplicate goes before all of its pods are relabelled.
+// D-56, D-57: a duplicate is deleted only after all of its pods are relabelled.
 #[test]
 fn d_56_the_rest_of_many_relabels_comes_before_a_duplicate_is_deleted() {
     for strict in [false, true] {

@@ -1,26 +1,26 @@
-//! What follows when a derived name is taken.
+//! Derived names that are taken or were used.
 
 use std::cell::Cell;
 
 use nodewise_planner::{
-    memory::Memory,
     plan::{
         ActionKind, PhaseKind,
         Reason::{
             self, ExcessPod, RolloutOldUnavailable, RolloutWithinBudget, SurgeNewAvailable, SurgeOldNotReady,
         },
     },
+    plan_cache::PlanCache,
     snapshot::{Deviation, Labels, Revision},
 };
 use serde_json::json;
 
 use crate::support::{
-    Cluster, GENERATION_LABEL, HASH_LABEL, actions, collision, moves, pod_names, reasons, status, used,
+    Cluster, GENERATION_LABEL, HASH_LABEL, actions, collision, pod_changes, pod_names, reasons, status, used,
 };
 
 #[test]
-fn d_82_taken_names_are_remembered_until_the_node_has_what_it_should_have() {
-    // (the node's pod, whether they still are)
+fn d_82_taken_names_are_kept_until_the_node_has_its_pod() {
+    // (the node's pod, whether they are kept)
     let table = [
         ("a@node-0 new", false),
         ("a@node-0 new unbound", false),
@@ -29,17 +29,17 @@ fn d_82_taken_names_are_remembered_until_the_node_has_what_it_should_have() {
         ("a@node-0 new deleting", true),
         ("a@elsewhere new", true),
     ];
-    for (pod, remembered) in table {
+    for (pod, is_kept) in table {
         let mut cluster = Cluster::new(1).with(&[pod]);
         cluster.state.pod_name_collisions = vec![collision("node-0", 1, 0)];
         let kept = cluster.plan().state.pod_name_collisions;
-        assert_eq!(!kept.is_empty(), remembered, "D-82: {pod}: {kept:?}");
+        assert_eq!(!kept.is_empty(), is_kept, "D-82: {pod}: {kept:?}");
     }
 }
 
-// A new pod must not be called like the one that it replaces: people and programs wait for a name to go away.
+// A new pod must not have the name of the pod that it replaces: people and programs wait until a name is gone.
 #[test]
-fn d_82_a_pod_is_not_called_like_the_one_that_it_replaces() {
+fn d_82_a_pod_does_not_get_the_name_of_the_pod_that_it_replaces() {
     let name = |cluster: &Cluster| pod_names(&cluster.plan())[0].to_owned();
     let mut cluster = Cluster::new(1);
     let first = name(&cluster);
@@ -57,7 +57,7 @@ fn d_82_a_pod_is_not_called_like_the_one_that_it_replaces() {
         "held until the pod is seen"
     );
     assert_eq!(held.pod_name_collisions, [], "no name was found taken");
-    // The second one is gone as well, and the executor has not seen a third.
+    // The second pod is gone, too, and the executor has not seen a third one.
     cluster.state.used_pod_names.push(used("node-0", &second));
     let third = name(&cluster);
     assert!(third != first && third != second);
@@ -67,8 +67,8 @@ fn d_82_a_pod_is_not_called_like_the_one_that_it_replaces() {
 }
 
 #[test]
-fn d_82_used_names_are_held_for_nodes_that_lack_a_pod() {
-    // (the node's pod, whether the name is held)
+fn d_82_used_names_are_kept_for_nodes_that_lack_a_pod() {
+    // (the node's pod, whether the name is kept)
     let table = [
         ("a@elsewhere new", true),
         ("a@node-0 old", true),
@@ -87,16 +87,16 @@ fn d_82_used_names_are_held_for_nodes_that_lack_a_pod() {
             vec![]
         };
         assert_eq!(held, expected, "{pod}");
-        // Where the apiserver chooses names there is nothing to hold.
+        // If the apiserver chooses names, no names are kept.
         cluster.options.deviations.remove(&Deviation::IdempotentCreates);
         assert_eq!(cluster.plan().state.used_pod_names, [], "{pod}");
     }
 }
 
-// The node may get a pod again: its name must still be another one then.
+// The node may get a pod later, which must have another name.
 #[test]
-fn d_82_names_are_held_for_nodes_where_no_pod_may_run_just_now() {
-    // (the node's taint, its pod, whether names are held)
+fn d_82_names_are_kept_for_nodes_where_no_pod_may_run_now() {
+    // (the node's taint, its pod, whether names are kept)
     let table = [
         ("k=v:NoSchedule", None, true),
         ("k=v:NoExecute", None, true),
@@ -119,7 +119,7 @@ fn d_82_names_are_held_for_nodes_where_no_pod_may_run_just_now() {
         let expected: &[&str] = if is_held { &["node-0", "node-0"] } else { &[] };
         assert_eq!(nodes, expected, "{taint}, {pod:?}");
     }
-    // A large cluster that the DaemonSet has left needs no state for each node.
+    // If a DaemonSet was removed from all nodes of a large cluster, its state is limited.
     let mut cluster = Cluster::new(1_002);
     for index in 0..1_001 {
         cluster = cluster.taint(index, &["k=v:NoSchedule"]);
@@ -132,18 +132,18 @@ fn d_82_names_are_held_for_nodes_where_no_pod_may_run_just_now() {
     assert_eq!((held.len(), is_held("node-999")), (1_001, false));
 }
 
-// A node may have any number of pods that are not the workload's, and the walk over them must end with the call.
+// A node may have any number of other pods. A cancelled plan must stop visiting them.
 #[test]
-fn d_82_a_plan_that_is_given_up_stops_looking_for_names_to_hold() {
+fn d_82_a_cancelled_plan_stops_checking_names() {
     let mut cluster = Cluster::new(1).taint(0, &["k=v:NoSchedule"]);
     for number in 0..1_000 {
         cluster = cluster.with(&[&format!("pod-{number}@node-0 new ready foreign")]);
     }
-    // How often the plan asks whether to go on; the last time that it may.
+    // How often the plan checks for cancellation; it is cancelled at check `last`.
     let plan = |cluster: &Cluster, last: usize| {
         let asked = Cell::new(0);
         let stop = || asked.replace(asked.get() + 1) >= last;
-        let plan = nodewise_planner::plan_until(&cluster.snapshot(), &mut Memory::default(), &stop);
+        let plan = nodewise_planner::plan_until(&cluster.snapshot(), &mut PlanCache::default(), &stop);
         (asked.get(), plan.is_some())
     };
     let (without, _) = plan(&cluster, usize::MAX);
@@ -159,7 +159,7 @@ fn d_82_a_plan_that_is_given_up_stops_looking_for_names_to_hold() {
 }
 
 #[test]
-fn d_62_q_14_a_shortened_revision_name_that_is_taken_tells_that_it_was_shortened() {
+fn d_62_q_14_if_a_shortened_revision_name_is_taken_the_plan_names_the_deviation() {
     let mut cluster = Cluster::new(0);
     cluster.ds.name = "a".repeat(253);
     let mut taken = cluster.revisions.remove(0);
@@ -188,7 +188,7 @@ fn relabel(cluster: &mut Cluster, pod: &str, hash: &str, generation: &str) {
 }
 
 #[test]
-fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_beside_others_only() {
+fn d_34_q_3_with_an_empty_hash_pods_without_a_hash_are_new_only_beside_other_pods() {
     // (maxUnavailable, maxSurge, the node's pods with hash and generation, deleted and why, updated in the status)
     type Row<'a> = (
         &'a str,
@@ -198,7 +198,7 @@ fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_
         i32,
     );
     let table: [Row<'_>; 10] = [
-        // Two on a node with surge: which of them is new?
+        // Two pods on a node with surge: one may be new, by hash.
         (
             "0",
             "1",
@@ -234,7 +234,7 @@ fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_
             &[("b", ExcessPod)],
             0,
         ),
-        // Only one: it is outdated, with hash or without.
+        // One pod alone is outdated, with or without hash.
         (
             "1",
             "0",
@@ -256,7 +256,7 @@ fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_
             &[("a", RolloutWithinBudget)],
             0,
         ),
-        // Unless the template generation says that it is not.
+        // It is updated if its template generation is current.
         ("1", "0", &[("a@node-0 ready", "-", "1")], &[], 1),
         ("1", "0", &[("a@node-0 ready", "x", "1")], &[], 1),
     ];
@@ -273,7 +273,7 @@ fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_
             relabel(&mut cluster, pod, hash, generation);
         }
         let plan = cluster.plan();
-        let (creates, names) = moves(&plan);
+        let (creates, names) = pod_changes(&plan);
         assert!(creates.is_empty(), "{pods:?}: {creates:?}");
         let reasons = reasons(&plan, PhaseKind::Deletes);
         assert_eq!(
@@ -285,10 +285,10 @@ fn d_34_q_3_where_the_revision_of_the_name_has_no_hash_pods_without_one_are_new_
     }
 }
 
-// D-54, D-56: of two revisions of one template the one with the higher number is kept, and only its renumbering shows that
-// nothing can change it. The other one is gone by then; the next plan creates it again.
+// D-54, D-56: of two revisions of one template, the one with the higher number is kept. If the apiserver rejects its renumbering,
+// the other one is deleted already, and the next plan creates it again.
 #[test]
-fn d_56_no_template_is_lost_where_the_revision_that_was_kept_cannot_be_changed() {
+fn d_56_no_template_is_lost_if_the_kept_revision_cannot_be_changed() {
     let mut cluster = Cluster::new(1).with(&["a@node-0 new ready"]);
     let good = cluster.revisions[0].clone();
     let revision = |name: &str, number, data| Revision {
@@ -324,7 +324,7 @@ fn d_56_no_template_is_lost_where_the_revision_that_was_kept_cannot_be_changed()
     for action in [relabel, delete] {
         cluster.write(action);
     }
-    // What the executor says of it from then on.
+    // From then on the executor marks the revision like this.
     cluster.revisions[0].read_after_name_collision = true;
     for action in actions(&cluster.plan(), PhaseKind::Revisions) {
         cluster.write(action);

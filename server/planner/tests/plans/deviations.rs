@@ -1,4 +1,4 @@
-//! Each deviation from upstream that a plan shows, on and off.
+//! Each deviation from upstream that changes plans, on and off.
 
 use nodewise_planner::{
     plan::{Action, ActionKind, PhaseKind, Plan, Reason},
@@ -7,7 +7,7 @@ use nodewise_planner::{
 
 use crate::support::{Cluster, actions, at, collision, counts, events, pod_names, reasons};
 
-/// A plan with the default profile and one without any deviation; the first must say that it deviates.
+/// The plan with the default profile and the plan without deviations. Checks that the first names the deviation.
 fn both(cluster: &Cluster, deviation: Deviation) -> (Plan, Plan) {
     let (here, upstream) = (cluster.plan(), cluster.clone().strict().plan());
     assert!(
@@ -44,14 +44,14 @@ fn idempotent_creates() {
         first,
         "the same decision gives the same name"
     );
-    // A name that a pod of the snapshot has is not tried.
+    // A name that a pod of the snapshot has is skipped.
     cluster.pod(&format!("{}@elsewhere foreign", first[0]));
     let second: Vec<String> = pod_names(&cluster.plan())
         .into_iter()
         .map(str::to_owned)
         .collect();
     assert!(second[0] != first[0] && second[1] == first[1], "{second:?}");
-    // Neither is one that was found taken.
+    // A name that was taken before is skipped, too.
     cluster.pods.clear();
     cluster.state.pod_name_collisions = vec![collision("node-1", 1, 0), collision("node-9", 4, 0)];
     let plan = cluster.plan();
@@ -61,28 +61,28 @@ fn idempotent_creates() {
         [collision("node-1", 1, 0)],
         "kept while the node lacks a pod"
     );
-    // A finished pod that a finalizer holds still has its name, so its replacement gets another one.
+    // A finished pod that a finalizer holds still has its name, so its replacement gets another name.
     let mut held = Cluster::new(1);
     let name = pod_names(&held.plan())[0].to_owned();
     held.pod(&format!("{name}@node-0 failed deleting"));
     let plan = held.plan();
-    assert_ne!(pod_names(&plan), [name.as_str()], "S-43");
-    // That create may be done though its answer was unclear (D-82). When the caches show that the finished pod is gone, and
-    // not yet the new one, the same name comes again.
+    assert_ne!(pod_names(&plan), [name.as_str()]);
+    // That create may have succeeded though the response was lost (D-82). If the caches show that the finished pod is gone, but
+    // do not show the new pod yet, the plan must use the same name again.
     held.state.pod_name_collisions = plan.state.pod_name_collisions.clone();
     held.pods.clear();
     assert_eq!(pod_names(&held.plan()), pod_names(&plan), "D-82");
-    // Nor does it matter what else of the node is seen: here an outdated pod that was being deleted.
+    // Other pods on the node do not change the name: here an outdated pod that is being deleted.
     for cluster in [Cluster::new(1), Cluster::new(1).rolling("0", "1")] {
         let beside = cluster.clone().with(&["a@node-0 old failed deleting"]).plan();
         assert_eq!(pod_names(&beside), pod_names(&cluster.plan()), "D-82");
     }
-    // A node that has its pod needs no count.
+    // For a node with its pod, the count is dropped.
     held.pods.clear();
     held.pod("a@node-0 new");
     held.state.pod_name_collisions = vec![collision("node-0", 1, 0)];
     assert_eq!(held.plan().state.pod_name_collisions, []);
-    // One that may not start a pod now may do so later.
+    // A node that may not run a pod now may get one later.
     held.pods.clear();
     let held = held.taint(0, &["a:NoSchedule"]);
     assert_eq!(
@@ -113,7 +113,7 @@ fn q_4_relabel_duplicates_only() {
             .collect::<Vec<_>>()
     };
     let (here, upstream) = both(&cluster, Deviation::RelabelDuplicatesOnly);
-    // D-57: a relabelled pod counts as updated in the same plan; S-105.
+    // D-57: a relabelled pod counts as updated in the same plan.
     assert_eq!(
         (relabelled(&here), counts(&here)),
         (vec!["a".to_owned()], (0, 1)),
@@ -124,7 +124,7 @@ fn q_4_relabel_duplicates_only() {
         (2, (0, 0)),
         "Q-4: b is never replaced"
     );
-    // D-57, D-63: so nothing needs the revision of a relabelled pod any more.
+    // D-57, D-63: the former revision of a relabelled pod is no longer needed.
     let mut former = cluster.revisions[0].clone();
     (former.name, former.uid, former.number) = ("former".to_owned(), "uid-of-former".to_owned(), 0);
     former.data = serde_json::json!({}).into();
@@ -207,7 +207,7 @@ fn q_17_empty_selector_by_meaning() {
         [Reason::SelectorMatches],
         "Q-17: it selects everything"
     );
-    // Where upstream sees it, too, nothing deviates.
+    // If upstream recognizes the empty selector, too, nothing deviates.
     cluster.ds.selector = Some(Selector::default());
     assert!(cluster.plan().deviations.is_empty());
 }
@@ -244,7 +244,7 @@ fn q_21_skip_equal_status_writes() {
     );
 }
 
-// STATUS_WITH_UID: upstream writes to whatever workload has the name by then.
+// STATUS_WITH_UID: upstream writes the status to any workload of that name.
 #[test]
 fn statuses_are_for_the_workload_that_was_planned_for() {
     let preconditions = |plan: &Plan| {
@@ -265,7 +265,7 @@ fn statuses_are_for_the_workload_that_was_planned_for() {
 
 #[test]
 fn deviations_of_the_executor_change_no_plan() {
-    // are about what executors do between plans.
+    // concern the executor between plans.
     let mut cluster = Cluster::new(2).with(&["a@node-0 failed", "b@lost unbound deleting"]);
     let plan = cluster.plan();
     for deviation in [

@@ -1,4 +1,4 @@
-//! Explanations: what is said about each node.
+//! Explanations of nodes.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use nodewise_planner::{
 
 use crate::support::{Cluster, at};
 
-/// One line a node: state, rule, pods, sentence.
-fn told(cluster: &Cluster) -> String {
+/// One line for each node: state, rule, pods, message.
+fn explained(cluster: &Cluster) -> String {
     let mut text = String::new();
     for node in nodewise_planner::explain(&cluster.snapshot(), None) {
         let pods: Vec<_> = node.pods.iter().map(|pod| pod.pod_name.as_str()).collect();
@@ -25,11 +25,11 @@ fn told(cluster: &Cluster) -> String {
     text
 }
 
-/// What is said about one node: state, rule, sentence.
+/// The explanation of one node: state, rule, message.
 fn one(cluster: &Cluster, node: &str) -> String {
-    let told = nodewise_planner::explain(&cluster.snapshot(), Some(node));
-    let told = told.first().expect("it is told of");
-    format!("{:?} {:?}: {}", told.state, told.rule, told.message)
+    let nodes = nodewise_planner::explain(&cluster.snapshot(), Some(node));
+    let node = nodes.first().expect("the node is explained");
+    format!("{:?} {:?}: {}", node.state, node.rule, node.message)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_rollout_within_a_budget() {
             "g@gone new ready",
         ]);
     cluster.pods.retain(|pod| pod.name != "f");
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     gone MustNotRun NodeMissing ["g"]: gone does not exist; its pods are left to the pod garbage collector
     node-0 Runs Eligible ["a"]: pod a runs and is available
     node-1 Runs Eligible ["b"]: pod b runs, but is not ready
@@ -73,7 +73,7 @@ fn placement_comes_first() {
             "f@node-5 ready",
             "g@lost unbound",
         ]);
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     lost MustNotRun NodeMissing ["g"]: g waits for lost, which does not exist
     node-0 Missing Eligible []: node-0 has no pod of this workload
     node-1 BeingReplaced ExcessPod ["a", "b"]: node-1 has more pods than it should; a stays
@@ -94,7 +94,7 @@ fn surge() {
         "e@node-3 new ready",
         "f@node-4 new ready",
     ]);
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 BeingReplaced NewPodNotAvailable ["a", "b"]: pod a goes when b is available
     node-1 Waiting MaxSurge ["c"]: pod c is outdated; 1 of maxSurge 1 in use by node-0 (pod b is not available)
     node-2 BeingReplaced Outdated ["d"]: node-2: d is outdated and not available
@@ -104,8 +104,8 @@ fn surge() {
 }
 
 #[test]
-fn who_uses_a_budget() {
-    // Six users: three are named. What placement has to do anyway is no reason for another node's old pod.
+fn nodes_that_use_the_budget_are_named() {
+    // Six nodes use the budget; three are named. A node that only waits for placement has another reason.
     let cluster = Cluster::new(6).rolling("2", "0").with(&[
         "a@gone new ready",
         "b@gone old ready",
@@ -125,14 +125,14 @@ fn who_uses_a_budget() {
 }
 
 #[test]
-fn pods_on_their_way() {
+fn pods_that_are_not_available_yet() {
     let mut cluster = Cluster::new(4).min_ready(10).taint(3, &["a:NoSchedule"]).with(&[
         "a@node-0 new pending",
         "b@node-1 new since=995",
         "c@node-2 new",
         "d@node-3 new ready deleting",
     ]);
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 Runs Eligible ["a"]: pod a is pending
     node-1 Runs Eligible ["b"]: pod b runs and is ready, but not yet for minReadySeconds
     node-2 Runs Eligible ["c"]: pod c runs, but is not ready
@@ -141,14 +141,14 @@ fn pods_on_their_way() {
     cluster = Cluster::new(2)
         .rolling("0", "1")
         .with(&["a@node-0 new ready deleting", "b@node-1 succeeded"]);
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 BeingReplaced PodDeleting ["a"]: node-0 has no pod that runs: a is finished or being deleted
     node-1 BeingReplaced PodFinished ["b"]: node-1 has no pod that runs: b is finished or being deleted
     "#);
 }
 
 #[test]
-fn what_waits() {
+fn nodes_that_wait() {
     let mut cluster =
         Cluster::new(3)
             .on_delete()
@@ -159,7 +159,7 @@ fn what_waits() {
         delay: std::time::Duration::from_secs(8),
         last: at(995),
     }];
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 Waiting FailedPodBackoff ["a"]: pod a on node-0 failed; it is replaced in 3 s
     node-1 Waiting OnDelete ["b"]: pod b is outdated; with OnDelete it is replaced when someone deletes it
     node-2 Runs Eligible ["c"]: pod c runs and is available
@@ -174,18 +174,18 @@ fn what_waits() {
         }],
         delete_uids: vec![],
     });
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 Missing Expectations []: foo-x was created for node-0 and has not been seen yet
     node-1 Waiting Expectations ["a", "b"]: node-1 has more pods than it should; a stays; waits for creates or deletes of an earlier plan to be seen, at most 300 s
     node-2 Missing Eligible []: node-2 has no pod of this workload
     "#);
     cluster.options.burst = 0;
-    assert!(told(&cluster).contains("node-2 Missing Burst"));
+    assert!(explained(&cluster).contains("node-2 Missing Burst"));
     cluster
         .options
         .deviations
         .remove(&Deviation::SlowStartAcrossPlans);
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 Missing Expectations []: foo-x was created for node-0 and has not been seen yet
     node-1 Waiting Expectations ["a", "b"]: node-1 has more pods than it should; a stays; waits for creates or deletes of an earlier plan to be seen, at most 300 s
     node-2 Missing Expectations []: node-2 has no pod of this workload; waits for creates or deletes of an earlier plan to be seen, at most 300 s
@@ -193,7 +193,7 @@ fn what_waits() {
 
     let mut cluster = Cluster::new(3).with(&["a@node-2 t=1", "b@node-2 t=2", "c@node-2 t=3"]);
     cluster.options.burst = 1;
-    insta::assert_snapshot!(told(&cluster), @r#"
+    insta::assert_snapshot!(explained(&cluster), @r#"
     node-0 Missing Eligible []: node-0 has no pod of this workload
     node-1 Missing Burst []: node-1 has no pod of this workload; more than 1 at once are not allowed
     node-2 BeingReplaced ExcessPod ["a", "b", "c"]: node-2 has more pods than it should; a stays
@@ -201,12 +201,12 @@ fn what_waits() {
 }
 
 #[test]
-fn a_workload_that_is_not_acted_for() {
+fn an_inactive_workload() {
     let mut cluster = Cluster::new(1).with(&["a@node-0 ready"]);
     cluster.ds.deleting = true;
-    insta::assert_snapshot!(told(&cluster), @r#"node-0 MustNotRun WorkloadInactive ["a"]: the workload is being deleted; its pods are left to the garbage collector"#);
+    insta::assert_snapshot!(explained(&cluster), @r#"node-0 MustNotRun WorkloadInactive ["a"]: the workload is being deleted; its pods are left to the garbage collector"#);
     cluster.ds.selector = Some(Selector::default());
-    insta::assert_snapshot!(told(&cluster), @"node-0 Waiting WorkloadInactive []: the workload's selector is empty, so nothing is decided until that is mended");
+    insta::assert_snapshot!(explained(&cluster), @"node-0 Waiting WorkloadInactive []: the workload's selector is empty, so nothing is decided until that is mended");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use nodewise_planner::{
     snapshot::{Deviation, FailedPodBackoff},
 };
 
-use crate::support::{Cluster, at, counts, events, moves};
+use crate::support::{Cluster, at, counts, events, pod_changes};
 
 fn backoff(node: &str, seconds: u64, last: Timestamp) -> FailedPodBackoff {
     FailedPodBackoff {
@@ -30,24 +30,24 @@ fn requeue(plan: &Plan) -> Option<Duration> {
 }
 
 #[test]
-fn s_48_a_failed_pod_is_deleted_with_an_event() {
+fn a_failed_pod_is_deleted_with_an_event() {
     let mut cluster = failed(vec![]);
     let plan = cluster.plan();
     // D-95, D-101
     let message = "Found failed daemon pod default/a on node node-0, will try to kill it";
     assert_eq!(events(&plan), [("FailedDaemonPod", message)]);
-    assert_eq!(moves(&plan), (vec![], vec!["a"]));
+    assert_eq!(pod_changes(&plan), (vec![], vec!["a"]));
     assert_eq!(
         plan.state.failed_pod_backoffs,
         [backoff("node-0", 1, cluster.now)],
         "D-97: 1 s at first"
     );
     assert_eq!(cluster.sync(), (0, 1));
-    assert_eq!(cluster.sync(), (1, 0), "S-48: the create comes later");
+    assert_eq!(cluster.sync(), (1, 0), "the create comes later");
 }
 
 #[test]
-fn s_53_a_succeeded_pod_is_deleted_without_backoff() {
+fn a_succeeded_pod_is_deleted_without_backoff() {
     let plan = Cluster::new(1).with(&["a@node-0 succeeded"]).plan();
     // D-96
     let message = "Found succeeded daemon pod default/a on node node-0, will try to delete it";
@@ -56,35 +56,30 @@ fn s_53_a_succeeded_pod_is_deleted_without_backoff() {
 }
 
 #[test]
-fn s_49_s_52_of_several_failed_pods_one_goes_at_a_time() {
+fn d_98_of_several_failed_pods_one_is_deleted_at_a_time() {
     let plan = Cluster::new(1)
         .with(&["a@node-0 t=1", "b@node-0 failed", "c@node-0 t=2", "d@node-0 t=3"])
         .plan();
     assert_eq!(
-        (moves(&plan).1, events(&plan).len()),
-        (vec!["b", "c", "d"], 1),
-        "S-49"
+        (pod_changes(&plan).1, events(&plan).len()),
+        (vec!["b", "c", "d"], 1)
     );
     // D-98
     let plan = Cluster::new(1)
         .with(&["a@node-0 failed", "b@node-0 failed", "c@node-0 failed"])
         .plan();
-    assert_eq!((moves(&plan).1, events(&plan).len()), (vec!["a"], 1), "S-52");
-    assert_eq!(
-        requeue(&plan),
-        Some(Duration::from_secs(1)),
-        "S-52: for the others"
-    );
+    assert_eq!((pod_changes(&plan).1, events(&plan).len()), (vec!["a"], 1));
+    assert_eq!(requeue(&plan), Some(Duration::from_secs(1)), "for the others");
 }
 
 #[test]
-fn s_50_s_51_in_backoff_it_waits() {
+fn d_95_a_failed_pod_in_backoff_waits() {
     let last = Timestamp::from_second(990).unwrap();
     let exactly = at(998);
-    // (numbers, delay, last deletion, deleted, requeue of upstream, requeue at the earliest moment)
+    // (case, delay, last deletion, deleted, requeue of upstream, earliest requeue)
     let table = [
-        ("S-50, D-95", 16, last, false, Some(16), Some(6)),
-        ("S-51, D-95: exactly at the end", 2, exactly, true, None, None),
+        ("D-95", 16, last, false, Some(16), Some(6)),
+        ("D-95: exactly at the end", 2, exactly, true, None, None),
         ("D-97: just begun", 1, at(1_000), false, Some(1), Some(1)),
         (
             "D-97: the clock was set back",
@@ -117,16 +112,16 @@ fn s_50_s_51_in_backoff_it_waits() {
             assert_eq!(
                 plan.state.failed_pod_backoffs,
                 [backoff("node-0", delay, last.min(at(1_000)))],
-                "{what}: unchanged, but for a time that is still to come"
+                "{what}: unchanged, apart from a time in the future"
             );
         }
     }
     let mut cluster = failed(vec![backoff("node-0", 2, at(998))]);
     cluster.now = at(1_000) - jiff::SignedDuration::from_nanos(1);
-    assert_eq!(counts(&cluster.plan()), (0, 0), "S-51: 1 ns before");
+    assert_eq!(counts(&cluster.plan()), (0, 0), "1 ns before");
 }
 
-// The clock was set back by an hour: what the plan leaves to be held ends when its delay is over.
+// The clock was set back by an hour: the back-off ends after its delay from now.
 #[test]
 fn d_97_a_backoff_of_the_future_lasts_no_longer_than_its_delay() {
     let mut cluster = failed(vec![backoff("node-0", 16, at(4_600))]);
@@ -164,7 +159,7 @@ fn d_97_delays_double_up_to_fifteen_minutes() {
 }
 
 #[test]
-fn d_99_entries_are_forgotten_when_strictly_older_than_half_an_hour() {
+fn d_99_entries_older_than_half_an_hour_are_dropped() {
     let minutes = |minutes: i64| at(1_000) + jiff::SignedDuration::from_mins(minutes);
     let mut cluster = failed(vec![
         backoff("node-0", 900, at(1_000)),
@@ -183,9 +178,9 @@ fn d_99_entries_are_forgotten_when_strictly_older_than_half_an_hour() {
     assert_eq!(
         plan.state.failed_pod_backoffs,
         [backoff("node-0", 1, cluster.now)],
-        "D-97, D-99: afresh"
+        "D-97, D-99: a new entry"
     );
-    // Also in a plan that decides nothing about pods.
+    // Old entries are also dropped in a plan without decisions about pods.
     cluster.state.expectations = Some(nodewise_planner::snapshot::Expectations {
         set_at: cluster.now,
         creates: vec![],
@@ -195,7 +190,7 @@ fn d_99_entries_are_forgotten_when_strictly_older_than_half_an_hour() {
 }
 
 #[test]
-fn d_98_a_new_spec_starts_afresh() {
+fn d_98_a_new_generation_has_its_own_backoff() {
     let mut cluster = failed(vec![backoff("node-0", 900, at(999))]);
     assert_eq!(counts(&cluster.plan()), (0, 0));
     cluster.ds.generation = 2;
@@ -213,28 +208,28 @@ fn d_98_a_new_spec_starts_afresh() {
 }
 
 #[test]
-fn s_57_q_9_surge_and_backoff() {
+fn q_9_surge_and_backoff() {
     let mut cluster = failed(vec![backoff("node-0", 16, at(999))]).rolling("0", "1");
-    // D-100, S-57: upstream makes another pod at every sync.
-    assert_eq!(counts(&cluster.plan()), (1, 0), "S-57");
+    // D-100: upstream creates another pod in every sync.
+    assert_eq!(counts(&cluster.plan()), (1, 0));
     cluster.options.deviations.insert(Deviation::SurgeHonoursBackoff);
     let plan = cluster.plan();
     assert_eq!(counts(&plan), (0, 0), "Q-9");
     assert!(plan.deviations.contains(&Deviation::SurgeHonoursBackoff));
-    // The first failure is replaced at once, on either side.
+    // The first failed pod is replaced at once, with or without the deviation.
     cluster.state.failed_pod_backoffs.clear();
-    assert_eq!(counts(&cluster.plan()), (1, 1), "S-56, Q-9");
+    assert_eq!(counts(&cluster.plan()), (1, 1), "Q-9");
 }
 
 #[test]
-fn d_96_a_succeeded_pod_goes_while_a_failed_one_waits() {
+fn d_96_a_succeeded_pod_is_deleted_while_a_failed_one_waits() {
     let mut cluster = failed(vec![backoff("node-0", 16, at(999))]);
     cluster.pod("b@node-0 succeeded");
-    assert_eq!(moves(&cluster.plan()).1, ["b"], "D-96");
+    assert_eq!(pod_changes(&cluster.plan()).1, ["b"], "D-96");
 }
 
 #[test]
-fn s_58_an_outdated_failed_pod_does_not_wait() {
+fn an_outdated_failed_pod_does_not_wait() {
     let mut cluster = failed(vec![backoff("node-0", 16, at(999))]);
     cluster.pods.clear();
     cluster.pod("a@node-0 old failed");
@@ -243,12 +238,12 @@ fn s_58_an_outdated_failed_pod_does_not_wait() {
     assert_eq!(
         (counts(&plan), events(&plan).len()),
         ((0, 1), 0),
-        "S-58: by the rolling update"
+        "by the rolling update"
     );
 }
 
 #[test]
-fn d_95_q_18_of_several_timers_the_first_to_end_is_set() {
+fn d_95_q_18_the_earliest_of_several_timers_is_set() {
     // (delays on node-0 and node-1, which ends first)
     for (delays, (seconds, pod)) in [((30, 10), (9, "b")), ((10, 30), (9, "a")), ((20, 20), (19, "a"))] {
         let mut cluster = Cluster::new(2).with(&["a@node-0 failed", "b@node-1 failed"]);

@@ -1,15 +1,14 @@
-//! Plans as a whole: scenarios with their outcome, properties, explanations and reports.
+//! Tests of whole plans: scenarios, properties, explanations and reports.
 //!
-//! `S-…` are numbered scenarios, `D-…` the requirements of docs/behaviour.md, `Q-…` the defects of upstream that a deviation
-//! mends.
+//! `D-…` are requirements of docs/behaviour.md, `Q-…` are differences of docs/upstream-differences.md.
 
 mod claims;
 mod collisions;
 mod deviations;
 mod explain;
 mod finished;
-mod memory;
 mod placement;
+mod plan_cache;
 mod properties;
 mod report;
 mod rollout;

@@ -1,19 +1,19 @@
-//! What happens on each node, and which pods count.
+//! Placement: which nodes get pods, and which pods are deleted.
 
 use nodewise_planner::{
     plan::{ActionKind, PhaseKind, Reason},
     snapshot::{NodeSelectorTerm, Target},
 };
 
-use crate::support::{Cluster, actions, apply::phases, counts, moves, reasons, status};
+use crate::support::{Cluster, actions, apply::phases, counts, pod_changes, reasons, status};
 
-/// (numbers, cluster, pods, created for, deleted)
+/// (case, cluster, pods, nodes of creates, deleted pods)
 type Row<'a> = (&'a str, Cluster, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
 
 fn check(table: Vec<Row<'_>>) {
     for (what, cluster, pods, created, deleted) in table {
         let plan = cluster.with(pods).plan();
-        assert_eq!(moves(&plan), (created.to_vec(), deleted.to_vec()), "{what}");
+        assert_eq!(pod_changes(&plan), (created.to_vec(), deleted.to_vec()), "{what}");
     }
 }
 
@@ -25,25 +25,19 @@ fn surging(nodes: usize) -> Cluster {
 fn nodes_get_one_pod_each() {
     check(vec![
         // D-1, D-2, D-7
+        ("D-7", Cluster::new(3), &[], &["node-0", "node-1", "node-2"], &[]),
+        ("no nodes", Cluster::new(0), &[], &[], &[]),
+        ("D-31", Cluster::new(1), &["a@node-0 new ready"], &[], &[]),
+        // Resource requests are no input (D-6), so a pod that is pending because it does not fit changes nothing.
         (
-            "S-1, D-7",
-            Cluster::new(3),
-            &[],
-            &["node-0", "node-1", "node-2"],
-            &[],
-        ),
-        ("S-2", Cluster::new(0), &[], &[], &[]),
-        ("S-31, D-31", Cluster::new(1), &["a@node-0 new ready"], &[], &[]),
-        // What other pods ask for is no input (D-6), so a pod that is pending for want of room changes nothing.
-        (
-            "S-30, D-6",
+            "D-6",
             Cluster::new(2),
             &["a@node-0 new pending unbound"],
             &["node-1"],
             &[],
         ),
         (
-            "S-32, S-91, D-23, D-31",
+            "D-23, D-31",
             Cluster::new(5),
             &[
                 "a@node-1 new",
@@ -61,7 +55,7 @@ fn nodes_get_one_pod_each() {
             &["c", "f", "d", "h", "g"],
         ),
         (
-            "S-91, D-34: the same with surge",
+            "D-34: the same with surge",
             surging(5),
             &[
                 "a@node-1 new",
@@ -79,16 +73,22 @@ fn nodes_get_one_pod_each() {
             &["c", "f", "d", "h", "g"],
         ),
         (
-            "S-20, D-8",
+            "D-8",
             pinned("node-0"),
             &["a@node-1 new ready"],
             &["node-0"],
             &["a"],
         ),
-        ("S-21", pinned("node-9"), &[], &[], &[]),
-        ("S-47", Cluster::new(1), &["a@node-0 new"], &[], &[]),
+        ("D-8: another node name", pinned("node-9"), &[], &[], &[]),
         (
-            "S-129",
+            "a pod that is not ready stays",
+            Cluster::new(1),
+            &["a@node-0 new"],
+            &[],
+            &[],
+        ),
+        (
+            "a node that was added",
             Cluster::new(2),
             &["a@node-0 new ready"],
             &["node-1"],
@@ -104,11 +104,11 @@ fn pinned(node: &str) -> Cluster {
 }
 
 #[test]
-fn s_33_and_s_34_nodes_that_the_selector_leaves_out_lose_their_pods() {
+fn nodes_that_the_selector_leaves_out_lose_their_pods() {
     let mut cluster = Cluster::new(10);
     let term = NodeSelectorTerm::default();
     cluster.ds.scheduling.required_terms = Some((5..10).map(|index| named(&term, index)).collect());
-    let s_33 = [
+    let few = [
         "a@node-0 stray",
         "b@node-0 stray",
         "c@node-1",
@@ -117,7 +117,7 @@ fn s_33_and_s_34_nodes_that_the_selector_leaves_out_lose_their_pods() {
         "f@node-1 stray",
         "g@node-4",
     ];
-    assert_eq!(counts(&cluster.clone().with(&s_33).plan()), (5, 4), "S-33");
+    assert_eq!(counts(&cluster.clone().with(&few).plan()), (5, 4));
     let mut many: Vec<String> = vec![
         "a@node-0".into(),
         "b@node-1 stray".into(),
@@ -129,7 +129,7 @@ fn s_33_and_s_34_nodes_that_the_selector_leaves_out_lose_their_pods() {
     }
     many.extend((0..4).map(|index| format!("s{index}@node-7 stray")));
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    assert_eq!(counts(&cluster.with(&many).plan()), (3, 20), "S-34");
+    assert_eq!(counts(&cluster.with(&many).plan()), (3, 20));
 }
 
 fn named(term: &NodeSelectorTerm, index: usize) -> NodeSelectorTerm {
@@ -144,41 +144,53 @@ fn named(term: &NodeSelectorTerm, index: usize) -> NodeSelectorTerm {
 }
 
 #[test]
-fn taints_decide_who_may_start_and_who_may_stay() {
+fn taints_decide_where_pods_may_start_and_stay() {
     let tainted = |taints: &[&str]| Cluster::new(1).taint(0, taints);
     check(vec![
         (
-            "S-6, D-20",
+            "D-20",
             tainted(&["node.kubernetes.io/not-ready:NoSchedule"]),
             &[],
             &[],
             &[],
         ),
         (
-            "S-6, D-35",
+            "D-35",
             tainted(&["node.kubernetes.io/not-ready:NoSchedule"]),
             &["a@node-0"],
             &[],
             &[],
         ),
         (
-            "S-5, D-18",
+            "D-18",
             tainted(&["node.kubernetes.io/unreachable:NoExecute"]),
             &[],
             &["node-0"],
             &[],
         ),
-        ("S-10", tainted(&["dedicated=user1:NoSchedule"]), &[], &[], &[]),
-        ("S-12", tainted(&[]).tolerate("dedicated"), &[], &["node-0"], &[]),
         (
-            "S-13, D-35",
+            "D-17: not tolerated",
+            tainted(&["dedicated=user1:NoSchedule"]),
+            &[],
+            &[],
+            &[],
+        ),
+        (
+            "D-17: no taint",
+            tainted(&[]).tolerate("dedicated"),
+            &[],
+            &["node-0"],
+            &[],
+        ),
+        (
+            "D-35",
             tainted(&["dedicated=user1:NoSchedule"]),
             &["a@node-0 new ready"],
             &[],
             &[],
         ),
         (
-            "S-14",
+            "D-8: NoExecute",
             tainted(&["dedicated=user1:NoExecute"]),
             &["a@node-0 new ready"],
             &[],
@@ -192,21 +204,21 @@ fn taints_decide_who_may_start_and_who_may_stay() {
             &["c", "a"],
         ),
         (
-            "D-35, S-95: surge creates nothing there either",
+            "D-35: surge creates nothing there either",
             surging(1).taint(0, &["dedicated=user1:NoSchedule"]),
             &["a@node-0 deleting"],
             &[],
             &[],
         ),
         (
-            "S-54, D-8: on a node that must not keep it a failed pod goes like any other",
+            "D-8: on a node that must not keep it a failed pod goes like any other",
             tainted(&["dedicated=user1:NoExecute"]),
             &["a@node-0 failed", "b@node-0 deleting"],
             &[],
             &["a"],
         ),
         (
-            "S-55",
+            "D-30: a failed pod on a node that may keep it",
             tainted(&["dedicated=user1:NoSchedule"]),
             &["a@node-0 failed"],
             &[],
@@ -217,23 +229,19 @@ fn taints_decide_who_may_start_and_who_may_stay() {
         .taint(0, &["a:NoExecute"])
         .with(&["a@node-0 failed"])
         .plan();
-    assert_eq!(
-        phases(&plan),
-        [PhaseKind::Deletes, PhaseKind::Status],
-        "S-54: no event"
-    );
-    assert!(plan.state.failed_pod_backoffs.is_empty(), "S-54: no back-off");
+    assert_eq!(phases(&plan), [PhaseKind::Deletes, PhaseKind::Status], "no event");
+    assert!(plan.state.failed_pod_backoffs.is_empty(), "no back-off");
 }
 
 #[test]
-fn s_26_a_required_affinity_without_terms_matches_no_node() {
+fn a_required_affinity_without_terms_matches_no_node() {
     let mut cluster = Cluster::new(2).with(&["a@node-0 new ready", "b@node-1 new ready"]);
     cluster.ds.scheduling.required_terms = Some(vec![]);
-    assert_eq!(moves(&cluster.plan()), (vec![], vec!["a", "b"]));
+    assert_eq!(pod_changes(&cluster.plan()), (vec![], vec!["a", "b"]));
 }
 
 #[test]
-fn s_128_labels_and_selectors_that_change() {
+fn labels_and_selectors_that_change() {
     let mut cluster = Cluster::new(1).with(&["a@node-0 new ready"]);
     cluster.nodes[0].labels = [("color".to_owned(), "green".to_owned())].into_iter().collect();
     cluster.ds.scheduling.node_selector = vec![("color".to_owned(), "blue".to_owned())];
@@ -246,57 +254,45 @@ fn s_128_labels_and_selectors_that_change() {
 fn pods_without_a_live_one_beside_them() {
     check(vec![
         (
-            "S-43, D-26",
+            "D-26",
             Cluster::new(1),
             &["a@node-0 succeeded deleting"],
             &["node-0"],
             &[],
         ),
         (
-            "S-43, D-26",
+            "D-26",
             Cluster::new(1),
             &["a@node-0 failed deleting"],
             &["node-0"],
             &[],
         ),
         (
-            "S-44, D-30, D-31",
+            "D-30, D-31",
             Cluster::new(1),
             &["a@node-0 new ready deleting"],
             &[],
             &[],
         ),
         (
-            "S-44, D-32",
+            "D-32",
             surging(1),
             &["a@node-0 new ready deleting"],
             &["node-0"],
             &[],
         ),
-        ("S-48, D-31", Cluster::new(1), &["a@node-0 failed"], &[], &["a"]),
+        ("D-31", Cluster::new(1), &["a@node-0 failed"], &[], &["a"]),
+        ("D-31", Cluster::new(1), &["a@node-0 succeeded"], &[], &["a"]),
         (
-            "S-53, D-31",
-            Cluster::new(1),
-            &["a@node-0 succeeded"],
-            &[],
-            &["a"],
-        ),
-        (
-            "S-56, D-32, D-100",
+            "D-32, D-100",
             surging(1),
             &["a@node-0 failed"],
             &["node-0"],
             &["a"],
         ),
+        ("D-32", surging(1), &["a@node-0 succeeded"], &["node-0"], &["a"]),
         (
-            "S-56, D-32",
-            surging(1),
-            &["a@node-0 succeeded"],
-            &["node-0"],
-            &["a"],
-        ),
-        (
-            "D-32, S-90: above the surge limit",
+            "D-32: above the surge limit",
             surging(2),
             &["n@node-0 new", "o@node-0 old ready", "a@node-1 deleting"],
             &["node-1"],
@@ -317,21 +313,21 @@ fn pods_without_a_live_one_beside_them() {
 fn d_38_which_of_several_stays() {
     check(vec![
         (
-            "D-38.1, S-81",
+            "D-38",
             Cluster::new(1),
             &["b@node-0 unbound t=1", "a@node-0 t=2"],
             &[],
             &["b"],
         ),
         (
-            "D-38.2, S-80, Q-10",
+            "D-38, Q-10",
             Cluster::new(1),
             &["a@node-0 old t=1", "b@node-0 new ready t=2"],
             &[],
             &["b"],
         ),
         (
-            "D-38.3",
+            "D-38",
             Cluster::new(1),
             &["b@node-0", "a@node-0", "ab@node-0"],
             &[],
@@ -415,7 +411,7 @@ fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
             &["p", "o", "n", "q"],
         ),
         (
-            "S-87",
+            "an excess old pod",
             Cluster::new(1).rolling("0", "1"),
             &[
                 "n@node-0 new t=99",
@@ -426,7 +422,7 @@ fn d_34_with_surge_one_of_each_kind_stays_while_it_is_needed() {
             &["b"],
         ),
         (
-            "S-88",
+            "an excess old pod, and the first is not ready",
             Cluster::new(1).rolling("0", "1"),
             &[
                 "n@node-0 new t=99",
@@ -457,11 +453,11 @@ fn generation_1(mut cluster: Cluster) -> Cluster {
 }
 
 #[test]
-fn s_87_to_s_89_five_nodes() {
-    // (numbers, minReadySeconds, pods of node-1, creates, deletes)
+fn d_34_d_38_several_pods_on_one_of_five_nodes() {
+    // (case, minReadySeconds, pods of node-1, creates, deletes)
     let table = [
         (
-            "S-87",
+            "an excess old pod",
             0,
             [
                 "n@node-1 new",
@@ -471,13 +467,13 @@ fn s_87_to_s_89_five_nodes() {
             (3, 1),
         ),
         (
-            "S-88",
+            "an excess old pod, and the first is not ready",
             0,
             ["n@node-1 new", "a@node-1 old t=50", "b@node-1 old ready t=60"],
             (3, 2),
         ),
         (
-            "S-89",
+            "the new pod is not available yet",
             15,
             [
                 "n@node-1 new since=990",
@@ -487,7 +483,7 @@ fn s_87_to_s_89_five_nodes() {
             (3, 1),
         ),
         (
-            "S-89",
+            "the new pod is available",
             15,
             [
                 "n@node-1 new since=980",
@@ -535,7 +531,7 @@ fn d_37_what_allows_surge() {
 fn d_36_pods_of_missing_nodes() {
     check(vec![
         (
-            "S-40, D-29, D-36",
+            "D-29, D-36",
             Cluster::new(1),
             &[
                 "a@node-0 new",
@@ -560,9 +556,9 @@ fn d_36_pods_of_missing_nodes() {
 
 #[test]
 fn d_25_pods_without_a_node_are_left_alone() {
-    // S-41 and S-42: a pod without one named node (D-24) is neither counted nor deleted.
+    // A pod whose affinity does not name exactly one node (D-24) is neither counted nor deleted.
     let plan = Cluster::new(1).with(&["a@x nowhere"]).plan();
-    assert_eq!(moves(&plan), (vec!["node-0"], vec![]), "S-41, S-42, D-24");
+    assert_eq!(pod_changes(&plan), (vec!["node-0"], vec![]), "D-24");
     assert_eq!(status(&plan).current_number_scheduled, 0);
     assert_eq!(Target::Nowhere.node(), None);
     assert_eq!(Target::Meant("n".to_owned()).node(), Some("n"), "D-24");
@@ -570,7 +566,7 @@ fn d_25_pods_without_a_node_are_left_alone() {
 
 #[test]
 fn claims_come_before_what_relies_on_them() {
-    // D-3, D-28: an adopted pod counts at once, a released one is gone at once; S-35, S-36, S-37.
+    // D-3, D-28: in the same plan an adopted pod counts as owned, and a released one does not.
     let pods = [
         "a@node-0 new orphan ready",
         "b@node-1 stray",
@@ -578,22 +574,18 @@ fn claims_come_before_what_relies_on_them() {
         "d@node-3 orphan deleting",
     ];
     let plan = Cluster::new(4).with(&pods).plan();
-    assert_eq!(
-        moves(&plan).0,
-        ["node-1", "node-2", "node-3"],
-        "S-35, S-36, S-37, D-28"
-    );
+    assert_eq!(pod_changes(&plan).0, ["node-1", "node-2", "node-3"], "D-28");
     assert_eq!(
         phases(&plan),
         [PhaseKind::Claims, PhaseKind::Creates, PhaseKind::Status]
     );
     assert!(
         PhaseKind::Claims.aborts_on_failure(),
-        "S-38, S-39: a failed adoption ends the plan"
+        "a failed adoption ends the plan"
     );
     let claims = &plan.phases[0].batches;
     let [claims] = &claims[..] else {
-        panic!("D-23.4: all claims go out together, so that one that fails holds up no other")
+        panic!("D-23: all claims are in one batch, so that a failed one does not stop the others")
     };
     assert!(matches!(claims.actions[0].kind, ActionKind::ReleasePod { .. }));
     assert!(matches!(claims.actions[1].kind, ActionKind::AdoptPod { .. }));
@@ -603,13 +595,13 @@ fn claims_come_before_what_relies_on_them() {
         !released.phases[0].batches[0].confirm_workload,
         "D-27: releases do not"
     );
-    assert_eq!(status(&plan).current_number_scheduled, 1, "S-35");
+    assert_eq!(status(&plan).current_number_scheduled, 1);
 }
 
-// Upstream has its own pods before those that it adopts in the same sync, wherever it does not sort; and with surge it decides last
-// about the old pod that has a new one beside it. Both show when deletes are cut at the burst.
+// Upstream handles owned pods before pods that it adopts in the same sync. With surge, it decides last about an old pod beside a
+// new one. Both orders matter when the burst cuts the deletes.
 #[test]
-fn q_1_what_the_cut_leaves_to_the_next_plan() {
+fn q_1_which_deletes_the_burst_cuts() {
     for (pods, surge, deleted) in [
         (
             ["a@node-0 orphan failed", "b@node-0 failed", "c@node-0 t=1"],
@@ -632,13 +624,13 @@ fn q_1_what_the_cut_leaves_to_the_next_plan() {
             cluster = cluster.rolling("0", "1");
         }
         cluster.options.burst = 1;
-        assert_eq!(moves(&cluster.plan()).1, [deleted], "{pods:?}");
+        assert_eq!(pod_changes(&cluster.plan()).1, [deleted], "{pods:?}");
     }
     let mut cluster = Cluster::new(1)
         .with(&["a@node-0 orphan t=1", "b@node-0 t=2"])
         .taint(0, &["x:NoExecute"]);
     cluster.options.burst = 1;
-    assert_eq!(moves(&cluster.plan()).1, ["b"]);
+    assert_eq!(pod_changes(&cluster.plan()).1, ["b"]);
 }
 
 #[test]
@@ -651,10 +643,10 @@ fn q_1_orders_and_the_cut() {
         "f@node-0 succeeded t=9",
         "z@lost unbound",
     ]);
-    assert_eq!(moves(&cluster.plan()).1, ["f", "b", "d", "z"]);
-    // D-75, S-61, S-62 in small: creates and deletes are cut separately.
+    assert_eq!(pod_changes(&cluster.plan()).1, ["f", "b", "d", "z"]);
+    // D-75: the burst limits creates and deletes separately.
     cluster.options.burst = 2;
-    assert_eq!(moves(&cluster.plan()), (vec!["node-1"], vec!["f", "b"]));
+    assert_eq!(pod_changes(&cluster.plan()), (vec!["node-1"], vec!["f", "b"]));
     let messages: Vec<_> = actions(&cluster.plan(), PhaseKind::Deletes)
         .iter()
         .map(|a| a.message.clone())

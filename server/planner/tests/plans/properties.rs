@@ -1,7 +1,7 @@
-//! What holds for every snapshot and under every interleaving.
+//! Properties that hold for every snapshot and every sequence of events.
 
 mod interleavings;
-mod memory;
+mod plan_cache;
 mod world;
 
 use std::collections::HashSet;
@@ -17,9 +17,9 @@ use nodewise_planner::{
 };
 use proptest::prelude::*;
 
-use crate::support::{Cluster, collision, moves, taint, used};
+use crate::support::{Cluster, collision, pod_changes, taint, used};
 
-/// Words that describe a pod, and nodes some of which do not exist.
+/// Words that describe a pod. The nodes `gone` and `lost` do not exist.
 const NODES: [&str; 6] = ["node-0", "node-1", "node-2", "node-3", "gone", "lost"];
 const TEMPLATES: [&str; 4] = ["new", "old", "by-generation", "stray"];
 const OWNERS: [&str; 4] = ["", "", "orphan", "foreign"];
@@ -53,7 +53,7 @@ fn pod() -> impl Strategy<Value = String> {
         })
 }
 
-/// Moments, some of them at the ends of time.
+/// Times, including the least and the greatest.
 fn moment() -> impl Strategy<Value = Timestamp> {
     prop_oneof![
         8 => (900..1_100_i64).prop_map(|seconds| Timestamp::from_second(seconds).expect("in range")),
@@ -72,7 +72,7 @@ fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// Pods, taints, limits, state and clocks of all kinds, sensible or not.
+/// Snapshots with any pods, taints, limits, state and clock, valid or not.
 fn anything() -> impl Strategy<Value = Snapshot> {
     let objects = (
         proptest::collection::vec(pod(), 0..12),
@@ -157,7 +157,7 @@ fn anything() -> impl Strategy<Value = Snapshot> {
     })
 }
 
-/// The same beside another controller, for a workload that asks for it as a rule.
+/// Snapshots beside another controller. Most workloads ask for rollouts.
 fn beside() -> impl Strategy<Value = Snapshot> {
     (anything(), pick(&LIMITS), 0..8_u8).prop_map(|(mut snapshot, budget, chance)| {
         snapshot.options.scope = Scope::Rollouts;
@@ -184,20 +184,20 @@ fn shuffled(snapshot: &Snapshot, seed: u64, buckets: usize) -> Snapshot {
     let mut pods: Vec<_> = snapshot.pods().cloned().collect();
     shuffle(&mut nodes, seed);
     shuffle(&mut pods, seed);
-    other.buckets = Bucket::divide(nodes, pods, buckets, |name| place(name, seed) % buckets);
+    other.buckets = Bucket::divide(nodes, pods, buckets, |name| bucket_of(name, seed) % buckets);
     shuffle(&mut other.revisions, seed);
     other
 }
 
-/// Some place for a node's name; another seed gives another.
-fn place(name: &str, seed: u64) -> usize {
+/// A number for a node's name, to choose a bucket. It depends on the seed.
+fn bucket_of(name: &str, seed: u64) -> usize {
     let hash = name.bytes().fold(seed, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });
     usize::try_from(hash >> 33).expect("31 bits")
 }
 
-/// Fisher and Yates' shuffle with a small generator: the same seed gives the same order.
+/// The Fisher-Yates shuffle. The same seed gives the same order.
 fn shuffle<T>(items: &mut [T], mut seed: u64) {
     for index in (1..items.len()).rev() {
         seed = seed
@@ -208,9 +208,9 @@ fn shuffle<T>(items: &mut [T], mut seed: u64) {
     }
 }
 
-/// Executors refuse any other plan (W15).
+/// The checks with which executors reject a plan (W15 of docs/writing-an-executor.md).
 fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
-    let (creates, deletes) = moves(plan);
+    let (creates, deletes) = pod_changes(plan);
     let burst = snapshot.options.burst;
     prop_assert!(creates.len() <= burst && deletes.len() <= burst);
     let actions = plan
@@ -226,7 +226,7 @@ fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
             .is_some_and(|controller| controller.uid == snapshot.daemon_set.uid)
     };
     let lives = |pod: &&Pod| !pod.deleting && !pod.phase.is_terminal();
-    // The plan releases the others of its own pods.
+    // The plan releases pods that the selector does not match.
     let selector = snapshot.daemon_set.selector.as_ref();
     let is_selected = |pod: &&Pod| selector.is_some_and(|selector| selector.selects(&pod.labels));
     let mut nodes = HashSet::new();
@@ -241,7 +241,7 @@ fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    // what upstream leaves to chance is decided by names.
+    // random choices of upstream are made in a fixed order.
     #[test]
     fn shuffled_input_gives_the_same_plan(snapshot in anything(), seed in any::<u64>(), buckets in 1..5_usize) {
         let other = shuffled(&snapshot, seed, buckets);
@@ -250,7 +250,7 @@ proptest! {
         prop_assert_eq!(nodewise_planner::explain(&snapshot, None), nodewise_planner::explain(&other, None));
     }
 
-    // D-75, D-71: whatever the snapshot, a plan keeps its form.
+    // D-75, D-71: the form of a plan.
     #[test]
     fn plans_are_well_formed(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let plan = nodewise_planner::plan(&snapshot);
@@ -258,7 +258,7 @@ proptest! {
         for phase in &plan.phases {
             prop_assert!(!phase.batches.is_empty() && phase.batches.iter().all(|batch| !batch.actions.is_empty()));
         }
-        let creates = moves(&plan).0;
+        let creates = pod_changes(&plan).0;
         let burst = snapshot.options.burst;
         prop_assert_eq!(plan.pod_manifest.is_some(), !creates.is_empty());
         keeps_bounds(&snapshot, &plan)?;
@@ -272,7 +272,7 @@ proptest! {
         }
     }
 
-    // Beside another controller old pods of those that ask for it go, within the budget, and nothing else is done.
+    // Beside another controller, Nodewise only deletes old pods, within the budget, of workloads that ask for it.
     #[test]
     fn a_companion_deletes_old_pods_within_the_budget(snapshot in beside(), seed in any::<u64>()) {
         let plan = nodewise_planner::plan(&snapshot);
@@ -283,7 +283,7 @@ proptest! {
                 (ActionKind::EmitEvent { .. }, Reason::InvalidAnnotation) => prop_assert!(asks),
                 (ActionKind::DeletePod { .. }, Reason::RolloutOldUnavailable) => {}
                 (ActionKind::DeletePod { .. }, Reason::RolloutWithinBudget) => within_budget += 1,
-                other => prop_assert!(false, "{:?} is not ours", other),
+                other => prop_assert!(false, "{:?} is not allowed here", other),
             }
             prop_assert!(asks && snapshot.revisions.iter().any(|revision| revision.controller.is_some()));
         }
@@ -295,7 +295,7 @@ proptest! {
         prop_assert_eq!(format!("{plan:?}"), format!("{same:?}"));
     }
 
-    // Each node that should run a pod is counted once, whether it is one of those that a plan walks along or not.
+    // Each node that should run a pod is counted once, settled or not.
     #[test]
     fn nodes_are_counted_once_by_what_they_have(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let snapshot = Snapshot { own_writes: vec![], ..snapshot };
@@ -318,15 +318,15 @@ proptest! {
         }
     }
 
-    // What is said about a node is what a plan does there.
+    // The explanation of a node agrees with the actions of the plan there.
     #[test]
     fn explanations_agree_with_the_plan(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let snapshot = Snapshot { own_writes: vec![], ..snapshot };
         let plan = nodewise_planner::plan(&snapshot);
-        let told = nodewise_planner::explain(&snapshot, None);
-        prop_assert!(told.is_sorted_by(|a, b| a.node_name < b.node_name));
-        let (creates, deletes) = moves(&plan);
-        for node in &told {
+        let explained = nodewise_planner::explain(&snapshot, None);
+        prop_assert!(explained.is_sorted_by(|a, b| a.node_name < b.node_name));
+        let (creates, deletes) = pod_changes(&plan);
+        for node in &explained {
             let created = creates.contains(&node.node_name.as_str());
             let deleted = node.pods.iter().any(|pod| deletes.contains(&pod.pod_name.as_str()));
             let changes = matches!(node.state, NodeState::Missing | NodeState::BeingReplaced | NodeState::MustNotRun);
@@ -338,7 +338,7 @@ proptest! {
         }
     }
 
-    // D-97, D-95: a plan never forgets a back-off that still runs, and never shortens it.
+    // D-97, D-95: a plan neither drops nor shortens a running back-off.
     #[test]
     fn backoffs_only_grow_or_expire(snapshot in anything()) {
         let after = nodewise_planner::plan(&Snapshot { own_writes: vec![], ..snapshot.clone() }).state;

@@ -1,4 +1,4 @@
-//! What becomes of plans, and what is held afterwards.
+//! Outcomes of plans: the state afterwards, and when to plan again.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -26,7 +26,7 @@ fn count(outcomes: &[Outcome], result: OutcomeResult) -> usize {
     outcomes.iter().filter(|outcome| outcome.result == result).count()
 }
 
-/// Lets creates end in a way, and everything else succeed.
+/// All creates have this result, and all other actions succeed.
 fn creates_end(result: OutcomeResult) -> impl FnMut(&Action) -> OutcomeResult {
     move |action| {
         if is_create(action) {
@@ -38,7 +38,7 @@ fn creates_end(result: OutcomeResult) -> impl FnMut(&Action) -> OutcomeResult {
 }
 
 #[test]
-fn s_63_a_quota_stops_slow_start() {
+fn a_quota_stops_slow_start() {
     let mut cluster = Cluster::new(100);
     let plan = cluster.plan();
     let mut left = 10;
@@ -49,15 +49,15 @@ fn s_63_a_quota_stops_slow_start() {
         left -= usize::from(is_create(action));
         OutcomeResult::Succeeded
     });
-    // D-77, D-78: calls 1 + 2 + 4 + 8; the status is written all the same.
-    assert_eq!(count(&outcomes, OutcomeResult::Failed), 5, "S-63, D-78");
-    assert_eq!(count(&outcomes, OutcomeResult::Skipped), 85, "S-63, D-78");
+    // D-77, D-78: batches of 1 + 2 + 4 + 8 creates. The status is written nevertheless.
+    assert_eq!(count(&outcomes, OutcomeResult::Failed), 5, "D-78");
+    assert_eq!(count(&outcomes, OutcomeResult::Skipped), 85, "D-78");
     let state = fold(cluster.state.clone(), &outcomes, &cluster.options);
-    // D-73: ten are still to be seen.
-    assert_eq!(expected(&state), (10, 0), "S-63, D-73");
-    assert_eq!(cluster.ds.status.desired_number_scheduled, 100, "S-63");
+    // D-73: ten creates are outstanding.
+    assert_eq!(expected(&state), (10, 0), "D-73");
+    assert_eq!(cluster.ds.status.desired_number_scheduled, 100);
     let back = come_back(&outcomes, None, None);
-    assert!(back.backoff, "S-63, D-79");
+    assert!(back.backoff, "D-79");
     assert_eq!(
         back.message,
         "5 actions failed and 85 were skipped; action 11: refused"
@@ -67,12 +67,12 @@ fn s_63_a_quota_stops_slow_start() {
     assert_eq!(
         cluster.plan().state.expectations.map(|pair| pair.creates.len()),
         Some(90),
-        "S-63: healed"
+        "after the quota was raised"
     );
 }
 
 #[test]
-fn s_64_deletes_are_made_though_creates_fail() {
+fn d_79_deletes_are_made_though_creates_fail() {
     let mut cluster = Cluster::new(4).with(&["a@node-0 t=1", "b@node-0 t=2"]);
     let plan = cluster.plan();
     let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::Failed));
@@ -82,33 +82,28 @@ fn s_64_deletes_are_made_though_creates_fail() {
             count(&outcomes, OutcomeResult::Failed),
             count(&outcomes, OutcomeResult::Skipped)
         ),
-        (1, 2),
-        "S-64"
+        (1, 2)
     );
     assert!(
         cluster.pods.iter().any(|pod| pod.name == "b" && pod.deleting),
-        "S-64, D-79"
+        "D-79"
     );
-    assert_eq!(cluster.ds.status, status(&plan), "S-64, D-71");
+    assert_eq!(cluster.ds.status, status(&plan), "D-71");
     assert_eq!(
         expected(&fold(cluster.state.clone(), &outcomes, &cluster.options)),
         (0, 1),
-        "S-64, D-73"
+        "D-73"
     );
 }
 
 #[test]
-fn s_65_q_20_a_namespace_that_is_terminating() {
+fn q_20_a_namespace_that_is_terminating() {
     let mut cluster = Cluster::new(4);
     let plan = cluster.plan();
     let outcomes = cluster.apply_with(&plan, &mut creates_end(OutcomeResult::NamespaceTerminating));
-    // D-80: no batch stops and nothing failed.
-    assert_eq!(
-        count(&outcomes, OutcomeResult::NamespaceTerminating),
-        4,
-        "S-65, D-80"
-    );
-    assert!(!come_back(&outcomes, None, None).backoff, "S-65, D-80");
+    // D-80: all creates are tried, and none counts as failed.
+    assert_eq!(count(&outcomes, OutcomeResult::NamespaceTerminating), 4, "D-80");
+    assert!(!come_back(&outcomes, None, None).backoff, "D-80");
     assert_eq!(
         expected(&fold(
             cluster.state.clone(),
@@ -116,7 +111,7 @@ fn s_65_q_20_a_namespace_that_is_terminating() {
             &Options::upstream_strict()
         )),
         (4, 0),
-        "S-65, D-80"
+        "D-80"
     );
     assert!(cluster.options.deviates(Deviation::LowerOnNamespaceTerminating));
     assert_eq!(
@@ -127,11 +122,11 @@ fn s_65_q_20_a_namespace_that_is_terminating() {
 }
 
 #[test]
-fn s_66_deletes_that_find_nothing_or_fail() {
-    // (numbers, result, failed, deletes still expected)
+fn deletes_that_find_nothing_or_fail() {
+    // (case, result, failed, deletes still expected)
     let table = [
-        ("S-66, D-81", OutcomeResult::NotFound, false, 0),
-        ("S-66, D-73, D-81", OutcomeResult::Failed, true, 0),
+        ("D-81", OutcomeResult::NotFound, false, 0),
+        ("D-73, D-81", OutcomeResult::Failed, true, 0),
         ("D-81: lowered by the watch", OutcomeResult::Succeeded, false, 1),
         ("D-73", OutcomeResult::Skipped, true, 0),
     ];
@@ -152,12 +147,12 @@ fn s_66_deletes_that_find_nothing_or_fail() {
 }
 
 #[test]
-fn d_82_creates_with_other_ends() {
-    // (numbers, result, creates still expected, failed)
+fn d_82_creates_by_result() {
+    // (case, result, creates still expected, failed)
     let table = [
         ("D-82: unclear", OutcomeResult::Failed, 0, true),
         ("D-73: seen in the watch", OutcomeResult::Succeeded, 1, false),
-        ("as good as done", OutcomeResult::AlreadyExists, 0, false),
+        ("the pod exists", OutcomeResult::AlreadyExists, 0, false),
         (
             "the next plan derives another name",
             OutcomeResult::NameTaken,
@@ -185,9 +180,10 @@ fn d_82_creates_with_other_ends() {
     }
 }
 
-// Names can be computed by anyone: what somebody else took costs no time, and after three names no name can be guessed.
+// Anybody can compute derived names and take them. That must not delay a plan; after three taken names the apiserver chooses the
+// name.
 #[test]
-fn names_that_other_pods_took_are_passed_over_at_once() {
+fn taken_names_are_replaced_at_once() {
     let mut cluster = Cluster::new(2);
     let mut tried = BTreeSet::new();
     for round in 1..=3_u32 {
@@ -249,7 +245,7 @@ fn a_failure_beside_a_taken_name_waits() {
 }
 
 #[test]
-fn s_67_when_to_come_back() {
+fn when_to_come_back() {
     let minute = Some(Duration::from_mins(1));
     let back = |backoff, after, message: &str| ComeBack {
         backoff,
@@ -265,16 +261,16 @@ fn s_67_when_to_come_back() {
     );
     let at_once = Some(Duration::ZERO);
     assert_eq!(come_back(&[], at_once, None).after, at_once);
-    // D-71.12: the error of a plan fails the sync as a failed write does.
+    // D-71: an error of the plan has the effect of a failed write.
     assert_eq!(
         come_back(&[], minute, Some("no")),
         back(true, minute, "the plan is not complete: no"),
-        "S-67, D-71"
+        "D-71"
     );
 }
 
 #[test]
-fn s_68_a_quota_for_good() {
+fn a_quota_that_is_never_raised() {
     let mut cluster = Cluster::new(5);
     for _ in 0..4 {
         let plan = cluster.plan();
@@ -287,7 +283,7 @@ fn s_68_a_quota_for_good() {
             left -= usize::from(is_create(action));
             OutcomeResult::Succeeded
         });
-        assert!(come_back(&outcomes, None, None).backoff, "S-68");
+        assert!(come_back(&outcomes, None, None).backoff);
         cluster.state = fold(cluster.state.clone(), &outcomes, &cluster.options);
         cluster.observe();
         cluster.all_ready();
@@ -297,14 +293,13 @@ fn s_68_a_quota_for_good() {
             cluster.ds.status.current_number_scheduled,
             cluster.ds.status.number_ready
         ),
-        (2, 2),
-        "S-68"
+        (2, 2)
     );
 }
 
 #[test]
 fn a_failed_claim_ends_the_plan() {
-    // S-38, S-39, D-27: neither creates nor status.
+    // D-27: neither creates nor status.
     let mut cluster = Cluster::new(5).with(&["a@node-0 orphan"]);
     let before = cluster.ds.status;
     let plan = cluster.plan();
@@ -312,7 +307,7 @@ fn a_failed_claim_ends_the_plan() {
         ActionKind::AdoptPod { .. } => OutcomeResult::Failed,
         _ => OutcomeResult::Succeeded,
     });
-    assert_eq!((cluster.pods.len(), cluster.ds.status), (1, before), "S-38, S-39");
+    assert_eq!((cluster.pods.len(), cluster.ds.status), (1, before));
     assert_eq!(
         expected(&fold(cluster.state.clone(), &outcomes, &cluster.options)),
         (0, 0),
@@ -321,7 +316,7 @@ fn a_failed_claim_ends_the_plan() {
 }
 
 #[test]
-fn nothing_depends_on_what_succeeded_without_a_subject() {
+fn outcomes_that_succeeded_without_a_subject_do_not_matter() {
     let create = ExpectedCreate {
         pod_name: "a".into(),
         node_name: "node-0".into(),
@@ -386,10 +381,10 @@ fn nothing_depends_on_what_succeeded_without_a_subject() {
     }
 }
 
-// One plan may not claim everything. The next one goes on also when one of the first objects was gone, and gives the caches time to
-// show that.
+// If there are more claims than one plan may have, the next plan follows at once. If an object was gone, it follows after a
+// second, so that the caches can show that.
 #[test]
-fn claims_that_find_nothing_do_not_hold_up_the_next_ones() {
+fn claims_of_objects_that_are_gone_delay_the_next_plan_by_a_second() {
     use OutcomeResult::{AlreadyExists, Failed, NotFound, Skipped, Succeeded};
     let (zero, second) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
     let table = [

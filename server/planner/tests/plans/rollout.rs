@@ -5,9 +5,9 @@ use nodewise_planner::{
     snapshot::UpdateStrategy,
 };
 
-use crate::support::{Cluster, actions, counts, moves, reasons};
+use crate::support::{Cluster, actions, counts, pod_changes, reasons};
 
-/// Syncs until nothing happens; what was created and deleted in each.
+/// Syncs until nothing happens. The number of creates and deletes of each sync.
 fn syncs(cluster: &mut Cluster) -> Vec<(usize, usize)> {
     let mut done = vec![];
     loop {
@@ -19,7 +19,7 @@ fn syncs(cluster: &mut Cluster) -> Vec<(usize, usize)> {
     }
 }
 
-/// The same, where everything turns ready after each sync.
+/// The same, and all pods become ready after each sync.
 fn ready_syncs(cluster: &mut Cluster) -> Vec<(usize, usize)> {
     let mut done = vec![];
     loop {
@@ -33,7 +33,7 @@ fn ready_syncs(cluster: &mut Cluster) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn s_69_two_at_a_time() {
+fn two_at_a_time() {
     let mut cluster = Cluster::new(5).rolling("2", "0").with_old_pods();
     // D-42, D-44, D-74: deletes in one plan, creates in the next.
     assert_eq!(
@@ -44,46 +44,46 @@ fn s_69_two_at_a_time() {
 }
 
 #[test]
-fn s_70_s_71_pods_that_never_turn_ready_stop_a_rollout() {
+fn pods_that_never_become_ready_stop_a_rollout() {
     let mut cluster = Cluster::new(5).rolling("3", "0").with_old_pods();
-    assert_eq!(syncs(&mut cluster), [(0, 3), (3, 0)], "S-70");
+    assert_eq!(syncs(&mut cluster), [(0, 3), (3, 0)]);
     let mut cluster = Cluster::new(5).rolling("2", "0").with_old_pods();
     assert_eq!(syncs(&mut cluster), [(0, 2), (2, 0)]);
     cluster.change_template("img:2");
-    assert_eq!(syncs(&mut cluster), [(0, 2), (2, 0)], "S-71: the unready ones");
+    assert_eq!(syncs(&mut cluster), [(0, 2), (2, 0)], "the unready ones");
     let untouched = cluster
         .pods
         .iter()
         .filter(|pod| pod.name.starts_with("old-"))
         .count();
-    assert_eq!(untouched, 3, "S-71");
+    assert_eq!(untouched, 3);
 }
 
 #[test]
-fn s_72_pods_that_are_not_available_go_at_once() {
+fn pods_that_are_not_available_go_at_once() {
     let mut cluster = Cluster::new(5).rolling("3", "0").with_old_pods();
     cluster.pods.iter_mut().for_each(|pod| pod.ready = false);
     assert_eq!(
         reasons(&cluster.plan(), PhaseKind::Deletes),
         [Reason::RolloutOldUnavailable; 5]
     );
-    assert_eq!(syncs(&mut cluster), [(0, 5), (5, 0)], "S-72, D-42");
+    assert_eq!(syncs(&mut cluster), [(0, 5), (5, 0)], "D-42");
 }
 
 #[test]
-fn s_73_limits_that_change_restart_nothing() {
+fn limits_that_change_restart_nothing() {
     let mut cluster =
         Cluster::new(3).with(&["a@node-0 new ready", "b@node-1 new ready", "c@node-2 new ready"]);
     cluster.sync();
     for (max_unavailable, max_surge) in [("2", "0"), ("0", "1"), ("50%", "0")] {
         let plan = cluster.clone().rolling(max_unavailable, max_surge).plan();
-        assert_eq!(plan.verdict, Verdict::Noop, "S-73: {max_unavailable} {max_surge}");
+        assert_eq!(plan.verdict, Verdict::Noop, "{max_unavailable} {max_surge}");
     }
-    assert_eq!(cluster.clone().on_delete().plan().verdict, Verdict::Noop, "S-73");
+    assert_eq!(cluster.clone().on_delete().plan().verdict, Verdict::Noop);
 }
 
 #[test]
-fn s_74_the_budget_counts_what_is_unavailable_already() {
+fn the_budget_counts_what_is_unavailable_already() {
     for max_unavailable in 0..=11 {
         let mut cluster = Cluster::new(20)
             .rolling(&max_unavailable.to_string(), "0")
@@ -93,7 +93,7 @@ fn s_74_the_budget_counts_what_is_unavailable_already() {
         }
         let plan = cluster.plan();
         let expected = if max_unavailable <= 10 { 10 } else { 11 };
-        assert_eq!(counts(&plan), (0, expected), "S-74, D-42: {max_unavailable}");
+        assert_eq!(counts(&plan), (0, expected), "D-42: {max_unavailable}");
         let within = reasons(&plan, PhaseKind::Deletes)
             .iter()
             .filter(|r| **r == Reason::RolloutWithinBudget)
@@ -103,7 +103,7 @@ fn s_74_the_budget_counts_what_is_unavailable_already() {
 }
 
 #[test]
-fn s_75_a_budget_that_is_exceeded() {
+fn a_budget_that_is_exceeded() {
     let mut cluster = Cluster::new(100).rolling("10", "0");
     for index in 0..100 {
         let words = match index {
@@ -115,7 +115,7 @@ fn s_75_a_budget_that_is_exceeded() {
         cluster.pod(&text);
     }
     let plan = cluster.plan();
-    assert_eq!(moves(&plan), (vec![], vec!["p88", "p89"]), "S-75");
+    assert_eq!(pod_changes(&plan), (vec![], vec!["p88", "p89"]));
     let rollout = plan.rollout.expect("it is described");
     assert_eq!(
         (
@@ -128,7 +128,7 @@ fn s_75_a_budget_that_is_exceeded() {
 }
 
 #[test]
-fn nodes_are_told_apart_by_what_they_have() {
+fn nodes_are_counted_by_their_pods() {
     for (pods, expected) in [
         (&[][..], [1, 0, 0, 0]),
         (&["a@node-0 old ready"], [0, 1, 0, 0]),
@@ -140,9 +140,9 @@ fn nodes_are_told_apart_by_what_they_have() {
         (&["a@node-0 by-generation ready"], [0, 0, 0, 1]),
         (&["a@node-0 old ready", "b@node-0 new"], [0, 0, 1, 0]),
         (&["a@node-0 old ready", "b@node-0 new ready"], [0, 0, 0, 1]),
-        // Quiet, and counted all the same.
+        // A settled node.
         (&["a@node-0 new ready"], [0, 0, 0, 1]),
-        // Not a node that should run one.
+        // A missing node.
         (&["a@gone old ready"], [1, 0, 0, 0]),
     ] {
         let mut cluster = Cluster::new(1).rolling("0", "1").with(pods);
@@ -164,19 +164,19 @@ fn nodes_are_told_apart_by_what_they_have() {
 
 #[test]
 fn d_40_limits_scale_and_round_up() {
-    // (numbers, nodes, maxUnavailable, maxSurge, scaled to)
+    // (case, nodes, maxUnavailable, maxSurge, scaled to)
     let table = [
-        ("S-76", 3, "50%", "0", (2, 0)),
-        ("S-76", 2, "50%", "0", (1, 0)),
-        ("S-76", 2, "0", "100%", (0, 2)),
-        ("S-77: both zero", 2, "0", "0", (1, 0)),
-        ("S-77: both zero", 2, "0%", "0%", (1, 0)),
-        ("S-77: nothing desired", 0, "0", "0", (0, 0)),
+        ("D-40", 3, "50%", "0", (2, 0)),
+        ("D-40", 2, "50%", "0", (1, 0)),
+        ("D-40", 2, "0", "100%", (0, 2)),
+        ("both zero", 2, "0", "0", (1, 0)),
+        ("both zero", 2, "0%", "0%", (1, 0)),
+        ("nothing desired", 0, "0", "0", (0, 0)),
         ("D-40: maxSurge missing", 2, "2", "-", (2, 0)),
         ("D-40", 199, "1%", "0", (2, 0)),
         ("D-40", 200, "1%", "0", (2, 0)),
         ("D-40", 3, "7", "0", (7, 0)),
-        ("S-99, D-40", 3, "0", "20%", (0, 1)),
+        ("D-40", 3, "0", "20%", (0, 1)),
         ("Q-8: a percentage of nothing", 0, "0", "50%", (0, 0)),
         ("D-40: less than none", 200, "-1%", "0", (0, 0)),
         (
@@ -213,7 +213,7 @@ fn d_40_limits_scale_and_round_up() {
 }
 
 #[test]
-fn s_83_limits_that_cannot_be_read() {
+fn limits_that_cannot_be_read() {
     for (max_unavailable, max_surge) in [
         ("\"5\"", "0"),
         ("-", "0"),
@@ -226,7 +226,7 @@ fn s_83_limits_that_cannot_be_read() {
             .rolling(max_unavailable, max_surge)
             .with_old_pods();
         let plan = cluster.plan();
-        assert_eq!(counts(&plan), (0, 0), "S-83, D-40: {max_unavailable} {max_surge}");
+        assert_eq!(counts(&plan), (0, 0), "D-40: {max_unavailable} {max_surge}");
         assert!(
             plan.error
                 .as_ref()
@@ -238,9 +238,9 @@ fn s_83_limits_that_cannot_be_read() {
         assert_eq!(
             actions(&plan, PhaseKind::Status).len(),
             1,
-            "S-83, D-71: the status is written all the same"
+            "D-71: the status is written all the same"
         );
-        // Placement goes on, and the step is not even reached then.
+        // Placement goes on. The rollout waits for it, so there is no error.
         let mut cluster = cluster;
         cluster.pods.pop();
         let plan = cluster.plan();
@@ -250,9 +250,10 @@ fn s_83_limits_that_cannot_be_read() {
 
 #[test]
 fn d_41_what_uses_the_budget() {
-    // One node with an available old pod, one as described, maxUnavailable 1: the first is replaced unless the other uses it.
+    // One node has an available old pod, the other is as described. With maxUnavailable 1 the old pod is replaced unless the
+    // other node uses the budget.
     let table: [(&str, &[&str], bool); 9] = [
-        ("S-78: being deleted", &["a@node-1 new ready deleting"], true),
+        ("being deleted", &["a@node-1 new ready deleting"], true),
         (
             "two of a kind",
             &["a@node-1 new ready", "b@node-1 new ready deleting"],
@@ -261,7 +262,7 @@ fn d_41_what_uses_the_budget() {
         ("available", &["a@node-1 new ready"], false),
         ("not available", &["a@node-1 new"], true),
         (
-            "failed, held, and so gone",
+            "finished and being deleted",
             &["a@node-1 new ready", "b@node-1 failed deleting"],
             false,
         ),
@@ -299,25 +300,25 @@ fn d_41_what_uses_the_budget() {
     let plan = Cluster::new(2)
         .min_ready(10)
         .with(&["a@node-0 old since=999", "b@node-1 old since=999"]);
-    assert_eq!(moves(&plan.plan()).1, ["a", "b"], "D-41, D-42");
+    assert_eq!(pod_changes(&plan.plan()).1, ["a", "b"], "D-41, D-42");
     // An old pod on a missing node is a candidate like another, and must go when it is not available.
     let plan = Cluster::new(1)
         .rolling("2", "0")
         .with(&["o@gone old", "n@node-0 old ready"])
         .plan();
-    assert_eq!(moves(&plan).1, ["o", "n"], "D-43");
+    assert_eq!(pod_changes(&plan).1, ["o", "n"], "D-43");
 }
 
 #[test]
-fn s_79_a_node_that_may_only_keep_its_pod_loses_it() {
+fn a_node_that_may_only_keep_its_pod_loses_it() {
     let cluster = Cluster::new(2).taint(0, &["a:NoSchedule"]);
     let mut cluster = cluster.with(&["o@node-0 old ready", "n@node-1 new ready"]);
     //
-    assert_eq!(syncs(&mut cluster), [(0, 1)], "S-79, D-43");
+    assert_eq!(syncs(&mut cluster), [(0, 1)], "D-43");
 }
 
 #[test]
-fn s_82_a_rollback_spares_what_was_not_replaced() {
+fn a_rollback_keeps_pods_that_were_not_replaced() {
     let pods = ["a@node-0 new ready", "b@node-1 new ready", "c@node-2 new ready"];
     let mut cluster = Cluster::new(3).with(&pods);
     let first = cluster.ds.template.clone();
@@ -330,30 +331,28 @@ fn s_82_a_rollback_spares_what_was_not_replaced() {
             .iter()
             .map(|revision| revision.number)
             .collect::<Vec<_>>(),
-        [1, 2],
-        "S-102"
+        [1, 2]
     );
     cluster.ds.template = first;
     cluster.ds.generation += 1;
-    assert_eq!(ready_syncs(&mut cluster), [(0, 1), (1, 0)], "S-82");
+    assert_eq!(ready_syncs(&mut cluster), [(0, 1), (1, 0)]);
     let survivors = cluster
         .pods
         .iter()
         .filter(|pod| pods.iter().any(|text| text.starts_with(&pod.name)));
-    assert_eq!(survivors.count(), 2, "S-82");
+    assert_eq!(survivors.count(), 2);
     assert_eq!(
         cluster
             .revisions
             .iter()
             .map(|revision| revision.number)
             .collect::<Vec<_>>(),
-        [3, 2],
-        "S-82, S-102"
+        [3, 2]
     );
 }
 
 #[test]
-fn s_100_s_101_on_delete_waits_for_someone_to_delete() {
+fn on_delete_waits_for_someone_to_delete() {
     let mut cluster = Cluster::new(2)
         .on_delete()
         .with(&["a@node-0 new ready", "b@node-1 new ready"]);
@@ -365,14 +364,13 @@ fn s_100_s_101_on_delete_waits_for_someone_to_delete() {
             cluster.revisions.len(),
             cluster.ds.status.updated_number_scheduled
         ),
-        (2, 0),
-        "S-100"
+        (2, 0)
     );
     cluster.pods.remove(0);
-    assert_eq!(cluster.sync(), (1, 0), "S-101");
+    assert_eq!(cluster.sync(), (1, 0));
     cluster.all_ready();
     cluster.sync();
-    assert_eq!(cluster.ds.status.updated_number_scheduled, 1, "S-101");
+    assert_eq!(cluster.ds.status.updated_number_scheduled, 1);
 }
 
 #[test]
@@ -381,5 +379,5 @@ fn d_74_rolling_waits_for_placement() {
         .rolling("3", "0")
         .with(&["a@node-0 old ready", "b@node-1 old ready"]);
     let plan = cluster.plan();
-    assert_eq!(moves(&plan), (vec!["node-2"], vec![]), "D-74");
+    assert_eq!(pod_changes(&plan), (vec!["node-2"], vec![]), "D-74");
 }

@@ -1,27 +1,27 @@
-//! What plans say to people: every action tells why, and names what decided.
+//! Messages of actions: each says why the action is planned.
 
 use nodewise_planner::plan::{PhaseKind, Plan};
 
 use crate::support::{Cluster, actions};
 
 /// The messages of the creates, then those of the deletes.
-fn said(plan: &Plan) -> Vec<&str> {
+fn messages(plan: &Plan) -> Vec<&str> {
     let phases = [PhaseKind::Creates, PhaseKind::Deletes].into_iter();
     let actions = phases.flat_map(|kind| actions(plan, kind));
     actions.map(|action| action.message.as_str()).collect()
 }
 
-/// (numbers, cluster, pods on nodes but the last, messages)
+/// (case, cluster, pods on all nodes but the last, messages)
 type Row<'a> = (&'a str, Cluster, &'a [&'a str], &'a [&'a str]);
 
 fn check(table: Vec<Row<'_>>) {
     for (what, cluster, pods, expected) in table {
         let plan = cluster.with(pods).with(&["z@node-1 new ready"]).plan();
-        assert_eq!(said(&plan), expected, "{what}");
+        assert_eq!(messages(&plan), expected, "{what}");
     }
 }
 
-fn calm() -> Cluster {
+fn without_surge() -> Cluster {
     Cluster::new(2).rolling("2", "0")
 }
 
@@ -30,41 +30,46 @@ fn surging() -> Cluster {
 }
 
 #[test]
-fn placement_says_why() {
+fn messages_of_placement() {
     check(vec![
         (
-            "row A of D-30",
-            calm(),
+            "a node without pods",
+            without_surge(),
             &[],
             &["node-0 has no pod of this workload"],
         ),
         (
-            "row C of D-30",
-            calm().taint(0, &["a:NoExecute"]),
+            "a node that must not run a pod",
+            without_surge().taint(0, &["a:NoExecute"]),
             &["a@node-0 ready"],
             &["a is on node-0, which must not run this workload"],
         ),
-        ("D-95", calm(), &["a@node-0 failed"], &["a on node-0 failed"]),
+        (
+            "D-95",
+            without_surge(),
+            &["a@node-0 failed"],
+            &["a on node-0 failed"],
+        ),
         (
             "D-96",
-            calm(),
+            without_surge(),
             &["a@node-0 succeeded"],
             &["a on node-0 succeeded, but has to run"],
         ),
         (
             "D-31",
-            calm(),
+            without_surge(),
             &["a@node-0 t=1", "b@node-0 t=2"],
             &["node-0 has more pods than it should; a stays"],
         ),
         (
             "D-36",
-            calm(),
+            without_surge(),
             &["a@node-0 ready", "b@lost unbound"],
             &["b waits for lost, which does not exist"],
         ),
         (
-            "D-32: the failed pod is named, not the one that goes anyway",
+            "D-32: the failed pod is named, not the one that is being deleted",
             surging(),
             &["a@node-0 t=1 deleting", "b@node-0 t=2 failed"],
             &[
@@ -73,7 +78,7 @@ fn placement_says_why() {
             ],
         ),
         (
-            "D-32: nothing else to name",
+            "D-32: only a pod that is being deleted",
             surging(),
             &["a@node-0 t=1 deleting"],
             &["node-0 has no pod that runs: a is finished or being deleted"],
@@ -94,17 +99,17 @@ fn placement_says_why() {
 }
 
 #[test]
-fn a_rollout_says_why() {
+fn messages_of_a_rollout() {
     check(vec![
         (
             "D-42, not available",
-            calm(),
+            without_surge(),
             &["a@node-0 old"],
             &["a on node-0 is outdated and not available"],
         ),
         (
             "D-42, within the budget",
-            calm(),
+            without_surge(),
             &["a@node-0 old ready", "b@gone new"],
             &["a on node-0 is outdated and available; 1 of 2 unavailable before this plan"],
         ),
@@ -121,7 +126,7 @@ fn a_rollout_says_why() {
             &["node-0: a is outdated and available; 1 of 2 surging before this plan"],
         ),
         (
-            "D-45, no place for a new one",
+            "D-45, the node may not run a new one",
             surging().taint(0, &["a:NoSchedule"]),
             &["a@node-0 old"],
             &["a on node-0 is outdated and not available"],
@@ -136,7 +141,7 @@ fn a_rollout_says_why() {
 }
 
 #[test]
-fn a_status_says_what_changes() {
+fn messages_of_the_status() {
     let mut cluster = Cluster::new(2).with(&["a@node-0 new ready", "b@node-1 old"]);
     let message = |cluster: &Cluster| {
         let plan = cluster.plan();

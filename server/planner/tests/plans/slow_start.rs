@@ -1,4 +1,4 @@
-//! The slow start of creates from plan to plan, and what is created while earlier creates are not seen.
+//! The slow start of creates across plans, and creates while earlier ones are outstanding.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use nodewise_planner::{
     snapshot::{Deviation, ExpectedCreate, SlowStart, State},
 };
 
-use crate::support::{Cluster, at, counts, moves};
+use crate::support::{Cluster, at, counts, pod_changes};
 
 /// Sizes of the batches of creates.
 fn batches(plan: &Plan) -> Vec<usize> {
@@ -23,7 +23,7 @@ fn batches(plan: &Plan) -> Vec<usize> {
         .collect()
 }
 
-/// The next question when nothing of a plan has been seen, and the outcomes of the plan.
+/// The cluster after a plan whose actions all had this result, while the caches do not show them yet, and the outcomes.
 fn unseen(cluster: &Cluster, plan: &Plan, result: OutcomeResult) -> (Cluster, Vec<Outcome>) {
     let outcomes = cluster.clone().apply_with(plan, &mut |_| result);
     let mut next = cluster.clone();
@@ -40,7 +40,7 @@ fn size(state: &State) -> Option<u32> {
 }
 
 #[test]
-fn goes_on_from_plan_to_plan_up_to_the_burst() {
+fn the_batch_size_grows_from_plan_to_plan_up_to_the_burst() {
     let mut cluster = Cluster::new(40);
     cluster.options.burst = 12;
     let mut sizes = Vec::new();
@@ -48,13 +48,13 @@ fn goes_on_from_plan_to_plan_up_to_the_burst() {
     for _ in 0..4 {
         let plan = cluster.plan();
         sizes.push(batches(&plan));
-        created.extend(moves(&plan).0.into_iter().map(str::to_owned));
+        created.extend(pod_changes(&plan).0.into_iter().map(str::to_owned));
         let (next, _) = unseen(&cluster, &plan, OutcomeResult::Succeeded);
         cluster = next;
         assert_eq!(
             expected(&cluster.state),
             created.len(),
-            "what is not seen adds up"
+            "outstanding creates add up"
         );
     }
     assert_eq!(sizes, [vec![1, 2, 4, 5], vec![12], vec![12], vec![4]]);
@@ -65,13 +65,13 @@ fn goes_on_from_plan_to_plan_up_to_the_burst() {
     assert_eq!(
         (last.verdict, batches(&last)),
         (Verdict::StatusOnly, vec![]),
-        "now it has to be seen"
+        "all creates are outstanding"
     );
-    assert_eq!(size(&last.state), Some(12), "kept");
+    assert_eq!(size(&last.state), Some(12), "the size is kept");
 }
 
 #[test]
-fn a_full_burst_is_followed_at_once_when_all_of_it_was_done() {
+fn after_a_full_burst_the_next_plan_follows_at_once_if_all_creates_succeeded() {
     let mut cluster = Cluster::new(40);
     cluster.options.burst = 12;
     let delay = |plan: &Plan| plan.requeue.as_ref().map(|requeue| requeue.delay);
@@ -106,8 +106,8 @@ fn a_full_burst_is_followed_at_once_when_all_of_it_was_done() {
     assert_eq!(delay(&cluster.plan()), None);
 }
 
-/// Which of ten plans that follow each other after so many milliseconds write the status.
-fn tell(mut cluster: Cluster, milliseconds: i64) -> Vec<bool> {
+/// Which of ten plans at this interval write the status.
+fn status_writes(mut cluster: Cluster, milliseconds: i64) -> Vec<bool> {
     (0..10)
         .map(|_| {
             let plan = cluster.plan();
@@ -121,29 +121,29 @@ fn tell(mut cluster: Cluster, milliseconds: i64) -> Vec<bool> {
 }
 
 #[test]
-fn while_bursts_follow_each_other_the_status_tells_of_every_quarter() {
+fn while_bursts_follow_each_other_the_status_is_written_after_each_quarter() {
     let mut cluster = Cluster::new(40);
     cluster.options.burst = 4;
     let (yes, no) = (true, false);
     assert_eq!(
-        tell(cluster.clone(), 999),
+        status_writes(cluster.clone(), 999),
         [yes, no, no, yes, no, no, yes, no, no, yes],
         "4 pods a plan, of 40"
     );
-    assert_eq!(tell(cluster.clone(), 1_000), [yes; 10], "slowly");
+    assert_eq!(status_writes(cluster.clone(), 1_000), [yes; 10], "slowly");
     cluster
         .options
         .deviations
         .remove(&Deviation::SlowStartAcrossPlans);
-    assert_eq!(tell(cluster.clone(), 1), [yes; 10], "as upstream");
-    // The last one need not wait for another.
+    assert_eq!(status_writes(cluster.clone(), 1), [yes; 10], "as upstream");
+    // The last status is not delayed.
     let mut nearly = Cluster::new(7);
     nearly.options.burst = 4;
-    assert_eq!(tell(nearly, 1)[..4], [yes, yes, yes, no]);
+    assert_eq!(status_writes(nearly, 1)[..4], [yes, yes, yes, no]);
 }
 
 #[test]
-fn a_burst_below_the_batch_that_follows_cuts_it() {
+fn the_burst_limits_the_next_batch() {
     let mut cluster = Cluster::new(40);
     cluster.options.burst = 7;
     let (cluster, _) = unseen(&cluster, &cluster.plan(), OutcomeResult::Succeeded);
@@ -157,7 +157,7 @@ fn a_burst_below_the_batch_that_follows_cuts_it() {
 }
 
 #[test]
-fn begins_again_after_a_failure() {
+fn the_slow_start_begins_again_after_a_failure() {
     let mut cluster = Cluster::new(40);
     cluster.options.burst = 12;
     let (cluster, _) = unseen(&cluster, &cluster.plan(), OutcomeResult::Succeeded);
@@ -177,7 +177,7 @@ fn begins_again_after_a_failure() {
 }
 
 #[test]
-fn begins_again_when_what_is_known_says_nothing_any_more() {
+fn the_slow_start_begins_again_after_thirty_seconds_and_for_another_revision() {
     let mut cluster = Cluster::new(40);
     cluster.options.burst = 12;
     let (known, _) = unseen(&cluster, &cluster.plan(), OutcomeResult::Succeeded);
@@ -208,17 +208,17 @@ fn begins_again_when_what_is_known_says_nothing_any_more() {
     });
     assert_eq!(size(&nothing_to_create.plan().state), Some(5));
     nothing_to_create.now = at(1_011);
-    assert_eq!(size(&nothing_to_create.plan().state), None, "forgotten");
+    assert_eq!(size(&nothing_to_create.plan().state), None, "dropped");
 }
 
 #[test]
-fn is_told_as_a_deviation_where_it_made_a_difference() {
+fn the_deviation_is_named_if_it_changed_the_plan() {
     let mut cluster = Cluster::new(40);
-    let told = |plan: &Plan| plan.deviations.contains(&Deviation::SlowStartAcrossPlans);
+    let names_it = |plan: &Plan| plan.deviations.contains(&Deviation::SlowStartAcrossPlans);
     for (burst, expected) in [(12, true), (40, true), (41, false)] {
         cluster.options.burst = burst;
         assert_eq!(
-            told(&cluster.plan()),
+            names_it(&cluster.plan()),
             expected,
             "after a burst of {burst} the executor comes back at once"
         );
@@ -226,25 +226,31 @@ fn is_told_as_a_deviation_where_it_made_a_difference() {
     let mut waiting = cluster.clone();
     waiting.options.burst = 12;
     waiting.options.deviations.remove(&Deviation::IdempotentCreates);
-    assert!(!told(&waiting.plan()), "what has no name is waited for");
+    assert!(
+        !names_it(&waiting.plan()),
+        "creates without a name hold others up"
+    );
     cluster.options.burst = 12;
     let first = cluster.plan();
     let (next, _) = unseen(&cluster, &first, OutcomeResult::Succeeded);
-    assert!(told(&next.plan()));
+    assert!(names_it(&next.plan()));
     let mut off = next.clone();
     off.options.deviations.remove(&Deviation::SlowStartAcrossPlans);
     let plan = off.plan();
     assert_eq!((plan.verdict, counts(&plan)), (Verdict::StatusOnly, (0, 0)));
-    assert_eq!(plan.state.slow_start, off.state.slow_start, "not its business");
+    assert_eq!(plan.state.slow_start, off.state.slow_start, "the plan keeps it");
     let (after, _) = unseen(&off, &plan, OutcomeResult::Succeeded);
-    assert_eq!(after.state.slow_start, off.state.slow_start, "nor a report's");
-    // Everything was seen, and the ramp alone makes the difference.
+    assert_eq!(
+        after.state.slow_start, off.state.slow_start,
+        "the outcomes keep it"
+    );
+    // Nothing is outstanding; only the batch size differs.
     let mut seen = next;
     seen.state.expectations = None;
-    assert!(told(&seen.plan()));
+    assert!(names_it(&seen.plan()));
     seen.options.deviations.remove(&Deviation::SlowStartAcrossPlans);
     assert_eq!(batches(&seen.plan()), [1, 2, 4, 5]);
-    // One create is a batch of one on either profile, and a ramp at its beginning is upstream's.
+    // One create is always one batch, and a slow start with size 1 is that of upstream.
     for (nodes, size, expected) in [
         (1, 5, false),
         (2, 5, true),
@@ -258,12 +264,12 @@ fn is_told_as_a_deviation_where_it_made_a_difference() {
             revision_hash: cluster.current_hash(),
             last: cluster.now,
         });
-        assert_eq!(told(&cluster.plan()), expected, "{nodes} nodes, at {size}");
+        assert_eq!(names_it(&cluster.plan()), expected, "{nodes} nodes, at {size}");
     }
 }
 
 #[test]
-fn while_creates_are_not_seen_only_nodes_without_a_pod_get_theirs() {
+fn while_creates_are_outstanding_only_other_nodes_without_a_pod_get_one() {
     let pods = [
         "excess-1@node-0 new ready t=1",
         "excess-2@node-0 new ready t=2",
@@ -284,15 +290,15 @@ fn while_creates_are_not_seen_only_nodes_without_a_pod_get_theirs() {
     };
     pending(&mut cluster, "foo-x", &[]);
     let plan = cluster.plan();
-    assert_eq!(moves(&plan), (vec!["node-3", "node-5"], vec![]));
+    assert_eq!(pod_changes(&plan), (vec!["node-3", "node-5"], vec![]));
     assert_eq!((plan.verdict, expected(&plan.state)), (Verdict::Apply, 3));
     assert!(plan.requeue.is_some(), "expectations expire");
-    // What never shows is given up after its five minutes, whatever is created meanwhile.
+    // Further creates do not extend the five minutes of the earlier ones.
     assert_eq!(
         plan.state.expectations.as_ref().map(|expected| expected.set_at),
         Some(at(999))
     );
-    // An old status is no sign that a new spec was seen to the end (D-90).
+    // The observed generation does not change while creates are outstanding (D-90).
     cluster.ds.generation = 9;
     assert_eq!(
         cluster.plan().status.map(|status| status.observed_generation),

@@ -1,4 +1,4 @@
-//! The status, and when to come back for it.
+//! The status, and its timers.
 
 use std::time::Duration;
 
@@ -26,35 +26,35 @@ fn counts(cluster: &Cluster) -> [i32; 7] {
 #[test]
 fn counts_are_of_nodes() {
     let tainted = Cluster::new(2).taint(0, &["a:NoSchedule"]);
-    // (numbers, cluster, pods, counts)
+    // (case, cluster, pods, counts)
     let table: Vec<(&str, Cluster, &[&str], [i32; 7])> = vec![
         (
-            "S-1, D-93: before the plan's own writes",
+            "D-93: before the plan's own writes",
             Cluster::new(5),
             &[],
             [5, 0, 0, 0, 0, 0, 5],
         ),
-        ("S-2", Cluster::new(0), &[], [0; 7]),
+        ("no nodes", Cluster::new(0), &[], [0; 7]),
         (
-            "S-114",
+            "pods that are not ready",
             Cluster::new(2),
             &["a@node-0", "b@node-1"],
             [2, 2, 0, 0, 2, 0, 2],
         ),
         (
-            "S-114",
+            "available pods",
             Cluster::new(2),
             &["a@node-0 ready", "b@node-1 ready"],
             [2, 2, 0, 2, 2, 2, 0],
         ),
         (
-            "S-115",
+            "ready, but not for minReadySeconds",
             Cluster::new(1).min_ready(10),
             &["a@node-0 since=995"],
             [1, 1, 0, 1, 1, 0, 1],
         ),
         (
-            "S-115, D-86",
+            "D-86",
             Cluster::new(1).min_ready(10),
             &["a@node-0 since=990"],
             [1, 1, 0, 1, 1, 1, 0],
@@ -74,7 +74,7 @@ fn counts_are_of_nodes() {
             [2, 1, 2, 1, 1, 1, 1],
         ),
         (
-            "S-116, D-85, D-87",
+            "D-85, D-87",
             Cluster::new(1),
             &["a@node-0 old t=1", "b@node-0 ready t=2"],
             [1, 1, 0, 0, 0, 0, 1],
@@ -86,13 +86,13 @@ fn counts_are_of_nodes() {
             [1, 1, 0, 1, 1, 1, 0],
         ),
         (
-            "D-26: what is gone does not come first",
+            "D-26: a pod that is finished and being deleted does not come first",
             Cluster::new(1),
             &["a@node-0 ready t=5", "b@node-0 failed deleting t=1"],
             [1, 1, 0, 1, 1, 1, 0],
         ),
         (
-            "D-26, D-83: but not when it is gone",
+            "D-26, D-83: but not when it is finished, too",
             Cluster::new(1),
             &["a@node-0 ready failed deleting"],
             [1, 0, 0, 0, 0, 0, 1],
@@ -128,7 +128,7 @@ fn counts_are_of_nodes() {
 }
 
 #[test]
-fn s_113_a_pod_is_of_the_current_template_by_either_label() {
+fn a_pod_is_of_the_current_template_by_either_label() {
     let mut cluster = Cluster::new(1).with(&["a@node-0 by-generation ready"]);
     assert_eq!(counts(&cluster)[4], 0, "no template generation is known");
     for (annotation, updated) in [("1", 1), ("2", 0), ("x", 0)] {
@@ -136,28 +136,27 @@ fn s_113_a_pod_is_of_the_current_template_by_either_label() {
             "deprecated.daemonset.template.generation".to_owned(),
             annotation.to_owned(),
         )];
-        assert_eq!(counts(&cluster)[4], updated, "S-113, D-86: {annotation}");
+        assert_eq!(counts(&cluster)[4], updated, "D-86: {annotation}");
     }
 }
 
 #[test]
-fn d_89_what_is_as_it_should_be_is_not_written() {
+fn d_89_an_unchanged_status_is_not_written() {
     let mut cluster = Cluster::new(1).with(&["a@node-0 ready"]);
     let plan = cluster.plan();
     assert_eq!(reasons(&plan, PhaseKind::Status), [Reason::StatusChanged]);
-    // D-88, D-94: seven counts and the generation, nothing else.
+    // D-88, D-94: the write has seven counts and the generation, no conditions.
     assert!(matches!(
         actions(&plan, PhaseKind::Status)[0].kind,
         ActionKind::UpdateStatus { status, collision: None, .. } if status.observed_generation == 1
     ));
     cluster.sync();
-    assert!(cluster.plan().phases.is_empty(), "S-117, D-89");
-    // S-119: conditions are none of the planner's business, so they are in no snapshot and in no write.
+    assert!(cluster.plan().phases.is_empty(), "D-89");
     cluster.ds.generation = 2;
     assert_eq!(
         reasons(&cluster.plan(), PhaseKind::Status),
         [Reason::GenerationObserved],
-        "D-90, S-2"
+        "D-90"
     );
     cluster.ds.status.observed_generation = 7;
     assert!(cluster.plan().phases.is_empty(), "D-89: observed already");
@@ -182,9 +181,9 @@ fn d_92_pods_that_become_available_by_waiting() {
     assert_eq!(
         delay(&cluster.clone().strict()),
         Some(Duration::from_secs(10)),
-        "S-115, D-92: the whole period"
+        "D-92: the whole period"
     );
-    // The status counts a pod that is being deleted, too (D-87), but not one that is finished besides (D-26).
+    // The status counts a pod that is being deleted (D-87), but not if it is finished, too (D-26).
     let mut leaving = cluster.clone();
     leaving.pods.iter_mut().for_each(|pod| pod.deleting = true);
     assert_eq!(delay(&leaving), Some(Duration::from_secs(5)), "Q-18, D-87");
@@ -202,7 +201,7 @@ fn d_92_pods_that_become_available_by_waiting() {
     assert_eq!(delay(&later), None, "D-92");
     assert_eq!(delay(&later.strict()), None, "D-92");
     assert_eq!(delay(&cluster.clone().min_ready(0)), None, "D-92");
-    // Who is ready since no one knows when never becomes available, so there is no moment to wait for.
+    // A pod with an unknown transition time never becomes available, so there is no timer.
     let mut unknown = cluster;
     unknown.pods.iter_mut().for_each(|pod| pod.ready_since = None);
     assert_eq!(counts(&unknown)[3..6], [2, 2, 0]);

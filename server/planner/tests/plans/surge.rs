@@ -5,13 +5,13 @@ use nodewise_planner::{
     snapshot::Deviation,
 };
 
-use crate::support::{Cluster, at, counts, moves, reasons, status};
+use crate::support::{Cluster, at, counts, pod_changes, reasons, status};
 
 fn surging(nodes: usize, max_surge: &str) -> Cluster {
     Cluster::new(nodes).rolling("0", max_surge)
 }
 
-/// Everything of the current template turns ready.
+/// The new pods on these nodes become ready.
 fn new_ready(cluster: &mut Cluster, names: &[&str]) {
     let now = cluster.now;
     for pod in cluster
@@ -26,7 +26,7 @@ fn new_ready(cluster: &mut Cluster, names: &[&str]) {
 }
 
 #[test]
-fn s_84_new_pods_come_before_old_ones_go() {
+fn new_pods_come_before_old_ones_go() {
     let mut cluster = surging(5, "2").with_old_pods();
     let mut done = vec![];
     for _ in 0..3 {
@@ -37,26 +37,25 @@ fn s_84_new_pods_come_before_old_ones_go() {
     // D-46, D-48; the deletes come first in a plan of their own (D-74).
     assert_eq!(
         done,
-        [(2, 0), (0, 0), (0, 2), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0)],
-        "S-84"
+        [(2, 0), (0, 0), (0, 2), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0)]
     );
 }
 
 #[test]
-fn s_85_s_86_old_pods_that_are_not_available_need_no_budget() {
+fn old_pods_that_are_not_available_need_no_budget() {
     let mut cluster = surging(5, "3").with_old_pods();
     cluster.pods.iter_mut().for_each(|pod| pod.ready = false);
     assert_eq!(
         reasons(&cluster.plan(), PhaseKind::Creates),
         [Reason::SurgeOldUnavailable; 5]
     );
-    assert_eq!((cluster.sync(), cluster.sync()), ((5, 0), (0, 5)), "S-85");
+    assert_eq!((cluster.sync(), cluster.sync()), ((5, 0), (0, 5)));
 
     cluster.all_ready();
     cluster = cluster.min_ready(15);
     cluster.now = at(2_000);
     cluster.change_template("img:2");
-    assert_eq!(cluster.sync(), (3, 0), "S-86");
+    assert_eq!(cluster.sync(), (3, 0));
     new_ready(&mut cluster, &["node-0", "node-1"]);
     let old = cluster
         .pods
@@ -65,18 +64,18 @@ fn s_85_s_86_old_pods_that_are_not_available_need_no_budget() {
         .unwrap();
     (old.ready, old.name) = (false, "old-3".to_owned());
     cluster.now = at(2_010);
-    assert_eq!(cluster.sync(), (1, 0), "S-86 at 310");
+    assert_eq!(cluster.sync(), (1, 0), "after 10 s");
     cluster.now = at(2_020);
-    assert_eq!((cluster.sync(), cluster.sync()), ((0, 3), (1, 0)), "S-86 at 320");
+    assert_eq!((cluster.sync(), cluster.sync()), ((0, 3), (1, 0)), "after 20 s");
     new_ready(&mut cluster, &["node-2", "node-3", "node-4"]);
     cluster.now = at(2_040);
-    assert_eq!(cluster.sync(), (0, 2), "S-86 at 340");
+    assert_eq!(cluster.sync(), (0, 2), "after 40 s");
     cluster.now = at(2_050);
-    assert_eq!(cluster.sync(), (0, 0), "S-86 at 350");
+    assert_eq!(cluster.sync(), (0, 0), "after 50 s");
 }
 
 #[test]
-fn s_92_a_node_that_drops_out() {
+fn d_47_a_node_that_may_no_longer_run_a_pod() {
     let mut cluster = surging(5, "1").taint(4, &["a:NoSchedule"]).with_old_pods();
     let mut done = vec![cluster.sync(), cluster.sync()];
     for _ in 0..4 {
@@ -96,11 +95,11 @@ fn s_92_a_node_that_drops_out() {
         (0, 1),
         (0, 0),
     ];
-    assert_eq!(done, expected, "S-92");
+    assert_eq!(done, expected);
 }
 
 #[test]
-fn s_93_s_94_tolerations_that_change() {
+fn tolerations_that_change() {
     let taints = ["y", "y", "z", "z", "common", "common"];
     let mut cluster = surging(6, "1").tolerate("z").tolerate("common");
     for (index, key) in taints.iter().enumerate() {
@@ -112,19 +111,18 @@ fn s_93_s_94_tolerations_that_change() {
     }
     assert_eq!(
         (cluster.sync(), cluster.sync(), cluster.sync()),
-        ((2, 0), (1, 0), (0, 0)),
-        "S-93"
+        ((2, 0), (1, 0), (0, 0))
     );
-    assert_eq!(cluster.pods.len(), 7, "S-93: 4 old, 2 on z, 1 surging");
+    assert_eq!(cluster.pods.len(), 7, "4 old, 2 on z, 1 surging");
     for _ in 0..6 {
         cluster.all_ready();
         cluster.sync();
     }
-    assert_eq!((cluster.pods.len(), cluster.sync()), (4, (0, 0)), "S-93");
+    assert_eq!((cluster.pods.len(), cluster.sync()), (4, (0, 0)));
     cluster.ds.scheduling.tolerations.clear();
     cluster.change_template("img:2");
     // D-49
-    assert_eq!((cluster.sync(), cluster.sync()), ((0, 4), (0, 0)), "S-94");
+    assert_eq!((cluster.sync(), cluster.sync()), ((0, 4), (0, 0)));
     assert_eq!(
         cluster.ds.status,
         nodewise_planner::snapshot::Status {
@@ -134,14 +132,14 @@ fn s_93_s_94_tolerations_that_change() {
     );
 }
 
-/// (numbers, cluster, pods, created for, deleted)
+/// (case, cluster, pods, nodes of creates, deleted pods)
 type Row<'a> = (&'a str, Cluster, &'a [&'a str], &'a [&'a str], &'a [&'a str]);
 
 fn check(table: Vec<Row<'_>>) {
     for (what, cluster, pods, created, deleted) in table {
         let plan = cluster.with(pods).plan();
         assert_eq!(
-            moves(&plan),
+            pod_changes(&plan),
             (created.to_vec(), deleted.to_vec()),
             "{what}: {pods:?}"
         );
@@ -149,26 +147,26 @@ fn check(table: Vec<Row<'_>>) {
 }
 
 #[test]
-fn d_45_what_each_node_asks_for() {
+fn d_45_creates_and_deletes_by_node() {
     let out = || surging(3, "1").taint(0, &["a:NoSchedule"]);
-    // (numbers, cluster, pods, creates, deletes)
+    // (case, cluster, pods, creates, deletes)
     let table: Vec<Row<'_>> = vec![
         (
-            "S-95",
+            "a new pod that may stay",
             surging(1, "1").taint(0, &["a:NoSchedule"]),
             &["n@node-0 new ready"],
             &[],
             &[],
         ),
         (
-            "S-96",
+            "D-45: an old pod that is not available",
             out(),
             &["o@node-0 old", "a@node-1 new ready", "b@node-2 new ready"],
             &[],
             &["o"],
         ),
         (
-            "S-97, D-47",
+            "D-47",
             out(),
             &["o@node-0 old ready", "a@node-1 new ready", "b@node-2 new"],
             &[],
@@ -182,13 +180,13 @@ fn d_45_what_each_node_asks_for() {
             &["o"],
         ),
         (
-            "S-99, D-46",
+            "D-46",
             surging(3, "20%"),
             &["a@node-0 old ready", "b@node-1 old ready", "c@node-2 old ready"],
             &["node-0"],
             &[],
         ),
-        // One of each with a new pod that is not available uses the budget.
+        // A node with an old pod and a new one that is not available uses the budget.
         (
             "D-45",
             surging(2, "1"),
@@ -203,7 +201,7 @@ fn d_45_what_each_node_asks_for() {
             &["node-1"],
             &[],
         ),
-        // A new pod alone uses none, available or not.
+        // A node with only a new pod does not, available or not.
         (
             "D-45",
             surging(2, "1"),
@@ -211,7 +209,7 @@ fn d_45_what_each_node_asks_for() {
             &["node-1"],
             &[],
         ),
-        // Two of a kind on a missing node use it (D-45), where placement does not come.
+        // Two new pods on a missing node use the budget (D-45); placement does not delete them.
         (
             "D-45",
             surging(1, "1"),
@@ -219,15 +217,15 @@ fn d_45_what_each_node_asks_for() {
             &[],
             &[],
         ),
-        // A pod that is of the template by generation alone is no old one (D-34 is the only exception).
+        // A pod that is of the template only by generation is not old (except for D-34).
         (
-            "S-113",
+            "D-65",
             generation_1(surging(1, "1")),
             &["a@node-0 by-generation ready"],
             &[],
             &[],
         ),
-        // Of two pods the old one counts (D-45): with it two are available, and one is desired.
+        // Of an old and a new pod the old one counts (D-45): two nodes are available, and one is desired.
         (
             "D-45, D-47",
             surging(2, "1").taint(0, &["a:NoSchedule"]),
@@ -235,9 +233,9 @@ fn d_45_what_each_node_asks_for() {
             &[],
             &["o"],
         ),
-        // Any maxSurge but 0 leads here (D-41, D-120), also one that allows no surge.
+        // Every maxSurge but 0 selects the update with surge (D-41, D-120), even a negative one.
         ("D-41", surging(1, "-1"), &["o@node-0 old"], &["node-0"], &[]),
-        // On a missing node the old pod goes when the new one is available.
+        // On a missing node the old pod is deleted when the new one is available.
         (
             "D-45",
             surging(1, "1"),
@@ -251,7 +249,7 @@ fn d_45_what_each_node_asks_for() {
 
 #[test]
 fn d_45_ready_is_not_available() {
-    // Not for the old pod, which then needs no budget or has to go, nor where pods are counted.
+    // An old pod that is ready but not available is replaced beyond the budget or deleted, and does not count as available.
     let out = surging(3, "1").min_ready(10).taint(0, &["a:NoSchedule"]);
     check(vec![
         (
@@ -262,14 +260,14 @@ fn d_45_ready_is_not_available() {
             &[],
         ),
         (
-            "S-96",
+            "D-45: an old pod that is not available",
             surging(1, "1").min_ready(10).taint(0, &["a:NoSchedule"]),
             &["o@node-0 old since=999"],
             &[],
             &["o"],
         ),
         (
-            "S-97, D-47",
+            "D-47",
             out,
             &[
                 "o@node-0 old ready",
@@ -299,21 +297,20 @@ fn d_49_q_8_nothing_desired() {
             .taint(1, &["a:NoSchedule"])
     };
     let pods = ["a@node-0 old ready", "b@node-1 old"];
-    assert_eq!(moves(&none("1").with(&pods).plan()).1, ["b", "a"], "D-49");
-    // A percentage of nothing is zero, so chapter 6 applies, with maxUnavailable 0.
-    assert_eq!(moves(&none("50%").with(&pods).plan()).1, ["b"], "Q-8, D-41");
+    assert_eq!(pod_changes(&none("1").with(&pods).plan()).1, ["b", "a"], "D-49");
+    // A percentage of zero nodes is zero, so the update without surge applies, with maxUnavailable 0.
+    assert_eq!(pod_changes(&none("50%").with(&pods).plan()).1, ["b"], "Q-8, D-41");
 }
 
 #[test]
-fn s_98_q_7_an_old_pod_on_a_missing_node() {
+fn q_7_an_old_pod_on_a_missing_node() {
     let cluster = surging(2, "1").with(&["a@node-0 old ready", "b@node-1 old ready", "c@gone old ready"]);
     let strict = cluster.clone().strict().plan();
-    assert_eq!(counts(&strict), (0, 0), "S-98");
+    assert_eq!(counts(&strict), (0, 0));
     assert!(
         strict
             .error
-            .is_some_and(|error| error.contains("couldn't get node for nodeName \"gone\"")),
-        "S-98"
+            .is_some_and(|error| error.contains("couldn't get node for nodeName \"gone\""))
     );
     let plan = cluster.plan();
     assert_eq!((counts(&plan), plan.error.as_deref()), ((1, 0), None), "Q-7");

@@ -1,16 +1,16 @@
-//! The order of a plan, gates, expectations and batches.
+//! The order of a plan, its gates, expectations and batches.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
-    memory::Memory,
     plan::{ActionKind, EventType, PhaseKind, Verdict},
+    plan_cache::PlanCache,
     snapshot::{Expectations, ExpectedCreate, OwnWrite, Selector},
 };
 use serde_json::{Value, json};
 
-use crate::support::{Cluster, actions, apply::phases, counts, events, moves, status};
+use crate::support::{Cluster, actions, apply::phases, counts, events, pod_changes, status};
 
 fn expecting(creates: &[&str], deletes: &[&str], age: SignedDuration) -> Cluster {
     let mut cluster = Cluster::new(2);
@@ -29,7 +29,7 @@ fn expecting(creates: &[&str], deletes: &[&str], age: SignedDuration) -> Cluster
 }
 
 #[test]
-fn s_1_the_first_plan() {
+fn the_first_plan() {
     let mut cluster = Cluster::new(5);
     cluster.revisions.clear();
     cluster.ds.generation = 4;
@@ -37,8 +37,7 @@ fn s_1_the_first_plan() {
     // D-71, D-76: creates before deletes, the status last.
     assert_eq!(
         phases(&plan),
-        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status],
-        "S-1"
+        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status]
     );
     let creates = &plan.phases[1].batches;
     assert_eq!(
@@ -47,15 +46,14 @@ fn s_1_the_first_plan() {
             .map(|batch| batch.actions.len())
             .collect::<Vec<_>>(),
         [1, 2, 2],
-        "S-1, D-77"
+        "D-77"
     );
     assert_eq!(
         (
             status(&plan).desired_number_scheduled,
             status(&plan).observed_generation
         ),
-        (5, 4),
-        "S-1"
+        (5, 4)
     );
     assert!(plan.pod_manifest.is_some());
     // D-72
@@ -80,17 +78,17 @@ fn s_1_the_first_plan() {
 }
 
 #[test]
-fn s_45_an_empty_selector_is_only_reported() {
+fn an_empty_selector_is_only_reported() {
     let mut cluster = Cluster::new(2).with(&["a@node-0 old ready orphan", "b@node-1 stray"]);
     cluster.revisions.clear();
     cluster.ds.selector = Some(Selector::default());
     let plan = cluster.plan();
     let message = "This daemon set is selecting all pods. A non-empty selector is required.";
-    assert_eq!(events(&plan), [("SelectingAll", message)], "S-45, D-71");
+    assert_eq!(events(&plan), [("SelectingAll", message)], "D-71");
     assert_eq!(
         (phases(&plan), plan.status),
         (vec![PhaseKind::Events], None),
-        "S-45, D-120"
+        "D-120"
     );
     assert!(matches!(
         actions(&plan, PhaseKind::Events)[0].kind,
@@ -101,11 +99,11 @@ fn s_45_an_empty_selector_is_only_reported() {
     ));
     // D-22, D-120: a selector that is missing selects nothing, which is something else.
     cluster.ds.selector = None;
-    assert_eq!(moves(&cluster.plan()).0, ["node-0", "node-1"], "D-120");
+    assert_eq!(pod_changes(&cluster.plan()).0, ["node-0", "node-1"], "D-120");
 }
 
 #[test]
-fn s_46_a_workload_that_is_being_deleted_is_left_alone() {
+fn d_71_nothing_is_planned_for_a_workload_that_is_being_deleted() {
     let mut cluster = Cluster::new(2).with(&["a@node-0 old", "b@node-1 orphan", "c@node-1 stray"]);
     cluster.revisions.clear();
     cluster.ds.deleting = true;
@@ -113,7 +111,7 @@ fn s_46_a_workload_that_is_being_deleted_is_left_alone() {
     assert_eq!(
         (plan.verdict, plan.phases, plan.status),
         (Verdict::Noop, vec![], None),
-        "S-46, D-71"
+        "D-71"
     );
 }
 
@@ -121,21 +119,25 @@ fn s_46_a_workload_that_is_being_deleted_is_left_alone() {
 fn d_72_expectations_hold_everything_up_but_the_status() {
     let five_minutes = SignedDuration::from_mins(5);
     let tick = SignedDuration::from_nanos(1);
-    // (numbers, cluster, held up)
+    // (case, cluster, held up)
     let table = [
         (
-            "S-59",
+            "D-72: creates",
             expecting(&["node-0", "node-1"], &[], SignedDuration::ZERO),
             true,
         ),
-        ("D-72", expecting(&[], &["gone"], SignedDuration::ZERO), true),
+        (
+            "D-72: deletes",
+            expecting(&[], &["gone"], SignedDuration::ZERO),
+            true,
+        ),
         (
             "D-72: exactly five minutes",
             expecting(&["node-0"], &[], five_minutes),
             true,
         ),
         (
-            "S-60, D-72: strictly older",
+            "D-72: strictly older",
             expecting(&["node-0"], &[], five_minutes + tick),
             false,
         ),
@@ -163,7 +165,7 @@ fn d_72_expectations_hold_everything_up_but_the_status() {
         );
         if held {
             assert_eq!(plan.state.expectations, cluster.state.expectations, "{what}");
-            assert_eq!(phases(&plan), [PhaseKind::Status], "S-59");
+            assert_eq!(phases(&plan), [PhaseKind::Status]);
         }
     }
     let plan = expecting(&["node-0"], &[], SignedDuration::from_secs(60)).plan();
@@ -173,13 +175,13 @@ fn d_72_expectations_hold_everything_up_but_the_status() {
         Some(Duration::from_millis(240_001)),
         "Q-18: when they expire"
     );
-    // A plan without creates and deletes overwrites what was expected.
+    // A plan without creates and deletes clears the expectations.
     let settled = expecting(&["node-0"], &[], SignedDuration::from_mins(6));
     let settled = settled.with(&["a@node-0 ready", "b@node-1 ready"]);
     assert_eq!(settled.plan().state.expectations, None, "D-72");
 }
 
-// The clock was set back by an hour: what the plan leaves to be held ends five minutes from now.
+// The clock was set back by an hour: the plan's expectations expire five minutes from now.
 #[test]
 fn d_72_expectations_of_the_future_last_no_longer_than_five_minutes() {
     let named = |cluster: &mut Cluster| {
@@ -192,7 +194,7 @@ fn d_72_expectations_of_the_future_last_no_longer_than_five_minutes() {
         |creates: &[&str], deletes: &[&str]| expecting(creates, deletes, -SignedDuration::from_hours(1));
     let mut ahead = hour_ahead(&["node-0"], &[]);
     named(&mut ahead);
-    // (what is expected, what a plan may create meanwhile)
+    // (expectation, cluster, creates meanwhile)
     let table = [
         ("a create that has no name", hour_ahead(&["node-0"], &[]), 0),
         ("a delete", hour_ahead(&[], &["gone"]), 0),
@@ -212,7 +214,7 @@ fn d_72_expectations_of_the_future_last_no_longer_than_five_minutes() {
             );
             let held = plan.state.expectations.as_ref().expect("still expected");
             assert_eq!(held.set_at, began, "{what} after {passed} s");
-            // What is created meanwhile is not done here.
+            // The creates are not applied here.
             cluster.state.expectations.as_mut().expect("set").set_at = held.set_at;
         }
         cluster.now = began + SignedDuration::from_secs(300) + SignedDuration::from_nanos(1);
@@ -239,7 +241,7 @@ fn d_63_clean_up_goes_on_while_pods_are_created() {
     let mut cluster = Cluster::new(2).with(&["a@node-0 ready"]);
     cluster.ds.revision_history_limit = Some(0);
     cluster.change_template("img:2");
-    // S-110: the hash of a pod that is gone but held is still live.
+    // A pod that is finished and being deleted, but held by a finalizer, still has its hash.
     let first = cluster.current_hash();
     cluster.pods.clear();
     cluster.pod("a@node-0 failed deleting").has_finalizers = true;
@@ -250,7 +252,7 @@ fn d_63_clean_up_goes_on_while_pods_are_created() {
     assert_eq!(
         phases(&cluster.plan()),
         [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status],
-        "S-110, D-63"
+        "D-63"
     );
     cluster.pods.clear();
     let plan = cluster.plan();
@@ -262,7 +264,7 @@ fn d_63_clean_up_goes_on_while_pods_are_created() {
     ];
     assert_eq!(phases(&plan), order, "D-63, D-64, D-71");
     assert!(PhaseKind::Cleanup.requires_success(), "D-71: not after a failure");
-    // D-71: a step that cannot be decided skips the clean-up, too.
+    // D-71: there is no clean-up if the rollout step has an error.
     let mut failing = Cluster::new(1).rolling("\"x\"", "0").with(&["a@node-0 ready"]);
     failing.ds.revision_history_limit = Some(0);
     failing.change_template("img:2");
@@ -281,7 +283,7 @@ fn d_63_clean_up_goes_on_while_pods_are_created() {
 }
 
 #[test]
-fn s_106_a_taken_revision_name_ends_the_plan() {
+fn a_taken_revision_name_ends_the_plan() {
     let mut cluster = Cluster::new(1);
     let mut taken = cluster.revisions[0].clone();
     (taken.data, taken.read_after_name_collision) = (json!({"other": true}).into(), true);
@@ -290,8 +292,7 @@ fn s_106_a_taken_revision_name_ends_the_plan() {
     // D-62
     assert_eq!(
         (phases(&plan), plan.error.is_some()),
-        (vec![PhaseKind::Status], true),
-        "S-106, S-107"
+        (vec![PhaseKind::Status], true)
     );
     let collision = actions(&plan, PhaseKind::Status)
         .into_iter()
@@ -300,28 +301,27 @@ fn s_106_a_taken_revision_name_ends_the_plan() {
             _ => None,
         });
     let collision = collision.expect("the count rises");
-    assert_eq!((collision.count, collision.expected), (1, None), "S-106");
+    assert_eq!((collision.count, collision.expected), (1, None));
     cluster.ds.collision_count = Some(1);
     assert_eq!(
         phases(&cluster.plan()),
-        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status],
-        "S-106"
+        [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status]
     );
 }
 
 #[test]
-fn s_61_s_62_d_75_the_burst_limits_creates_and_deletes_separately() {
+fn d_75_the_burst_limits_creates_and_deletes_separately() {
     let plan = Cluster::new(300).plan();
     let batches: Vec<_> = plan.phases[0]
         .batches
         .iter()
         .map(|batch| batch.actions.len())
         .collect();
-    assert_eq!(batches, [1, 2, 4, 8, 16, 32, 64, 123], "S-61, D-75, D-77");
+    assert_eq!(batches, [1, 2, 4, 8, 16, 32, 64, 123], "D-75, D-77");
     assert_eq!(
         plan.state.expectations.map(|expected| expected.creates.len()),
         Some(250),
-        "S-61, D-72"
+        "D-72"
     );
 
     let mut cluster = Cluster::new(350);
@@ -330,30 +330,30 @@ fn s_61_s_62_d_75_the_burst_limits_creates_and_deletes_separately() {
         cluster.pod(&format!("b{index}@node-{index} t=2"));
     }
     let plan = cluster.plan();
-    assert_eq!(counts(&plan), (50, 250), "S-62, D-75");
+    assert_eq!(counts(&plan), (50, 250), "D-75");
     let deletes = plan
         .phases
         .iter()
         .find(|phase| phase.kind == PhaseKind::Deletes)
         .expect("there are deletes");
     assert_eq!(deletes.batches.len(), 1, "D-81: all at once");
-    // The rest comes back by itself.
+    // The next plan deletes the rest.
     cluster.apply(&plan);
     cluster.observe();
     assert_eq!(cluster.sync(), (0, 50), "D-75");
 }
 
 #[test]
-fn d_110_own_writes_that_the_snapshot_does_not_show() {
+fn d_110_a_snapshot_that_does_not_show_own_writes_is_stale() {
     let wrote = |resource: &str, written: &str, observed: &str| OwnWrite {
         resource: resource.to_owned(),
         written: written.to_owned(),
         observed: observed.to_owned(),
     };
-    // (numbers, written, observed, stale)
+    // (case, written, observed, stale)
     let table = [
-        ("S-127", "10", "5", true),
-        ("S-127", "10", "10", false),
+        ("D-110: behind", "10", "5", true),
+        ("D-110: equal", "10", "10", false),
         ("D-111: the longer is greater", "9", "10", false),
         ("D-111: the longer is greater", "100", "99", true),
         ("D-111: bytewise", "21", "12", true),
@@ -397,22 +397,18 @@ fn d_71_the_gate_of_own_writes_comes_first() {
         written,
         observed,
     }];
-    assert_eq!(
-        nodewise_planner::plan(&snapshot).verdict,
-        Verdict::Stale,
-        "D-71.1"
-    );
+    assert_eq!(nodewise_planner::plan(&snapshot).verdict, Verdict::Stale, "D-71");
 }
 
 #[test]
 fn d_113_deletes_are_guarded_by_expectations_and_creates_by_both() {
-    // Own writes are all seen, and the pod that was deleted is not gone in the picture yet.
+    // The caches show all own writes, but still show the deleted pod.
     let mut cluster = Cluster::new(2).rolling("1", "0").with_old_pods();
     let plan = cluster.plan();
     let before = cluster.pods.clone();
     cluster.apply(&plan);
     cluster.pods = before;
-    // The pods that the plan did not choose look like others that may go.
+    // Other pods look like they may be deleted.
     cluster.pods.remove(0);
     cluster.pod("z@node-0 new ready");
     assert_eq!(cluster.plan().verdict, Verdict::StatusOnly, "D-113");
@@ -464,7 +460,7 @@ fn d_66_pods_without_any_label_are_not_created() {
     );
     set_metadata(&mut cluster, json!({"labels": {"app": "foo"}}));
     assert_eq!(counts(&cluster.plan()), (2, 1), "D-66: the template has a label");
-    // Chapter 0: an empty hash makes no pod new.
+    // With an empty hash no pod is new.
     cluster.pods.clear();
     cluster.pod("a@node-0 ready").labels = [("app", "foo"), ("controller-revision-hash", "")]
         .into_iter()
@@ -474,7 +470,7 @@ fn d_66_pods_without_any_label_are_not_created() {
 }
 
 #[test]
-fn d_5_nothing_but_the_snapshot_matters_and_stopping_gives_no_plan() {
+fn d_5_only_the_snapshot_matters_and_a_cancelled_plan_is_none() {
     let snapshot = Cluster::new(3).with_old_pods().snapshot();
     assert_eq!(
         nodewise_planner::plan(&snapshot),
@@ -482,14 +478,14 @@ fn d_5_nothing_but_the_snapshot_matters_and_stopping_gives_no_plan() {
         "D-5"
     );
     assert_eq!(
-        nodewise_planner::plan_until(&snapshot, &mut Memory::default(), &|| true),
+        nodewise_planner::plan_until(&snapshot, &mut PlanCache::default(), &|| true),
         None
     );
     assert_eq!(nodewise_planner::explain_until(&snapshot, None, &|| true), None);
     let asked = std::cell::Cell::new(0);
     let later = || asked.replace(asked.get() + 1) > 2;
     assert_eq!(
-        nodewise_planner::plan_until(&snapshot, &mut Memory::default(), &later),
+        nodewise_planner::plan_until(&snapshot, &mut PlanCache::default(), &later),
         None
     );
 }

@@ -1,4 +1,4 @@
-//! The limit: so many workers that create pods, and do nothing else.
+//! The bare loop, the lower limit for the time: workers that create pods and do nothing else.
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -7,15 +7,15 @@ use kube::Client;
 use kube::api::{Api, DynamicObject};
 use serde_json::Value;
 
-/// As many as upstream's controller has at the height of its slow start.
+/// As many workers as upstream's controller has at the maximum of its slow start.
 pub(super) const WORKERS: usize = 250;
 
-/// A pod as an owner of DaemonSets created it, to be created again elsewhere.
+/// A pod that an owner of DaemonSets created, used as a template.
 #[derive(Clone, Debug)]
 pub(super) struct Template(Value);
 
 impl Template {
-    /// Takes the first pod of a namespace for it.
+    /// Takes the first pod of a namespace as the template.
     pub(super) async fn of(client: &Client, namespace: &str) -> Result<Self> {
         let resource = kube::api::ApiResource::erase::<Pod>(&());
         let api = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, &resource);
@@ -42,7 +42,7 @@ impl Template {
     }
 }
 
-/// Creates a pod for each node, as fast as it goes.
+/// Creates a pod for each node, as fast as possible.
 pub(super) async fn create(
     client: &Client,
     namespace: &str,

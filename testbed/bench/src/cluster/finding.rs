@@ -1,14 +1,14 @@
-//! What the rollouts come to: the table, what was to be reached, and the charts.
+//! The results of the rollouts: the table, the goals and the charts.
 
 use anyhow::Result;
 
-use super::owner::Who;
+use super::owner::OwnerKind;
 use super::run::{Limit, Rollout};
 use super::{Size, bare};
 use crate::measure::Spread;
 use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
 
-/// Something that is measured of a rollout.
+/// A quantity that is measured for each rollout.
 struct Quantity {
     name: &'static str,
     of: fn(&Rollout) -> f64,
@@ -28,7 +28,7 @@ const UPDATE_CPU: Quantity = quantity("rolling update: CPU seconds", |rollout| {
 });
 const MEMORY: Quantity = quantity("peak memory: MB", |rollout| rollout.peak_memory_mb);
 
-/// All rounds of both owners, and of the bare loop.
+/// All rounds of both owners and of the bare loop.
 struct Rounds<'a> {
     upstream: &'a [Rollout],
     nodewise: &'a [Rollout],
@@ -44,7 +44,7 @@ impl Rounds<'_> {
         Spread::of(self.nodewise.iter().map(quantity.of))
     }
 
-    /// How many times as much it is there as here.
+    /// The median of kube-controller-manager divided by that of Nodewise.
     fn ratio(&self, quantity: &Quantity) -> Result<f64> {
         Ok(self.theirs(quantity)?.median() / self.ours(quantity)?.median())
     }
@@ -66,8 +66,8 @@ impl Rounds<'_> {
             values,
         };
         let mut bars = vec![
-            bar(Who::Upstream.name(), self.theirs(quantity)?),
-            bar(Who::Nodewise.name(), self.ours(quantity)?),
+            bar(OwnerKind::Upstream.name(), self.theirs(quantity)?),
+            bar(OwnerKind::Nodewise.name(), self.ours(quantity)?),
         ];
         bars.extend(limit.map(|limit| bar("bare loop", limit.clone())));
         Ok(bars)
@@ -100,7 +100,7 @@ impl Rounds<'_> {
                 "times its time",
             )),
             faster("rolling update, against kube-controller-manager", 1.0, &UPDATE),
-            // A ratio would hide a handful of calls among ten thousand.
+            // Not a ratio, which would hide a few calls among ten thousand.
             Ok(Target::at_most(
                 "rolling update, against theirs",
                 self.theirs(&UPDATE_CALLS)?.median(),
@@ -116,7 +116,7 @@ impl Rounds<'_> {
     }
 }
 
-/// What they come to.
+/// The finding for these rollouts.
 pub(super) fn of(
     size: Size,
     upstream: &[Rollout],
@@ -152,8 +152,8 @@ pub(super) fn of(
         about: about(size),
         columns: [
             "",
-            Who::Upstream.name(),
-            Who::Nodewise.name(),
+            OwnerKind::Upstream.name(),
+            OwnerKind::Nodewise.name(),
             "ratio",
             "bare loop",
         ]
@@ -188,16 +188,18 @@ fn about(size: Size) -> String {
     let (nodes, foreign) = (figure(count(size.nodes)), figure(count(size.foreign_pods)));
     let workers = bare::WORKERS;
     format!(
-        "etcd and kube-apiserver, {nodes} nodes, and {foreign} pods of ReplicaSets that are nobody's concern here. Each owner \
-         is started, gets a DaemonSet, and creates its pods: from the request that created the DaemonSet to the answer to the last \
-         create, by the apiserver's audit log. Then all pods are made ready, and the image changes with `maxUnavailable: 10%`; every \
-         new pod becomes ready as soon as a watch shows it: from the request that changed the image until the status says that all \
-         pods are new and available. Calls are those of the owner in the audit log, watches included; CPU seconds and peak \
-         resident memory are those of kube-controller-manager with its DaemonSet controller alone, and of server and executor taken \
-         together. The bare loop creates the same pods with {workers} workers and does nothing else.\n\n\
-         All settings are the defaults, but kube-controller-manager may make 5,000 calls a second (its default is 20), as the \
-         executor has no limit either. Neither scheduler nor kubelets run: their work would be the same for both and take most of the \
-         machine. Pods are for a node by their affinity, unbound, and gone when deleted. The owners take turns in being first."
+        "etcd and kube-apiserver with {nodes} nodes, and {foreign} pods of ReplicaSets that belong to no DaemonSet. Each owner \
+         is started and gets a DaemonSet. *Create* lasts from the request that created the DaemonSet to the response to the \
+         last create of a pod, according to the apiserver's audit log. Then all pods are made ready, and the image changes with \
+         `maxUnavailable: 10%`. Every new pod is made ready as soon as a watch shows it. *Rolling update* lasts from the \
+         request that changed the image until the status says that all pods are updated and available. API calls are those of \
+         the owner in the audit log, including watches. CPU seconds and peak resident memory are those of \
+         kube-controller-manager with only its DaemonSet controller, and of server and executor together. The bare loop creates \
+         the same pods with {workers} workers and does nothing else.\n\n\
+         All settings are the defaults, except that kube-controller-manager may make 5,000 calls a second (its default is 20), \
+         because the executor has no limit either. Neither scheduler nor kubelets run: their work would be the same for both \
+         owners and use most of the machine. Pods have an affinity to their node, stay unbound, and disappear when they are \
+         deleted. Which owner is first alternates."
     )
 }
 

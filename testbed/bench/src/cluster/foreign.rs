@@ -1,4 +1,4 @@
-//! Pods that belong to nobody's DaemonSet: a cluster has many, and whoever watches pods sees them.
+//! Pods that belong to no DaemonSet. A real cluster has many, and controllers that watch pods receive them.
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -7,13 +7,13 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
-/// How many creates are under way at a time.
+/// The number of concurrent creates.
 const CONCURRENCY: usize = 64;
 
-/// Where they are.
+/// The namespace of these pods.
 pub(super) const NAMESPACE: &str = "foreign";
 
-/// Creates pods of ReplicaSets, evenly over the nodes.
+/// Creates pods of ReplicaSets, evenly distributed over the nodes.
 pub(super) async fn create(client: &Client, count: usize, nodes: &[String]) -> Result<()> {
     make_namespace(client, NAMESPACE).await?;
     let api = Api::<Pod>::namespaced(client.clone(), NAMESPACE);
@@ -30,7 +30,7 @@ pub(super) async fn create(client: &Client, count: usize, nodes: &[String]) -> R
         .await
 }
 
-/// Makes a namespace.
+/// Creates a namespace.
 pub(super) async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
     Api::<Namespace>::all(client.clone())
@@ -40,7 +40,7 @@ pub(super) async fn make_namespace(client: &Client, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A pod of some web application, as large as such pods are: probes, ports, environment and volumes.
+/// A pod of a web application of typical size, with probes, ports, environment and volumes.
 fn pod(index: usize, node: &str) -> Value {
     let app = format!("app-{:04}", index / 10);
     let environment: Vec<_> = (0..12)

@@ -1,8 +1,8 @@
-//! Instant readiness: whatever pod appears becomes ready at once.
+//! Fake kubelets that make every new pod ready at once.
 //!
-//! Neither scheduler nor kubelets run beside the bench: they would take most of a small machine, the same for both sides. A
-//! DaemonSet's pod says by its affinity which node it is for, and that is where controllers count it, bound or not; unbound,
-//! it is gone as soon as it is deleted.
+//! Neither the scheduler nor kwok runs in this benchmark: they would use most of a small machine, equally for both
+//! owners. A controller counts a DaemonSet's pod for the node in its affinity, bound or not. An unbound pod disappears
+//! as soon as it is deleted.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use kube::runtime::watcher::{self, watcher};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-/// How many pods become ready at the same time.
+/// How many pods are made ready at the same time.
 const CONCURRENCY: usize = 64;
 
 /// Makes pods ready until it is dropped.
@@ -25,7 +25,7 @@ const CONCURRENCY: usize = 64;
 pub(super) struct Kubelets(JoinHandle<Result<()>>);
 
 impl Kubelets {
-    /// Makes the pods of a namespace ready, those that are there and those that come.
+    /// Makes the existing and new pods of a namespace ready.
     #[must_use]
     pub(super) fn start(client: &Client, namespace: &str) -> Self {
         let metadata = Api::namespaced(client.clone(), namespace);
@@ -33,7 +33,7 @@ impl Kubelets {
         Self(tokio::spawn(run(metadata, api)))
     }
 
-    /// Fails if it has given up.
+    /// Fails if the task has ended with an error.
     pub(super) async fn check_running(&mut self) -> Result<()> {
         if !self.0.is_finished() {
             return Ok(());
@@ -52,7 +52,7 @@ async fn run(metadata: Api<PartialObjectMeta<Pod>>, api: Api<Pod>) -> Result<()>
     let mut seen = HashSet::new();
     let pods = watcher(metadata, watcher::Config::default()).default_backoff();
     let new = pods.applied_objects().filter_map(move |pod| {
-        // A watch that breaks begins again by itself, with a list.
+        // A broken watch restarts by itself with a list.
         let new = pod.ok().and_then(|pod| {
             let uid = pod.metadata.uid?;
             pod.metadata.name.filter(|_| seen.insert(uid))
@@ -76,7 +76,7 @@ async fn make_ready(api: &Api<Pod>, name: &str) -> Result<()> {
         .await;
     match patched {
         Ok(_) => Ok(()),
-        // It is gone already.
+        // The pod no longer exists.
         Err(kube::Error::Api(error)) if error.code == 404 => Ok(()),
         Err(error) => Err(error).with_context(|| format!("making {name} ready")),
     }

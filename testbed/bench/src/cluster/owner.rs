@@ -1,4 +1,4 @@
-//! The two who can own DaemonSets: how they are started, and what they took.
+//! The two owners of DaemonSets: how they start, and the CPU time and memory that they use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use super::DEADLINE;
 use crate::report::figure;
 use crate::{measure, programs};
 
-/// Who owns DaemonSets.
+/// An owner of DaemonSets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Who {
-    /// kube-controller-manager, with no other controller.
+pub(super) enum OwnerKind {
+    /// kube-controller-manager with its DaemonSet controller only.
     Upstream,
     /// A server and an executor.
     Nodewise,
 }
 
-impl Who {
-    /// What it is called in tables.
+impl OwnerKind {
+    /// Its name in tables.
     #[must_use]
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Who {
         }
     }
 
-    /// The user that it is to the apiserver.
+    /// Its user name at the apiserver.
     #[must_use]
     pub(super) fn user(self) -> &'static str {
         match self {
@@ -48,24 +48,24 @@ pub struct Programs {
     pub executor: PathBuf,
 }
 
-/// An owner that runs; gone when dropped.
+/// A running owner. It ends when dropped.
 #[derive(Debug)]
 pub(super) struct Owner(Vec<Process>);
 
 impl Owner {
-    /// Starts it. All settings are the defaults, but for two of kube-controller-manager: it may make as many calls as it likes,
-    /// as the executor may by default, and it competes with nobody for a lease, nor does the executor.
-    pub(super) async fn start(plane: &ControlPlane, who: Who, programs: &Programs) -> Result<Self> {
+    /// Starts the owner. All settings are defaults, except that kube-controller-manager has no low rate limit, like the
+    /// executor by default, and that neither uses leader election.
+    pub(super) async fn start(plane: &ControlPlane, who: OwnerKind, programs: &Programs) -> Result<Self> {
         match who {
-            Who::Upstream => {
+            OwnerKind::Upstream => {
                 let command = plane.daemonset_controller(who.user()).await?;
                 Ok(Self(vec![plane.spawn("upstream", command)?]))
             }
-            Who::Nodewise => Self::nodewise(plane, who.user(), programs, &[]).await,
+            OwnerKind::Nodewise => Self::nodewise(plane, who.user(), programs, &[]).await,
         }
     }
 
-    /// Starts Nodewise as that user, with these arguments of the executor besides.
+    /// Starts Nodewise as this user, with additional arguments of the executor.
     pub(super) async fn nodewise(
         plane: &ControlPlane,
         user: &str,
@@ -85,7 +85,7 @@ impl Owner {
         Ok(Self(vec![server, executor]))
     }
 
-    /// CPU time of all its processes so far.
+    /// The CPU time of all its processes so far.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         self.0
             .iter()
@@ -93,7 +93,7 @@ impl Owner {
             .sum()
     }
 
-    /// The most memory of each of its processes, taken together, in MB.
+    /// The sum of the peak memory of its processes, in MB.
     pub(super) fn peak_memory_mb(&self) -> Result<f64> {
         let mut together = 0.0;
         for process in &self.0 {
@@ -104,14 +104,14 @@ impl Owner {
         Ok(together)
     }
 
-    /// Fails if it has ended.
+    /// Fails if one of its processes has ended.
     pub(super) fn check_running(&self) -> Result<()> {
         self.0.iter().try_for_each(Process::check_running)
     }
 
-    /// Ends it.
+    /// Stops the owner.
     pub(super) async fn stop(self) -> Result<()> {
-        // The executor first: it must not look for its server in vain.
+        // The executor ends first, because it would retry without its server.
         for process in self.0.iter().rev() {
             process.terminate(DEADLINE).await?;
         }

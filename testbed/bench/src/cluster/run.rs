@@ -1,4 +1,4 @@
-//! One rollout of one owner, and one run of the bare loop: what they took.
+//! One rollout of one owner, and one run of the bare loop.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -14,29 +14,29 @@ use serde_json::{Value, json};
 
 use super::bare::{self, Template};
 use super::kubelets::Kubelets;
-use super::owner::{Owner, Programs, Who};
+use super::owner::{Owner, OwnerKind, Programs};
 use super::{DEADLINE, foreign};
 use crate::report::figure;
 
-/// What a part of a rollout took.
+/// The measurements of one part of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Wall-clock time.
+    /// Wall-clock time, in seconds.
     pub(super) seconds: f64,
-    /// CPU time of the owner.
+    /// CPU time of the owner, in seconds.
     pub(super) cpu_seconds: f64,
-    /// Calls of the owner to the apiserver.
+    /// The number of the owner's requests to the apiserver.
     pub(super) calls: f64,
 }
 
-/// What a rollout took.
+/// The measurements of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rollout {
-    /// From the DaemonSet to all its pods.
+    /// From the creation of the DaemonSet to the last of its pods.
     pub(super) create: Part,
-    /// From a new image to all pods new and available.
+    /// From the change of the image until all pods are updated and available.
     pub(super) update: Part,
-    /// Peak memory of the owner over both.
+    /// Peak memory of the owner over both parts.
     pub(super) peak_memory_mb: f64,
 }
 
@@ -50,11 +50,11 @@ impl fmt::Display for Rollout {
     }
 }
 
-/// What the creation of a DaemonSet's pods took.
+/// The measurements of the creation of a DaemonSet's pods.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Creation {
     pub(super) part: Part,
-    /// Calls that were answered with 429.
+    /// The number of requests that were answered with 429.
     pub(super) refused: f64,
 }
 
@@ -69,10 +69,10 @@ impl fmt::Display for Creation {
     }
 }
 
-/// What the bare loop took.
+/// The measurement of the bare loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
-    /// Wall-clock time.
+    /// Wall-clock time, in seconds.
     pub(super) seconds: f64,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Limit {
 }
 
 /// A namespace with the DaemonSets of one rollout.
-struct Place<'a> {
+struct RolloutNamespace<'a> {
     plane: &'a ControlPlane,
     client: Client,
     namespace: &'a str,
@@ -91,15 +91,15 @@ struct Place<'a> {
     user: &'a str,
 }
 
-/// Lets an owner create a DaemonSet's pods and replace them, and cleans up. Gives one of the pods, too.
+/// Lets an owner create and replace the pods of a DaemonSet, and cleans up. Also returns one of the pods.
 pub(super) async fn rollout(
     plane: &ControlPlane,
-    who: Who,
+    who: OwnerKind,
     programs: &Programs,
     namespace: &str,
     nodes: usize,
 ) -> Result<(Rollout, Template)> {
-    let home = Place {
+    let home = RolloutNamespace {
         plane,
         client: plane.client(),
         namespace,
@@ -108,7 +108,7 @@ pub(super) async fn rollout(
     };
     foreign::make_namespace(&home.client, namespace).await?;
     let owner = Owner::start(plane, who, programs).await?;
-    // It works when it has looked at a DaemonSet for which there is nothing to do.
+    // The owner is ready once it has observed a DaemonSet that matches no node.
     home.create_daemon_set("first", json!({"nowhere": "true"}))
         .await?;
     home.observed(&owner, "first", |_| true).await?;
@@ -146,7 +146,8 @@ pub(super) async fn rollout(
     ))
 }
 
-/// Lets an owner that runs as this user create a DaemonSet's pods, and cleans up. Gives one of the pods, too.
+/// Lets a running owner with this user name create the pods of a DaemonSet, and cleans up. Also returns one of the
+/// pods.
 pub(super) async fn creation(
     plane: &ControlPlane,
     owner: Owner,
@@ -155,7 +156,7 @@ pub(super) async fn creation(
     nodes: usize,
 ) -> Result<(Creation, Template)> {
     let client = plane.client();
-    let home = Place {
+    let home = RolloutNamespace {
         plane,
         client,
         namespace,
@@ -163,7 +164,7 @@ pub(super) async fn creation(
         user,
     };
     foreign::make_namespace(&home.client, namespace).await?;
-    // It works when it has looked at a DaemonSet for which there is nothing to do.
+    // The owner is ready once it has observed a DaemonSet that matches no node.
     home.create_daemon_set("first", json!({"nowhere": "true"}))
         .await?;
     home.observed(&owner, "first", |_| true).await?;
@@ -186,7 +187,7 @@ pub(super) async fn creation(
     Ok((Creation { part, refused }, template))
 }
 
-/// Creates the same pods without any controller, and cleans up.
+/// Creates the same pods without a controller, and cleans up.
 pub(super) async fn bare(
     plane: &ControlPlane,
     namespace: &str,
@@ -194,7 +195,7 @@ pub(super) async fn bare(
     nodes: &[String],
 ) -> Result<Limit> {
     let client = plane.client();
-    let home = Place {
+    let home = RolloutNamespace {
         plane,
         client,
         namespace,
@@ -212,15 +213,15 @@ pub(super) async fn bare(
     })
 }
 
-/// What a status counts.
+/// The counts in a status.
 struct Counts {
     desired: i32,
     updated: i32,
     available: i32,
 }
 
-impl Place<'_> {
-    /// What a part takes; `took` tells its time from the audit log so far and the time that passed.
+impl RolloutNamespace<'_> {
+    /// Measures a part. `took` computes its duration from the audit log so far and the elapsed time.
     async fn measured(
         &self,
         owner: &Owner,
@@ -285,7 +286,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Waits until a DaemonSet's status is of its present spec, and as it should be.
+    /// Waits until the status of a DaemonSet is of its present generation and `is_so` holds.
     async fn observed(&self, owner: &Owner, name: &str, is_so: impl Fn(&Counts) -> bool) -> Result<()> {
         let api = self.daemon_sets();
         let ended = eventually(DEADLINE, format!("the status of {name}"), async || {
@@ -306,7 +307,7 @@ impl Place<'_> {
         ended.await?.map_or(Ok(()), Err)
     }
 
-    /// Waits until there are so many pods.
+    /// Waits until there are `count` pods.
     async fn wait_for_pods(&self, owner: &Owner, count: usize) -> Result<()> {
         let ended = eventually(DEADLINE, format!("{count} pods"), async || {
             if let Err(ended) = owner.check_running() {
@@ -322,14 +323,14 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// How many pods there are, which costs the same for many as for few.
+    /// The number of pods. The request has a limit of 1, so its cost does not depend on the number.
     async fn count_pods(&self) -> Result<usize> {
         let page = self.pods().list_metadata(&ListParams::default().limit(1)).await?;
         let rest = page.metadata.remaining_item_count.unwrap_or_default();
         Ok(page.items.len() + usize::try_from(rest)?)
     }
 
-    /// The creates of this kind of object that succeeded.
+    /// The successful creates of this resource in the namespace.
     fn created_here<'e>(
         &'e self,
         events: &'e [AuditEvent],
@@ -347,7 +348,7 @@ impl Place<'_> {
         self.created_here(events, "pods")
     }
 
-    /// The time from a moment to the answer to the last create of a pod.
+    /// The time from `from` to the response to the last create of a pod.
     fn until_the_last_create(&self, events: &[AuditEvent], from: Timestamp) -> Result<Duration> {
         let count = self.creates(events).count();
         ensure!(count == self.nodes, "{count} creates for {} nodes", self.nodes);
@@ -355,7 +356,7 @@ impl Place<'_> {
         Ok((last.context("pods were created")? - from).try_into()?)
     }
 
-    /// The time from the request that created the DaemonSet to the answer to the last create of a pod.
+    /// The time from the request that created the DaemonSet to the response to the last create of a pod.
     fn created(&self, events: &[AuditEvent]) -> Result<Duration> {
         let asked = self
             .created_here(events, "daemonsets")

@@ -1,5 +1,5 @@
-//! How many writes at a time: the creation of a DaemonSet's pods with some numbers of them, by a user whose calls the apiserver's
-//! flow control does not look at, and by an ordinary ServiceAccount.
+//! The effect of `--concurrent-writes`: creates the pods of a DaemonSet with different values, once as a user that is
+//! exempt from the apiserver's flow control and once as an ordinary ServiceAccount.
 
 use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, User};
@@ -11,21 +11,21 @@ use super::{Size, foreign};
 use crate::measure::Spread;
 use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
 
-/// What `--concurrent-writes` says in turn; the last one is its default.
+/// The values of `--concurrent-writes`. The last one is the default.
 const WRITES: [usize; 2] = [64, 250];
-/// A user of `system:masters`: flow control lets whatever it asks pass.
+/// A user in `system:masters`, which flow control exempts.
 const EXEMPT: &str = "bench-exempt";
-/// A ServiceAccount: it has a share of the apiserver's seats, with all other ServiceAccounts, and a queue.
+/// A ServiceAccount. It shares the seats and queues of a priority level with all other ServiceAccounts.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:bench:executor";
 
-/// One way to create the pods.
+/// One configuration.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct WriteSetting {
     writes: usize,
     user: &'static str,
 }
 
-impl Way {
+impl WriteSetting {
     const ALL: [Self; 4] = [
         Self::new(WRITES[0], EXEMPT),
         Self::new(WRITES[1], EXEMPT),
@@ -46,7 +46,7 @@ impl Way {
     }
 }
 
-/// Measures all ways in turns, and the bare loop after them.
+/// Measures all configurations in turns, and after them the bare loop.
 ///
 /// # Errors
 /// A program cannot be started, or pods are missing.
@@ -62,23 +62,24 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
     let client = plane.client();
     let nodes = plane.create_nodes(size.nodes).await?;
     foreign::create(&client, size.foreign_pods, &nodes).await?;
-    let (mut found, mut limits) = (vec![Vec::new(); Way::ALL.len()], Vec::new());
+    let (mut found, mut limits) = (vec![Vec::new(); WriteSetting::ALL.len()], Vec::new());
     for round in 0..size.rounds {
         let mut template = None;
-        for turn in 0..Way::ALL.len() {
-            // Each comes first once.
-            let index = (turn + round) % Way::ALL.len();
-            let way = Way::ALL[index];
+        for turn in 0..WriteSetting::ALL.len() {
+            // Each configuration is the first in one of the rounds.
+            let index = (turn + round) % WriteSetting::ALL.len();
+            let setting = WriteSetting::ALL[index];
             let namespace = format!("bench-writes-{round}-{index}");
-            let limit = format!("--concurrent-writes={}", way.writes);
-            let owner = Owner::nodewise(&plane, way.user, programs, &[limit]).await?;
-            let (creation, created) = run::creation(&plane, owner, way.user, &namespace, nodes.len()).await?;
+            let limit = format!("--concurrent-writes={}", setting.writes);
+            let owner = Owner::nodewise(&plane, setting.user, programs, &[limit]).await?;
+            let (creation, created) =
+                run::creation(&plane, owner, setting.user, &namespace, nodes.len()).await?;
             eprintln!(
                 "round {} of {}, {} writes, {}: {creation}",
                 round + 1,
                 size.rounds,
-                way.writes,
-                way.who()
+                setting.writes,
+                setting.who()
             );
             found[index].push(creation);
             template = Some(created);
@@ -94,16 +95,16 @@ fn finding(size: Size, found: &[Vec<Creation>], limits: &[Limit]) -> Result<Find
     let seconds = |creations: &Vec<Creation>| Spread::of(creations.iter().map(|one| one.part.seconds));
     let refused = |creations: &Vec<Creation>| Spread::of(creations.iter().map(|one| one.refused));
     let (mut rows, mut bars) = (Vec::new(), Vec::new());
-    for (way, creations) in Way::ALL.into_iter().zip(found) {
+    for (setting, creations) in WriteSetting::ALL.into_iter().zip(found) {
         rows.push(vec![
-            way.writes.to_string(),
-            way.who().to_owned(),
+            setting.writes.to_string(),
+            setting.who().to_owned(),
             seconds(creations)?.to_string(),
             refused(creations)?.to_string(),
         ]);
         bars.push(Bar {
-            group: way.who().to_owned(),
-            who: format!("{} writes", way.writes),
+            group: setting.who().to_owned(),
+            who: format!("{} writes", setting.writes),
             values: seconds(creations)?,
         });
     }
@@ -121,7 +122,7 @@ fn finding(size: Size, found: &[Vec<Creation>], limits: &[Limit]) -> Result<Find
             "{} writes against {}, {}",
             WRITES[1],
             WRITES[0],
-            Way::ALL[pair].who()
+            WriteSetting::ALL[pair].who()
         );
         targets.push(Target::at_least(what, 1.0, ratio, "times as fast"));
     }
@@ -130,11 +131,12 @@ fn finding(size: Size, found: &[Vec<Creation>], limits: &[Limit]) -> Result<Find
     Ok(Finding {
         title: "Writes at a time".to_owned(),
         about: format!(
-            "The executor creates the pods of a DaemonSet on {nodes} nodes, on a real apiserver, with `--concurrent-writes` of {} and \
-             of {}: from the request that created the DaemonSet to the answer to the last create, by the apiserver's audit log. Once \
-             its user is one whose calls the apiserver's flow control (API Priority and Fairness) exempts, and once an ordinary \
-             ServiceAccount, which shares the seats of the priority level `workload-low` with all others, at the defaults of \
-             kube-apiserver. Refused are calls that were answered with 429. They take turns in being first.",
+            "The executor creates the pods of a DaemonSet on {nodes} nodes, on a real apiserver, with `--concurrent-writes` \
+             of {} and of {}. The time is from the request that created the DaemonSet to the response to the last create, \
+             according to the apiserver's audit log. Each value is measured as a user that the apiserver's flow control (API \
+             Priority and Fairness) exempts, and as an ordinary ServiceAccount, which shares the seats of the priority level \
+             `workload-low` with all others, with the defaults of kube-apiserver. *Refused* counts the calls that were \
+             answered with 429. Which setting is first alternates.",
             WRITES[0], WRITES[1]
         ),
         columns: ["writes at a time", "user", "create: seconds", "refused"]

@@ -1,10 +1,10 @@
-//! The JSON of nodes and DaemonSets as an apiserver serves it, and parts of that of pods.
+//! The JSON of nodes and DaemonSets as an apiserver serves it, and parts of the JSON of pods.
 
 use serde_json::{Value, json};
 
-/// When everything was created.
+/// The creation time of all objects.
 pub(super) const CREATED: &str = "2025-11-03T09:14:27Z";
-/// The namespace of DaemonSets and their pods.
+/// The namespace of the DaemonSets and their pods.
 pub(super) const NAMESPACE: &str = "monitoring";
 const INSTANCE_TYPES: [&str; 3] = ["m6i.xlarge", "m6i.2xlarge", "c6i.4xlarge"];
 const ZONES: [&str; 3] = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
@@ -14,10 +14,10 @@ pub(super) fn condition(kind: &str, status: &str, since: &str) -> Value {
     json!({"type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": since})
 }
 
-/// Five characters, as an apiserver completes a name with.
+/// Five characters as in the suffix of a generated name.
 pub(super) fn suffix(number: usize) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    // Prime to 27^5, so that no two numbers below that share a suffix.
+    // Coprime to 27^5, so that smaller numbers have different suffixes.
     let mut left = (number + 1) * 7_368_787;
     let letters = std::iter::repeat_with(|| {
         let letter = char::from(LETTERS[left % LETTERS.len()]);
@@ -27,7 +27,7 @@ pub(super) fn suffix(number: usize) -> String {
     letters.take(5).collect()
 }
 
-/// The name of a node, as clouds give them.
+/// The name of a node, as in a cloud.
 pub(super) fn node_name(index: usize) -> String {
     format!(
         "ip-10-{}-{}-{}.eu-central-1.compute.internal",
@@ -37,7 +37,7 @@ pub(super) fn node_name(index: usize) -> String {
     )
 }
 
-/// A node as a cloud labels it.
+/// A node with labels as in a cloud.
 pub(super) fn node(index: usize) -> Value {
     let name = node_name(index);
     let condition = |kind: &str, status: &str, reason: &str| {
@@ -98,7 +98,7 @@ pub(super) fn node(index: usize) -> Value {
     })
 }
 
-/// A DaemonSet with the defaults of an apiserver, whose pods are ready on so many nodes.
+/// A DaemonSet with the apiserver's defaults, with `nodes` ready pods in its status.
 pub(super) fn daemon_set(name: &str, uid: &str, nodes: usize) -> Value {
     json!({
         "apiVersion": "apps/v1",

@@ -1,4 +1,4 @@
-//! What the times say: the table, the targets and the charts.
+//! The table, goals and charts for the times.
 
 use anyhow::{Context as _, Result};
 
@@ -6,29 +6,29 @@ use super::Times;
 use crate::measure::Spread;
 use crate::report::{Bar, Chart, Finding, Series, Shape, Target, figure};
 
-/// What is to be reached.
+/// The goals.
 const FASTER_FROM_SCRATCH: f64 = 300.0;
 const FASTER_AFTER_A_CHANGE: f64 = 3_000.0;
 const LONGEST_MS: f64 = 50.0;
-/// How much dearer a node may be in the largest cluster than in the smallest for the cost to be called linear.
+/// The limit for the cost of a node in the largest cluster compared with the smallest, for the cost to count as linear.
 const LINEAR: f64 = 1.5;
 
 const ABOUT: &str = "\
-One DaemonSet in a cluster at rest: a ready pod of the current revision on every node, nothing to do. One thread on one core; \
-in each round every side has its turn at every size, and a value is the mean of a round.
+One DaemonSet in a settled cluster: every node has a ready pod of the current revision, and there is nothing to do. One thread \
+on one core. In each round all sides take turns at every size, and a value is the mean of a round.
 
-- *upstream* is `syncHandler` of Kubernetes' own DaemonSet controller, unmodified, with client-go's own indexers filled with these \
-objects, `GOMAXPROCS=1` and the garbage collector as Go sets it. There are no other pods, nothing is logged, and no call to the \
-API is made.
-- *from scratch* is `nodewise_planner::plan`: everything is decided anew from the decoded snapshot. Decoding, which also sorts what \
-is in a bucket and checks that the names of pods are unique, is not in it, as decoding is not in upstream's: both have the objects in \
-memory. See the calls over gRPC for all of it.
-- *after one pod changed* is what the server does between decoding a request and writing the answer when it remembers the last plan: \
-the names of the pods are brought up to date (`Memory::identify`), then `plan_until` decides. Each time a pod stops being ready, \
-or is ready again: every plan finds another bucket, and every other one writes a status. The decoding of that bucket is not in it. \
-Upstream's sync does not depend on what changed, and is compared as it is at rest.";
+- *upstream* is `syncHandler` of Kubernetes' own DaemonSet controller, unmodified, with client-go's own indexers filled with \
+these objects, `GOMAXPROCS=1` and Go's default settings of the garbage collector. There are no other pods, nothing is logged, \
+and no API call is made.
+- *from scratch* is `nodewise_planner::plan`: every decision is made anew from the decoded snapshot. Decoding, which also sorts \
+the content of a bucket and checks that the names of pods are unique, is not included. Upstream's time does not include decoding \
+either: both sides have the objects in memory. The section about gRPC includes everything.
+- *after one pod changed* is the work of the server between decoding a request and writing the response when it remembers the \
+last plan: it updates the names of the pods (`PlanCache::identify`), then `plan_until` decides. Each time a pod becomes unready or \
+ready, so every plan finds another bucket, and every second plan writes a status. Decoding that bucket is not included. \
+Upstream's sync does not depend on what changed, so it is measured without a change.";
 
-/// The table, the targets and the charts.
+/// The table, the goals and the charts.
 pub(super) fn finding(times: &[Times]) -> Result<Finding> {
     let rows = times.iter().map(Times::row).collect();
     let mut targets: Vec<_> = times.iter().flat_map(Times::targets).collect();
@@ -74,7 +74,7 @@ impl Times {
         self.scratch.median() * 1e3 / count(self.nodes)
     }
 
-    /// How much faster than upstream something of Nodewise's is.
+    /// How many times faster than upstream these times of Nodewise are.
     fn faster(&self, ours: &Spread) -> Option<f64> {
         self.upstream
             .as_ref()
@@ -111,7 +111,7 @@ impl Times {
         .flatten()
     }
 
-    /// Who took how long.
+    /// The times of each side, with their names.
     fn parts(&self) -> impl Iterator<Item = (&'static str, &Spread)> {
         let upstream = self.upstream.iter().map(|values| ("upstream", values));
         let ours = [
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_become_rows_and_targets() -> Result<()> {
+    fn finding_has_rows_and_goals() -> Result<()> {
         let finding = finding(&measured())?;
         assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
         assert_eq!(
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_show_what_there_is() {
+    fn charts_contain_all_series() {
         let Shape::Bars(bars) = bars(&measured()).shape else {
             panic!("no bars");
         };

@@ -1,10 +1,10 @@
-//! What several writes to one object change in it, whether they replace or patch it.
+//! The changes of an object by several writes, PUTs or patches.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What says nothing about a change: versions that every write changes, and what one side leaves out.
+/// Members that are not compared: versions that every write changes, and fields that one side leaves out.
 const SILENT: [&str; 5] = [
     "/apiVersion",
     "/kind",
@@ -13,24 +13,23 @@ const SILENT: [&str; 5] = [
     "/metadata/namespace",
 ];
 
-/// An object that is written several times. Which write came first is not known, so each is held against the object as it
-/// was.
+/// An object with several writes. Their order is unknown, so each is compared with the object before the sync.
 #[derive(Clone, Debug)]
 pub(super) struct Changes {
     before: Value,
-    told: BTreeSet<String>,
+    changed: BTreeSet<String>,
 }
 
 impl Changes {
-    /// Of an object that was this before.
+    /// No changes of this object so far.
     pub(super) fn of(before: Value) -> Self {
         Self {
             before,
-            told: BTreeSet::new(),
+            changed: BTreeSet::new(),
         }
     }
 
-    /// Takes in a whole object, or a merge patch.
+    /// Adds a write: a whole object or a merge patch.
     pub(super) fn take(&mut self, body: Value) {
         let after = if body["kind"].is_string() {
             body
@@ -39,17 +38,17 @@ impl Changes {
             merge(&mut patched, &body);
             patched
         };
-        differences("", &self.before, &after, &mut self.told);
+        differences("", &self.before, &after, &mut self.changed);
     }
 
-    /// Every member that a write changed, by its pointer.
-    pub(super) fn told(&self) -> String {
-        let told: Vec<&str> = self.told.iter().map(String::as_str).collect();
-        told.join(", ")
+    /// Every changed member, by its JSON pointer.
+    pub(super) fn changed(&self) -> String {
+        let changed: Vec<&str> = self.changed.iter().map(String::as_str).collect();
+        changed.join(", ")
     }
 }
 
-/// RFC 7386.
+/// Applies a JSON merge patch (RFC 7386).
 fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
         target.clone_from(patch);
@@ -67,7 +66,7 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-fn differences(at: &str, before: &Value, after: &Value, told: &mut BTreeSet<String>) {
+fn differences(at: &str, before: &Value, after: &Value, changed: &mut BTreeSet<String>) {
     if SILENT.contains(&at) || before == after || (is_nothing(before) && is_nothing(after)) {
         return;
     }
@@ -78,7 +77,7 @@ fn differences(at: &str, before: &Value, after: &Value, told: &mut BTreeSet<Stri
         _ => None,
     };
     let (Some(old), Some(new)) = (members(before), members(after)) else {
-        told.insert(format!("{at}: {after}"));
+        changed.insert(format!("{at}: {after}"));
         return;
     };
     let mut names: Vec<_> = old.keys().chain(new.keys()).collect();
@@ -86,11 +85,11 @@ fn differences(at: &str, before: &Value, after: &Value, told: &mut BTreeSet<Stri
     names.dedup();
     for name in names {
         let of = |members: &serde_json::Map<String, Value>| members.get(name).cloned().unwrap_or_default();
-        differences(&format!("{at}/{name}"), &of(&old), &of(&new), told);
+        differences(&format!("{at}/{name}"), &of(&old), &of(&new), changed);
     }
 }
 
-/// Nothing, spelled out or not.
+/// Whether a value equals a missing member.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -107,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_patch_and_a_whole_object_tell_the_same() {
+    fn patch_and_put_give_the_same_changes() {
         let before =
             json!({"metadata": {"name": "r", "labels": {"a": "1"}}, "revision": 1, "data": {"x": [1]}});
         let mut patched = Changes::of(before.clone());
@@ -120,11 +119,11 @@ mod tests {
             "revision": 3,
             "data": {"x": [1]},
         }));
-        assert_eq!(patched.told(), r#"/metadata/labels/hash: "r", /revision: 3"#);
-        assert_eq!(replaced.told(), patched.told());
+        assert_eq!(patched.changed(), r#"/metadata/labels/hash: "r", /revision: 3"#);
+        assert_eq!(replaced.changed(), patched.changed());
         replaced.take(json!({"data": {"x": [2]}, "metadata": {"labels": {"a": null}}}));
         assert_eq!(
-            replaced.told(),
+            replaced.changed(),
             r#"/data/x: [2], /metadata/labels/a: null, /metadata/labels/hash: "r", /revision: 3"#
         );
     }

@@ -1,4 +1,4 @@
-//! One write or event as a sentence.
+//! The sentence for one write or event.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::case::Case;
 use crate::nodewise::subject;
 use crate::outcome::{Call, Event, Outcome};
 
-/// Drops what says nothing: an unset creation time, and the namespace that the path names already.
-fn level_metadata(case: &Case, object: &mut Value) -> Result<()> {
+/// Removes an unset creation time, and a namespace that equals the one in the path.
+fn normalize_metadata(case: &Case, object: &mut Value) -> Result<()> {
     let namespace = &subject(case)?["metadata"]["namespace"];
     if let Some(metadata) = object["metadata"].as_object_mut() {
         if metadata.get("creationTimestamp").is_some_and(Value::is_null) {
@@ -26,7 +26,7 @@ fn level_metadata(case: &Case, object: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// A new revision with its data as the bytes that were sent.
+/// A new revision, with the bytes of its data as sent.
 pub(super) fn revision_text(case: &Case, call: &Call) -> Result<String> {
     #[derive(Deserialize)]
     struct Raw<'a> {
@@ -36,13 +36,13 @@ pub(super) fn revision_text(case: &Case, call: &Call) -> Result<String> {
     let raw: Raw<'_> = parse(call)?;
     let mut object: Value = parse(call)?;
     object["data"] = raw.data.get().into();
-    level_metadata(case, &mut object)?;
+    normalize_metadata(case, &mut object)?;
     Ok(object.to_string())
 }
 
-/// A pod's manifest; levelled, with its name left to the API.
+/// A pod's manifest. If levelled, without the name.
 pub(super) fn manifest_text(case: &Case, sending: Sending, mut manifest: Value) -> Result<String> {
-    level_metadata(case, &mut manifest)?;
+    normalize_metadata(case, &mut manifest)?;
     if manifest["status"]
         .as_object()
         .is_some_and(serde_json::Map::is_empty)
@@ -51,7 +51,7 @@ pub(super) fn manifest_text(case: &Case, sending: Sending, mut manifest: Value) 
         object.remove("status");
     }
     let prefix = generate_name(case)?;
-    if sending == Sending::Levelled
+    if sending == Sending::Normalized
         && let Some(metadata) = manifest["metadata"].as_object_mut()
         && let Some(name) = metadata.get("name").and_then(Value::as_str)
         && is_derived(name, &prefix)
@@ -62,16 +62,16 @@ pub(super) fn manifest_text(case: &Case, sending: Sending, mut manifest: Value) 
     Ok(manifest.to_string())
 }
 
-/// What a delete insists on; levelled, that says nothing.
+/// The preconditions of a delete. If levelled, empty.
 pub(super) fn preconditions(sending: Sending, call: &Call) -> Result<String> {
     let options: Value = parse(call)?;
     Ok(match (&options["preconditions"], sending) {
-        (Value::Null, _) | (_, Sending::Levelled) => String::new(),
+        (Value::Null, _) | (_, Sending::Normalized) => String::new(),
         (preconditions, Sending::AsIs) => format!(" if {preconditions}"),
     })
 }
 
-/// A patch without the uid that it insists on.
+/// A patch without its uid precondition.
 pub(super) fn patch_text(call: &Call) -> Result<String> {
     let mut patch: Value = parse(call)?;
     if let Some(metadata) = patch["metadata"].as_object_mut() {
@@ -85,7 +85,7 @@ fn generate_name(case: &Case) -> Result<String> {
     Ok(format!("{name}-"))
 }
 
-/// Whether a name is what the API, or Nodewise in its place, makes of this prefix: as much of it as fits, and something after it.
+/// Whether a name was made from this prefix, by the API or by Nodewise: as much of the prefix as fits, and a suffix.
 fn is_derived(name: &str, prefix: &str) -> bool {
     let common = name
         .bytes()
@@ -95,7 +95,7 @@ fn is_derived(name: &str, prefix: &str) -> bool {
     common == prefix.len() || (common > 40 && name.len() <= 253)
 }
 
-/// The names that pods were created under, each with the name that the fake API would have generated.
+/// The names of created pods, each with the name that the fake API would have generated.
 pub(super) fn created_names(case: &Case, outcome: &Outcome) -> Result<BTreeMap<String, String>> {
     let prefix = generate_name(case)?;
     let mut names = BTreeMap::new();
@@ -108,10 +108,10 @@ pub(super) fn created_names(case: &Case, outcome: &Outcome) -> Result<BTreeMap<S
     Ok(names)
 }
 
-/// A status without zeros, which one side spells out and the other leaves out, and the metadata that it travels with.
+/// A status without zeros, which only one side writes explicitly, and the metadata of the request.
 pub(super) fn status_text(case: &Case, call: &Call) -> Result<String> {
     let mut object: Value = parse(call)?;
-    level_metadata(case, &mut object)?;
+    normalize_metadata(case, &mut object)?;
     let mut status = object["status"].take();
     if let Some(members) = status.as_object_mut() {
         members.retain(|_, value| !value.is_null() && *value != 0);
@@ -119,7 +119,7 @@ pub(super) fn status_text(case: &Case, call: &Call) -> Result<String> {
     Ok(format!("{status} with {}", object["metadata"]))
 }
 
-/// The kinds of writes in the order in which each came first. Upstream claims several times, one after the other.
+/// The kinds of writes in the order of their first occurrence. Upstream claims several times per sync.
 pub(super) fn order(sequence: &[String]) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();
     for op in sequence {
@@ -135,7 +135,7 @@ pub(super) fn order(sequence: &[String]) -> Vec<&str> {
     kinds
 }
 
-/// An event, with the text of the API's errors cut off and created pods under their generated names.
+/// An event without the text of the API's errors, and with generated names of created pods.
 pub(super) fn event_text(event: &Event, names: &BTreeMap<String, String>) -> String {
     let Event {
         kind,

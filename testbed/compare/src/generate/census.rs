@@ -1,4 +1,4 @@
-//! Looks through many cases for each situation that must be covered, so that the list of them is itself tested.
+//! Counts in how many generated cases each required situation occurs.
 
 use std::collections::BTreeSet;
 
@@ -6,28 +6,29 @@ use serde_json::Value;
 
 use super::covered::COVERED;
 use super::{
-    case, clock, cluster, daemon_set, fault, node, oddity, placement, pod, revision, rollout, selector,
+    anomaly, case, clock, cluster, daemon_set, fault, node, placement, pod, revision, rollout, selector,
     serialization, state, status, strategy, template,
 };
 use crate::case::{Case, Revision};
 
-/// Within how many cases each situation must occur, the same every time.
+/// The number of cases in which each situation must occur. The seeds are fixed.
 const SEEDS: u64 = 20_000;
 
-/// How often: a situation that comes with one seed only is lost with the next change of a draw.
+/// The least number of occurrences. A situation with one occurrence would be lost with the next change of the
+/// generator.
 const LEAST: usize = 3;
 
-/// A name, and whether a case is of that kind.
+/// The name of a situation, and whether a case has it.
 pub(super) type Situation = (&'static str, fn(&Case) -> bool);
 
-/// The situations of every module.
+/// The situations of all modules.
 const ROWS: &[(&str, &[Situation])] = &[
     ("clock", clock::tests::SITUATIONS),
     ("cluster", cluster::tests::SITUATIONS),
     ("daemon_set", daemon_set::tests::SITUATIONS),
     ("fault", fault::tests::SITUATIONS),
     ("node", node::tests::SITUATIONS),
-    ("oddity", oddity::tests::SITUATIONS),
+    ("anomaly", anomaly::tests::SITUATIONS),
     ("placement", placement::tests::SITUATIONS),
     ("pod", pod::tests::SITUATIONS),
     ("revision", revision::tests::SITUATIONS),
@@ -48,7 +49,7 @@ fn all_rows() -> impl Iterator<Item = (String, fn(&Case) -> bool)> {
 }
 
 #[test]
-fn every_situation_occurs_often_enough() {
+fn every_situation_occurs() {
     let rows: Vec<_> = all_rows().collect();
     let mut counts = vec![0; rows.len()];
     let mut rare: Vec<_> = (0..rows.len()).collect();
@@ -67,13 +68,13 @@ fn every_situation_occurs_often_enough() {
 }
 
 #[test]
-fn no_situation_has_two_meanings() {
+fn names_of_situations_are_unique() {
     let names: BTreeSet<_> = all_rows().map(|(name, _)| name).collect();
     assert_eq!(names.len(), all_rows().count(), "a name stands twice");
 }
 
 #[test]
-fn all_that_must_be_covered_is() {
+fn every_topic_is_covered() {
     let names: BTreeSet<_> = all_rows().map(|(name, _)| name).collect();
     for (phrase, rows) in COVERED {
         assert!(!rows.is_empty(), "{phrase}: nothing shows it");
@@ -92,7 +93,7 @@ pub(super) fn template(case: &Case) -> &Value {
     &set(case)["spec"]["template"]
 }
 
-/// An array of a JSON object; empty when it is not there.
+/// The items of an array; empty if there is no array.
 pub(super) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -101,7 +102,7 @@ pub(super) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Whether the DaemonSet that is synced controls an object.
+/// Whether the synced DaemonSet controls an object.
 pub(super) fn is_owned(case: &Case, object: &Value) -> bool {
     let uid = &set(case)["metadata"]["uid"];
     let owners = items(&object["metadata"]["ownerReferences"]);
@@ -110,7 +111,7 @@ pub(super) fn is_owned(case: &Case, object: &Value) -> bool {
         .any(|owner| owner["uid"] == *uid && owner["controller"] == true)
 }
 
-/// Whether nobody controls an object.
+/// Whether an object has no controller.
 pub(super) fn is_orphan(object: &Value) -> bool {
     let owners = items(&object["metadata"]["ownerReferences"]);
     !owners.iter().any(|owner| owner["controller"] == true)
@@ -120,20 +121,20 @@ pub(super) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether the node that a bound pod runs on exists.
+/// Whether the node of a bound pod exists.
 pub(super) fn is_on_a_node(case: &Case, pod: &Value) -> bool {
     let node = &pod["spec"]["nodeName"];
     case.nodes.iter().any(|other| other["metadata"]["name"] == *node)
 }
 
-/// The cached revisions whose data equals the template's, as values.
+/// The cached revisions whose data equals the template's data as JSON values.
 pub(super) fn current(case: &Case) -> impl Iterator<Item = &Revision> {
     case.revisions
         .iter()
         .filter(|revision| is_current(case, revision))
 }
 
-/// Whether a revision of the DaemonSet's namespace holds its template.
+/// Whether a revision is in the DaemonSet's namespace and has its template.
 pub(super) fn is_current(case: &Case, revision: &Revision) -> bool {
     let data: Value = serde_json::from_str(&revision.data).expect("data is JSON");
     let mut template = template(case).clone();

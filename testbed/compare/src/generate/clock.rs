@@ -1,25 +1,25 @@
-//! The moment of the sync, and times around it in the forms in which objects carry them.
+//! The time of the sync, and times relative to it as objects store them.
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::odds::Odds;
+use super::rng::CaseRng;
 
-/// The moment of the sync.
+/// The time of the sync.
 pub(super) struct Clock {
-    /// The moment.
+    /// The exact time.
     pub(super) now: Timestamp,
-    /// Its whole second; objects carry no smaller unit.
+    /// The time in whole seconds, the resolution of times in objects.
     second: i64,
 }
 
 impl Clock {
-    pub(super) fn draw(odds: &mut Odds) -> Self {
-        let second = 1_767_322_805 + odds.between(0..=30_000_000);
-        let nanosecond = match odds.below(10) {
+    pub(super) fn draw(rng: &mut CaseRng) -> Self {
+        let second = 1_767_322_805 + rng.between(0..=30_000_000);
+        let nanosecond = match rng.below(10) {
             0..=2 => 0,
             3 => 1,
             4 | 5 => 999_999_999,
-            _ => odds.between(2..=999_999_998),
+            _ => rng.between(2..=999_999_998),
         };
         let start = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second);
         Self {
@@ -28,13 +28,13 @@ impl Clock {
         }
     }
 
-    /// So many seconds ago, or ahead when negative, as objects write it.
+    /// The time `seconds` ago (in the future if negative), as objects store it.
     pub(super) fn before(&self, seconds: i64) -> String {
         let time = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(self.second - seconds);
         time.to_string()
     }
 
-    /// Exactly so long ago, as the controller remembers it.
+    /// The exact time `ago`, as the controller's memory stores it.
     pub(super) fn exactly_before(&self, ago: SignedDuration) -> String {
         (self.now - ago).to_string()
     }

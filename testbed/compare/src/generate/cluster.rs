@@ -1,79 +1,79 @@
-//! The cluster of a case while it is drawn: a story, the versions of the template, and drafts of every object.
+//! The cluster of a case during generation: a scenario, the versions of the template, and all objects.
 
 use super::clock::Clock;
 use super::daemon_set::Set;
 use super::node::{self, Health, Node};
-use super::odds::Odds;
 use super::pod::Pod;
 use super::revision::{self, Revision, Version};
-use super::{oddity, rollout, template};
+use super::rng::CaseRng;
+use super::{anomaly, rollout, template};
 
-/// What happened to the cluster of late.
+/// What recently happened in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Story {
-    /// The DaemonSet is new.
+pub(super) enum Scenario {
+    /// The DaemonSet was just created.
     Fresh,
     /// Every node has its pod.
     Settled,
-    /// The template was changed a moment ago.
+    /// The template was just changed.
     Changed,
-    /// Some pods are of the new template.
+    /// Some pods have the new template.
     Rollout,
     /// The template was changed back.
     RolledBack,
-    /// Pods end.
+    /// Pods fail.
     Failing,
-    /// Everything at once.
+    /// Any mixture.
     Chaos,
 }
 
-/// A cluster while it is drawn.
+/// A cluster during generation.
 pub(super) struct Cluster {
     pub(super) clock: Clock,
-    pub(super) story: Story,
+    pub(super) scenario: Scenario,
     pub(super) set: Set,
-    /// What is the matter with its nodes.
+    /// Which taints the nodes may have.
     pub(super) health: Health,
-    /// Patches of pods show at once.
+    /// Whether patched pods appear in the cache at once.
     pub(super) echo: bool,
-    /// No template restriction and no taint keeps pods off some node.
+    /// Whether neither the template nor a taint keeps pods away from any node.
     pub(super) plain: bool,
-    /// The templates, the present one last.
+    /// The versions of the template. The present one is the last.
     pub(super) versions: Vec<Version>,
     pub(super) nodes: Vec<Node>,
-    /// Names of nodes that are gone.
+    /// Names of deleted nodes.
     pub(super) lost: Vec<String>,
     pub(super) pods: Vec<Pod>,
     pub(super) revisions: Vec<Revision>,
-    /// Revisions that only the API has.
+    /// Revisions that only the API has, not the cache.
     pub(super) hidden: Vec<Revision>,
-    /// The name of the next revision is taken.
+    /// Whether the name of the next revision is taken.
     pub(super) collides: bool,
 }
 
 impl Cluster {
-    pub(super) fn draw(odds: &mut Odds) -> Self {
-        let clock = Clock::draw(odds);
-        let story = odds.weighted(&[
-            (8, Story::Fresh),
-            (20, Story::Settled),
-            (15, Story::Changed),
-            (32, Story::Rollout),
-            (7, Story::RolledBack),
-            (10, Story::Failing),
-            (8, Story::Chaos),
+    pub(super) fn draw(rng: &mut CaseRng) -> Self {
+        let clock = Clock::draw(rng);
+        let scenario = rng.weighted(&[
+            (8, Scenario::Fresh),
+            (20, Scenario::Settled),
+            (15, Scenario::Changed),
+            (32, Scenario::Rollout),
+            (7, Scenario::RolledBack),
+            (10, Scenario::Failing),
+            (8, Scenario::Chaos),
         ]);
-        let unobserved = matches!(story, Story::Fresh | Story::Changed) && odds.in_hundred(60);
-        let set = Set::draw(odds, &clock, unobserved);
-        let names = node::names(odds);
-        let numeric = odds.in_hundred(6);
-        let present = template::draw(odds, &set.selector.labels, &names, numeric);
-        let health = match odds.below(10) {
+        let unobserved = matches!(scenario, Scenario::Fresh | Scenario::Changed) && rng.in_hundred(60);
+        let set = Set::draw(rng, &clock, unobserved);
+        let names = node::names(rng);
+        let numeric = rng.in_hundred(6);
+        let present = template::draw(rng, &set.selector.labels, &names, numeric);
+        let health = match rng.below(10) {
             _ if numeric => Health::Numeric,
             0..=5 => Health::Fine,
             _ => Health::Mixed,
         };
-        let nodes = node::draw(odds, &names, health, &clock);
+        let nodes = node::draw(rng, &names, health, &clock);
         let spec = &present["spec"];
         let plain = nodes.iter().all(|node| node.plain)
             && ["nodeName", "nodeSelector", "affinity"]
@@ -85,14 +85,14 @@ impl Cluster {
         } else {
             lost[..1].to_vec()
         };
-        let echo = odds.in_hundred(85);
+        let echo = rng.in_hundred(85);
         let mut cluster = Self {
             clock,
-            story,
+            scenario,
             health,
             echo,
             plain,
-            versions: revision::versions(odds, &set, story, echo, present),
+            versions: revision::versions(rng, &set, scenario, echo, present),
             set,
             nodes,
             lost,
@@ -101,47 +101,47 @@ impl Cluster {
             hidden: Vec::new(),
             collides: false,
         };
-        revision::draw(odds, &mut cluster);
-        rollout::populate(odds, &mut cluster);
-        oddity::sprinkle(odds, &mut cluster);
-        odds.shuffle(&mut cluster.pods);
-        odds.shuffle(&mut cluster.revisions);
+        revision::draw(rng, &mut cluster);
+        rollout::populate(rng, &mut cluster);
+        anomaly::add_anomalies(rng, &mut cluster);
+        rng.shuffle(&mut cluster.pods);
+        rng.shuffle(&mut cluster.revisions);
         cluster
     }
 
-    /// The number of the present version.
+    /// The index of the present version.
     pub(super) fn present(&self) -> usize {
         self.versions.len() - 1
     }
 
-    /// The number of a former version; of the present one when there is no former.
-    pub(super) fn former(&self, odds: &mut Odds) -> usize {
+    /// The index of a former version, or of the present one if there is no former version.
+    pub(super) fn former(&self, rng: &mut CaseRng) -> usize {
         match self.present() {
             0 => 0,
-            // The latest ones are met most.
-            present if odds.in_hundred(80) => present - 1,
-            present => odds.below(present),
+            // Recent versions are more frequent.
+            present if rng.in_hundred(80) => present - 1,
+            present => rng.below(present),
         }
     }
 
-    /// A node, if there is one.
-    pub(super) fn node(&self, odds: &mut Odds) -> Option<String> {
-        odds.maybe(&self.nodes).map(|node| node.name.clone())
+    /// The name of a node, if there is one.
+    pub(super) fn node(&self, rng: &mut CaseRng) -> Option<String> {
+        rng.maybe(&self.nodes).map(|node| node.name.clone())
     }
 
-    /// A node that exists or existed.
-    pub(super) fn place(&self, odds: &mut Odds) -> String {
-        match self.node(odds) {
-            Some(name) if odds.in_hundred(75) => name,
-            _ => odds.pick(&self.lost),
+    /// The name of an existing or deleted node.
+    pub(super) fn any_node(&self, rng: &mut CaseRng) -> String {
+        match self.node(rng) {
+            Some(name) if rng.in_hundred(75) => name,
+            _ => rng.pick(&self.lost),
         }
     }
 
     /// The name for one more pod.
-    pub(super) fn pod_name(&self, odds: &mut Odds) -> String {
+    pub(super) fn pod_name(&self, rng: &mut CaseRng) -> String {
         let number = self.pods.len();
         let prefix: String = self.set.names.name.chars().take(57).collect();
-        format!("{prefix}-{}{number}", odds.letters(4))
+        format!("{prefix}-{}{number}", rng.letters(4))
     }
 }
 

@@ -1,6 +1,6 @@
-//! What the comparison promises to cover, phrase by phrase, and the situations of the census that show it.
+//! The topics that the comparison must cover, and the situations that cover each.
 
-/// A phrase, and what shows it: the module of a situation and its name.
+/// A topic, and its situations as `MODULE: NAME`.
 pub(super) const COVERED: &[(&str, &[&str])] = &[
     (
         "taints",
@@ -119,56 +119,56 @@ pub(super) const COVERED: &[(&str, &[&str])] = &[
         "terminating pods with finalizers",
         &[
             "pod: terminating with finalizers",
-            "oddity: finished and terminating, held",
+            "anomaly: finished and terminating, held",
         ],
     ),
     (
         "terminating pods without finalizers",
         &[
             "pod: terminating without finalizers",
-            "oddity: finished and terminating, not held",
+            "anomaly: finished and terminating, not held",
         ],
     ),
     (
         "pods on vanished nodes",
         &[
-            "oddity: bound to a lost node",
-            "oddity: meant for a lost node",
-            "oddity: meant for a lost node and terminating",
+            "anomaly: bound to a lost node",
+            "anomaly: meant for a lost node",
+            "anomaly: meant for a lost node and terminating",
         ],
     ),
     (
         "unscheduled pods",
         &[
-            "oddity: meant for a node",
-            "oddity: several terms",
-            "oddity: two values",
-            "oddity: no target",
+            "anomaly: meant for a node",
+            "anomaly: several terms",
+            "anomaly: two values",
+            "anomaly: no target",
         ],
     ),
     (
         "orphans to adopt",
         &[
-            "oddity: an orphan to adopt",
-            "oddity: an orphan that names us",
-            "oddity: an orphan that terminates",
-            "oddity: an orphan elsewhere",
+            "anomaly: an orphan to adopt",
+            "anomaly: an orphan that names us",
+            "anomaly: an orphan that terminates",
+            "anomaly: an orphan elsewhere",
         ],
     ),
-    ("owned pods to release", &["oddity: a pod to release"]),
+    ("owned pods to release", &["anomaly: a pod to release"]),
     (
         "two DaemonSets with overlapping selectors",
         &[
             "daemon_set: two DaemonSets",
             "daemon_set: two DaemonSets with other selectors",
-            "oddity: a pod of another DaemonSet",
+            "anomaly: a pod of another DaemonSet",
         ],
     ),
     (
         "duplicate pods",
         &[
-            "oddity: two pods on a node",
-            "oddity: two pods on a node since the same second",
+            "anomaly: two pods on a node",
+            "anomaly: two pods on a node since the same second",
         ],
     ),
     (

@@ -1,25 +1,25 @@
-//! The DaemonSet that is synced, and another one beside it.
+//! The DaemonSet that is synced, and another DaemonSet.
 
 use serde_json::{Map, Value, json};
 
 use super::clock::Clock;
-use super::odds::Odds;
 use super::owner::Names;
+use super::rng::CaseRng;
 use super::selector::{self, Selector};
 use super::strategy::{self, Kind};
-use super::template::ODD_STRINGS;
+use super::template::TRICKY_STRINGS;
 
-/// The annotation in which an apiserver keeps the number of the template.
+/// The annotation with the template generation, which the apiserver sets.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// A DaemonSet before its status is known.
+/// A DaemonSet without its status.
 pub(super) struct Set {
     pub(super) names: Names,
     pub(super) namespace: &'static str,
     pub(super) generation: i64,
-    /// `status.observedGeneration`; 0 is not written.
+    /// `status.observedGeneration`; 0 is left out.
     pub(super) observed: i64,
-    /// The number of the template, if its annotation says one.
+    /// The template generation, if the annotation has a number.
     pub(super) template_generation: Option<i64>,
     pub(super) annotations: Map<String, Value>,
     pub(super) selector: Selector,
@@ -34,47 +34,47 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// Draws one. `unobserved`: the controller has not seen its latest change.
-    pub(super) fn draw(odds: &mut Odds, clock: &Clock, unobserved: bool) -> Self {
-        let generation = odds.between(1..=9);
-        let observed = match odds.below(20) {
+    /// Generates a DaemonSet. `unobserved`: the controller has not seen its latest change.
+    pub(super) fn draw(rng: &mut CaseRng, clock: &Clock, unobserved: bool) -> Self {
+        let generation = rng.between(1..=9);
+        let observed = match rng.below(20) {
             0 => generation + 1,
             1 => 0,
             2 | 3 => generation - 1,
             _ => generation - i64::from(unobserved),
         };
-        let (annotation, template_generation) = template_generation(odds, generation);
+        let (annotation, template_generation) = template_generation(rng, generation);
         let mut annotations = Map::new();
         if let Some(annotation) = annotation {
             annotations.insert(TEMPLATE_GENERATION.into(), annotation.into());
         }
-        if odds.in_hundred(20) {
-            let text = odds.pick(ODD_STRINGS);
+        if rng.in_hundred(20) {
+            let text = rng.pick(TRICKY_STRINGS);
             annotations.insert("example.com/note".into(), text.into());
         }
-        let (kind, strategy) = strategy::draw(odds);
+        let (kind, strategy) = strategy::draw(rng);
         Self {
-            names: names(odds),
-            namespace: odds.pick(&["default", "kube-system", "agents"]),
+            names: names(rng),
+            namespace: rng.pick(&["default", "kube-system", "agents"]),
             generation,
             observed,
             template_generation,
             annotations,
-            selector: selector::draw(odds),
+            selector: selector::draw(rng),
             kind,
             strategy,
-            min_ready: odds.pick(&[0, 0, 0, 0, 1, 10, 10, 30, 600]),
-            history: history(odds),
-            collisions: odds.weighted(&[
+            min_ready: rng.pick(&[0, 0, 0, 0, 1, 10, 10, 30, 600]),
+            history: history(rng),
+            collisions: rng.weighted(&[
                 (85, None),
                 (4, Some(0)),
                 (6, Some(1)),
                 (4, Some(2)),
                 (1, Some(2_147_483_646)),
             ]),
-            deleting: odds.in_hundred(2),
-            version: odds.version(),
-            created: clock.before(odds.between(100_000..=9_000_000)),
+            deleting: rng.in_hundred(2),
+            version: rng.version(),
+            created: clock.before(rng.between(100_000..=9_000_000)),
         }
     }
 
@@ -110,15 +110,15 @@ impl Set {
         json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec, "status": status})
     }
 
-    /// Another DaemonSet of the namespace whose selector overlaps with ours.
-    pub(super) fn neighbour(&self, odds: &mut Odds, template: &Value) -> Value {
+    /// Another DaemonSet in the namespace, with an overlapping selector.
+    pub(super) fn neighbour(&self, rng: &mut CaseRng, template: &Value) -> Value {
         let status = json!({
             "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0,
         });
         let mut object = self.object(template, &status);
         object["metadata"]["name"] = self.names.neighbour.clone().into();
         object["metadata"]["uid"] = self.names.neighbour_uid.clone().into();
-        if odds.in_hundred(30) {
+        if rng.in_hundred(30) {
             object["spec"]["selector"] =
                 json!({"matchExpressions": [{"key": selector::APP, "operator": "Exists"}]});
         }
@@ -126,31 +126,32 @@ impl Set {
     }
 }
 
-fn names(odds: &mut Odds) -> Names {
-    let name = if odds.in_thousand(12) {
-        long_name(odds)
+fn names(rng: &mut CaseRng) -> Names {
+    let name = if rng.in_thousand(12) {
+        long_name(rng)
     } else {
-        odds.pick(&["agent", "ds", "node-exporter", "logs.v2", "a"])
+        rng.pick(&["agent", "ds", "node-exporter", "logs.v2", "a"])
             .to_owned()
     };
     Names {
         name,
-        uid: odds.uid(),
-        former: odds.uid(),
+        uid: rng.uid(),
+        former: rng.uid(),
         neighbour: "neighbour".into(),
-        neighbour_uid: odds.uid(),
+        neighbour_uid: rng.uid(),
     }
 }
 
-/// A name of which pods' names hold a part only (a host name has 63 letters), or that is too long for a revision's name.
-fn long_name(odds: &mut Odds) -> String {
-    let length = match odds.below(12) {
+/// A name so long that pod names contain only part of it (63 characters), or that it is too long for the name of a
+/// revision.
+fn long_name(rng: &mut CaseRng) -> String {
+    let length = match rng.below(12) {
         0 => 200,
-        1..=5 => odds.between(40..=63),
-        _ => odds.between(240..=253),
+        1..=5 => rng.between(40..=63),
+        _ => rng.between(240..=253),
     };
-    // Dots, some of them where a name is cut.
-    let every = odds.pick(&[11, 22, 50, 52]);
+    // With dots, some of them at the position where a name is cut.
+    let every = rng.pick(&[11, 22, 50, 52]);
     let letter = |index| {
         if index % every == 0 && index < length {
             '.'
@@ -161,16 +162,16 @@ fn long_name(odds: &mut Odds) -> String {
     (1..=length).map(letter).collect()
 }
 
-/// The annotation, and the number that it says.
-fn template_generation(odds: &mut Odds, generation: i64) -> (Option<String>, Option<i64>) {
-    let number = generation.min(odds.between(1..=9));
-    match odds.below(40) {
+/// The annotation, and its number.
+fn template_generation(rng: &mut CaseRng, generation: i64) -> (Option<String>, Option<i64>) {
+    let number = generation.min(rng.between(1..=9));
+    match rng.below(40) {
         0..=2 => (None, None),
         3 => (Some(format!("+{number}")), Some(number)),
         4 => (Some(format!("00{number}")), Some(number)),
         5 => (Some("-1".into()), Some(-1)),
         6 => {
-            let unparsable = odds.pick(&["", "x", " 1", "1.0", "0x1", "1_0", "9223372036854775808"]);
+            let unparsable = rng.pick(&["", "x", " 1", "1.0", "0x1", "1_0", "9223372036854775808"]);
             (Some(unparsable.into()), None)
         }
         7 => (Some("0".into()), Some(0)),
@@ -178,12 +179,12 @@ fn template_generation(odds: &mut Odds, generation: i64) -> (Option<String>, Opt
     }
 }
 
-fn history(odds: &mut Odds) -> Option<i64> {
-    // Upstream crashes without one.
-    if odds.in_thousand(2) {
+fn history(rng: &mut CaseRng) -> Option<i64> {
+    // Upstream crashes without a limit.
+    if rng.in_thousand(2) {
         return None;
     }
-    Some(odds.weighted(&[(58, 10), (14, 0), (14, 1), (14, 2)]))
+    Some(rng.weighted(&[(58, 10), (14, 0), (14, 1), (14, 2)]))
 }
 
 #[cfg(test)]

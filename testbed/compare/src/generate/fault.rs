@@ -1,13 +1,13 @@
-//! Calls that the API refuses.
+//! Calls that the API rejects.
 
 use super::cluster::Cluster;
-use super::odds::Odds;
 use super::owner::Owner;
 use super::pod::Pod;
 use super::revision;
+use super::rng::CaseRng;
 use crate::case::{Fault, HASH};
 
-/// How an API refuses: status, reason.
+/// The status code and reason of an error.
 type Refusal = (u16, &'static str);
 
 const BROKEN: Refusal = (500, "InternalError");
@@ -18,14 +18,14 @@ const INVALID: Refusal = (422, "Invalid");
 const FORBIDDEN: Refusal = (403, "Forbidden");
 const TIMEOUT: Refusal = (504, "Timeout");
 
-/// Calls, how often they are refused, and how.
+/// The kinds of calls, with weights and possible errors.
 const OPS: &[(u32, (&str, &[Refusal]))] = &[
     (8, ("create-pod", &[BROKEN, FORBIDDEN, INVALID, TIMEOUT, TAKEN])),
     (7, ("delete-pod", &[BROKEN, MISSING, CONFLICT, FORBIDDEN])),
     (3, ("adopt-pod", &[BROKEN, MISSING, CONFLICT, INVALID])),
     (3, ("release-pod", &[BROKEN, MISSING, CONFLICT, INVALID])),
     (3, ("relabel-pod", &[BROKEN, MISSING, CONFLICT])),
-    // Upstream does not look for a pod after a delete that went wrong: Nodewise may find out nothing there.
+    // Upstream does not read a pod after a failed delete, so Nodewise's read must not return a pod either.
     (1, ("get-pod", &[BROKEN, TIMEOUT])),
     (3, ("create-revision", &[BROKEN, TAKEN, INVALID, FORBIDDEN])),
     (2, ("adopt-revision", &[BROKEN, MISSING, INVALID])),
@@ -37,35 +37,36 @@ const OPS: &[(u32, (&str, &[Refusal]))] = &[
     (5, ("update-status", &[BROKEN, CONFLICT, CONFLICT, MISSING])),
 ];
 
-/// Those of them that claim pods.
+/// The calls that claim pods.
 const CLAIMS: &[(u32, (&str, &[Refusal]))] = &[
     (1, ("adopt-pod", &[BROKEN, MISSING, CONFLICT, INVALID])),
     (1, ("release-pod", &[BROKEN, MISSING, CONFLICT, INVALID])),
 ];
 
-/// The cause by which an API says that the namespace is going.
+/// The cause by which the API says that the namespace is terminating.
 const TERMINATING: &str = "NamespaceTerminating";
 
-/// Upstream's hash has up to ten letters, Nodewise's always ten (D-61).
+/// Upstream's hash has up to ten letters, Nodewise's always has ten (D-61).
 const HASH_LENGTH: usize = 10;
-/// The longest name of an object.
+/// The longest object name.
 const MAX_NAME: usize = 253;
 
-/// What refusals depend on besides the cluster.
-pub(super) struct Around {
-    /// Creates or deletes are awaited, so that a sync looks after the status only.
+/// Facts about the case that faults depend on.
+pub(super) struct FaultContext {
+    /// Whether creates or deletes are expected, so that a sync only updates the status.
     pub(super) pending: bool,
-    /// No pod is gone or terminating.
+    /// Whether no pod is missing from the API or terminating.
     pub(super) all_there: bool,
 }
 
-/// None, most of the time.
-pub(super) fn draw(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Vec<Fault> {
+/// Generates faults; most cases have none.
+pub(super) fn draw(rng: &mut CaseRng, cluster: &Cluster, context: &FaultContext) -> Vec<Fault> {
     let mut faults = Vec::new();
-    if odds.in_hundred(11) {
-        let count = odds.weighted(&[(7, 1), (2, 2), (1, 3)]);
-        faults.extend((0..count).map(|_| fault(odds, cluster, around)));
-        // One that passes is for the first create; were that refused otherwise, it would meet one of several.
+    if rng.in_hundred(11) {
+        let count = rng.weighted(&[(7, 1), (2, 2), (1, 3)]);
+        faults.extend((0..count).map(|_| fault(rng, cluster, context)));
+        // A temporary fault is meant for the first create. With several faults, the first create could meet another
+        // one.
         let is_create = |fault: &&mut Fault| fault.op == "create-pod";
         if faults.iter_mut().filter(is_create).count() > 1 {
             faults
@@ -73,19 +74,19 @@ pub(super) fn draw(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Vec<F
                 .filter(is_create)
                 .for_each(|fault| fault.times = 0);
         }
-    } else if odds.in_hundred(1) {
-        faults = deletes(odds, cluster, around);
+    } else if rng.in_hundred(1) {
+        faults = deletes(rng, cluster, context);
     }
     faults.extend(too_long(cluster));
     faults
 }
 
-fn fault(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Fault {
-    let claims = around.pending && odds.in_hundred(30);
-    let (op, refusals) = odds.weighted(if claims { CLAIMS } else { OPS });
-    let (code, reason) = odds.pick(refusals);
-    let name = if odds.in_hundred(60) {
-        name(odds, cluster, op)
+fn fault(rng: &mut CaseRng, cluster: &Cluster, context: &FaultContext) -> Fault {
+    let claims = context.pending && rng.in_hundred(30);
+    let (op, refusals) = rng.weighted(if claims { CLAIMS } else { OPS });
+    let (code, reason) = rng.pick(refusals);
+    let name = if rng.in_hundred(60) {
+        name(rng, cluster, op)
     } else {
         None
     };
@@ -95,60 +96,60 @@ fn fault(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Fault {
         code,
         reason: reason.to_owned(),
         cause: String::new(),
-        times: odds.weighted(&[(6, 0), (3, 1), (1, 2)]),
+        times: rng.weighted(&[(6, 0), (3, 1), (1, 2)]),
     };
-    if op == "create-pod" && odds.in_hundred(25) {
+    if op == "create-pod" && rng.in_hundred(25) {
         (fault.code, fault.reason) = (FORBIDDEN.0, FORBIDDEN.1.to_owned());
         TERMINATING.clone_into(&mut fault.cause);
     }
-    if !may_pass(cluster, around, &fault) {
+    if !may_be_temporary(cluster, context, &fault) {
         fault.times = 0;
     }
     fault
 }
 
-/// Whether a refusal may pass after a few calls, so that both sides meet it at the same ones.
-fn may_pass(cluster: &Cluster, around: &Around, fault: &Fault) -> bool {
+/// Whether a fault may end after a few calls: only if both controllers meet it in the same calls.
+fn may_be_temporary(cluster: &Cluster, context: &FaultContext, fault: &Fault) -> bool {
     let is_orphan = |pod: &Pod| matches!(pod.owner, Owner::Nobody | Owner::Mentioned);
     match fault.op.as_str() {
-        // Upstream claims pods up to four times in one sync (for placement, the rollout, the clean-up and the status), and a
-        // plan once: a claim that is refused once is made in the same sync by upstream, and in the next one by Nodewise.
-        // Upstream claims once as well where it looks after the status only.
+        // Upstream claims pods up to four times per sync (placement, rollout, clean-up, status), a plan only once.
+        // After a temporary fault upstream repeats the claim in the same sync, Nodewise in the next one. In a sync that
+        // only updates the status, upstream claims once too.
         "adopt-pod" | "release-pod" => {
-            may_change(fault) && around.pending && !revision::has_duplicates(cluster)
+            may_change(fault) && context.pending && !revision::has_duplicates(cluster)
         }
         "adopt-revision" | "release-revision" => may_change(fault),
-        // It is asked for before an adoption.
+        // It is read before an adoption.
         "get-daemonset" => !cluster.pods.iter().any(is_orphan),
-        // Which of the calls of a batch comes first is up to the scheduler, on either side and not evenly. The first create
-        // has a batch of its own.
+        // Which call of a batch comes first is up to each controller's scheduler, with different probabilities. The
+        // first create is a batch of its own.
         "create-pod" => !fault.name.is_empty() || fault.times < 2,
-        "delete-pod" => !fault.name.is_empty() && (!is_looked_after(fault) || around.all_there),
+        "delete-pod" => !fault.name.is_empty() && (!is_read_back(fault) || context.all_there),
         _ => true,
     }
 }
 
-/// Whether the answer to a claim may be another one a moment later. What is gone stays gone: it makes no difference that Nodewise
-/// claims again when it plans again in the same sync.
+/// Whether a repeated claim can get another response. An object that does not exist does not come back, so it makes no
+/// difference if Nodewise claims again in a second plan of the same sync.
 fn may_change(fault: &Fault) -> bool {
     ![MISSING.0, INVALID.0].contains(&fault.code)
 }
 
-/// Whether Nodewise looks for the pod after such an answer to its deletion, and upstream does not (docs/upstream-differences.md,
-/// "On either profile"): it must not find out more than that the pod is there.
-fn is_looked_after(fault: &Fault) -> bool {
+/// Whether Nodewise reads the pod after such a response to a delete. Upstream does not (docs/upstream-differences.md,
+/// "On either profile"), so the read may only show that the pod still exists.
+fn is_read_back(fault: &Fault) -> bool {
     ![MISSING.0, FORBIDDEN.0].contains(&fault.code)
 }
 
-/// Deletes that are refused, for each pod in another way.
-fn deletes(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Vec<Fault> {
+/// Faults of deletes, a different one for each pod.
+fn deletes(rng: &mut CaseRng, cluster: &Cluster, context: &FaultContext) -> Vec<Fault> {
     let mut refusals = [BROKEN, MISSING, CONFLICT, FORBIDDEN];
-    odds.shuffle(&mut refusals);
+    rng.shuffle(&mut refusals);
     let mut pods: Vec<_> = cluster.pods.iter().collect();
-    odds.shuffle(&mut pods);
-    // Those that are most likely to be deleted.
+    rng.shuffle(&mut pods);
+    // The pods that are most likely to be deleted come first.
     pods.sort_by_key(|pod| !pod.is_finished() && pod.version == cluster.present());
-    let times = odds.weighted(&[(6, 0), (3, 1), (1, 2)]);
+    let times = rng.weighted(&[(6, 0), (3, 1), (1, 2)]);
     let refused = pods.into_iter().zip(refusals).map(|(pod, (code, reason))| {
         let mut fault = Fault {
             op: "delete-pod".to_owned(),
@@ -158,7 +159,7 @@ fn deletes(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Vec<Fault> {
             cause: String::new(),
             times,
         };
-        if !may_pass(cluster, around, &fault) {
+        if !may_be_temporary(cluster, context, &fault) {
             fault.times = 0;
         }
         fault
@@ -166,7 +167,8 @@ fn deletes(odds: &mut Odds, cluster: &Cluster, around: &Around) -> Vec<Fault> {
     refused.collect()
 }
 
-/// Refuses a revision's name that is too long with a hash of ten letters, whatever hash a side has.
+/// Rejects the create of a revision whose name is too long with a hash of ten letters, whatever the length of the
+/// actual hash.
 fn too_long(cluster: &Cluster) -> Option<Fault> {
     let name = format!("{}-{HASH}", cluster.set.names.name);
     let length = name.len() - HASH.len() + HASH_LENGTH;
@@ -181,17 +183,17 @@ fn too_long(cluster: &Cluster) -> Option<Fault> {
     })
 }
 
-/// An object to which a call can be about.
-fn name(odds: &mut Odds, cluster: &Cluster, op: &str) -> Option<String> {
+/// The name of an object for a kind of call.
+fn name(rng: &mut CaseRng, cluster: &Cluster, op: &str) -> Option<String> {
     match op {
-        "create-pod" => cluster.node(odds),
+        "create-pod" => cluster.node(rng),
         "get-daemonset" | "update-status" => Some(cluster.set.names.name.clone()),
         "create-revision" => Some(revision::name(cluster, HASH)),
         _ if op.ends_with("revision") => {
-            let revision = odds.maybe(&cluster.revisions);
+            let revision = rng.maybe(&cluster.revisions);
             revision.map(|revision| revision.name.clone())
         }
-        _ => odds.maybe(&cluster.pods).map(|pod| pod.name.clone()),
+        _ => rng.maybe(&cluster.pods).map(|pod| pod.name.clone()),
     }
 }
 
@@ -211,7 +213,7 @@ pub(super) mod tests {
         case.faults.iter().any(|fault| fault.op == op && fault.times > 0)
     }
 
-    /// Whether so many deletes are refused, each on a node of its own and in a way of its own.
+    /// Whether at least `least` deletes are rejected, each on a different node and with a different error.
     fn refused_deletes(case: &Case, least: usize) -> bool {
         let refused = || case.faults.iter().filter(|fault| fault.op == "delete-pod");
         let node = |fault: &Fault| {

@@ -1,10 +1,11 @@
-//! Random cases: a story that clusters live through (a rollout, a settled cluster, a fresh one …), told coherently, with a
-//! few independent oddities in it. Clusters drawn without a story hardly ever reach the deeper rules of a rollout.
+//! Generates random cases: a scenario (a rollout, a settled cluster, a new DaemonSet …) with consistent objects, and a
+//! few independent anomalies. Without scenarios, random clusters hardly ever reach the later steps of a rollout.
 //!
-//! Each module draws one kind of object and lists, in its test, the situations that must occur.
+//! Each module generates one kind of object. Its tests list the situations that must occur.
 
 use crate::case::Case;
 
+mod anomaly;
 #[cfg(test)]
 mod census;
 mod clock;
@@ -14,12 +15,11 @@ mod covered;
 mod daemon_set;
 mod fault;
 mod node;
-mod oddity;
-mod odds;
 mod owner;
 mod placement;
 mod pod;
 mod revision;
+mod rng;
 mod rollout;
 mod selector;
 mod serialization;
@@ -28,12 +28,12 @@ mod status;
 mod strategy;
 mod template;
 
-/// The case of a seed: always the same for the same seed, and another one for every other.
+/// The case for a seed. The same seed always gives the same case, different seeds give different cases.
 #[must_use]
 pub fn case(seed: u64) -> Case {
-    let mut odds = odds::Odds::new(seed);
-    let cluster = cluster::Cluster::draw(&mut odds);
-    state::case(&mut odds, cluster, seed)
+    let mut rng = rng::CaseRng::new(seed);
+    let cluster = cluster::Cluster::draw(&mut rng);
+    state::case(&mut rng, cluster, seed)
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_says_it_all() {
+    fn seed_determines_everything() {
         for seed in 0..100 {
             assert_eq!(case(seed), case(seed));
             assert_eq!(case(seed).seed, seed);

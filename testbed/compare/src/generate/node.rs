@@ -1,11 +1,11 @@
-//! Nodes: their labels and taints, and what a plan must not look at (conditions, the cordon itself).
+//! Nodes: labels, taints, and fields that a plan must ignore (conditions, `unschedulable`).
 
 use serde_json::{Map, Value, json};
 
 use super::clock::Clock;
-use super::odds::Odds;
+use super::rng::CaseRng;
 
-/// Values of the label `n`, and operands for it: integers, nearly integers, and what is none.
+/// Values of the label `n` and operands for it: integers, and strings that look like integers.
 pub(super) const NUMBERS: &[&str] = &[
     "0",
     "4",
@@ -20,7 +20,7 @@ pub(super) const NUMBERS: &[&str] = &[
     "",
 ];
 
-/// Values of the taint `level`: canonical decimals, and odd ones.
+/// Values of the taint `level`: canonical decimals, and unusual ones.
 pub(super) const TAINT_NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -38,7 +38,7 @@ pub(super) const TAINT_NUMBERS: &[&str] = &[
     "",
 ];
 
-/// Taints: how often, key, value, effect.
+/// Taints: weight, key, value, effect.
 const TAINTS: &[(u32, (&str, &str, &str))] = &[
     (4, ("node.kubernetes.io/not-ready", "", "NoSchedule")),
     (3, ("node.kubernetes.io/not-ready", "", "NoExecute")),
@@ -67,11 +67,11 @@ pub(super) struct Node {
 }
 
 /// The names of a cluster's nodes.
-pub(super) fn names(odds: &mut Odds) -> Vec<String> {
-    let count = match odds.below(1000) {
+pub(super) fn names(rng: &mut CaseRng) -> Vec<String> {
+    let count = match rng.below(1000) {
         0 => 300,
-        1..=90 => 8 + odds.below(13),
-        _ => odds.weighted(&[
+        1..=90 => 8 + rng.below(13),
+        _ => rng.weighted(&[
             (2, 0),
             (10, 1),
             (20, 2),
@@ -82,7 +82,7 @@ pub(super) fn names(odds: &mut Odds) -> Vec<String> {
             (5, 7),
         ]),
     };
-    let form = odds.below(10);
+    let form = rng.below(10);
     (0..count)
         .map(|number| match form {
             0 => format!("ip-10-0-0-{number}.internal.example"),
@@ -91,7 +91,7 @@ pub(super) fn names(odds: &mut Odds) -> Vec<String> {
         .collect()
 }
 
-/// What is the matter with the nodes of a cluster.
+/// The taints of the nodes in a cluster.
 #[derive(Clone, Copy)]
 pub(super) enum Health {
     /// No taints.
@@ -102,14 +102,14 @@ pub(super) enum Health {
     Numeric,
 }
 
-/// The nodes of these names.
-pub(super) fn draw(odds: &mut Odds, names: &[String], health: Health, clock: &Clock) -> Vec<Node> {
-    let mut nodes: Vec<_> = names.iter().map(|name| node(odds, name, health, clock)).collect();
-    odds.shuffle(&mut nodes);
+/// Generates nodes with these names.
+pub(super) fn draw(rng: &mut CaseRng, names: &[String], health: Health, clock: &Clock) -> Vec<Node> {
+    let mut nodes: Vec<_> = names.iter().map(|name| node(rng, name, health, clock)).collect();
+    rng.shuffle(&mut nodes);
     nodes
 }
 
-fn node(odds: &mut Odds, name: &str, health: Health, clock: &Clock) -> Node {
+fn node(rng: &mut CaseRng, name: &str, health: Health, clock: &Clock) -> Node {
     let mut taints = Vec::new();
     let mut cordoned = false;
     let tainted = match health {
@@ -117,14 +117,14 @@ fn node(odds: &mut Odds, name: &str, health: Health, clock: &Clock) -> Node {
         Health::Mixed => 40,
         Health::Numeric => 70,
     };
-    if odds.in_hundred(tainted) {
-        for _ in 0..=odds.below(2) {
-            add_taint(&mut taints, taint(odds, health, clock));
+    if rng.in_hundred(tainted) {
+        for _ in 0..=rng.below(2) {
+            add_taint(&mut taints, taint(rng, health, clock));
         }
     }
-    if odds.in_hundred(if tainted > 0 { 10 } else { 2 }) {
+    if rng.in_hundred(if tainted > 0 { 10 } else { 2 }) {
         cordoned = true;
-        if odds.in_hundred(80) {
+        if rng.in_hundred(80) {
             let key = "node.kubernetes.io/unschedulable";
             add_taint(&mut taints, json!({"key": key, "effect": "NoSchedule"}));
         }
@@ -139,20 +139,20 @@ fn node(odds: &mut Odds, name: &str, health: Health, clock: &Clock) -> Node {
     if !taints.is_empty() {
         spec["taints"] = taints.into();
     }
-    let ready = odds.pick(&["True", "True", "True", "False", "Unknown"]);
+    let ready = rng.pick(&["True", "True", "True", "False", "Unknown"]);
     let object = json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": name,
-            "uid": odds.uid(),
-            "resourceVersion": odds.version(),
-            "creationTimestamp": clock.before(odds.between(100_000..=9_000_000)),
-            "labels": labels(odds, name),
+            "uid": rng.uid(),
+            "resourceVersion": rng.version(),
+            "creationTimestamp": clock.before(rng.between(100_000..=9_000_000)),
+            "labels": labels(rng, name),
         },
         "spec": spec,
         "status": {
-            "capacity": {"cpu": "4", "memory": "8Gi", "pods": odds.pick(&["110", "0"])},
+            "capacity": {"cpu": "4", "memory": "8Gi", "pods": rng.pick(&["110", "0"])},
             "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
             "conditions": [{
                 "type": "Ready",
@@ -171,13 +171,13 @@ fn node(odds: &mut Odds, name: &str, health: Health, clock: &Clock) -> Node {
     }
 }
 
-fn labels(odds: &mut Odds, name: &str) -> Map<String, Value> {
+fn labels(rng: &mut CaseRng, name: &str) -> Map<String, Value> {
     let mut labels = Map::new();
     labels.insert("kubernetes.io/hostname".into(), name.into());
     labels.insert("kubernetes.io/os".into(), "linux".into());
     let mut maybe = |times, key: &str, values: &[&str]| {
-        if odds.in_hundred(times) {
-            labels.insert(key.to_owned(), odds.pick(values).into());
+        if rng.in_hundred(times) {
+            labels.insert(key.to_owned(), rng.pick(values).into());
         }
     };
     maybe(70, "color", &["blue", "blue", "green", ""]);
@@ -186,29 +186,29 @@ fn labels(odds: &mut Odds, name: &str) -> Map<String, Value> {
     labels
 }
 
-fn taint(odds: &mut Odds, health: Health, clock: &Clock) -> Value {
+fn taint(rng: &mut CaseRng, health: Health, clock: &Clock) -> Value {
     let (key, value, effect) = match health {
-        Health::Numeric if odds.in_hundred(75) => {
-            let value = odds.pick(TAINT_NUMBERS);
+        Health::Numeric if rng.in_hundred(75) => {
+            let value = rng.pick(TAINT_NUMBERS);
             (
                 "level",
                 value,
-                odds.pick(&["NoSchedule", "NoSchedule", "NoExecute"]),
+                rng.pick(&["NoSchedule", "NoSchedule", "NoExecute"]),
             )
         }
-        _ => odds.weighted(TAINTS),
+        _ => rng.weighted(TAINTS),
     };
     let mut taint = json!({"key": key, "effect": effect});
     if !value.is_empty() {
         taint["value"] = value.into();
     }
-    if effect == "NoExecute" && odds.in_hundred(60) {
-        taint["timeAdded"] = clock.before(odds.between(0..=3600)).into();
+    if effect == "NoExecute" && rng.in_hundred(60) {
+        taint["timeAdded"] = clock.before(rng.between(0..=3600)).into();
     }
     taint
 }
 
-/// An apiserver refuses two taints of the same key and effect.
+/// An apiserver rejects two taints with the same key and effect.
 fn add_taint(taints: &mut Vec<Value>, taint: Value) {
     let is_same = |other: &Value| other["key"] == taint["key"] && other["effect"] == taint["effect"];
     if !taints.iter().any(is_same) {
@@ -274,11 +274,11 @@ pub(super) mod tests {
         }),
     ];
 
-    /// More than eight make upstream's random choices too many to be found all.
+    /// With more than eight nodes, upstream has too many random outcomes to find them all.
     #[test]
-    fn most_clusters_have_at_most_eight_places() {
+    fn most_clusters_have_at_most_eight_nodes() {
         const SEEDS: usize = 1500;
-        let places = |case: &Case| {
+        let nodes = |case: &Case| {
             let mut names: BTreeSet<_> = case.nodes.iter().map(|node| name(node).to_owned()).collect();
             for pod in &case.pods {
                 names.extend(pod["spec"]["nodeName"].as_str().map(str::to_owned));
@@ -286,7 +286,7 @@ pub(super) mod tests {
             names.len()
         };
         let few = (0..SEEDS as u64)
-            .filter(|seed| places(&crate::generate::case(*seed)) <= 8)
+            .filter(|seed| nodes(&crate::generate::case(*seed)) <= 8)
             .count();
         assert!(few * 10 >= SEEDS * 9, "{few} of {SEEDS}");
     }

@@ -1,19 +1,19 @@
-//! Who controls an object.
+//! The owner references of an object.
 
 use serde_json::{Value, json};
 
-use super::odds::Odds;
+use super::rng::CaseRng;
 
-/// Who controls a pod or a revision.
+/// The controller of a pod or revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The DaemonSet that is synced.
+    /// The synced DaemonSet.
     Ours,
-    /// Nobody.
+    /// No owner.
     Nobody,
-    /// Nobody; the DaemonSet and another object are named without being its controller.
+    /// No controller: the DaemonSet and another object are owners, but not the controller.
     Mentioned,
-    /// A former DaemonSet of the same name.
+    /// A former DaemonSet with the same name.
     Former,
     /// Another DaemonSet.
     Neighbour,
@@ -21,28 +21,28 @@ pub(super) enum Owner {
     Other,
 }
 
-/// Someone else than the DaemonSet that is synced.
-pub(super) fn foreigner(odds: &mut Odds) -> Owner {
-    odds.pick(&[Owner::Former, Owner::Neighbour, Owner::Other])
+/// A controller other than the synced DaemonSet.
+pub(super) fn foreigner(rng: &mut CaseRng) -> Owner {
+    rng.pick(&[Owner::Former, Owner::Neighbour, Owner::Other])
 }
 
-/// Whom references name.
+/// Names and uids for owner references.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    /// The name of the DaemonSet that is synced.
+    /// The name of the synced DaemonSet.
     pub(super) name: String,
-    /// Its uid.
+    /// The uid of the synced DaemonSet.
     pub(super) uid: String,
-    /// The uid of the former DaemonSet of that name.
+    /// The uid of the former DaemonSet with that name.
     pub(super) former: String,
     /// The name of another DaemonSet.
     pub(super) neighbour: String,
-    /// Its uid.
+    /// The uid of the other DaemonSet.
     pub(super) neighbour_uid: String,
 }
 
 impl Names {
-    /// The references that say so; null for none.
+    /// The owner references for this owner; null for none.
     pub(super) fn references(&self, owner: Owner) -> Value {
         match owner {
             Owner::Ours => json!([controller("DaemonSet", &self.name, &self.uid)]),

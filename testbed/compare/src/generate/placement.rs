@@ -1,39 +1,39 @@
-//! Where a template may run: node name, node selector, affinity, tolerations.
+//! The placement fields of a template: node name, node selector, affinity, tolerations.
 
 use serde_json::{Map, Value, json};
 
 use super::node::{NUMBERS, TAINT_NUMBERS};
-use super::odds::Odds;
+use super::rng::CaseRng;
 
-/// Adds to a pod's spec what restricts or frees it; most pods have little of it.
-pub(super) fn add(odds: &mut Odds, spec: &mut Value, nodes: &[String], numeric: bool) {
-    if odds.in_hundred(12) {
-        spec["nodeSelector"] = node_selector(odds);
+/// Adds placement fields to a pod spec; most pods get few.
+pub(super) fn add(rng: &mut CaseRng, spec: &mut Value, nodes: &[String], numeric: bool) {
+    if rng.in_hundred(12) {
+        spec["nodeSelector"] = node_selector(rng);
     }
-    if odds.in_hundred(3) {
-        spec["nodeName"] = node_name(odds, nodes).into();
+    if rng.in_hundred(3) {
+        spec["nodeName"] = node_name(rng, nodes).into();
     }
-    if odds.in_hundred(22) {
-        spec["affinity"] = affinity(odds, nodes);
+    if rng.in_hundred(22) {
+        spec["affinity"] = affinity(rng, nodes);
     }
-    if numeric || odds.in_hundred(35) {
-        let count = 1 + odds.below(3);
-        let tolerations: Vec<_> = (0..count).map(|_| toleration(odds, numeric)).collect();
+    if numeric || rng.in_hundred(35) {
+        let count = 1 + rng.below(3);
+        let tolerations: Vec<_> = (0..count).map(|_| toleration(rng, numeric)).collect();
         spec["tolerations"] = tolerations.into();
     }
 }
 
-fn node_name(odds: &mut Odds, nodes: &[String]) -> String {
-    match odds.maybe(nodes) {
-        Some(name) if odds.in_hundred(80) => name.clone(),
+fn node_name(rng: &mut CaseRng, nodes: &[String]) -> String {
+    match rng.maybe(nodes) {
+        Some(name) if rng.in_hundred(80) => name.clone(),
         _ => "no-such-node".to_owned(),
     }
 }
 
-fn node_selector(odds: &mut Odds) -> Value {
+fn node_selector(rng: &mut CaseRng) -> Value {
     let mut selector = Map::new();
-    for _ in 0..=odds.below(2) {
-        let (key, value) = odds.weighted(&[
+    for _ in 0..=rng.below(2) {
+        let (key, value) = rng.weighted(&[
             (6, ("kubernetes.io/os", "linux")),
             (4, ("color", "blue")),
             (2, ("color", "")),
@@ -46,31 +46,31 @@ fn node_selector(odds: &mut Odds) -> Value {
     selector.into()
 }
 
-fn affinity(odds: &mut Odds, nodes: &[String]) -> Value {
+fn affinity(rng: &mut CaseRng, nodes: &[String]) -> Value {
     let mut affinity = Map::new();
     let mut node_affinity = Map::new();
-    if odds.in_hundred(75) {
-        let terms = match odds.below(40) {
+    if rng.in_hundred(75) {
+        let terms = match rng.below(40) {
             0 => json!([]),
             1 => Value::Null,
-            _ => (0..=odds.below(3)).map(|_| term(odds, nodes)).collect(),
+            _ => (0..=rng.below(3)).map(|_| term(rng, nodes)).collect(),
         };
         node_affinity.insert(
             "requiredDuringSchedulingIgnoredDuringExecution".into(),
             json!({ "nodeSelectorTerms": terms }),
         );
     }
-    if odds.in_hundred(30) {
+    if rng.in_hundred(30) {
         node_affinity.insert(
             "preferredDuringSchedulingIgnoredDuringExecution".into(),
-            json!([{"weight": odds.between(1..=100), "preference": {"matchExpressions": [expression(odds)]}}]),
+            json!([{"weight": rng.between(1..=100), "preference": {"matchExpressions": [expression(rng)]}}]),
         );
     }
-    if !node_affinity.is_empty() || odds.in_hundred(30) {
+    if !node_affinity.is_empty() || rng.in_hundred(30) {
         affinity.insert("nodeAffinity".into(), node_affinity.into());
     }
-    if odds.in_hundred(15) {
-        let kind = odds.pick(&["podAffinity", "podAntiAffinity"]);
+    if rng.in_hundred(15) {
+        let kind = rng.pick(&["podAffinity", "podAntiAffinity"]);
         affinity.insert(
             kind.into(),
             json!({"requiredDuringSchedulingIgnoredDuringExecution": [
@@ -81,9 +81,9 @@ fn affinity(odds: &mut Odds, nodes: &[String]) -> Value {
     affinity.into()
 }
 
-fn term(odds: &mut Odds, nodes: &[String]) -> Value {
+fn term(rng: &mut CaseRng, nodes: &[String]) -> Value {
     let mut term = Map::new();
-    let (expressions, fields) = odds.weighted(&[
+    let (expressions, fields) = rng.weighted(&[
         (10, (1, 0)),
         (5, (2, 0)),
         (4, (0, 1)),
@@ -92,17 +92,17 @@ fn term(odds: &mut Odds, nodes: &[String]) -> Value {
         (1, (0, 0)),
     ]);
     if expressions > 0 {
-        let all: Vec<_> = (0..expressions).map(|_| expression(odds)).collect();
+        let all: Vec<_> = (0..expressions).map(|_| expression(rng)).collect();
         term.insert("matchExpressions".into(), all.into());
     }
     if fields > 0 {
-        let all: Vec<_> = (0..fields).map(|_| field(odds, nodes)).collect();
+        let all: Vec<_> = (0..fields).map(|_| field(rng, nodes)).collect();
         term.insert("matchFields".into(), all.into());
     }
     term.into()
 }
 
-/// A requirement; without values when there are none, as it is served.
+/// A requirement; without `values` if empty, as an apiserver serves it.
 fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
     if values.is_empty() {
         json!({"key": key, "operator": operator})
@@ -111,32 +111,32 @@ fn requirement(key: &str, operator: &str, values: &[&str]) -> Value {
     }
 }
 
-fn expression(odds: &mut Odds) -> Value {
-    if odds.in_hundred(15) {
-        return invalid_expression(odds);
+fn expression(rng: &mut CaseRng) -> Value {
+    if rng.in_hundred(15) {
+        return invalid_expression(rng);
     }
-    let key = odds.pick(&["kubernetes.io/os", "color", "zone", "missing"]);
-    let values: &[&str] = odds.pick(&[
+    let key = rng.pick(&["kubernetes.io/os", "color", "zone", "missing"]);
+    let values: &[&str] = rng.pick(&[
         &["linux"][..],
         &["blue"],
         &["blue", "green", ""],
         &["a", "linux"],
         &[""],
     ]);
-    match odds.below(8) {
+    match rng.below(8) {
         0 | 1 => requirement(key, "In", values),
         2 | 3 => requirement(key, "NotIn", values),
         4 => requirement(key, "Exists", &[]),
         5 => requirement(key, "DoesNotExist", &[]),
-        6 => requirement("n", "Gt", &[odds.pick(NUMBERS)]),
-        _ => requirement("n", "Lt", &[odds.pick(NUMBERS)]),
+        6 => requirement("n", "Gt", &[rng.pick(NUMBERS)]),
+        _ => requirement("n", "Lt", &[rng.pick(NUMBERS)]),
     }
 }
 
-/// Expressions that no node matches since they are invalid (D-14).
-fn invalid_expression(odds: &mut Odds) -> Value {
+/// Invalid expressions, which no node matches (D-14).
+fn invalid_expression(rng: &mut CaseRng) -> Value {
     let long = "x".repeat(64);
-    match odds.below(14) {
+    match rng.below(14) {
         0 => requirement("color", "Near", &["blue"]),
         1 => requirement("color", "In", &[]),
         2 => requirement("color", "NotIn", &[]),
@@ -154,10 +154,10 @@ fn invalid_expression(odds: &mut Odds) -> Value {
     }
 }
 
-fn field(odds: &mut Odds, nodes: &[String]) -> Value {
-    let name = node_name(odds, nodes);
+fn field(rng: &mut CaseRng, nodes: &[String]) -> Value {
+    let name = node_name(rng, nodes);
     let name = name.as_str();
-    match odds.below(12) {
+    match rng.below(12) {
         0..=3 => requirement("metadata.name", "NotIn", &[name]),
         4..=6 => requirement("metadata.name", "In", &[name]),
         7 => requirement("metadata.name", "In", &[name, "other"]),
@@ -168,9 +168,9 @@ fn field(odds: &mut Odds, nodes: &[String]) -> Value {
     }
 }
 
-/// A toleration; without a value when that is empty, as it is served.
-fn toleration(odds: &mut Odds, numeric: bool) -> Value {
-    let mut toleration = any_toleration(odds, numeric);
+/// A toleration; without `value` if empty, as an apiserver serves it.
+fn toleration(rng: &mut CaseRng, numeric: bool) -> Value {
+    let mut toleration = any_toleration(rng, numeric);
     if toleration["value"] == ""
         && let Some(members) = toleration.as_object_mut()
     {
@@ -179,45 +179,45 @@ fn toleration(odds: &mut Odds, numeric: bool) -> Value {
     toleration
 }
 
-fn any_toleration(odds: &mut Odds, numeric: bool) -> Value {
-    if odds.in_hundred(if numeric { 60 } else { 4 }) {
+fn any_toleration(rng: &mut CaseRng, numeric: bool) -> Value {
+    if rng.in_hundred(if numeric { 60 } else { 4 }) {
         let mut toleration = json!({
             "key": "level",
-            "operator": odds.pick(&["Gt", "Lt"]),
-            "value": odds.pick(TAINT_NUMBERS),
+            "operator": rng.pick(&["Gt", "Lt"]),
+            "value": rng.pick(TAINT_NUMBERS),
         });
-        if odds.in_hundred(50) {
-            toleration["effect"] = odds.pick(&["NoSchedule", "NoExecute"]).into();
+        if rng.in_hundred(50) {
+            toleration["effect"] = rng.pick(&["NoSchedule", "NoExecute"]).into();
         }
         return toleration;
     }
-    let mut toleration = match odds.below(14) {
+    let mut toleration = match rng.below(14) {
         0..=2 => json!({"key": "dedicated", "value": "user1"}),
         3 => json!({"key": "dedicated", "operator": "Equal", "value": "user1"}),
         4 | 5 => json!({"key": "dedicated", "operator": "Exists"}),
         6 => json!({"operator": "Exists"}),
         7 => json!({"operator": "Equal", "value": "user1"}),
-        8 => json!({"key": "level", "operator": "Equal", "value": odds.pick(TAINT_NUMBERS)}),
+        8 => json!({"key": "level", "operator": "Equal", "value": rng.pick(TAINT_NUMBERS)}),
         9 => json!({"key": "dedicated", "operator": "Near", "value": "user1"}),
         10 => json!({"key": "node.kubernetes.io/out-of-service", "operator": "Exists"}),
-        _ => return automatic_toleration(odds),
+        _ => return automatic_toleration(rng),
     };
-    if odds.in_hundred(70) {
-        let effect = odds.pick(&["NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule"]);
+    if rng.in_hundred(70) {
+        let effect = rng.pick(&["NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule"]);
         toleration["effect"] = effect.into();
-        if effect == "NoExecute" && odds.in_hundred(40) {
-            toleration["tolerationSeconds"] = odds.pick(&[0_i64, 300, -1]).into();
+        if effect == "NoExecute" && rng.in_hundred(40) {
+            toleration["tolerationSeconds"] = rng.pick(&[0_i64, 300, -1]).into();
         }
     }
     toleration
 }
 
-/// One of those that the controller adds, or one that is nearly one of them (D-18, D-19).
-fn automatic_toleration(odds: &mut Odds) -> Value {
-    match odds.below(7) {
+/// A toleration that the controller adds, or a similar one (D-18, D-19).
+fn automatic_toleration(rng: &mut CaseRng) -> Value {
+    match rng.below(7) {
         0 | 1 => json!({
             "key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
-            "tolerationSeconds": odds.pick(&[0, 300]),
+            "tolerationSeconds": rng.pick(&[0, 300]),
         }),
         2 => json!({
             "key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
@@ -260,7 +260,7 @@ pub(super) mod tests {
         tolerates(case, |one| one["effect"] == effect)
     }
 
-    /// Whether a node has the taint `dedicated` of this effect, and every such one is tolerated, or none.
+    /// Whether a node has the taint `dedicated` with this effect, and the template tolerates all such taints (or none).
     fn dedicates(case: &Case, effect: &str, tolerated: bool) -> bool {
         let taints = case.nodes.iter().flat_map(|node| items(&node["spec"]["taints"]));
         let mut dedicated = taints

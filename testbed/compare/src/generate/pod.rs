@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::cluster::Cluster;
-use super::odds::Odds;
 use super::owner::Owner;
+use super::rng::CaseRng;
 use super::selector::APP;
 
 pub(super) const HASH_LABEL: &str = "controller-revision-hash";
@@ -13,51 +13,51 @@ pub(super) const GENERATION_LABEL: &str = "pod-template-generation";
 /// The node of a pod.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
-    /// Bound to it.
+    /// The pod is bound to the node.
     Bound(String),
-    /// Meant for it, not bound.
+    /// The pod has an affinity to the node, but is not bound.
     Meant(String),
-    /// Not bound, with required affinity of its own; null for none.
+    /// The pod is not bound and has this required affinity; null for none.
     Odd(Value),
 }
 
-/// The condition that says whether a pod is ready.
+/// The Ready condition of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ready {
-    /// It says nothing.
+    /// There is no condition.
     Missing,
-    /// For so many seconds; in the future when negative.
+    /// True for this many seconds; since the future if negative.
     Since(i64),
-    /// For a time that is not known.
+    /// True, without a transition time.
     Undated,
     /// `False` or `Unknown`.
     Not(&'static str),
-    /// The condition stands twice.
+    /// The condition occurs twice.
     Twice(&'static str, &'static str),
 }
 
-/// A pod while it is drawn.
+/// A pod during generation.
 #[derive(Clone, Debug)]
 pub(super) struct Pod {
     pub(super) name: String,
-    /// The version that it was made of.
+    /// The version of its template.
     pub(super) version: usize,
     pub(super) labels: Map<String, Value>,
     pub(super) owner: Owner,
     pub(super) target: Target,
-    /// How many seconds ago it was created.
+    /// Its age in seconds.
     pub(super) age: i64,
     pub(super) phase: &'static str,
     pub(super) ready: Ready,
     pub(super) deleting: bool,
     pub(super) finalizers: bool,
-    /// In a namespace of its own.
+    /// Whether the pod is in another namespace.
     pub(super) elsewhere: bool,
 }
 
 impl Pod {
-    /// A pod that runs, of this version, on this node.
-    pub(super) fn draw(odds: &mut Odds, cluster: &Cluster, version: usize, node: &str) -> Self {
+    /// A running pod of this version on this node.
+    pub(super) fn draw(rng: &mut CaseRng, cluster: &Cluster, version: usize, node: &str) -> Self {
         let made_of = &cluster.versions[version];
         let mut labels = match &made_of.template["metadata"]["labels"] {
             Value::Object(labels) => labels.clone(),
@@ -69,45 +69,45 @@ impl Pod {
         } else {
             labels.remove(GENERATION_LABEL);
         }
-        let age = match odds.below(4) {
-            0 => odds.between(1..=100),
-            _ => 1000 * odds.between(1..=4),
+        let age = match rng.below(4) {
+            0 => rng.between(1..=100),
+            _ => 1000 * rng.between(1..=4),
         };
         Self {
-            name: cluster.pod_name(odds),
+            name: cluster.pod_name(rng),
             version,
             labels,
             owner: Owner::Ours,
             target: Target::Bound(node.to_owned()),
             age,
             phase: "Running",
-            ready: available(odds, cluster.set.min_ready),
+            ready: available(rng, cluster.set.min_ready),
             deleting: false,
             finalizers: false,
             elsewhere: false,
         }
     }
 
-    /// The same, not available.
-    pub(super) fn unavailable(mut self, odds: &mut Odds, cluster: &Cluster) -> Self {
-        self.ready = unavailable(odds, cluster.set.min_ready);
-        if odds.in_hundred(25) {
-            self.phase = odds.pick(&["Pending", "Pending", "Unknown", ""]);
+    /// The same pod, but not available.
+    pub(super) fn unavailable(mut self, rng: &mut CaseRng, cluster: &Cluster) -> Self {
+        self.ready = unavailable(rng, cluster.set.min_ready);
+        if rng.in_hundred(25) {
+            self.phase = rng.pick(&["Pending", "Pending", "Unknown", ""]);
         }
-        if self.phase == "Pending" && odds.in_hundred(40) {
+        if self.phase == "Pending" && rng.in_hundred(40) {
             self.unbind();
         }
         self
     }
 
-    /// Takes it from its node, for which it is still meant.
+    /// Unbinds the pod from its node; an affinity to the node remains.
     pub(super) fn unbind(&mut self) {
         if let Target::Bound(node) = &self.target {
             self.target = Target::Meant(node.clone());
         }
     }
 
-    /// Lets it end in `phase`.
+    /// Ends the pod in `phase`.
     pub(super) fn end(&mut self, phase: &'static str) {
         self.phase = phase;
         self.ready = Ready::Not("False");
@@ -117,7 +117,7 @@ impl Pod {
         matches!(self.phase, "Failed" | "Succeeded")
     }
 
-    /// The node that it runs on or is meant for.
+    /// The node that the pod is bound to or has an affinity to.
     pub(super) fn node(&self) -> Option<&str> {
         match &self.target {
             Target::Bound(node) | Target::Meant(node) => Some(node),
@@ -125,20 +125,20 @@ impl Pod {
         }
     }
 
-    /// Makes its labels those of something else.
+    /// Changes the labels so that the selector does not match.
     pub(super) fn disguise(&mut self) {
         self.labels.insert(APP.into(), "other".into());
         self.labels.insert("left-out".into(), "".into());
     }
 
     /// The object.
-    pub(super) fn object(&self, odds: &mut Odds, cluster: &Cluster) -> Value {
+    pub(super) fn object(&self, rng: &mut CaseRng, cluster: &Cluster) -> Value {
         let clock = &cluster.clock;
         let mut metadata = json!({
             "name": self.name,
             "namespace": if self.elsewhere { "elsewhere" } else { cluster.set.namespace },
-            "uid": odds.uid(),
-            "resourceVersion": odds.version(),
+            "uid": rng.uid(),
+            "resourceVersion": rng.version(),
             "creationTimestamp": clock.before(self.age),
         });
         if !self.labels.is_empty() {
@@ -149,7 +149,7 @@ impl Pod {
             metadata["ownerReferences"] = references;
         }
         if self.deleting {
-            metadata["deletionTimestamp"] = clock.before(odds.between(-30..=600)).into();
+            metadata["deletionTimestamp"] = clock.before(rng.between(-30..=600)).into();
             metadata["deletionGracePeriodSeconds"] = 30.into();
         }
         if self.finalizers {
@@ -166,7 +166,7 @@ impl Pod {
 
     fn spec(&self, cluster: &Cluster) -> Value {
         let mut spec = json!({
-            // Of the containers nobody reads more than that they are there.
+            // No plan reads more of the containers.
             "containers": [{
                 "name": "main",
                 "image": cluster.versions[self.version].template["spec"]["containers"][0]["image"],
@@ -218,31 +218,31 @@ impl Pod {
     }
 }
 
-/// The affinity that ties a daemon pod to its node.
+/// The affinity of a DaemonSet's pod to its node.
 fn own_terms(node: &str) -> Value {
     json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}])
 }
 
-/// Ready for long enough; often just so.
-pub(super) fn available(odds: &mut Odds, min_ready: i64) -> Ready {
-    Ready::Since(match odds.below(10) {
+/// Ready for long enough, often only just.
+pub(super) fn available(rng: &mut CaseRng, min_ready: i64) -> Ready {
+    Ready::Since(match rng.below(10) {
         0..=2 => min_ready,
         3 => min_ready + 1,
-        _ => min_ready + odds.between(2..=2000),
+        _ => min_ready + rng.between(2..=2000),
     })
 }
 
-/// Not ready, or not for long enough; often nearly so.
-pub(super) fn unavailable(odds: &mut Odds, min_ready: i64) -> Ready {
-    if min_ready > 0 && odds.in_hundred(50) {
-        return match odds.below(10) {
+/// Not ready, or not for long enough, often by little.
+pub(super) fn unavailable(rng: &mut CaseRng, min_ready: i64) -> Ready {
+    if min_ready > 0 && rng.in_hundred(50) {
+        return match rng.below(10) {
             0..=4 => Ready::Since(min_ready - 1),
             5 => Ready::Since(-5),
             6 => Ready::Undated,
-            _ => Ready::Since(odds.between(0..=min_ready - 1)),
+            _ => Ready::Since(rng.between(0..=min_ready - 1)),
         };
     }
-    match odds.below(12) {
+    match rng.below(12) {
         0..=5 => Ready::Not("False"),
         6 | 7 => Ready::Not("Unknown"),
         8..=10 => Ready::Missing,
@@ -267,7 +267,7 @@ pub(super) mod tests {
         case.pods.iter().any(is)
     }
 
-    /// Whether a pod turns available so many nanoseconds from now, in a cluster that waits for that.
+    /// Whether a pod becomes available in `nanoseconds`, with a minReadySeconds.
     fn turns_available_in(case: &Case, nanoseconds: i64) -> bool {
         let Some(min_ready) = set(case)["spec"]["minReadySeconds"].as_i64() else {
             return false;

@@ -1,29 +1,29 @@
-//! The versions of the template, and the ControllerRevisions that hold them, or should.
+//! The versions of the template, and their ControllerRevisions.
 
 use serde_json::{Map, Value, json};
 
-use super::cluster::{Cluster, Story};
+use super::cluster::{Cluster, Scenario};
 use super::daemon_set::Set;
-use super::odds::Odds;
 use super::owner::{self, Owner};
 use super::pod::HASH_LABEL;
+use super::rng::CaseRng;
 use super::selector::APP;
 use super::serialization::{self, Form};
 use super::template;
 use crate::case::{self, HASH};
 
-/// A template that the DaemonSet has or had.
+/// A present or former version of the template.
 pub(super) struct Version {
     pub(super) template: Value,
-    /// What its revision and its pods are labelled with.
+    /// The hash in the labels of its revision and pods.
     pub(super) hash: String,
     /// The number of its revision.
     pub(super) number: i64,
-    /// The template generation that its pods are labelled with.
+    /// The template generation in the labels of its pods.
     pub(super) generation: Option<i64>,
 }
 
-/// A revision while it is drawn.
+/// A revision during generation.
 #[derive(Clone)]
 pub(super) struct Revision {
     pub(super) name: String,
@@ -36,49 +36,55 @@ pub(super) struct Revision {
     annotations: Map<String, Value>,
 }
 
-/// The versions, the present one last.
-pub(super) fn versions(odds: &mut Odds, set: &Set, story: Story, echo: bool, present: Value) -> Vec<Version> {
-    let formers = match story {
-        Story::Fresh => odds.weighted(&[(9, 0), (1, 1)]),
-        Story::Changed | Story::Rollout | Story::RolledBack => {
-            odds.weighted(&[(45, 1), (27, 2), (16, 3), (10, 4), (2, 13)])
+/// Generates the versions. The present one is the last.
+pub(super) fn versions(
+    rng: &mut CaseRng,
+    set: &Set,
+    scenario: Scenario,
+    echo: bool,
+    present: Value,
+) -> Vec<Version> {
+    let formers = match scenario {
+        Scenario::Fresh => rng.weighted(&[(9, 0), (1, 1)]),
+        Scenario::Changed | Scenario::Rollout | Scenario::RolledBack => {
+            rng.weighted(&[(45, 1), (27, 2), (16, 3), (10, 4), (2, 13)])
         }
-        Story::Settled | Story::Failing | Story::Chaos => {
-            odds.weighted(&[(35, 0), (30, 1), (15, 2), (12, 3), (6, 4), (2, 12)])
+        Scenario::Settled | Scenario::Failing | Scenario::Chaos => {
+            rng.weighted(&[(35, 0), (30, 1), (15, 2), (12, 3), (6, 4), (2, 12)])
         }
     };
     let mut all = Vec::with_capacity(formers + 2);
     let ages = (1..=formers).rev().zip(1_i64..);
     for (age, number) in ages {
         all.push(Version {
-            template: template::former(odds, &present, age),
-            hash: odds.letters(9),
+            template: template::former(rng, &present, age),
+            hash: rng.letters(9),
             number,
-            generation: former_generation(odds, set.template_generation, age),
+            generation: former_generation(rng, set.template_generation, age),
         });
     }
     let mut last = Version {
         number: i64::try_from(formers).unwrap_or(0) + 1,
-        hash: if odds.in_hundred(88) {
+        hash: if rng.in_hundred(88) {
             HASH.to_owned()
         } else {
-            odds.letters(10)
+            rng.letters(10)
         },
         generation: set.template_generation,
         template: present,
     };
-    if story == Story::RolledBack {
-        last.number = odds.between(0..=1);
-        if odds.in_hundred(60) {
+    if scenario == Scenario::RolledBack {
+        last.number = rng.between(0..=1);
+        if rng.in_hundred(60) {
             last.generation = last.generation.map(|generation| generation - 2);
         }
     }
-    // Several revisions of one template are looked at only when relabelled pods show at once.
-    if echo && odds.in_hundred(6) {
+    // Several revisions with one template need `echo`, because pods are relabelled then.
+    if echo && rng.in_hundred(6) {
         all.push(Version {
             template: last.template.clone(),
-            hash: odds.letters(9),
-            number: (last.number + odds.weighted(&[(4, 0), (3, -1), (3, 1)])).max(0),
+            hash: rng.letters(9),
+            number: (last.number + rng.weighted(&[(4, 0), (3, -1), (3, 1)])).max(0),
             generation: last.generation,
         });
     }
@@ -86,90 +92,90 @@ pub(super) fn versions(odds: &mut Odds, set: &Set, story: Story, echo: bool, pre
     all
 }
 
-fn former_generation(odds: &mut Odds, present: Option<i64>, age: usize) -> Option<i64> {
+fn former_generation(rng: &mut CaseRng, present: Option<i64>, age: usize) -> Option<i64> {
     match present {
-        // The template did not change, but how it is serialized did.
-        Some(present) if odds.in_hundred(6) => Some(present),
+        // Same generation: not the template changed, but its serialization.
+        Some(present) if rng.in_hundred(6) => Some(present),
         Some(present) => Some(present - i64::try_from(age).unwrap_or(1)),
-        None => odds.in_hundred(25).then_some(1),
+        None => rng.in_hundred(25).then_some(1),
     }
 }
 
-/// Draws the revisions that the cache shows, and those that only the API has.
-pub(super) fn draw(odds: &mut Odds, cluster: &mut Cluster) {
-    let without_present = match cluster.story {
-        Story::Fresh => 70,
-        Story::Changed => 55,
+/// Generates the revisions in the cache, and those that only the API has.
+pub(super) fn draw(rng: &mut CaseRng, cluster: &mut Cluster) {
+    let without_present = match cluster.scenario {
+        Scenario::Fresh => 70,
+        Scenario::Changed => 55,
         _ => 5,
     };
-    let skipped = odds.in_hundred(without_present).then(|| cluster.present());
+    let skipped = rng.in_hundred(without_present).then(|| cluster.present());
     let mut cached: Vec<_> = (0..cluster.versions.len())
-        .filter(|version| skipped != Some(*version) && (*version == cluster.present() || !odds.in_hundred(5)))
+        .filter(|version| skipped != Some(*version) && (*version == cluster.present() || !rng.in_hundred(5)))
         .map(|version| Revision::of(cluster, version))
         .collect();
-    for _ in 0..odds.weighted(&[(66, 0), (24, 1), (10, 2)]) {
-        let disturb = odds.weighted(ODDITIES);
+    for _ in 0..rng.weighted(&[(66, 0), (24, 1), (10, 2)]) {
+        let disturb = rng.weighted(ANOMALIES);
         if cached.is_empty() {
             break;
         }
-        let index = if odds.in_hundred(40) {
+        let index = if rng.in_hundred(40) {
             cached.len() - 1
         } else {
-            odds.below(cached.len())
+            rng.below(cached.len())
         };
-        disturb(odds, cluster, &mut cached, index);
+        disturb(rng, cluster, &mut cached, index);
     }
     let next = name(cluster, HASH);
-    if !cached.iter().any(|revision| revision.name == next) && odds.in_hundred(25) {
+    if !cached.iter().any(|revision| revision.name == next) && rng.in_hundred(25) {
         cluster.collides = true;
-        collide(odds, cluster, &mut cached);
+        collide(rng, cluster, &mut cached);
     }
     cluster.revisions = cached;
 }
 
-/// The name of the DaemonSet's revision of this hash, as short as a name must be.
+/// The name of the DaemonSet's revision with this hash, shortened if necessary.
 pub(super) fn name(cluster: &Cluster, hash: &str) -> String {
     let prefix: String = cluster.set.names.name.chars().take(242).collect();
     format!("{}-{hash}", prefix.trim_end_matches('.'))
 }
 
-/// Whether several of the cached revisions hold the present template.
+/// Whether several of the cached revisions have the present template.
 pub(super) fn has_duplicates(cluster: &Cluster) -> bool {
     let present = serialization::data(&cluster.versions[cluster.present()].template, Form::Canonical);
     let is_present = |revision: &&Revision| revision.data == present;
     cluster.revisions.iter().filter(is_present).count() > 1
 }
 
-/// Whether a revision could be gone from the API without anyone taking notice of it twice. One that is created again under
-/// its name in the same sync must not be deleted in it, too: whether that hits the new one is a matter of the uids that
-/// Nodewise sends along, and upstream does not.
+/// Whether a revision may be missing from the API without a double effect. A revision that is created again under the
+/// same name must not be deleted in the same sync: Nodewise sends a uid with the delete and upstream does not, so only
+/// upstream would delete the new one.
 pub(super) fn may_be_gone(cluster: &Cluster, revision: &Revision) -> bool {
     let kept = usize::try_from(cluster.set.history.unwrap_or(0)).unwrap_or(0);
     revision.name != name(cluster, HASH) || cluster.revisions.len() <= kept
 }
 
-/// Takes the name of the next revision.
-fn collide(odds: &mut Odds, cluster: &mut Cluster, cached: &mut Vec<Revision>) {
+/// Adds a revision with the name of the next revision.
+fn collide(rng: &mut CaseRng, cluster: &mut Cluster, cached: &mut Vec<Revision>) {
     let mut taken = Revision::of(cluster, cluster.present());
     taken.name = name(cluster, HASH);
     taken.labels.insert(HASH_LABEL.into(), HASH.into());
-    let is_hidden = odds.in_hundred(60);
-    if is_hidden && odds.in_hundred(45) {
-        if odds.in_hundred(30) {
-            taken.labels.insert(HASH_LABEL.into(), odds.letters(9).into());
+    let is_hidden = rng.in_hundred(60);
+    if is_hidden && rng.in_hundred(45) {
+        if rng.in_hundred(30) {
+            taken.labels.insert(HASH_LABEL.into(), rng.letters(9).into());
         }
-        taken.number = odds.between(0..=9);
+        taken.number = rng.between(0..=9);
     } else {
-        taken.data = other_data(odds, cluster);
+        taken.data = other_data(rng, cluster);
     }
-    taken.owner = odds.pick(&[
+    taken.owner = rng.pick(&[
         Owner::Ours,
         Owner::Ours,
         Owner::Nobody,
         Owner::Former,
         Owner::Other,
     ]);
-    if odds.in_hundred(25) {
+    if rng.in_hundred(25) {
         taken.labels.insert(APP.into(), "other".into());
     }
     if is_hidden {
@@ -180,14 +186,14 @@ fn collide(odds: &mut Odds, cluster: &mut Cluster, cached: &mut Vec<Revision>) {
 }
 
 /// Data that is not the present template.
-fn other_data(odds: &mut Odds, cluster: &Cluster) -> String {
-    match odds.below(4) {
+fn other_data(rng: &mut CaseRng, cluster: &Cluster) -> String {
+    match rng.below(4) {
         0 => "{}".to_owned(),
         1 => r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{}}}}"#.to_owned(),
         _ => {
-            let number = odds.below(90) + 10;
-            let template = template::former(odds, &cluster.versions[cluster.present()].template, number);
-            let form = odds.weighted(&[(8, Form::Canonical), (1, Form::Reordered), (1, Form::Spaced)]);
+            let number = rng.below(90) + 10;
+            let template = template::former(rng, &cluster.versions[cluster.present()].template, number);
+            let form = rng.weighted(&[(8, Form::Canonical), (1, Form::Reordered), (1, Form::Spaced)]);
             serialization::data(&template, form)
         }
     }
@@ -215,13 +221,13 @@ impl Revision {
     }
 
     /// The object and its data.
-    pub(super) fn render(&self, odds: &mut Odds, cluster: &Cluster) -> case::Revision {
+    pub(super) fn render(&self, rng: &mut CaseRng, cluster: &Cluster) -> case::Revision {
         let mut metadata = json!({
             "name": self.name,
             "namespace": if self.elsewhere { "elsewhere" } else { cluster.set.namespace },
-            "uid": odds.uid(),
-            "resourceVersion": odds.version(),
-            "creationTimestamp": cluster.clock.before(1000 * odds.between(1..=5)),
+            "uid": rng.uid(),
+            "resourceVersion": rng.version(),
+            "creationTimestamp": cluster.clock.before(1000 * rng.between(1..=5)),
         });
         if !self.labels.is_empty() {
             metadata["labels"] = self.labels.clone().into();
@@ -250,16 +256,16 @@ impl Revision {
     }
 }
 
-/// Longest value of a label.
+/// The longest value of a label.
 const MAX_LABEL_VALUE: usize = 63;
 
-/// Disturbs one of the revisions.
-type Oddity = fn(&mut Odds, &Cluster, &mut Vec<Revision>, usize);
+/// Changes one of the revisions.
+type Anomaly = fn(&mut CaseRng, &Cluster, &mut Vec<Revision>, usize);
 
-const ODDITIES: &[(u32, Oddity)] = &[
-    (4, |odds, _, all, index| {
-        let has_any = !odds.in_hundred(20);
-        // With a name that is no label's value upstream stands still: it asks for that label again and again (D-52).
+const ANOMALIES: &[(u32, Anomaly)] = &[
+    (4, |rng, _, all, index| {
+        let has_any = !rng.in_hundred(20);
+        // If the name is not a valid label value, upstream makes no progress: it retries the label forever (D-52).
         if all[index].name.len() > MAX_LABEL_VALUE {
             return;
         }
@@ -268,57 +274,57 @@ const ODDITIES: &[(u32, Oddity)] = &[
             all[index].labels.clear();
         }
     }),
-    (4, |odds, _, all, index| {
-        all[index].owner = odds.pick(&[Owner::Nobody, Owner::Mentioned]);
+    (4, |rng, _, all, index| {
+        all[index].owner = rng.pick(&[Owner::Nobody, Owner::Mentioned]);
     }),
-    (4, |odds, _, all, index| all[index].owner = owner::foreigner(odds)),
+    (4, |rng, _, all, index| all[index].owner = owner::foreigner(rng)),
     (4, |_, _, all, index| {
         all[index].labels.insert(APP.into(), "other".into());
         all[index].labels.insert("left-out".into(), "".into());
     }),
-    (3, |odds, _, all, index| {
+    (3, |rng, _, all, index| {
         all[index].deleting = true;
-        if odds.in_hundred(50) {
+        if rng.in_hundred(50) {
             all[index].owner = Owner::Nobody;
         }
     }),
-    (4, |odds, _, all, index| {
-        let other = odds.below(all.len());
+    (4, |rng, _, all, index| {
+        let other = rng.below(all.len());
         all[index].number = all[other].number;
     }),
-    (2, |odds, _, all, index| {
-        all[index].number = odds.pick(&[0, 5, 20, 1_000_000_007]);
+    (2, |rng, _, all, index| {
+        all[index].number = rng.pick(&[0, 5, 20, 1_000_000_007]);
     }),
-    (3, |odds, _, all, index| {
-        let hash = odds.pick(&["a", "by-hand", ""]);
+    (3, |rng, _, all, index| {
+        let hash = rng.pick(&["a", "by-hand", ""]);
         all[index].labels.insert(HASH_LABEL.into(), (*hash).into());
     }),
-    (4, |odds, cluster, all, index| {
-        respell(odds, cluster, &mut all[index]);
+    (4, |rng, cluster, all, index| {
+        respell(rng, cluster, &mut all[index]);
     }),
-    (2, |odds, cluster, all, _| {
-        // Someone else's, which matches by its labels.
+    (2, |rng, cluster, all, _| {
+        // A matching revision of another owner.
         let mut foreign = Revision::of(cluster, cluster.present());
-        foreign.name = format!("db-{}", odds.letters(9));
-        foreign.owner = odds.pick(&[Owner::Nobody, Owner::Other]);
-        foreign.data = other_data(odds, cluster);
-        foreign.number = odds.between(0..=9);
+        foreign.name = format!("db-{}", rng.letters(9));
+        foreign.owner = rng.pick(&[Owner::Nobody, Owner::Other]);
+        foreign.data = other_data(rng, cluster);
+        foreign.number = rng.between(0..=9);
         all.push(foreign);
     }),
-    (1, |odds, cluster, all, _| {
+    (1, |rng, cluster, all, _| {
         let mut distant = Revision::of(cluster, cluster.present());
-        distant.name = format!("distant-{}", odds.letters(9));
+        distant.name = format!("distant-{}", rng.letters(9));
         distant.owner = Owner::Nobody;
         distant.elsewhere = true;
         all.push(distant);
     }),
 ];
 
-/// Writes the data of one of the versions in another form.
-fn respell(odds: &mut Odds, cluster: &Cluster, revision: &mut Revision) {
+/// Serializes the data of a version in another form.
+fn respell(rng: &mut CaseRng, cluster: &Cluster, revision: &mut Revision) {
     let is_its = |version: &&Version| name(cluster, &version.hash) == revision.name;
     if let Some(version) = cluster.versions.iter().find(is_its) {
-        let form = odds.pick(&[Form::Unescaped, Form::Dated, Form::Reordered, Form::Spaced]);
+        let form = rng.pick(&[Form::Unescaped, Form::Dated, Form::Reordered, Form::Spaced]);
         revision.data = serialization::data(&version.template, form);
     }
 }
@@ -339,7 +345,7 @@ pub(super) mod tests {
         is_owned(case, &revision.object)
     }
 
-    /// The revision in the cache, or only in the API, that has the name of the next one.
+    /// The revision in the cache, or only in the API, with the name of the next revision.
     fn taken(case: &Case, is_cached: bool) -> Option<&case::Revision> {
         let taken = format!("{}-@hash", name(set(case)));
         let revisions = if is_cached {
@@ -350,7 +356,7 @@ pub(super) mod tests {
         revisions.iter().find(|revision| name(&revision.object) == taken)
     }
 
-    /// Whether two revisions have one number, and are the present template or not.
+    /// Whether two revisions have the same number, and both are (or are not) the present template.
     fn twins(case: &Case, present: bool) -> bool {
         let all = || {
             case.revisions

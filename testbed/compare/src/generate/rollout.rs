@@ -1,26 +1,26 @@
-//! Which pods a cluster has, by its story: node for node the states in which a controller can meet them.
+//! The pods of a cluster: for each node a state, with probabilities that depend on the scenario.
 
-use super::cluster::{Cluster, Story};
-use super::odds::Odds;
+use super::cluster::{Cluster, Scenario};
 use super::pod::Pod;
+use super::rng::CaseRng;
 use super::strategy::Kind;
 
-/// The pods of one node.
+/// The pods on one node.
 #[derive(Clone, Copy, Debug)]
 enum Content {
-    /// None.
+    /// No pod.
     Nothing,
-    /// A former one, available.
+    /// A former version, available.
     Old,
-    /// A former one, not available.
+    /// A former version, not available.
     OldUnready,
-    /// A former one, terminating.
+    /// A former version, terminating.
     OldLeaving,
-    /// One of the present version, available.
+    /// The present version, available.
     New,
-    /// One of the present version, not available.
+    /// The present version, not available.
     NewUnready,
-    /// One of the present version, terminating.
+    /// The present version, terminating.
     NewLeaving,
     /// One of each, both available.
     BothReady,
@@ -28,15 +28,15 @@ enum Content {
     BothNewUnready,
     /// One of each, the old one not available.
     BothOldUnready,
-    /// An old one that leaves, and its successor.
+    /// An old pod that is terminating, and its replacement.
     HandedOver,
-    /// Pods that failed.
+    /// Failed pods.
     Failed,
-    /// A pod that failed, and one that runs.
+    /// A failed pod and a running one.
     FailedAndNew,
-    /// A pod that succeeded.
+    /// A succeeded pod.
     Succeeded,
-    /// Anything.
+    /// Any pods.
     Any,
 }
 
@@ -45,7 +45,7 @@ use Content::{
     NewUnready, Nothing, Old, OldLeaving, OldUnready, Succeeded,
 };
 
-/// How often a node has what.
+/// The weights of the states.
 type Table = &'static [(u32, Content)];
 
 const SETTLED: Table = &[(94, New), (2, Nothing), (2, NewUnready), (2, NewLeaving)];
@@ -92,129 +92,129 @@ const CHAOS: Table = &[
     (5, Succeeded),
 ];
 
-/// Fills the nodes.
-pub(super) fn populate(odds: &mut Odds, cluster: &mut Cluster) {
+/// Generates the pods of all nodes.
+pub(super) fn populate(rng: &mut CaseRng, cluster: &mut Cluster) {
     let rolling = if cluster.set.kind == Kind::Surge {
         CREATE_FIRST
     } else {
         DELETE_FIRST
     };
-    let table = match cluster.story {
-        Story::Fresh => return,
-        Story::Settled => SETTLED,
-        Story::Changed => CHANGED,
-        Story::Rollout | Story::RolledBack => rolling,
-        Story::Failing => FAILING,
-        Story::Chaos => CHAOS,
+    let table = match cluster.scenario {
+        Scenario::Fresh => return,
+        Scenario::Settled => SETTLED,
+        Scenario::Changed => CHANGED,
+        Scenario::Rollout | Scenario::RolledBack => rolling,
+        Scenario::Failing => FAILING,
+        Scenario::Chaos => CHAOS,
     };
-    // A node on which nothing runs is left alone most of the time; one in six clusters has pods everywhere.
-    let everywhere = odds.in_hundred(16);
+    // Nodes that should have no pod mostly stay empty, but one in six clusters has pods everywhere.
+    let everywhere = rng.in_hundred(16);
     for index in 0..cluster.nodes.len() {
         let node = &cluster.nodes[index];
-        if !node.plain && !everywhere && odds.in_hundred(50) {
+        if !node.plain && !everywhere && rng.in_hundred(50) {
             continue;
         }
         let name = node.name.clone();
-        let content = odds.weighted(table);
-        add(odds, cluster, &name, content);
+        let content = rng.weighted(table);
+        add(rng, cluster, &name, content);
     }
 }
 
-fn add(odds: &mut Odds, cluster: &mut Cluster, node: &str, content: Content) {
-    let old = |odds: &mut Odds, cluster: &mut Cluster, ready: bool| {
-        let version = cluster.former(odds);
-        push(odds, cluster, version, node, ready);
+fn add(rng: &mut CaseRng, cluster: &mut Cluster, node: &str, content: Content) {
+    let old = |rng: &mut CaseRng, cluster: &mut Cluster, ready: bool| {
+        let version = cluster.former(rng);
+        push(rng, cluster, version, node, ready);
     };
-    let new = |odds: &mut Odds, cluster: &mut Cluster, ready: bool| {
+    let new = |rng: &mut CaseRng, cluster: &mut Cluster, ready: bool| {
         let version = cluster.present();
-        push(odds, cluster, version, node, ready);
+        push(rng, cluster, version, node, ready);
     };
     match content {
         Nothing => {}
-        Old => old(odds, cluster, true),
-        OldUnready => old(odds, cluster, false),
-        New => new(odds, cluster, true),
-        NewUnready => new(odds, cluster, false),
+        Old => old(rng, cluster, true),
+        OldUnready => old(rng, cluster, false),
+        New => new(rng, cluster, true),
+        NewUnready => new(rng, cluster, false),
         OldLeaving => {
-            old(odds, cluster, true);
-            leave(odds, cluster);
+            old(rng, cluster, true);
+            leave(rng, cluster);
         }
         NewLeaving => {
-            new(odds, cluster, true);
-            leave(odds, cluster);
+            new(rng, cluster, true);
+            leave(rng, cluster);
         }
         HandedOver => {
-            old(odds, cluster, true);
-            leave(odds, cluster);
-            let ready = odds.in_hundred(50);
-            new(odds, cluster, ready);
+            old(rng, cluster, true);
+            leave(rng, cluster);
+            let ready = rng.in_hundred(50);
+            new(rng, cluster, ready);
         }
         BothReady | BothNewUnready | BothOldUnready => {
-            old(odds, cluster, !matches!(content, BothOldUnready));
+            old(rng, cluster, !matches!(content, BothOldUnready));
             let ready = match content {
                 BothReady => true,
                 BothNewUnready => false,
-                _ => odds.in_hundred(50),
+                _ => rng.in_hundred(50),
             };
-            new(odds, cluster, ready);
+            new(rng, cluster, ready);
         }
         Failed | FailedAndNew => {
-            for _ in 0..odds.weighted(&[(7, 1), (2, 2), (1, 3)]) {
-                fail(odds, cluster, node, "Failed");
+            for _ in 0..rng.weighted(&[(7, 1), (2, 2), (1, 3)]) {
+                fail(rng, cluster, node, "Failed");
             }
             if matches!(content, FailedAndNew) {
-                let ready = odds.in_hundred(70);
-                new(odds, cluster, ready);
+                let ready = rng.in_hundred(70);
+                new(rng, cluster, ready);
             }
         }
-        Succeeded => fail(odds, cluster, node, "Succeeded"),
+        Succeeded => fail(rng, cluster, node, "Succeeded"),
         Any => {
-            for _ in 0..=odds.below(3) {
-                anything(odds, cluster, node);
+            for _ in 0..=rng.below(3) {
+                anything(rng, cluster, node);
             }
         }
     }
 }
 
-fn push(odds: &mut Odds, cluster: &mut Cluster, version: usize, node: &str, ready: bool) {
-    let mut pod = Pod::draw(odds, cluster, version, node);
+fn push(rng: &mut CaseRng, cluster: &mut Cluster, version: usize, node: &str, ready: bool) {
+    let mut pod = Pod::draw(rng, cluster, version, node);
     if !ready {
-        pod = pod.unavailable(odds, cluster);
+        pod = pod.unavailable(rng, cluster);
     }
     cluster.pods.push(pod);
 }
 
-/// Lets the latest pod terminate.
-fn leave(odds: &mut Odds, cluster: &mut Cluster) {
+/// Puts the last pod into deletion.
+fn leave(rng: &mut CaseRng, cluster: &mut Cluster) {
     if let Some(pod) = cluster.pods.last_mut() {
         pod.deleting = true;
-        pod.finalizers = odds.in_hundred(40);
+        pod.finalizers = rng.in_hundred(40);
     }
 }
 
-/// A pod that ended.
-fn fail(odds: &mut Odds, cluster: &mut Cluster, node: &str, phase: &'static str) {
-    let version = if odds.in_hundred(80) {
+/// A finished pod.
+fn fail(rng: &mut CaseRng, cluster: &mut Cluster, node: &str, phase: &'static str) {
+    let version = if rng.in_hundred(80) {
         cluster.present()
     } else {
-        cluster.former(odds)
+        cluster.former(rng)
     };
-    push(odds, cluster, version, node, true);
+    push(rng, cluster, version, node, true);
     if let Some(pod) = cluster.pods.last_mut() {
         pod.end(phase);
     }
 }
 
-fn anything(odds: &mut Odds, cluster: &mut Cluster, node: &str) {
-    let version = odds.below(cluster.versions.len());
-    let ready = odds.in_hundred(50);
-    push(odds, cluster, version, node, ready);
-    let ended = odds.weighted(&[(8, ""), (1, "Failed"), (1, "Succeeded")]);
+fn anything(rng: &mut CaseRng, cluster: &mut Cluster, node: &str) {
+    let version = rng.below(cluster.versions.len());
+    let ready = rng.in_hundred(50);
+    push(rng, cluster, version, node, ready);
+    let ended = rng.weighted(&[(8, ""), (1, "Failed"), (1, "Succeeded")]);
     if let (Some(pod), false) = (cluster.pods.last_mut(), ended.is_empty()) {
         pod.end(ended);
     }
-    if odds.in_hundred(20) {
-        leave(odds, cluster);
+    if rng.in_hundred(20) {
+        leave(rng, cluster);
     }
 }
 
@@ -240,7 +240,7 @@ pub(super) mod tests {
         strategy["type"] == "RollingUpdate" && strategy["rollingUpdate"]["maxUnavailable"] == 0
     }
 
-    /// Whether a node has a living new pod and a living old pod for which this holds.
+    /// Whether a node has a new and an old pod, neither in deletion, for which `is` holds.
     fn has_both(case: &Case, is: impl Fn(&Value, &Value) -> bool) -> bool {
         let living = || {
             case.pods
@@ -254,7 +254,7 @@ pub(super) mod tests {
         })
     }
 
-    /// Whether some living pod of which this holds runs on a tainted node.
+    /// Whether a pod for which `is` holds, and that is not in deletion, runs on a tainted node.
     fn on_taint(case: &Case, effect: &str, is: impl Fn(&Value) -> bool) -> bool {
         case.nodes.iter().any(|node| {
             let mut taints = items(&node["spec"]["taints"]).iter();

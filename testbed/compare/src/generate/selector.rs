@@ -1,29 +1,29 @@
-//! Selectors, and the labels that they select.
+//! Selectors, and labels that match them.
 
 use serde_json::{Map, Value, json};
 
-use super::odds::Odds;
+use super::rng::CaseRng;
 
-/// A selector with the labels of the template that it selects.
+/// A selector and matching labels of the template.
 pub(super) struct Selector {
     pub(super) object: Value,
     pub(super) labels: Map<String, Value>,
 }
 
-/// The label by which most selectors tell ours from others.
+/// The label in most selectors.
 pub(super) const APP: &str = "app";
 
-pub(super) fn draw(odds: &mut Odds) -> Selector {
+pub(super) fn draw(rng: &mut CaseRng) -> Selector {
     let mut labels = Map::new();
     labels.insert(APP.into(), "agent".into());
-    if odds.in_hundred(40) {
-        labels.insert("tier".into(), odds.pick(&["node", ""]).into());
+    if rng.in_hundred(40) {
+        labels.insert("tier".into(), rng.pick(&["node", ""]).into());
     }
-    if odds.in_hundred(78) {
+    if rng.in_hundred(78) {
         let object = json!({"matchLabels": {APP: "agent"}});
         return Selector { object, labels };
     }
-    let expressions = match odds.below(20) {
+    let expressions = match rng.below(20) {
         0..=3 => json!([{"key": APP, "operator": "In", "values": ["agent", "daemon"]}]),
         4..=6 => json!([
             {"key": APP, "operator": "Exists"},
@@ -42,8 +42,8 @@ pub(super) fn draw(odds: &mut Odds) -> Selector {
             return Selector { object, labels };
         }
         13 | 14 => {
-            // Nothing but exclusions: objects without labels are selected, too.
-            if odds.in_hundred(50) {
+            // Only negative requirements, which also match objects without labels.
+            if rng.in_hundred(50) {
                 labels.clear();
             }
             json!([{"key": APP, "operator": "NotIn", "values": ["other"]}])
@@ -55,7 +55,7 @@ pub(super) fn draw(odds: &mut Odds) -> Selector {
         16 => return unusual(labels, json!({})),
         17 => return unusual(labels, json!({"matchLabels": {}})),
         18 => return unusual(labels, json!({"matchLabels": {}, "matchExpressions": []})),
-        _ => json!([{"key": APP, "operator": odds.pick(&["Near", "Gt", "in"]), "values": ["agent"]}]),
+        _ => json!([{"key": APP, "operator": rng.pick(&["Near", "Gt", "in"]), "values": ["agent"]}]),
     };
     let object = json!({ "matchExpressions": expressions });
     Selector { object, labels }

@@ -1,26 +1,25 @@
-//! The text that a revision of a template holds (D-58), written without a look at the planner's own writer, and texts
-//! that are nearly the same.
+//! The data of a revision as text (D-58), and variants of it. Independent of the planner's own serializer.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// How the text of a revision came to be.
+/// The form of a revision's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As upstream writes it.
     Canonical,
-    /// With `<`, `>`, `&` and the two line separators as they are; an apiserver serves that as the canonical text.
+    /// With unescaped `<`, `>`, `&` and line separators. An apiserver would serve the canonical text.
     Unescaped,
-    /// As a controller before 1.34 wrote it: with a creation time of null (D-65).
+    /// As a controller before 1.34 wrote it, with a null creation time (D-65).
     Dated,
-    /// With every member in the opposite order.
+    /// With the members of all objects in reverse order.
     Reordered,
-    /// With blanks between.
+    /// With spaces.
     Spaced,
 }
 
-/// The data of a revision of `template`.
+/// The data of a revision with this `template`.
 pub(super) fn data(template: &Value, form: Form) -> String {
     let mut patch = template.clone();
     patch["$patch"] = "replace".into();
@@ -89,7 +88,7 @@ fn write_string(text: &mut String, string: &str, form: Form) {
     text.push('"');
 }
 
-/// What Go escapes besides what JSON demands.
+/// Characters that Go escapes in addition to those that JSON requires.
 fn is_escaped(letter: char) -> bool {
     matches!(letter, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
@@ -100,7 +99,7 @@ pub(super) mod tests {
     use crate::case::Case;
     use crate::generate::census::Situation;
 
-    /// Every form of data that equals the template's in value.
+    /// All forms of data that equal the template's data as JSON values.
     pub(in crate::generate) const SITUATIONS: &[Situation] = &[
         ("a revision with unescaped HTML", |case| {
             texts(case).any(|data| data.contains('<'))
@@ -139,7 +138,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_form_but_the_dated_is_the_same_value() {
+    fn all_forms_but_dated_have_the_same_value() {
         let template = json!({"metadata": {"labels": {"a": "<", "b": "\u{2029}"}}, "spec": {}});
         let value = |form| serde_json::from_str::<Value>(&data(&template, form)).expect("it is JSON");
         for form in [Form::Unescaped, Form::Reordered, Form::Spaced] {

@@ -1,61 +1,56 @@
-//! What is around a cluster's objects: what the controller remembers, where the API differs from the caches, and the case
-//! itself.
+//! The rest of a case: the controller's memory, and the differences between the API and the caches.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, Story};
-use super::fault::{self, Around};
+use super::cluster::{Cluster, Scenario};
+use super::fault::{self, FaultContext};
 use super::node::Health;
-use super::odds::Odds;
 use super::owner::Owner;
 use super::pod::Pod;
 use super::revision::{self, Revision};
+use super::rng::CaseRng;
 use super::status;
 use crate::case::{Backoff, Case, Expectations, HASH, Live};
 
-/// Entries that are older are forgotten (D-97).
+/// The age after which back-off entries are forgotten (D-97).
 const FORGOTTEN: SignedDuration = SignedDuration::from_mins(30);
 const NANOSECOND: SignedDuration = SignedDuration::from_nanos(1);
 
-/// The case of a cluster.
-pub(super) fn case(odds: &mut Odds, cluster: Cluster, seed: u64) -> Case {
+/// The case for a cluster.
+pub(super) fn case(rng: &mut CaseRng, cluster: Cluster, seed: u64) -> Case {
     let present = &cluster.versions[cluster.present()].template;
-    let set = cluster.set.object(present, &status::draw(odds, &cluster));
+    let set = cluster.set.object(present, &status::draw(rng, &cluster));
     let mut daemon_sets = vec![set];
     let is_neighbours = |pod: &Pod| pod.owner == Owner::Neighbour;
-    if odds.in_hundred(if cluster.pods.iter().any(is_neighbours) {
+    if rng.in_hundred(if cluster.pods.iter().any(is_neighbours) {
         70
     } else {
         7
     }) {
-        daemon_sets.push(cluster.set.neighbour(odds, present));
+        daemon_sets.push(cluster.set.neighbour(rng, present));
     }
-    let pods: Vec<_> = cluster
-        .pods
-        .iter()
-        .map(|pod| pod.object(odds, &cluster))
-        .collect();
+    let pods: Vec<_> = cluster.pods.iter().map(|pod| pod.object(rng, &cluster)).collect();
     let revisions = cluster
         .revisions
         .iter()
-        .map(|revision| revision.render(odds, &cluster));
+        .map(|revision| revision.render(rng, &cluster));
     let revisions: Vec<_> = revisions.collect();
     let hidden = cluster
         .hidden
         .iter()
-        .map(|revision| revision.render(odds, &cluster));
+        .map(|revision| revision.render(rng, &cluster));
     let hidden: Vec<_> = hidden.collect();
     let mut live = Live {
-        gone: gone(odds, &cluster),
+        gone: gone(rng, &cluster),
         revisions: hidden,
         ..Live::default()
     };
-    change_daemon_set(odds, &cluster, &daemon_sets[0], &mut live);
-    let expectations = expectations(odds);
+    change_daemon_set(rng, &cluster, &daemon_sets[0], &mut live);
+    let expectations = expectations(rng);
     let pending = expectations.is_some_and(|one| one.age_seconds < 250 && (one.adds > 0 || one.dels > 0));
     let is_leaving = |pod: &Pod| pod.deleting || live.gone.contains(&format!("pods/{}", pod.name));
-    let around = Around {
+    let context = FaultContext {
         pending,
         all_there: !cluster.pods.iter().any(is_leaving),
     };
@@ -63,11 +58,11 @@ pub(super) fn case(odds: &mut Odds, cluster: Cluster, seed: u64) -> Case {
         seed,
         now: cluster.clock.now.to_string(),
         expectations,
-        backoff: backoff(odds, &cluster),
-        burst: burst(odds, &cluster),
-        feature_gates: gates(odds, &cluster),
+        backoff: backoff(rng, &cluster),
+        burst: burst(rng, &cluster),
+        feature_gates: gates(rng, &cluster),
         echo: cluster.echo,
-        faults: fault::draw(odds, &cluster, &around),
+        faults: fault::draw(rng, &cluster, &context),
         daemon_sets,
         pods,
         revisions,
@@ -76,17 +71,17 @@ pub(super) fn case(odds: &mut Odds, cluster: Cluster, seed: u64) -> Case {
     }
 }
 
-/// Small ones are met most where there is much to do.
-fn burst(odds: &mut Odds, cluster: &Cluster) -> u32 {
+/// Small bursts are most frequent when there are many nodes.
+fn burst(rng: &mut CaseRng, cluster: &Cluster) -> u32 {
     if cluster.nodes.len() < 8 {
-        odds.weighted(&[(86, 250), (4, 1), (4, 2), (4, 3), (2, 5)])
+        rng.weighted(&[(86, 250), (4, 1), (4, 2), (4, 3), (2, 5)])
     } else {
-        odds.weighted(&[(52, 250), (15, 1), (15, 2), (15, 3), (3, 8)])
+        rng.weighted(&[(52, 250), (15, 1), (15, 2), (15, 3), (3, 8)])
     }
 }
 
-fn gates(odds: &mut Odds, cluster: &Cluster) -> Vec<String> {
-    let is_on = odds.in_hundred(if matches!(cluster.health, Health::Numeric) {
+fn gates(rng: &mut CaseRng, cluster: &Cluster) -> Vec<String> {
+    let is_on = rng.in_hundred(if matches!(cluster.health, Health::Numeric) {
         60
     } else {
         2
@@ -95,14 +90,14 @@ fn gates(odds: &mut Odds, cluster: &Cluster) -> Vec<String> {
     gate.into_iter().collect()
 }
 
-/// Lets the DaemonSet in the API be another than the cached one.
-fn change_daemon_set(odds: &mut Odds, cluster: &Cluster, cached: &Value, live: &mut Live) {
+/// Changes the DaemonSet in the API.
+fn change_daemon_set(rng: &mut CaseRng, cluster: &Cluster, cached: &Value, live: &mut Live) {
     let is_orphan = |owner| matches!(owner, Owner::Nobody | Owner::Mentioned);
     let adopts = cluster.pods.iter().any(|pod| is_orphan(pod.owner))
         || cluster.revisions.iter().any(|revision| is_orphan(revision.owner));
     let mut changed = cached.clone();
-    if odds.in_hundred(if adopts { 22 } else { 2 }) {
-        match odds.below(3) {
+    if rng.in_hundred(if adopts { 22 } else { 2 }) {
+        match rng.below(3) {
             0 => {
                 live.daemon_set = Some(None);
                 return;
@@ -112,36 +107,36 @@ fn change_daemon_set(odds: &mut Odds, cluster: &Cluster, cached: &Value, live: &
                 changed["metadata"]["deletionGracePeriodSeconds"] = 0.into();
                 changed["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
             }
-            _ => changed["metadata"]["uid"] = odds.uid().into(),
+            _ => changed["metadata"]["uid"] = rng.uid().into(),
         }
-    } else if odds.in_hundred(5) {
-        // Someone else wrote meanwhile.
-        if odds.in_hundred(50) {
+    } else if rng.in_hundred(5) {
+        // Another client has written it.
+        if rng.in_hundred(50) {
             changed["metadata"]["annotations"] = json!({"changed": "yes"});
         } else {
-            changed["status"]["numberReady"] = odds.between(0..=9).into();
+            changed["status"]["numberReady"] = rng.between(0..=9).into();
         }
-    } else if odds.in_hundred(if cluster.collides { 25 } else { 1 }) {
+    } else if rng.in_hundred(if cluster.collides { 25 } else { 1 }) {
         changed["status"]["collisionCount"] = (cluster.set.collisions.unwrap_or(0) % 1000 + 1).into();
     } else {
         return;
     }
-    changed["metadata"]["resourceVersion"] = odds.version().into();
+    changed["metadata"]["resourceVersion"] = rng.version().into();
     live.daemon_set = Some(Some(changed));
 }
 
-/// Objects that the cache still shows.
-fn gone(odds: &mut Odds, cluster: &Cluster) -> Vec<String> {
+/// Objects in the cache that no longer exist in the API.
+fn gone(rng: &mut CaseRng, cluster: &Cluster) -> Vec<String> {
     let mut gone = Vec::new();
-    if odds.in_hundred(7)
-        && let Some(pod) = odds.maybe(&cluster.pods)
+    if rng.in_hundred(7)
+        && let Some(pod) = rng.maybe(&cluster.pods)
     {
         gone.push(format!("pods/{}", pod.name));
     }
     let next = revision::name(cluster, HASH);
     let is_next = |revision: &&Revision| revision.name == next;
-    let revision = match odds.below(100) {
-        0..=3 => odds.maybe(&cluster.revisions),
+    let revision = match rng.below(100) {
+        0..=3 => rng.maybe(&cluster.revisions),
         4..=9 => cluster.revisions.iter().find(is_next),
         _ => None,
     };
@@ -151,23 +146,23 @@ fn gone(odds: &mut Odds, cluster: &Cluster) -> Vec<String> {
     gone
 }
 
-/// Kept well away from the five minutes after which they expire: upstream's clock for them is the real one.
-fn expectations(odds: &mut Odds) -> Option<Expectations> {
-    let (adds, dels) = match odds.below(40) {
+/// Never close to five minutes old, when expectations expire, because upstream uses the real clock for this.
+fn expectations(rng: &mut CaseRng) -> Option<Expectations> {
+    let (adds, dels) = match rng.below(40) {
         0..=27 => return None,
         28..=30 => (0, 0),
         31 => (-1, 0),
-        32 => (odds.between(-3..=0), odds.between(-3..=0)),
+        32 => (rng.between(-3..=0), rng.between(-3..=0)),
         33 => (-1, 2),
         34 => (1, -1),
-        35 => (odds.between(1..=5), 0),
-        36 => (0, odds.between(1..=5)),
-        _ => (odds.between(0..=5), odds.between(0..=5)),
+        35 => (rng.between(1..=5), 0),
+        36 => (0, rng.between(1..=5)),
+        _ => (rng.between(0..=5), rng.between(0..=5)),
     };
-    let age = if odds.in_hundred(35) {
-        odds.between(351..=4000)
+    let age = if rng.in_hundred(35) {
+        rng.between(351..=4000)
     } else {
-        odds.between(0..=249)
+        rng.between(0..=249)
     };
     Some(Expectations {
         adds,
@@ -176,36 +171,40 @@ fn expectations(odds: &mut Odds) -> Option<Expectations> {
     })
 }
 
-/// Back-off of nodes on which pods ended, and now and then of others.
-fn backoff(odds: &mut Odds, cluster: &Cluster) -> Vec<Backoff> {
+/// The back-off of nodes with finished pods, and sometimes of other nodes.
+fn backoff(rng: &mut CaseRng, cluster: &Cluster) -> Vec<Backoff> {
     let ended = cluster.pods.iter().filter(|pod| pod.is_finished());
     let mut nodes: Vec<_> = ended.filter_map(Pod::node).map(str::to_owned).collect();
-    if odds.in_hundred(if cluster.story == Story::Failing { 15 } else { 2 }) {
-        nodes.push(cluster.place(odds));
+    if rng.in_hundred(if cluster.scenario == Scenario::Failing {
+        15
+    } else {
+        2
+    }) {
+        nodes.push(cluster.any_node(rng));
     }
     nodes.sort_unstable();
     nodes.dedup();
-    nodes.retain(|_| odds.in_hundred(65));
-    nodes.into_iter().map(|node| entry(odds, cluster, node)).collect()
+    nodes.retain(|_| rng.in_hundred(65));
+    nodes.into_iter().map(|node| entry(rng, cluster, node)).collect()
 }
 
-fn entry(odds: &mut Odds, cluster: &Cluster, node: String) -> Backoff {
-    let delay_seconds = odds.pick(&[1_u32, 1, 2, 4, 8, 64, 512, 900]);
+fn entry(rng: &mut CaseRng, cluster: &Cluster, node: String) -> Backoff {
+    let delay_seconds = rng.pick(&[1_u32, 1, 2, 4, 8, 64, 512, 900]);
     let delay = SignedDuration::from_secs(delay_seconds.into());
-    let ago = match odds.below(10) {
+    let ago = match rng.below(10) {
         0 => delay - NANOSECOND,
         1 => delay,
         2 => delay + NANOSECOND,
         3 => FORGOTTEN,
         4 => FORGOTTEN + NANOSECOND,
-        5 => FORGOTTEN + SignedDuration::from_secs(odds.between(1..=9000)),
+        5 => FORGOTTEN + SignedDuration::from_secs(rng.between(1..=9000)),
         6 => SignedDuration::ZERO,
-        7 => delay + SignedDuration::from_secs(odds.between(1..=60)),
+        7 => delay + SignedDuration::from_secs(rng.between(1..=60)),
         _ => delay / 2,
     };
     let observed = cluster.set.observed;
     Backoff {
-        observed_generation: if odds.in_hundred(88) {
+        observed_generation: if rng.in_hundred(88) {
             observed
         } else {
             observed + 1
@@ -223,7 +222,7 @@ pub(super) mod tests {
     use super::*;
     use crate::generate::census::{Situation, is_current, is_deleting, is_orphan, items, name, set};
 
-    /// Whether the entry of a node with failed pods is so old; `delays` times its delay, and some nanoseconds.
+    /// Whether the back-off entry of a node with failed pods is exactly `delays` times its delay plus `more` old.
     fn is_aged(case: &Case, delays: i32, more: SignedDuration) -> bool {
         let now: Timestamp = case.now.parse().expect("a time");
         case.backoff.iter().any(|entry| {
@@ -240,7 +239,7 @@ pub(super) mod tests {
         })
     }
 
-    /// Whether a succeeded pod runs on a node whose back-off goes on, or is over; or has none.
+    /// Whether a succeeded pod is on a node with a current (`true`), ended (`false`) or no (`None`) back-off.
     fn succeeded(case: &Case, goes_on: Option<bool>) -> bool {
         let now: Timestamp = case.now.parse().expect("a time");
         let goes = |entry: &Backoff| {
@@ -255,7 +254,7 @@ pub(super) mod tests {
         })
     }
 
-    /// Whether the cache shows a revision of the next one's name that the API has no more.
+    /// Whether the cache has a revision with the name of the next one, and the API does not.
     fn next_is_gone(case: &Case, same: bool) -> bool {
         case.live.gone.iter().any(|gone| gone.ends_with("-@hash"))
             && case.revisions.iter().any(|revision| {
@@ -399,7 +398,7 @@ pub(super) mod tests {
     ];
 
     #[test]
-    fn expectations_are_never_about_to_expire() {
+    fn expectations_are_far_from_expiring() {
         for seed in 0..800 {
             let case = crate::generate::case(seed);
             assert!(
@@ -410,7 +409,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn only_what_is_cached_can_be_gone() {
+    fn only_cached_objects_can_be_gone() {
         for seed in 0..800 {
             let case = crate::generate::case(seed);
             for gone in &case.live.gone {

@@ -1,14 +1,14 @@
-//! The status of the DaemonSet: what the sync will find out, so that it need not write, or something else.
+//! The status of the DaemonSet: the right one, so that the sync need not write it, or another.
 
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, Story};
-use super::odds::Odds;
+use super::cluster::{Cluster, Scenario};
 use super::owner::Owner;
 use super::pod::{GENERATION_LABEL, HASH_LABEL, Pod, Ready, Target};
+use super::rng::CaseRng;
 use super::selector::APP;
 
-/// The counts of a status.
+/// The counts in a status.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     desired: i64,
@@ -19,23 +19,23 @@ struct Counts {
     updated: i64,
 }
 
-/// Draws the status.
-pub(super) fn draw(odds: &mut Odds, cluster: &Cluster) -> Value {
-    let mut counts = match odds.below(10) {
-        _ if cluster.story == Story::Fresh && odds.in_hundred(70) => Counts::default(),
+/// Generates the status.
+pub(super) fn draw(rng: &mut CaseRng, cluster: &Cluster) -> Value {
+    let mut counts = match rng.below(10) {
+        _ if cluster.scenario == Scenario::Fresh && rng.in_hundred(70) => Counts::default(),
         0 => Counts::default(),
         1 => Counts {
-            desired: odds.between(0..=9),
-            current: odds.between(0..=9),
-            misscheduled: odds.between(0..=3),
-            ready: odds.between(0..=9),
-            available: odds.between(0..=9),
-            updated: odds.between(0..=9),
+            desired: rng.between(0..=9),
+            current: rng.between(0..=9),
+            misscheduled: rng.between(0..=3),
+            ready: rng.between(0..=9),
+            available: rng.between(0..=9),
+            updated: rng.between(0..=9),
         },
         _ => counted(cluster),
     };
-    if odds.in_hundred(15) {
-        let count = match odds.below(6) {
+    if rng.in_hundred(15) {
+        let count = match rng.below(6) {
             0 => &mut counts.desired,
             1 => &mut counts.current,
             2 => &mut counts.misscheduled,
@@ -43,17 +43,17 @@ pub(super) fn draw(odds: &mut Odds, cluster: &Cluster) -> Value {
             4 => &mut counts.available,
             _ => &mut counts.updated,
         };
-        *count = (*count + odds.between(-1..=1)).max(0);
+        *count = (*count + rng.between(-1..=1)).max(0);
     }
     let mut unavailable = (counts.desired - counts.available).max(0);
-    if odds.in_hundred(3) {
+    if rng.in_hundred(3) {
         unavailable += 1;
     }
-    object(odds, cluster, counts, unavailable)
+    object(rng, cluster, counts, unavailable)
 }
 
-/// As an apiserver writes it: of four counts also the zero.
-fn object(odds: &mut Odds, cluster: &Cluster, counts: Counts, unavailable: i64) -> Value {
+/// The status as an apiserver writes it, with four counts even if they are zero.
+fn object(rng: &mut CaseRng, cluster: &Cluster, counts: Counts, unavailable: i64) -> Value {
     let mut status = json!({
         "currentNumberScheduled": counts.current,
         "numberMisscheduled": counts.misscheduled,
@@ -74,7 +74,7 @@ fn object(odds: &mut Odds, cluster: &Cluster, counts: Counts, unavailable: i64) 
     if let Some(collisions) = cluster.set.collisions {
         status["collisionCount"] = collisions.into();
     }
-    if odds.in_hundred(4) {
+    if rng.in_hundred(4) {
         status["conditions"] = json!([{
             "type": "Healthy",
             "status": "True",
@@ -86,7 +86,7 @@ fn object(odds: &mut Odds, cluster: &Cluster, counts: Counts, unavailable: i64) 
     status
 }
 
-/// What a sync counts, in clusters where every node may run a pod; something near it in others.
+/// The counts that a sync will find, if every node may run a pod; approximate otherwise.
 fn counted(cluster: &Cluster) -> Counts {
     let mut counts = Counts::default();
     let present = &cluster.versions[cluster.present()];
@@ -123,7 +123,7 @@ fn counted(cluster: &Cluster) -> Counts {
     counts
 }
 
-/// Whether the pod will be ours, and has not ended and gone.
+/// Whether the DaemonSet controls or will adopt the pod, and the pod counts for the status.
 fn is_counted(pod: &Pod) -> bool {
     let claimed = match pod.owner {
         Owner::Ours => true,
@@ -160,7 +160,7 @@ pub(super) mod tests {
         &set(case)["status"]
     }
 
-    /// Whether one available pod of the present version runs on each of several plain nodes.
+    /// Whether each of several untainted nodes has one available pod of the present version.
     fn settled(case: &Case) -> bool {
         let is_fine = |pod: &Value| {
             pod["metadata"]["labels"][HASH_LABEL] == "@hash"
@@ -179,7 +179,7 @@ pub(super) mod tests {
             && set(case)["spec"]["minReadySeconds"].is_null()
     }
 
-    /// Whether the status says that all is well.
+    /// Whether the status says that all pods are available and updated.
     fn is_said(case: &Case) -> bool {
         let names = [
             "currentNumberScheduled",

@@ -1,49 +1,45 @@
-//! Update strategies: budgets at the edges of their rounding, surge, and what only a controller without validation meets.
+//! Update strategies: budgets near rounding limits, surge, and values that validation would reject.
 
 use serde_json::{Map, Value, json};
 
-use super::odds::Odds;
+use super::rng::CaseRng;
 
-/// How the pods of a DaemonSet are replaced.
+/// The kind of an update strategy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Delete, then create.
+    /// RollingUpdate with maxUnavailable.
     Rolling,
-    /// Create, then delete.
+    /// RollingUpdate with maxSurge.
     Surge,
-    /// Budgets that make no sense, or only to one who looks closely.
+    /// RollingUpdate with unusual budgets.
     Odd,
-    /// Whenever someone deletes a pod.
+    /// OnDelete.
     OnDelete,
-    /// A type that nobody knows.
+    /// An unknown type.
     Unknown,
 }
 
-/// A kind and the strategy itself.
-pub(super) fn draw(odds: &mut Odds) -> (Kind, Value) {
-    let kind = odds.weighted(&[
+/// A kind and its strategy.
+pub(super) fn draw(rng: &mut CaseRng) -> (Kind, Value) {
+    let kind = rng.weighted(&[
         (46, Kind::Rolling),
         (34, Kind::Surge),
         (10, Kind::Odd),
         (8, Kind::OnDelete),
         (2, Kind::Unknown),
     ]);
-    let zero = if odds.in_hundred(15) {
-        json!("0%")
-    } else {
-        json!(0)
-    };
+    let zero = if rng.in_hundred(15) { json!("0%") } else { json!(0) };
     let strategy = match kind {
-        Kind::Rolling => rolling(&budget(odds), &zero),
-        Kind::Surge => rolling(&zero, &budget(odds)),
-        Kind::Odd => odd(odds),
-        Kind::OnDelete if odds.in_hundred(80) => json!({"type": "OnDelete"}),
+        Kind::Rolling => rolling(&budget(rng), &zero),
+        Kind::Surge => rolling(&zero, &budget(rng)),
+        Kind::Odd => odd(rng),
+        Kind::OnDelete if rng.in_hundred(80) => json!({"type": "OnDelete"}),
         Kind::OnDelete => {
             let mut strategy = rolling(&json!(1), &json!(1));
             strategy["type"] = "OnDelete".into();
             strategy
         }
-        Kind::Unknown => json!({"type": odds.pick(&["Recreate", "rollingUpdate"])}),
+        Kind::Unknown => json!({"type": rng.pick(&["Recreate", "rollingUpdate"])}),
     };
     (kind, strategy)
 }
@@ -55,41 +51,39 @@ fn rolling(unavailable: &Value, surge: &Value) -> Value {
     })
 }
 
-/// More than nothing.
-fn budget(odds: &mut Odds) -> Value {
-    if odds.in_hundred(60) {
-        return odds.pick(&[1, 1, 1, 1, 2, 2, 3, 5, 100]).into();
+/// A budget above zero.
+fn budget(rng: &mut CaseRng) -> Value {
+    if rng.in_hundred(60) {
+        return rng.pick(&[1, 1, 1, 1, 2, 2, 3, 5, 100]).into();
     }
-    odds.pick(&["1%", "20%", "33%", "34%", "50%", "67%", "99%", "100%"])
+    rng.pick(&["1%", "20%", "33%", "34%", "50%", "67%", "99%", "100%"])
         .into()
 }
 
-fn odd(odds: &mut Odds) -> Value {
-    let any = |odds: &mut Odds| match odds.below(8) {
+fn odd(rng: &mut CaseRng) -> Value {
+    let any = |rng: &mut CaseRng| match rng.below(8) {
         0 => json!(0),
         1 => json!("0%"),
-        2 => odds
-            .pick(&["5", "5", "", "abc", "1.5%", "%", " 1%", "+5%"])
-            .into(),
-        3 => odds.pick(&[-1, -5]).into(),
-        4 => odds.pick(&["-10%", "101%", "250%"]).into(),
-        _ => budget(odds),
+        2 => rng.pick(&["5", "5", "", "abc", "1.5%", "%", " 1%", "+5%"]).into(),
+        3 => rng.pick(&[-1, -5]).into(),
+        4 => rng.pick(&["-10%", "101%", "250%"]).into(),
+        _ => budget(rng),
     };
-    match odds.below(10) {
+    match rng.below(10) {
         0 => json!({"type": "RollingUpdate"}),
         1 | 2 => {
             let mut budgets = Map::new();
-            let left = odds.pick(&["maxSurge", "maxUnavailable"]);
-            if odds.in_hundred(70) {
-                budgets.insert(left.into(), any(odds));
+            let left = rng.pick(&["maxSurge", "maxUnavailable"]);
+            if rng.in_hundred(70) {
+                budgets.insert(left.into(), any(rng));
             }
             json!({"type": "RollingUpdate", "rollingUpdate": budgets})
         }
         3 | 4 => rolling(&json!(0), &json!(0)),
         5 => rolling(&json!("0%"), &json!("0%")),
         _ => {
-            let unavailable = any(odds);
-            rolling(&unavailable, &any(odds))
+            let unavailable = any(rng);
+            rolling(&unavailable, &any(rng))
         }
     }
 }

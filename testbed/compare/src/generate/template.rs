@@ -1,13 +1,13 @@
-//! Pod templates, in the shape in which an apiserver serves them: with every default filled in, so that reading one into
-//! types and writing it again adds and loses nothing.
+//! Pod templates as an apiserver serves them, with all defaults. So decoding a template into types and encoding it
+//! again changes nothing.
 
 use serde_json::{Map, Value, json};
 
-use super::odds::Odds;
 use super::placement;
+use super::rng::CaseRng;
 
-/// Strings that a serializer can get wrong.
-pub(super) const ODD_STRINGS: &[&str] = &[
+/// Strings that are difficult to serialize.
+pub(super) const TRICKY_STRINGS: &[&str] = &[
     "<a href=\"x\">&amp;</a>",
     "a && b > c",
     "line\u{2028}and\u{2029}paragraph",
@@ -21,108 +21,108 @@ pub(super) const ODD_STRINGS: &[&str] = &[
 ];
 
 /// A template with these labels.
-pub(super) fn draw(odds: &mut Odds, labels: &Map<String, Value>, nodes: &[String], numeric: bool) -> Value {
+pub(super) fn draw(rng: &mut CaseRng, labels: &Map<String, Value>, nodes: &[String], numeric: bool) -> Value {
     let mut spec = json!({
-        "containers": [container(odds, "main")],
+        "containers": [container(rng, "main")],
         "dnsPolicy": "ClusterFirst",
         "restartPolicy": "Always",
         "schedulerName": "default-scheduler",
         "securityContext": {},
         "terminationGracePeriodSeconds": 30,
     });
-    if odds.in_hundred(12) {
+    if rng.in_hundred(12) {
         spec["hostNetwork"] = true.into();
     }
-    placement::add(odds, &mut spec, nodes, numeric);
-    if odds.in_hundred(25) {
-        for _ in 0..=odds.below(4) {
-            let add = odds.pick(ODD_FIELDS);
-            add(odds, &mut spec);
+    placement::add(rng, &mut spec, nodes, numeric);
+    if rng.in_hundred(25) {
+        for _ in 0..=rng.below(4) {
+            let add = rng.pick(TRICKY_FIELDS);
+            add(rng, &mut spec);
         }
     }
-    json!({ "metadata": metadata(odds, labels), "spec": spec })
+    json!({ "metadata": metadata(rng, labels), "spec": spec })
 }
 
-/// What the template was before its latest change, or before an earlier one.
-pub(super) fn former(odds: &mut Odds, template: &Value, number: usize) -> Value {
+/// A former version of the template.
+pub(super) fn former(rng: &mut CaseRng, template: &Value, number: usize) -> Value {
     let mut former = template.clone();
     let spec = &mut former["spec"];
     spec["containers"][0]["image"] = format!("registry.example/agent:former-{number}").into();
-    if odds.in_hundred(15)
+    if rng.in_hundred(15)
         && let Some(spec) = spec.as_object_mut()
     {
-        let field = odds.pick(&["nodeSelector", "affinity", "tolerations", "hostNetwork"]);
+        let field = rng.pick(&["nodeSelector", "affinity", "tolerations", "hostNetwork"]);
         spec.remove(field);
     }
-    if odds.in_hundred(10) {
+    if rng.in_hundred(10) {
         former["metadata"]["annotations"] = json!({"restarted": format!("{number}")});
     }
     former
 }
 
-fn metadata(odds: &mut Odds, labels: &Map<String, Value>) -> Value {
+fn metadata(rng: &mut CaseRng, labels: &Map<String, Value>) -> Value {
     let mut metadata = Map::new();
     let mut labels = labels.clone();
-    if odds.in_hundred(3) {
+    if rng.in_hundred(3) {
         labels.insert("controller-revision-hash".into(), "by-hand".into());
     }
-    if odds.in_hundred(3) {
-        let generation = odds.pick(&["99", "1", "x"]);
+    if rng.in_hundred(3) {
+        let generation = rng.pick(&["99", "1", "x"]);
         labels.insert("pod-template-generation".into(), (*generation).into());
     }
     if !labels.is_empty() {
         metadata.insert("labels".into(), labels.into());
     }
-    if odds.in_hundred(18) {
+    if rng.in_hundred(18) {
         let mut annotations = Map::new();
-        for index in 0..=odds.below(3) {
-            let text = odds.pick(ODD_STRINGS);
-            let key = odds.pick(&["note", "example.com/note", "a"]);
+        for index in 0..=rng.below(3) {
+            let text = rng.pick(TRICKY_STRINGS);
+            let key = rng.pick(&["note", "example.com/note", "a"]);
             annotations.insert(format!("{key}-{index}"), text.into());
         }
         metadata.insert("annotations".into(), annotations.into());
     }
-    if odds.in_hundred(5) {
+    if rng.in_hundred(5) {
         metadata.insert(
             "finalizers".into(),
             json!(["example.com/hold", "example.com/more"]),
         );
     }
-    if odds.in_hundred(3) {
+    if rng.in_hundred(3) {
         metadata.insert("name".into(), "ignored".into());
     }
     metadata.into()
 }
 
-fn container(odds: &mut Odds, name: &str) -> Value {
+fn container(rng: &mut CaseRng, name: &str) -> Value {
     json!({
         "name": name,
-        "image": format!("registry.example/{name}:{}", odds.letters(6)),
-        "imagePullPolicy": odds.pick(&["IfNotPresent", "Always", "Never"]),
+        "image": format!("registry.example/{name}:{}", rng.letters(6)),
+        "imagePullPolicy": rng.pick(&["IfNotPresent", "Always", "Never"]),
         "resources": {},
         "terminationMessagePath": "/dev/termination-log",
-        "terminationMessagePolicy": odds.pick(&["File", "FallbackToLogsOnError"]),
+        "terminationMessagePolicy": rng.pick(&["File", "FallbackToLogsOnError"]),
     })
 }
 
-/// Fills in something that the serialization could trip over.
-type OddField = fn(&mut Odds, &mut Value);
+/// Adds a field that is difficult to serialize.
+type TrickyField = fn(&mut CaseRng, &mut Value);
 
-const ODD_FIELDS: &[OddField] = &[
-    |odds, spec| {
+const TRICKY_FIELDS: &[TrickyField] = &[
+    |rng, spec| {
         spec["containers"][0]["resources"] = json!({
-            "requests": {"cpu": odds.pick(&["500m", "1", "1500m", "0", "2k"]), "memory": "128Mi"},
-            "limits": {"memory": odds.pick(&["1Gi", "512M", "1e3", "1536Mi"])},
+            "requests": {"cpu": rng.pick(&["500m", "1", "1500m", "0", "2k"]), "memory": "128Mi"},
+            "limits": {"memory": rng.pick(&["1Gi", "512M", "1e3", "1536Mi"])},
         });
     },
-    |odds, spec| {
-        spec["containers"][0]["ports"] = match odds.below(2) {
+    |rng, spec| {
+        spec["containers"][0]["ports"] = match rng.below(2) {
             0 => json!([{"containerPort": 8080, "hostPort": 8080, "name": "http", "protocol": "TCP"}]),
             _ => json!([{"containerPort": 53, "hostPort": 53, "protocol": "UDP"}]),
         };
     },
-    |odds, spec| {
-        let port = if odds.in_hundred(50) {
+    |rng, spec| {
+        let port = if rng.in_hundred(50) {
             json!("http")
         } else {
             json!(8080)
@@ -138,8 +138,8 @@ const ODD_FIELDS: &[OddField] = &[
             "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3,
         });
     },
-    |odds, spec| {
-        let text = odds.pick(ODD_STRINGS);
+    |rng, spec| {
+        let text = rng.pick(TRICKY_STRINGS);
         spec["containers"][0]["args"] = json!(["--text", text, "--empty=", ""]);
     },
     |_, spec| {
@@ -149,8 +149,8 @@ const ODD_FIELDS: &[OddField] = &[
             {"name": "CPU", "valueFrom": {"resourceFieldRef": {"divisor": "0", "resource": "limits.cpu"}}},
         ]);
     },
-    |odds, spec| {
-        spec["containers"][0]["securityContext"] = match odds.below(3) {
+    |rng, spec| {
+        spec["containers"][0]["securityContext"] = match rng.below(3) {
             0 => json!({}),
             1 => json!({"privileged": true, "runAsUser": 0, "capabilities": {}}),
             _ => json!({"capabilities": {"add": ["NET_ADMIN"]}, "readOnlyRootFilesystem": false}),
@@ -168,13 +168,13 @@ const ODD_FIELDS: &[OddField] = &[
             {"name": "host", "mountPath": "/logs", "readOnly": true},
         ]);
     },
-    |odds, spec| {
-        let mut first = container(odds, "first");
+    |rng, spec| {
+        let mut first = container(rng, "first");
         first["restartPolicy"] = "Always".into();
         spec["initContainers"] = json!([first]);
     },
-    |odds, spec| {
-        let second = container(odds, "second");
+    |rng, spec| {
+        let second = container(rng, "second");
         if let Some(containers) = spec["containers"].as_array_mut() {
             containers.push(second);
         }
@@ -184,10 +184,10 @@ const ODD_FIELDS: &[OddField] = &[
         spec["serviceAccountName"] = "agent".into();
         spec["automountServiceAccountToken"] = false.into();
     },
-    |odds, spec| {
+    |rng, spec| {
         spec["securityContext"] =
             json!({"fsGroup": 0, "sysctls": [{"name": "net.ipv4.ip_forward", "value": "1"}]});
-        spec["terminationGracePeriodSeconds"] = odds.pick(&[0_i64, 1, 9_007_199_254_740_993]).into();
+        spec["terminationGracePeriodSeconds"] = rng.pick(&[0_i64, 1, 9_007_199_254_740_993]).into();
         spec["priorityClassName"] = "system-node-critical".into();
     },
     |_, spec| {

@@ -1,4 +1,4 @@
-//! Whose pods they are.
+//! Adopting and releasing pods.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -12,23 +12,23 @@ use crate::{
     budget::node_of,
     case::{Case, shared},
     daemon_set::daemon_set,
-    scene::Scene,
+    fixture::Fixture,
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "adopt-orphan",
-        "An orphan that matches is adopted instead of a second pod being made.",
+        "A matching orphan is adopted, and no second pod is created on its node.",
         adopt_orphan
     ),
     shared!(
         "release-pod",
-        "A pod whose labels no longer match is let go, lives on, and is replaced.",
+        "A pod whose labels no longer match is released, keeps running, and is replaced.",
         release_pod
     ),
     shared!(
         "recreate-daemon-set",
-        "A DaemonSet that is deleted and made again under its name, with another uid, gets pods of its own.",
+        "A DaemonSet that is deleted and created again with the same name gets its own pods.",
         recreate_daemon_set
     ),
 ];
@@ -40,24 +40,24 @@ pub(super) fn controller_of(metadata: &ObjectMeta) -> Option<&str> {
         .map(|owner| owner.uid.as_str())
 }
 
-/// Makes a pod without an owner that `agent`'s selector matches.
-pub(super) async fn make_orphan(scene: &Scene, name: &str, node: &str) -> Result<Pod> {
+/// Creates a pod without an owner that matches the selector of `agent`.
+pub(super) async fn make_orphan(fixture: &Fixture, name: &str, node: &str) -> Result<Pod> {
     let orphan: Pod = serde_json::from_value(json!({
         "metadata": { "name": name, "labels": { "app": "agent" } },
         "spec": { "nodeName": node, "containers": [{ "name": "main", "image": "registry.example/agent:1" }] },
     }))?;
-    Ok(scene.pod_api().create(&PostParams::default(), &orphan).await?)
+    Ok(fixture.pod_api().create(&PostParams::default(), &orphan).await?)
 }
 
-// S-35, D-23, D-27
-async fn adopt_orphan(scene: &Scene) -> Result<()> {
-    let nodes = scene.add_nodes(2).await?;
-    let watch = scene.watch("agent");
-    let orphan = make_orphan(scene, "orphan", &nodes[0]).await?;
-    let ds = scene.create(daemon_set("agent").on_delete().build()).await?;
-    scene
+// D-23, D-27
+async fn adopt_orphan(fixture: &Fixture) -> Result<()> {
+    let nodes = fixture.add_nodes(2).await?;
+    let watch = fixture.watch("agent");
+    let orphan = make_orphan(fixture, "orphan", &nodes[0]).await?;
+    let ds = fixture.create(daemon_set("agent").on_delete().build()).await?;
+    fixture
         .eventually("the orphan to be adopted and the other node filled", async || {
-            let pods = scene.live_pods("agent").await?;
+            let pods = fixture.live_pods("agent").await?;
             let adopted = pods
                 .iter()
                 .find(|pod| pod.metadata.uid == orphan.metadata.uid)
@@ -71,25 +71,25 @@ async fn adopt_orphan(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    scene.expect_one_pod_per_node("agent").await?;
+    fixture.expect_one_pod_per_node("agent").await?;
     watch.seen().await?.expect_created(2)
 }
 
-/// Takes the label away by which `agent` knows its pods.
-pub(super) async fn relabel(scene: &Scene, pod: &str) -> Result<()> {
+/// Changes the label of a pod so that the selector of `agent` no longer matches.
+pub(super) async fn relabel(fixture: &Fixture, pod: &str) -> Result<()> {
     let label = json!({ "metadata": { "labels": { "app": "debugging" } } });
-    scene
+    fixture
         .pod_api()
         .patch(pod, &PatchParams::default(), &Patch::Merge(label))
         .await?;
     Ok(())
 }
 
-/// Waits until a pod that was relabelled is let go and another one is in its place.
-pub(super) async fn released(scene: &Scene, pod: &Pod) -> Result<()> {
-    scene
+/// Waits until a relabelled pod is released and its node has another pod.
+pub(super) async fn wait_until_released(fixture: &Fixture, pod: &Pod) -> Result<()> {
+    fixture
         .eventually("the pod to be released and replaced", async || {
-            let released = scene.pod_api().get(&pod.name_any()).await?;
+            let released = fixture.pod_api().get(&pod.name_any()).await?;
             ensure!(
                 controller_of(&released.metadata).is_none(),
                 "it is still controlled"
@@ -98,7 +98,7 @@ pub(super) async fn released(scene: &Scene, pod: &Pod) -> Result<()> {
                 released.metadata.deletion_timestamp.is_none(),
                 "it is being deleted"
             );
-            let replacements = scene.live_pods("agent").await?;
+            let replacements = fixture.live_pods("agent").await?;
             ensure!(
                 replacements.iter().any(|other| node_of(other) == node_of(pod)),
                 "no replacement yet"
@@ -108,26 +108,26 @@ pub(super) async fn released(scene: &Scene, pod: &Pod) -> Result<()> {
         .await
 }
 
-// S-32, D-23
-async fn release_pod(scene: &Scene) -> Result<()> {
-    scene.start_agent(2).await?;
-    let pod = scene.live_pods("agent").await?.remove(0);
-    relabel(scene, &pod.name_any()).await?;
-    released(scene, &pod).await?;
-    scene.expect_one_pod_per_node("agent").await
+// D-23
+async fn release_pod(fixture: &Fixture) -> Result<()> {
+    fixture.start_agent(2).await?;
+    let pod = fixture.live_pods("agent").await?.remove(0);
+    relabel(fixture, &pod.name_any()).await?;
+    wait_until_released(fixture, &pod).await?;
+    fixture.expect_one_pod_per_node("agent").await
 }
 
-// S-126, D-29
-async fn recreate_daemon_set(scene: &Scene) -> Result<()> {
-    let first = scene.start_agent(5).await?;
-    scene.delete("agent").await?;
-    // At once: the garbage collector may still be at the old pods.
-    let second = scene.create(daemon_set("agent").build()).await?;
+// D-29
+async fn recreate_daemon_set(fixture: &Fixture) -> Result<()> {
+    let first = fixture.start_agent(5).await?;
+    fixture.delete("agent").await?;
+    // Without a pause: the garbage collector may still be deleting the old pods.
+    let second = fixture.create(daemon_set("agent").build()).await?;
     ensure!(first.metadata.uid != second.metadata.uid, "it is the same one");
-    scene.rolled_out("agent").await?;
-    scene
+    fixture.wait_for_rollout("agent").await?;
+    fixture
         .eventually("only pods of the second one", async || {
-            let pods = scene.live_pods("agent").await?;
+            let pods = fixture.live_pods("agent").await?;
             ensure!(pods.len() == 5, "{} pods", pods.len());
             let strangers = pods
                 .iter()
@@ -137,5 +137,5 @@ async fn recreate_daemon_set(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    scene.expect_one_pod_per_node("agent").await
+    fixture.expect_one_pod_per_node("agent").await
 }

@@ -1,4 +1,4 @@
-//! Pods that fail, and creates that are refused.
+//! Pods that fail, and creates that the apiserver rejects.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota};
@@ -12,52 +12,54 @@ use crate::{
     budget::node_of,
     case::{Case, shared, solo},
     daemon_set::{daemon_set, image_patch},
-    scene::{Scene, Solo},
+    fixture::{Fixture, SoloFixture},
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "failed-pod-back-off",
-        "A failed pod is deleted and replaced, with an event; one that fails again waits longer each time.",
+        "A failed pod is deleted and replaced, with an event. If its replacements fail too, each deletion is delayed longer.",
         failed_pod_back_off
     ),
     shared!(
         "quota-then-raised",
-        "Where a quota refuses creates, slow start stops and an event says why; raising the quota heals.",
+        "When a quota rejects creates, slow start stops and an event gives the reason. Once the quota is raised, the pods are \
+         created.",
         quota_then_raised
     ),
     solo!(
         "terminating-namespace",
-        "In a namespace that is going no storm of creates breaks loose, it can go, and others are not held up.",
+        "In a terminating namespace the executor does not retry creates without limit, the namespace can be deleted, and other \
+         namespaces are not blocked.",
         terminating_namespace
     ),
 ];
 
-// S-48, S-50, S-51, D-95, D-97, D-100
-async fn failed_pod_back_off(scene: &Scene) -> Result<()> {
-    scene.start_agent(2).await?;
-    let node = scene.node_names().await?.remove(0);
+// D-95, D-97, D-100
+async fn failed_pod_back_off(fixture: &Fixture) -> Result<()> {
+    fixture.start_agent(2).await?;
+    let node = fixture.node_names().await?.remove(0);
     for round in 1..=3 {
-        let pods = scene.live_pods("agent").await?;
+        let pods = fixture.live_pods("agent").await?;
         let pod = pods
             .iter()
             .find(|pod| node_of(pod) == node)
             .context("the node has a pod")?;
         let uid = pod.uid();
-        scene.fail_pod(&pod.name_any()).await?;
-        scene
+        fixture.fail_pod(&pod.name_any()).await?;
+        fixture
             .eventually(format!("replacement {round} on {node}"), async || {
-                let pods = scene.live_pods("agent").await?;
+                let pods = fixture.live_pods("agent").await?;
                 let there = pods.iter().any(|pod| pod.uid() == uid);
                 ensure!(!there, "the failed pod is still there");
-                scene.expect_one_pod_per_node("agent").await
+                fixture.expect_one_pod_per_node("agent").await
             })
             .await?;
     }
-    let deleted = scene.deletes_of_pods().await?;
+    let deleted = fixture.deletes_of_pods().await?;
     ensure!(deleted.len() == 3, "{} pods were deleted", deleted.len());
-    // The first goes at once; each next one waits for 1 and 2 s since the one before. On a busy machine a request comes in late, and
-    // the gap after it looks shorter than it was.
+    // The first failed pod is deleted at once. The next ones wait 1 s and 2 s after the delete before. On a busy
+    // machine a request can arrive late, so that the next gap looks shorter than it was.
     for (gap, least) in deleted.windows(2).zip([1.0, 2.0]) {
         let seconds = gap[1].duration_since(gap[0]).as_secs_f64();
         ensure!(
@@ -65,9 +67,9 @@ async fn failed_pod_back_off(scene: &Scene) -> Result<()> {
             "a delay of {least} s was cut to {seconds} s"
         );
     }
-    scene
+    fixture
         .eventually("the event FailedDaemonPod", async || {
-            let events = scene.events("FailedDaemonPod").await?;
+            let events = fixture.events("FailedDaemonPod").await?;
             let message = events.iter().find_map(|event| event.message.clone());
             let message = message.context("no such event")?;
             ensure!(
@@ -79,12 +81,12 @@ async fn failed_pod_back_off(scene: &Scene) -> Result<()> {
         .await
 }
 
-/// Creates a quota and waits until it is in force.
-pub(super) async fn limit(scene: &Scene, spec: Value) -> Result<Api<ResourceQuota>> {
-    let quotas: Api<ResourceQuota> = scene.api();
+/// Creates a quota and waits until the apiserver enforces it.
+pub(super) async fn create_quota(fixture: &Fixture, spec: Value) -> Result<Api<ResourceQuota>> {
+    let quotas: Api<ResourceQuota> = fixture.api();
     let quota = serde_json::from_value(json!({ "metadata": { "name": "few-pods" }, "spec": spec }))?;
     quotas.create(&PostParams::default(), &quota).await?;
-    scene
+    fixture
         .eventually("the quota to be in force", async || {
             let status = quotas
                 .get("few-pods")
@@ -98,21 +100,21 @@ pub(super) async fn limit(scene: &Scene, spec: Value) -> Result<Api<ResourceQuot
     Ok(quotas)
 }
 
-// S-63, S-68, D-78, D-79
-async fn quota_then_raised(scene: &Scene) -> Result<()> {
-    scene.add_nodes(40).await?;
-    let quotas = limit(scene, json!({ "hard": { "pods": "5" } })).await?;
-    scene.create(daemon_set("agent").build()).await?;
-    scene
+// D-78, D-79
+async fn quota_then_raised(fixture: &Fixture) -> Result<()> {
+    fixture.add_nodes(40).await?;
+    let quotas = create_quota(fixture, json!({ "hard": { "pods": "5" } })).await?;
+    fixture.create(daemon_set("agent").build()).await?;
+    fixture
         .eventually("five pods and a FailedCreate event", async || {
-            let pods = scene.live_pods("agent").await?.len();
+            let pods = fixture.live_pods("agent").await?.len();
             ensure!(pods == 5, "{pods} pods");
-            let status = scene.observed_status("agent").await?;
+            let status = fixture.observed_status("agent").await?;
             ensure!(
                 status.desired_number_scheduled == 40 && status.current_number_scheduled == 5,
                 "{status:?}"
             );
-            let events = scene.events("FailedCreate").await?;
+            let events = fixture.events("FailedCreate").await?;
             let message = events.iter().find_map(|event| event.message.clone());
             let message = message.context("no event")?;
             ensure!(
@@ -122,8 +124,9 @@ async fn quota_then_raised(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    // 1 + 2 + 4 in the first plan; later plans try one. Without slow start it would have been all at once.
-    let creates = scene.writes().await?;
+    // Slow start creates 1 + 2 + 4 pods in the first plan and one in each later plan. Without slow start all 40 creates
+    // would have been tried at once.
+    let creates = fixture.writes().await?;
     let refused = creates
         .iter()
         .filter(|event| event.resource == "pods" && event.code == 403)
@@ -134,16 +137,17 @@ async fn quota_then_raised(scene: &Scene) -> Result<()> {
     );
     let more = Patch::Merge(json!({ "spec": { "hard": { "pods": "500" } } }));
     quotas.patch("few-pods", &PatchParams::default(), &more).await?;
-    let status = scene.rolled_out("agent").await?;
+    let status = fixture.wait_for_rollout("agent").await?;
     ensure!(status.desired_number_scheduled == 40, "{status:?}");
-    scene.expect_one_pod_per_node("agent").await
+    fixture.expect_one_pod_per_node("agent").await
 }
 
-/// Creates of pods in a namespace that is going, above which it is a storm.
+/// The limit of tried creates in a terminating namespace.
 const STORM: usize = 60;
 
-// D-80: a pod that does not go keeps the namespace, and the DaemonSet in it, while its pods are taken away.
-async fn terminating_namespace(solo: &mut Solo) -> Result<()> {
+// D-80: a pod with a finalizer keeps the namespace and the DaemonSet alive, while the pods of the DaemonSet are
+// deleted.
+async fn terminating_namespace(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(4).await?;
     let holding: Pod = serde_json::from_value(json!({
@@ -155,13 +159,13 @@ async fn terminating_namespace(solo: &mut Solo) -> Result<()> {
     namespaces
         .delete(solo.namespace(), &DeleteParams::default())
         .await?;
-    let place = solo.place().await?;
-    solo.first_write(place, "a create that is refused", |event| {
+    let position = solo.audit_position().await?;
+    solo.first_write(position, "a create that is refused", |event| {
         event.resource == "pods" && event.code == 403
     })
     .await?;
-    solo.at_rest().await?;
-    let tried = solo.writes_since(place).await?;
+    solo.wait_until_idle().await?;
+    let tried = solo.writes_since(position).await?;
     let tried = tried
         .iter()
         .filter(|event| event.resource == "pods" && event.verb == "create")
@@ -173,7 +177,7 @@ async fn terminating_namespace(solo: &mut Solo) -> Result<()> {
         .await?;
     elsewhere.roll_out("agent", daemon_set("agent").build()).await?;
     elsewhere.patch("agent", image_patch(2)).await?;
-    elsewhere.rolled_out("agent").await?;
+    elsewhere.wait_for_rollout("agent").await?;
     elsewhere.delete("agent").await?;
 
     let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));

@@ -1,4 +1,4 @@
-//! A rollout while the way to the service is bad: see [`FaultProxy`](crate::proxy::FaultProxy).
+//! A rollout while calls between executor and service meet faults; see [`FaultProxy`](crate::proxy::FaultProxy).
 
 use std::time::Duration;
 
@@ -7,34 +7,36 @@ use anyhow::{Result, ensure};
 use crate::{
     case::{Case, solo},
     daemon_set::image_patch,
+    fixture::SoloFixture,
     proxy::Fault,
-    scene::Solo,
 };
 
 pub(super) const CASES: &[Case] = &[
     solo!(
         "fault-reset-before",
-        "A rollout while connections are reset before the service hears a call: it converges within its budget, no pod is made twice; while all are, nothing is written.",
+        "A rollout while connections are reset before the service gets a call: it completes within its budget, and no pod is \
+         created twice. While every call fails, nothing is written.",
         reset_before
     ),
     solo!(
         "fault-reset-after",
-        "The same while connections are reset after the service has answered, and the answer is lost.",
+        "The same while connections are reset after the service has answered, so that the response is lost.",
         reset_after
     ),
     solo!(
         "fault-delay",
-        "A rollout while answers come late: it converges within its budget, and no pod is made twice.",
+        "A rollout while responses are delayed: it completes within its budget, and no pod is created twice.",
         delay
     ),
     solo!(
         "fault-twice",
-        "The same while the service hears calls twice, and answers on a stream come twice.",
+        "The same while the service gets calls twice, and responses on a stream arrive twice.",
         twice
     ),
     solo!(
         "fault-unavailable",
-        "A rollout while calls are answered with UNAVAILABLE: as above, and while all are, nothing is written.",
+        "A rollout while calls are answered with UNAVAILABLE: it completes within its budget, and no pod is created twice. \
+         While every call fails, nothing is written.",
         unavailable
     ),
     solo!(
@@ -44,37 +46,38 @@ pub(super) const CASES: &[Case] = &[
     ),
     solo!(
         "fault-forgetful-replica",
-        "A rollout by a replica that has forgotten all buckets at each call: it converges within its budget.",
+        "A rollout with a replica that caches no buckets: it completes within its budget.",
         forgetful_replica
     ),
 ];
 
 const NODES: usize = 8;
 
-/// A fault that some calls meet is met by each of so many.
+/// A fault that only some calls meet hits every third call.
 const EVERY: u64 = 3;
 
-/// Creates `agent` and rolls it out anew while calls meet a fault; at first all of them, when they get no answer then.
-async fn roll_through(solo: &mut Solo, fault: Fault, loses_calls: bool) -> Result<()> {
+/// Creates `agent` and rolls out a new version while calls meet a fault. If the fault loses calls, all calls meet it at
+/// first.
+async fn roll_through(solo: &mut SoloFixture, fault: Fault, loses_calls: bool) -> Result<()> {
     solo.proxy().fault(fault, EVERY);
     solo.start()?;
     let watch = solo.start_watched(NODES, 2).await?;
     if loses_calls {
-        silence(solo, fault).await?;
+        patch_while_unanswered(solo, fault).await?;
         solo.proxy().fault(fault, EVERY);
     } else {
         solo.patch("agent", image_patch(2)).await?;
     }
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     watch.seen().await?.expect_rollout(2, 2 * NODES)?;
     solo.expect_running()
 }
 
-/// Patches `agent` while no call gets an answer; fails if anything is written then.
-async fn silence(solo: &Solo, fault: Fault) -> Result<()> {
-    solo.at_rest().await?;
+/// Patches `agent` while no call is answered, and fails if the executor writes anything meanwhile.
+async fn patch_while_unanswered(solo: &SoloFixture, fault: Fault) -> Result<()> {
+    solo.wait_until_idle().await?;
     solo.proxy().fault(fault, 1);
-    let (place, calls) = (solo.place().await?, solo.proxy().mark());
+    let (position, calls) = (solo.audit_position().await?, solo.proxy().mark());
     solo.patch("agent", image_patch(2)).await?;
     solo.eventually("the executor to ask and to get no answer", async || {
         let tries = solo.plan_calls(calls, "agent").len();
@@ -82,40 +85,40 @@ async fn silence(solo: &Solo, fault: Fault) -> Result<()> {
         Ok(())
     })
     .await?;
-    let writes = solo.writes_since(place).await?;
+    let writes = solo.writes_since(position).await?;
     ensure!(writes.is_empty(), "written without a plan: {writes:?}");
     Ok(())
 }
 
-async fn reset_before(solo: &mut Solo) -> Result<()> {
+async fn reset_before(solo: &mut SoloFixture) -> Result<()> {
     roll_through(solo, Fault::ResetBefore, true).await
 }
 
-async fn reset_after(solo: &mut Solo) -> Result<()> {
+async fn reset_after(solo: &mut SoloFixture) -> Result<()> {
     roll_through(solo, Fault::ResetAfter, true).await
 }
 
-async fn delay(solo: &mut Solo) -> Result<()> {
+async fn delay(solo: &mut SoloFixture) -> Result<()> {
     roll_through(solo, Fault::Delay(Duration::from_millis(300)), false).await
 }
 
-async fn twice(solo: &mut Solo) -> Result<()> {
+async fn twice(solo: &mut SoloFixture) -> Result<()> {
     roll_through(solo, Fault::Twice, false).await
 }
 
-async fn unavailable(solo: &mut Solo) -> Result<()> {
+async fn unavailable(solo: &mut SoloFixture) -> Result<()> {
     roll_through(solo, Fault::Unavailable, true).await
 }
 
-async fn exhausted(solo: &mut Solo) -> Result<()> {
+async fn exhausted(solo: &mut SoloFixture) -> Result<()> {
     roll_through(solo, Fault::Exhausted, true).await
 }
 
-async fn forgetful_replica(solo: &mut Solo) -> Result<()> {
+async fn forgetful_replica(solo: &mut SoloFixture) -> Result<()> {
     solo.replace_server(&["--bucket-cache-size=0"]).await?;
     solo.start()?;
     let watch = solo.start_watched(NODES, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     watch.seen().await?.expect_rollout(2, 2 * NODES)
 }

@@ -1,4 +1,4 @@
-//! The cases, by what they are about.
+//! The cases, one module for each topic.
 
 mod apiserver;
 mod claims;
@@ -21,7 +21,7 @@ mod wrong_service;
 
 use crate::case::Case;
 
-/// All of them.
+/// All cases.
 pub(crate) const ALL: &[&[Case]] = &[
     placement::CASES,
     claims::CASES,

@@ -1,4 +1,4 @@
-//! Names of pods: those of replacements, and those that are taken by other pods.
+//! Pod names: of replacements, and names that other pods already have.
 
 use std::time::{Duration, Instant};
 
@@ -16,34 +16,34 @@ use nodewise_proto::v1::{self, Plan, action::Kind, reconcile_service_client::Rec
 use prost::Message as _;
 use serde_json::json;
 
-use super::failures::limit;
+use super::failures::create_quota;
 use crate::{
     budget::node_of,
     case::{Case, shared},
     daemon_set::{daemon_set, image_patch},
+    fixture::Fixture,
     proxy::Mark,
-    scene::Scene,
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "pod-name-taken",
-        "When a foreign pod has the planned name, the next plan's other name is used and the stranger is left alone.",
+        "When a foreign pod has the planned name, the next plan uses another name, and the foreign pod is left alone.",
         pod_name_taken
     ),
     shared!(
         "replacement-has-another-name",
-        "A pod that replaces another one of its revision has another name, so that the old name goes away.",
+        "A pod that replaces another one of its revision has a different name, so that the old name disappears.",
         replacement_has_another_name
     ),
     shared!(
         "squatted-names",
-        "Foreign pods that have the derived names of a rollout's pods beforehand do not hold it up.",
+        "Foreign pods that already have the names of a rollout's pods do not block the rollout.",
         squatted_names
     ),
 ];
 
-/// The pod that a plan creates first.
+/// The name of the first pod that a plan creates.
 fn first_create(plan: &Plan) -> Option<String> {
     plan.actions().find_map(|action| match &action.kind {
         Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),
@@ -51,36 +51,37 @@ fn first_create(plan: &Plan) -> Option<String> {
     })
 }
 
-// A quota that is for the DaemonSet's pods only, which ask for no resources, gives the stranger time to come.
-async fn pod_name_taken(scene: &Scene) -> Result<()> {
-    scene.add_nodes(1).await?;
-    let quotas = limit(
-        scene,
+// The quota applies only to the DaemonSet's pods, which have no resource requests. It blocks them until the foreign pod
+// exists.
+async fn pod_name_taken(fixture: &Fixture) -> Result<()> {
+    fixture.add_nodes(1).await?;
+    let quotas = create_quota(
+        fixture,
         json!({ "hard": { "pods": "0" }, "scopes": ["BestEffort"] }),
     )
     .await?;
-    scene.create(daemon_set("agent").build()).await?;
-    let name = scene
+    fixture.create(daemon_set("agent").build()).await?;
+    let name = fixture
         .eventually("a refused create", async || {
-            scene.events("FailedCreate").await?.pop().context("no event")?;
-            let plans = scene.plans(Mark::BEGINNING, "agent");
+            fixture.events("FailedCreate").await?.pop().context("no event")?;
+            let plans = fixture.plans(Mark::BEGINNING, "agent");
             plans
                 .iter()
                 .find_map(first_create)
                 .context("no plan creates a pod")
         })
         .await?;
-    let stranger = stranger(scene, &name).await?;
+    let stranger = create_foreign_pod(fixture, &name).await?;
     quotas.delete("few-pods", &DeleteParams::default()).await?;
-    scene.rolled_out("agent").await?;
-    scene.expect_one_pod_per_node("agent").await?;
-    expect_untouched(scene, &stranger).await
+    fixture.wait_for_rollout("agent").await?;
+    fixture.expect_one_pod_per_node("agent").await?;
+    expect_untouched(fixture, &stranger).await
 }
 
-/// A pod with a controller of another kind, so that no executor need keep it: a create of its name finds it in the way.
-async fn stranger(scene: &Scene, name: &str) -> Result<Pod> {
+/// A pod controlled by another kind, so that an executor need not cache it. A create with the same name fails.
+async fn create_foreign_pod(fixture: &Fixture, name: &str) -> Result<Pod> {
     let owner: ConfigMap = serde_json::from_value(json!({ "metadata": { "generateName": "owner-" } }))?;
-    let owner = scene.api().create(&PostParams::default(), &owner).await?;
+    let owner = fixture.api().create(&PostParams::default(), &owner).await?;
     let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": owner.name_any(), "uid": owner.uid(), "controller": true });
     let stranger: Pod = serde_json::from_value(json!({
         "metadata": { "name": name, "labels": { "app": "stranger" }, "ownerReferences": [owner] },
@@ -89,11 +90,14 @@ async fn stranger(scene: &Scene, name: &str) -> Result<Pod> {
             "containers": [{ "name": "main", "image": "registry.example/stranger:1", "resources": { "requests": { "cpu": "1m" } } }],
         },
     }))?;
-    Ok(scene.pod_api().create(&PostParams::default(), &stranger).await?)
+    Ok(fixture
+        .pod_api()
+        .create(&PostParams::default(), &stranger)
+        .await?)
 }
 
-async fn expect_untouched(scene: &Scene, stranger: &Pod) -> Result<()> {
-    let now = scene.pod_api().get(&stranger.name_any()).await?;
+async fn expect_untouched(fixture: &Fixture, stranger: &Pod) -> Result<()> {
+    let now = fixture.pod_api().get(&stranger.name_any()).await?;
     ensure!(
         now.metadata.uid == stranger.metadata.uid && now.metadata.deletion_timestamp.is_none(),
         "the stranger {} was not left alone",
@@ -102,21 +106,21 @@ async fn expect_untouched(scene: &Scene, stranger: &Pod) -> Result<()> {
     Ok(())
 }
 
-// D-82: one pod fails, one is deleted; the same again, so that a name that went long ago may come back.
-async fn replacement_has_another_name(scene: &Scene) -> Result<()> {
-    scene.start_agent(2).await?;
+// D-82: one pod fails and one is deleted. A second round checks that a name may be used again after its pod has gone.
+async fn replacement_has_another_name(fixture: &Fixture) -> Result<()> {
+    fixture.start_agent(2).await?;
     for round in 1..=2 {
         for fails in [true, false] {
-            let pod = scene.live_pods("agent").await?.pop().context("a pod")?;
+            let pod = fixture.live_pods("agent").await?.pop().context("a pod")?;
             let (name, node) = (pod.name_any(), node_of(&pod));
             if fails {
-                scene.fail_pod(&name).await?;
+                fixture.fail_pod(&name).await?;
             } else {
-                scene.pod_api().delete(&name, &DeleteParams::default()).await?;
+                fixture.pod_api().delete(&name, &DeleteParams::default()).await?;
             }
-            scene
+            fixture
                 .eventually(format!("a replacement of {name} in round {round}"), async || {
-                    let pods = scene.live_pods("agent").await?;
+                    let pods = fixture.live_pods("agent").await?;
                     let replacement = pods
                         .iter()
                         .find(|pod| node_of(pod) == node)
@@ -127,10 +131,10 @@ async fn replacement_has_another_name(scene: &Scene) -> Result<()> {
                         "the replacement is called {name} as well"
                     );
                     ensure!(
-                        scene.pod_api().get_opt(&name).await?.is_none(),
+                        fixture.pod_api().get_opt(&name).await?.is_none(),
                         "{name} is still there"
                     );
-                    scene.expect_one_pod_per_node("agent").await
+                    fixture.expect_one_pod_per_node("agent").await
                 })
                 .await?;
         }
@@ -138,29 +142,29 @@ async fn replacement_has_another_name(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Nodes of the rollout whose names are taken.
+/// The nodes of the rollout.
 const NODES: usize = 10;
 
-/// How long it may take.
+/// The limit for the duration of the rollout.
 const ROLLOUT: Duration = Duration::from_secs(15);
 
-// Names can be computed by anyone: on all nodes the first one is taken, on two of them the first three.
-async fn squatted_names(scene: &Scene) -> Result<()> {
-    let agent = scene.start_agent(NODES).await?;
-    let nodes = scene.node_names().await?;
+// Anyone can compute the names. On all nodes the first name is taken, on two of them the first three.
+async fn squatted_names(fixture: &Fixture) -> Result<()> {
+    let agent = fixture.start_agent(NODES).await?;
+    let nodes = fixture.node_names().await?;
     let mut strangers = Vec::new();
     for (level, nodes) in [(0, &nodes[..]), (1, &nodes[..2]), (2, &nodes[..2])] {
-        for name in names_of_next_version(scene, &agent, nodes, level).await? {
-            strangers.push(stranger(scene, &name).await?);
+        for name in names_of_next_version(fixture, &agent, nodes, level).await? {
+            strangers.push(create_foreign_pod(fixture, &name).await?);
         }
     }
-    let (began, asked) = (Instant::now(), scene.proxy().mark());
-    scene.patch("agent", image_patch(2)).await?;
-    scene.rolled_out("agent").await?;
-    scene.expect_one_pod_per_node("agent").await?;
+    let (began, asked) = (Instant::now(), fixture.proxy().mark());
+    fixture.patch("agent", image_patch(2)).await?;
+    fixture.wait_for_rollout("agent").await?;
+    fixture.expect_one_pod_per_node("agent").await?;
     let took = began.elapsed();
     ensure!(took < ROLLOUT, "the rollout took {took:.1?}");
-    let hit = scene.plans(asked, "agent");
+    let hit = fixture.plans(asked, "agent");
     let hit = hit
         .iter()
         .flat_map(Plan::actions)
@@ -175,15 +179,15 @@ async fn squatted_names(scene: &Scene) -> Result<()> {
         "the names that were taken are not those that were planned"
     );
     for stranger in &strangers {
-        expect_untouched(scene, stranger).await?;
+        expect_untouched(fixture, stranger).await?;
     }
     Ok(())
 }
 
-/// The names that the service gives the pods of version 2 on these nodes, when so many names were found taken: anyone who reads the
-/// DaemonSet can ask it, or compute them.
+/// The names that the service gives the pods of version 2 on these nodes after `taken` names were found taken. Anyone
+/// who can read the DaemonSet can ask the service for them or compute them.
 async fn names_of_next_version(
-    scene: &Scene,
+    fixture: &Fixture,
     agent: &DaemonSet,
     nodes: &[String],
     taken: u32,
@@ -244,7 +248,7 @@ async fn names_of_next_version(
         snapshot: Some(snapshot),
         ..Default::default()
     };
-    let mut service = ReconcileServiceClient::connect(scene.proxy().url()).await?;
+    let mut service = ReconcileServiceClient::connect(fixture.proxy().url()).await?;
     let plan = service.plan(request).await?.into_inner().plan.context("a plan")?;
     let planned = plan.actions().filter_map(|action| match &action.kind {
         Some(Kind::CreatePod(create)) => Some(create.pod_name.clone()),

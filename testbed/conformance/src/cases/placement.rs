@@ -1,4 +1,4 @@
-//! Which nodes get a pod, and how many at a time.
+//! Which nodes get a pod, and how many pods are created at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,54 +11,54 @@ use nodewise_testbed::AuditEvent;
 use serde_json::json;
 
 use crate::{
-    audit::Place,
+    audit::AuditPosition,
     budget::node_of,
     case::{Case, shared},
     cluster::EXECUTOR_USER,
     daemon_set::{daemon_set, image_patch},
+    fixture::Fixture,
     proxy::Mark,
-    scene::Scene,
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "create-one-pod-per-node",
-        "Each node gets one pod, none is made in vain, the scheduler binds them, and no right is missing.",
+        "Each node gets exactly one pod, the scheduler binds the pods, and no request is forbidden.",
         create_one_pod_per_node
     ),
     shared!(
         "slow-start-batches",
-        "The batches of a plan are applied one after the other, each whole before the next begins.",
+        "The batches of a plan are applied in order. Each batch is complete before the next one starts.",
         slow_start_batches
     ),
     shared!(
         "writes-are-planned",
-        "Every pod that is created or deleted, every revision that is created, is one that a plan named.",
+        "The executor only creates and deletes pods, and creates revisions, that a plan named.",
         writes_are_planned
     ),
     shared!(
         "follow-taints-and-labels",
-        "Pods follow the labels and taints of their nodes; NoSchedule keeps a pod and counts it as misscheduled.",
+        "Pods follow the labels and taints of nodes. With NoSchedule a running pod stays and counts as misscheduled.",
         follow_taints_and_labels
     ),
     shared!(
         "follow-nodes",
-        "A node that is gone no longer counts, and a node that comes gets a pod.",
+        "A deleted node no longer counts, and a new node gets a pod.",
         follow_nodes
     ),
 ];
 
-// S-1, S-3, D-69, D-108
-async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
+// D-69, D-108
+async fn create_one_pod_per_node(fixture: &Fixture) -> Result<()> {
     let nodes = 50;
-    let watch = scene.watch("agent");
-    scene.start_agent(nodes).await?;
-    let status = scene.rolled_out("agent").await?;
+    let watch = fixture.watch("agent");
+    fixture.start_agent(nodes).await?;
+    let status = fixture.wait_for_rollout("agent").await?;
     ensure!(
         status.desired_number_scheduled == i32::try_from(nodes)? && status.number_misscheduled == 0,
         "{status:?}"
     );
-    scene.expect_one_pod_per_node("agent").await?;
+    fixture.expect_one_pod_per_node("agent").await?;
     let seen = watch.seen().await?;
     ensure!(
         seen.created.len() == nodes,
@@ -66,8 +66,8 @@ async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
         seen.created.len()
     );
     seen.expect_no_doubles()?;
-    let bound = scene
-        .audited(Place::BEGINNING, |event| {
+    let bound = fixture
+        .audited(AuditPosition::BEGINNING, |event| {
             event.subresource == "binding" && event.code == 201
         })
         .await?;
@@ -76,8 +76,8 @@ async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
         "{} pods were bound, not all by the scheduler",
         bound.len()
     );
-    let refused = scene
-        .audited(Place::BEGINNING, |event| {
+    let refused = fixture
+        .audited(AuditPosition::BEGINNING, |event| {
             event.user == EXECUTOR_USER && event.code == 403
         })
         .await?;
@@ -85,19 +85,22 @@ async fn create_one_pod_per_node(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// The clock of the audit log may be read a little after the answer has gone out.
+/// The tolerance for the order of audit timestamps: the apiserver may read the clock shortly after it has sent a
+/// response.
 const AFTER_THE_ANSWER: SignedDuration = SignedDuration::from_millis(2);
 
-// S-63, D-77, D-78: how large the batches are is the planner's to say; that they are kept, the executor's.
-async fn slow_start_batches(scene: &Scene) -> Result<()> {
-    scene.start_agent(31).await?;
-    let creates = scene.audited(Place::BEGINNING, is_create_of("pods")).await?;
+// D-77, D-78: the planner decides the sizes of the batches, the executor keeps their order.
+async fn slow_start_batches(fixture: &Fixture) -> Result<()> {
+    fixture.start_agent(31).await?;
+    let creates = fixture
+        .audited(AuditPosition::BEGINNING, is_create_of("pods"))
+        .await?;
     let when: BTreeMap<&str, (Timestamp, Timestamp)> = creates
         .iter()
         .map(|event| (event.name.as_str(), (event.received, event.answered)))
         .collect();
     let mut compared = 0;
-    for plan in scene.plans(Mark::BEGINNING, "agent") {
+    for plan in fixture.plans(Mark::BEGINNING, "agent") {
         let batches = batches(&plan);
         for pair in batches.windows(2) {
             let of = |names: &Vec<String>| -> Vec<(Timestamp, Timestamp)> {
@@ -148,11 +151,13 @@ fn is_create_of(resource: &'static str) -> impl Fn(&AuditEvent) -> bool {
     }
 }
 
-async fn writes_are_planned(scene: &Scene) -> Result<()> {
-    scene.start_as(6, daemon_set("agent").max_unavailable(2)).await?;
-    scene.patch("agent", image_patch(2)).await?;
-    scene.settled("agent").await?;
-    let plans = scene.plans(Mark::BEGINNING, "agent");
+async fn writes_are_planned(fixture: &Fixture) -> Result<()> {
+    fixture
+        .start_as(6, daemon_set("agent").max_unavailable(2))
+        .await?;
+    fixture.patch("agent", image_patch(2)).await?;
+    fixture.wait_until_settled("agent").await?;
+    let plans = fixture.plans(Mark::BEGINNING, "agent");
     let actions = plans.iter().flat_map(nodewise_proto::v1::Plan::actions);
     let mut planned = BTreeSet::new();
     for kind in actions.filter_map(|action| action.kind.clone()) {
@@ -165,7 +170,7 @@ async fn writes_are_planned(scene: &Scene) -> Result<()> {
             _ => false,
         };
     }
-    let writes = scene.writes().await?;
+    let writes = fixture.writes().await?;
     let mut held = 0;
     for event in writes.iter().filter(|event| event.subresource.is_empty()) {
         let kind = (event.verb.as_str(), event.resource.as_str());
@@ -184,11 +189,11 @@ async fn writes_are_planned(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the pods are on exactly these nodes.
-async fn settled_on(scene: &Scene, expected: &[&str]) -> Result<()> {
-    scene
+/// Waits until the live pods are on exactly these nodes.
+async fn wait_until_pods_are_on(fixture: &Fixture, expected: &[&str]) -> Result<()> {
+    fixture
         .eventually(format!("pods exactly on {expected:?}"), async || {
-            let mut nodes: Vec<String> = scene.live_pods("agent").await?.iter().map(node_of).collect();
+            let mut nodes: Vec<String> = fixture.live_pods("agent").await?.iter().map(node_of).collect();
             nodes.sort();
             ensure!(nodes == expected, "they are on {nodes:?}");
             Ok(())
@@ -196,34 +201,34 @@ async fn settled_on(scene: &Scene, expected: &[&str]) -> Result<()> {
         .await
 }
 
-// S-13, S-14, S-128, D-20, D-84
-async fn follow_taints_and_labels(scene: &Scene) -> Result<()> {
-    let names = scene.add_nodes(4).await?;
+// D-20, D-84
+async fn follow_taints_and_labels(fixture: &Fixture) -> Result<()> {
+    let names = fixture.add_nodes(4).await?;
     let [a, b, c, d] = [&names[0], &names[1], &names[2], &names[3]].map(String::as_str);
     let label = |value: Option<&str>| json!({ "metadata": { "labels": { "agent": value } } });
     for node in [a, b, c] {
-        scene.patch_node(node, label(Some("yes"))).await?;
+        fixture.patch_node(node, label(Some("yes"))).await?;
     }
     let selector = json!({ "agent": "yes" });
     let agent = daemon_set("agent").set("/spec/template/spec", "nodeSelector", selector);
-    scene.create(agent.build()).await?;
-    settled_on(scene, &[a, b, c]).await?;
+    fixture.create(agent.build()).await?;
+    wait_until_pods_are_on(fixture, &[a, b, c]).await?;
 
-    scene.patch_node(d, label(Some("yes"))).await?;
-    settled_on(scene, &[a, b, c, d]).await?;
+    fixture.patch_node(d, label(Some("yes"))).await?;
+    wait_until_pods_are_on(fixture, &[a, b, c, d]).await?;
 
-    scene.patch_node(a, label(None)).await?;
-    settled_on(scene, &[b, c, d]).await?;
+    fixture.patch_node(a, label(None)).await?;
+    wait_until_pods_are_on(fixture, &[b, c, d]).await?;
 
     let taint =
         |effect: &str| json!({ "spec": { "taints": [{ "key": "k", "value": "v", "effect": effect }] } });
-    scene.patch_node(b, taint("NoExecute")).await?;
-    settled_on(scene, &[c, d]).await?;
+    fixture.patch_node(b, taint("NoExecute")).await?;
+    wait_until_pods_are_on(fixture, &[c, d]).await?;
 
-    scene.patch_node(c, taint("NoSchedule")).await?;
-    scene
+    fixture.patch_node(c, taint("NoSchedule")).await?;
+    fixture
         .eventually("the tainted node to be counted as misscheduled", async || {
-            let status = scene.status("agent").await?;
+            let status = fixture.status("agent").await?;
             ensure!(
                 status.number_misscheduled == 1 && status.desired_number_scheduled == 1,
                 "{status:?}"
@@ -231,21 +236,23 @@ async fn follow_taints_and_labels(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    settled_on(scene, &[c, d]).await?;
+    wait_until_pods_are_on(fixture, &[c, d]).await?;
 
-    scene.patch_node(b, json!({ "spec": { "taints": null } })).await?;
-    settled_on(scene, &[b, c, d]).await
+    fixture
+        .patch_node(b, json!({ "spec": { "taints": null } }))
+        .await?;
+    wait_until_pods_are_on(fixture, &[b, c, d]).await
 }
 
 // D-36, D-83, Q-19
-async fn follow_nodes(scene: &Scene) -> Result<()> {
-    scene.start_agent(3).await?;
-    let gone = scene.node_names().await?.remove(1);
-    let nodes: Api<Node> = Api::all(scene.client());
+async fn follow_nodes(fixture: &Fixture) -> Result<()> {
+    fixture.start_agent(3).await?;
+    let gone = fixture.node_names().await?.remove(1);
+    let nodes: Api<Node> = Api::all(fixture.client());
     nodes.delete(&gone, &DeleteParams::default()).await?;
-    scene
+    fixture
         .eventually("a status without the deleted node", async || {
-            let status = scene.status("agent").await?;
+            let status = fixture.status("agent").await?;
             ensure!(
                 status.desired_number_scheduled == 2 && status.current_number_scheduled == 2,
                 "{status:?}"
@@ -253,16 +260,16 @@ async fn follow_nodes(scene: &Scene) -> Result<()> {
             Ok(())
         })
         .await?;
-    scene.add_nodes(2).await?;
-    scene
+    fixture.add_nodes(2).await?;
+    fixture
         .eventually("a pod on each of four nodes", async || {
-            let status = scene.observed_status("agent").await?;
+            let status = fixture.observed_status("agent").await?;
             ensure!(status.number_available == Some(4), "{status:?}");
-            // The pod of the deleted node is kube-controller-manager's to take away, and it takes its time.
-            let mut on: Vec<String> = scene.live_pods("agent").await?.iter().map(node_of).collect();
+            // The pod garbage collector deletes the pod of the deleted node later.
+            let mut on: Vec<String> = fixture.live_pods("agent").await?.iter().map(node_of).collect();
             on.retain(|node| *node != gone);
             on.sort();
-            let nodes = scene.node_names().await?;
+            let nodes = fixture.node_names().await?;
             ensure!(on == nodes, "pods are on {on:?} of {nodes:?}");
             Ok(())
         })

@@ -1,59 +1,59 @@
-//! How the executor's process ends.
+//! SIGTERM.
 
 use anyhow::{Result, ensure};
 
 use crate::{
     case::{Case, solo},
     daemon_set::image_patch,
+    fixture::SoloFixture,
     proxy::Fault,
-    scene::Solo,
 };
 
 pub(super) const CASES: &[Case] = &[
     solo!(
         "sigterm-at-rest",
-        "After SIGTERM an executor that has nothing to do ends within 30 s, with status 0.",
+        "After SIGTERM an idle executor ends within 30 s with status 0.",
         sigterm_at_rest
     ),
     solo!(
         "sigterm-at-work",
-        "After SIGTERM in the middle of a rollout it ends within 30 s, with status 0, and the next one goes on.",
+        "After SIGTERM in the middle of a rollout the executor ends within 30 s with status 0, and a new one continues.",
         sigterm_at_work
     ),
     solo!(
         "sigterm-service-away",
-        "After SIGTERM while no replica can be reached it ends within 30 s, with status 0.",
+        "After SIGTERM while no replica is reachable the executor ends within 30 s with status 0.",
         sigterm_service_away
     ),
     solo!(
         "sigterm-service-hangs",
-        "After SIGTERM in a rollout whose replica does not answer any more it ends within 30 s, with status 0.",
+        "After SIGTERM in a rollout whose replica no longer answers the executor ends within 30 s with status 0.",
         sigterm_service_hangs
     ),
 ];
 
-async fn sigterm_at_rest(solo: &mut Solo) -> Result<()> {
+async fn sigterm_at_rest(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(2).await?;
-    solo.at_rest().await?;
+    solo.wait_until_idle().await?;
     solo.stop().await
 }
 
-async fn sigterm_at_work(solo: &mut Solo) -> Result<()> {
+async fn sigterm_at_work(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     let watch = solo.start_watched(8, 1).await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.made(&watch, 10).await?;
+    solo.wait_until_created(&watch, 10).await?;
     solo.stop().await?;
-    let place = solo.place().await?;
+    let position = solo.audit_position().await?;
     solo.start()?;
-    solo.settled("agent").await?;
-    let writes = solo.writes_since(place).await?;
+    solo.wait_until_settled("agent").await?;
+    let writes = solo.writes_since(position).await?;
     ensure!(!writes.is_empty(), "the first one had finished before it ended");
     watch.seen().await?.expect_rollout(1, 16)
 }
 
-async fn sigterm_service_away(solo: &mut Solo) -> Result<()> {
+async fn sigterm_service_away(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(2).await?;
     solo.proxy().cut();
@@ -68,11 +68,11 @@ async fn sigterm_service_away(solo: &mut Solo) -> Result<()> {
     solo.stop().await
 }
 
-async fn sigterm_service_hangs(solo: &mut Solo) -> Result<()> {
+async fn sigterm_service_hangs(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     let watch = solo.start_watched(8, 1).await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.made(&watch, 10).await?;
+    solo.wait_until_created(&watch, 10).await?;
     let calls = solo.proxy().mark();
     solo.proxy().fault(Fault::Hang, 1);
     solo.eventually("the executor to wait for an answer", async || {

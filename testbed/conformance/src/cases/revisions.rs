@@ -1,4 +1,4 @@
-//! Revisions: how many are kept, and those that somebody else has written.
+//! Revisions: the history limit, and revisions that another client has written.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::ControllerRevision;
@@ -11,60 +11,60 @@ use serde_json::json;
 use crate::{
     case::{Case, shared, solo},
     daemon_set::{daemon_set, image_patch},
-    scene::{Scene, Solo},
+    fixture::{Fixture, SoloFixture},
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "revision-history-limit",
-        "As many old revisions are kept as revisionHistoryLimit says.",
+        "At most revisionHistoryLimit old revisions are kept.",
         revision_history_limit
     ),
     shared!(
         "revision-name-collision",
-        "When a revision's name is taken by other data, the collision count rises and another name is found.",
+        "When the name of a new revision is taken by other data, the collision count rises and another name is used.",
         revision_name_collision
     ),
     solo!(
         "sealed-revision",
-        "A revision that the apiserver does not let be changed (422 for its data) holds up no rollback.",
+        "A revision that the apiserver refuses to update (422 for its data) does not block a rollback.",
         sealed_revision
     ),
 ];
 
 // D-63, D-64
-async fn revision_history_limit(scene: &Scene) -> Result<()> {
+async fn revision_history_limit(fixture: &Fixture) -> Result<()> {
     let agent = daemon_set("agent")
         .max_unavailable("100%")
         .set("/spec", "revisionHistoryLimit", json!(2));
-    scene.start_as(2, agent).await?;
+    fixture.start_as(2, agent).await?;
     for version in 2..=5 {
-        scene.patch("agent", image_patch(version)).await?;
-        scene.rolled_out("agent").await?;
+        fixture.patch("agent", image_patch(version)).await?;
+        fixture.wait_for_rollout("agent").await?;
     }
-    scene
+    fixture
         .eventually("two old revisions and the current one", async || {
-            let numbers = scene.revisions("agent").await?;
+            let numbers = fixture.revisions("agent").await?;
             ensure!(numbers == [3, 4, 5], "{numbers:?}");
             Ok(())
         })
         .await
 }
 
-/// Creates and deletes `agent` to learn the name of its first revision, and puts a stranger there.
-async fn take_revision_name(scene: &Scene) -> Result<ControllerRevision> {
-    scene.start_agent(2).await?;
-    let first = scene
+/// Creates and deletes `agent` to learn the name of its first revision, and creates a foreign revision with that name.
+async fn take_revision_name(fixture: &Fixture) -> Result<ControllerRevision> {
+    fixture.start_agent(2).await?;
+    let first = fixture
         .revision_objects("agent")
         .await?
         .pop()
         .context("a revision")?;
-    scene.delete("agent").await?;
-    let api: Api<ControllerRevision> = scene.api();
-    scene
+    fixture.delete("agent").await?;
+    let api: Api<ControllerRevision> = fixture.api();
+    fixture
         .eventually("the revision to be gone", async || {
             ensure!(api.get_opt(&first.name_any()).await?.is_none(), "it is there");
-            ensure!(scene.pods("agent").await?.is_empty(), "its pods are there");
+            ensure!(fixture.pods("agent").await?.is_empty(), "its pods are there");
             Ok(())
         })
         .await?;
@@ -75,13 +75,13 @@ async fn take_revision_name(scene: &Scene) -> Result<ControllerRevision> {
     Ok(api.create(&PostParams::default(), &stranger).await?)
 }
 
-// D-61, D-62: the name is that of the template and the collision count, and not of the uid.
-async fn revision_name_collision(scene: &Scene) -> Result<()> {
-    let stranger = take_revision_name(scene).await?;
-    scene.create(daemon_set("agent").build()).await?;
-    let status = scene.rolled_out("agent").await?;
+// D-61, D-62: the name depends on the template and the collision count, not on the uid.
+async fn revision_name_collision(fixture: &Fixture) -> Result<()> {
+    let stranger = take_revision_name(fixture).await?;
+    fixture.create(daemon_set("agent").build()).await?;
+    let status = fixture.wait_for_rollout("agent").await?;
     ensure!(status.collision_count == Some(1), "{status:?}");
-    let revisions = scene.revision_objects("agent").await?;
+    let revisions = fixture.revision_objects("agent").await?;
     ensure!(
         revisions.len() == 1 && revisions[0].name_any() != stranger.name_any(),
         "its revisions are {:?}",
@@ -90,7 +90,7 @@ async fn revision_name_collision(scene: &Scene) -> Result<()> {
             .map(kube::ResourceExt::name_any)
             .collect::<Vec<_>>()
     );
-    let now = scene
+    let now = fixture
         .api::<ControllerRevision>()
         .get(&stranger.name_any())
         .await?;
@@ -98,14 +98,14 @@ async fn revision_name_collision(scene: &Scene) -> Result<()> {
         now.metadata.resource_version == stranger.metadata.resource_version,
         "the stranger was changed"
     );
-    scene.expect_one_pod_per_node("agent").await
+    fixture.expect_one_pod_per_node("agent").await
 }
 
-/// Puts a copy in the place of a DaemonSet's revision 1, as a backup would that is restored by a client whose JSON has `<`, `>`
-/// and `&` as they are. The apiserver keeps these bytes, and refuses every patch because it would write others.
-async fn restore_first(scene: &Scene, workload: &str, new_name: Option<&str>) -> Result<String> {
-    let api: Api<ControllerRevision> = scene.api();
-    let revisions = scene.revision_objects(workload).await?;
+/// Replaces revision 1 of a DaemonSet by a copy whose JSON has unescaped `<`, `>` and `&`, as a backup tool may restore
+/// it. The apiserver keeps these bytes, and rejects every patch because it would store them escaped.
+async fn restore_first(fixture: &Fixture, workload: &str, new_name: Option<&str>) -> Result<String> {
+    let api: Api<ControllerRevision> = fixture.api();
+    let revisions = fixture.revision_objects(workload).await?;
     let first = revisions.into_iter().find(|revision| revision.revision == 1);
     let mut copy = first.context("revision 1")?;
     api.delete(&copy.name_any(), &DeleteParams::default()).await?;
@@ -123,9 +123,10 @@ async fn restore_first(scene: &Scene, workload: &str, new_name: Option<&str>) ->
     Ok(name)
 }
 
-/// The DaemonSet goes back to the template of a revision that cannot be given a higher number: it does, and an event says why
-/// the revision was left out. One that has another name than the planner gives is replaced, and goes with the next start.
-async fn sealed_revision(solo: &mut Solo) -> Result<()> {
+/// The DaemonSet goes back to the template of a revision whose number cannot be raised. The rollback succeeds, and an
+/// event says why the revision was left out. A restored revision with a name that the planner would not give is
+/// replaced, and deleted after the next start.
+async fn sealed_revision(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.add_nodes(2).await?;
     let names = ["same", "other"];
@@ -134,7 +135,7 @@ async fn sealed_revision(solo: &mut Solo) -> Result<()> {
         let object = daemon_set(name).set("/spec/template/spec", "containers", json!([container]));
         solo.roll_out(name, object.build()).await?;
         solo.patch(name, image_patch(2)).await?;
-        solo.rolled_out(name).await?;
+        solo.wait_for_rollout(name).await?;
     }
     solo.stop().await?;
     let restored = [
@@ -144,7 +145,7 @@ async fn sealed_revision(solo: &mut Solo) -> Result<()> {
     solo.start()?;
     for (name, revision) in names.into_iter().zip(&restored) {
         solo.patch(name, image_patch(1)).await?;
-        solo.rolled_out(name).await?;
+        solo.wait_for_rollout(name).await?;
         let first = solo.count_of_version(name, 1).await?;
         ensure!(first == 2, "{first} pods of {name} went back");
         solo.eventually(format!("an event about {revision}"), async || {
@@ -157,7 +158,7 @@ async fn sealed_revision(solo: &mut Solo) -> Result<()> {
         })
         .await?;
     }
-    // The new start finds two revisions of one template.
+    // After the restart the executor finds two revisions of one template.
     solo.stop().await?;
     solo.start()?;
     let api: Api<ControllerRevision> = solo.api();
@@ -167,7 +168,7 @@ async fn sealed_revision(solo: &mut Solo) -> Result<()> {
     })
     .await?;
     for name in names {
-        solo.rolled_out(name).await?;
+        solo.wait_for_rollout(name).await?;
         let first = solo.count_of_version(name, 1).await?;
         ensure!(first == 2, "{first} pods of {name} stayed");
     }

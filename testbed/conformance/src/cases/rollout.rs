@@ -1,4 +1,4 @@
-//! New versions, and back again.
+//! Rollouts and rollbacks.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::{
     budget::Seen,
     case::{Case, shared},
     daemon_set::{DaemonSetBuilder, daemon_set, image_patch},
-    scene::Scene,
+    fixture::Fixture,
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "roll-max-unavailable-number",
-        "A rollout takes down as many nodes at a time as maxUnavailable says, and no more.",
+        "A rollout makes at most maxUnavailable nodes unavailable at a time.",
         roll_max_unavailable_number
     ),
     shared!(
@@ -27,22 +27,22 @@ pub(super) const CASES: &[Case] = &[
     ),
     shared!(
         "roll-max-surge",
-        "With maxSurge no node goes without a ready pod, and as many nodes as it says have two.",
+        "With maxSurge every node keeps a ready pod, and at most maxSurge nodes have two pods.",
         roll_max_surge
     ),
     shared!(
         "on-delete",
-        "With OnDelete a new template reaches only the nodes whose pod is deleted.",
+        "With OnDelete a node gets the new template only after its pod was deleted.",
         on_delete
     ),
     shared!(
         "min-ready-seconds",
-        "A new pod counts as available only after minReadySeconds, and the next node waits for that.",
+        "A new pod counts as available only after minReadySeconds, and the next node waits until then.",
         min_ready_seconds
     ),
     shared!(
         "rollback-keeps-pods",
-        "Going back in the middle of a rollout restarts no pod that still has the old template.",
+        "A rollback in the middle of a rollout restarts no pod that still has the old template.",
         rollback_keeps_pods
     ),
     shared!(
@@ -54,38 +54,38 @@ pub(super) const CASES: &[Case] = &[
 
 const NODES: usize = 10;
 
-/// Rolls `agent` out, then a version 2 that never becomes ready, so that the rollout stops when its budget is used, then
-/// version 3. Gives all that was seen meanwhile.
-async fn roll(scene: &Scene, agent: DaemonSetBuilder, budget: usize) -> Result<Seen> {
-    let watch = scene.watch("agent");
-    scene.start_as(NODES, agent).await?;
-    scene.settled("agent").await?;
+/// Rolls out `agent`, then a version 2 that never becomes ready, so that the rollout stops when the budget is used,
+/// then version 3. Returns what the watch recorded.
+async fn roll(fixture: &Fixture, agent: DaemonSetBuilder, budget: usize) -> Result<Seen> {
+    let watch = fixture.watch("agent");
+    fixture.start_as(NODES, agent).await?;
+    fixture.wait_until_settled("agent").await?;
     watch.arm().await?;
-    newer_pods_are_younger(scene).await?;
-    scene.patch("agent", scene.never_ready_patch(2)).await?;
-    scene
+    newer_pods_are_younger(fixture).await?;
+    fixture.patch("agent", fixture.never_ready_patch(2)).await?;
+    fixture
         .eventually("the budget to be used", async || {
-            let second = scene.count_of_version("agent", 2).await?;
+            let second = fixture.count_of_version("agent", 2).await?;
             ensure!(second >= budget, "{second} of {budget}");
             Ok(())
         })
         .await?;
-    scene.patch("agent", scene.ready_again_patch(3)).await?;
-    scene.settled("agent").await?;
-    let third = scene.count_of_version("agent", 3).await?;
+    fixture.patch("agent", fixture.ready_again_patch(3)).await?;
+    fixture.wait_until_settled("agent").await?;
+    let third = fixture.count_of_version("agent", 3).await?;
     ensure!(third == NODES, "{third} pods have the third version");
-    let revisions = scene.revisions("agent").await?;
+    let revisions = fixture.revisions("agent").await?;
     ensure!(revisions == [1, 2, 3], "its revisions are {revisions:?}");
     watch.seen().await
 }
 
-/// Waits until the second is over in which the last pod was created: of two old pods on a node the older one stays, and by name if
-/// both are of the same second (D-38), ready or not.
-async fn newer_pods_are_younger(scene: &Scene) -> Result<()> {
-    let pods = scene.live_pods("agent").await?;
+/// Waits until the clock is in a later second than the creation of the last pod. Of two old pods on a node the older
+/// one is kept; if both were created in the same second, the name decides (D-38), whether they are ready or not.
+async fn newer_pods_are_younger(fixture: &Fixture) -> Result<()> {
+    let pods = fixture.live_pods("agent").await?;
     let created = pods.iter().filter_map(ResourceExt::creation_timestamp);
     let last = created.map(|time| time.0.as_second()).max();
-    scene
+    fixture
         .eventually("the next second", async || {
             ensure!(last < Some(Timestamp::now().as_second()), "it is still the same");
             Ok(())
@@ -93,28 +93,28 @@ async fn newer_pods_are_younger(scene: &Scene) -> Result<()> {
         .await
 }
 
-/// How many pods [`roll`] needs: those of version 2 are in vain.
+/// How many pods [`roll`] creates, including those of version 2.
 const fn needed(budget: usize) -> usize {
     NODES + budget + NODES
 }
 
-async fn roll_unavailable(scene: &Scene, agent: DaemonSetBuilder) -> Result<()> {
-    roll(scene, agent, 3).await?.expect_rollout(3, needed(3))
+async fn roll_unavailable(fixture: &Fixture, agent: DaemonSetBuilder) -> Result<()> {
+    roll(fixture, agent, 3).await?.expect_rollout(3, needed(3))
 }
 
-// D-40, D-41, D-42, S-69, S-102
-async fn roll_max_unavailable_number(scene: &Scene) -> Result<()> {
-    roll_unavailable(scene, daemon_set("agent").max_unavailable(3)).await
+// D-40, D-41, D-42
+async fn roll_max_unavailable_number(fixture: &Fixture) -> Result<()> {
+    roll_unavailable(fixture, daemon_set("agent").max_unavailable(3)).await
 }
 
 // D-40: 24 % of 10 is 2.4, rounded up to 3.
-async fn roll_max_unavailable_percent(scene: &Scene) -> Result<()> {
-    roll_unavailable(scene, daemon_set("agent").max_unavailable("24%")).await
+async fn roll_max_unavailable_percent(fixture: &Fixture) -> Result<()> {
+    roll_unavailable(fixture, daemon_set("agent").max_unavailable("24%")).await
 }
 
-// D-45, D-46, D-47, S-84
-async fn roll_max_surge(scene: &Scene) -> Result<()> {
-    let seen = roll(scene, daemon_set("agent").max_surge(4), 4).await?;
+// D-45, D-46, D-47
+async fn roll_max_surge(fixture: &Fixture) -> Result<()> {
+    let seen = roll(fixture, daemon_set("agent").max_surge(4), 4).await?;
     seen.expect_unavailable_at_most(0)?;
     ensure!(
         seen.most_surging == 4,
@@ -126,29 +126,29 @@ async fn roll_max_surge(scene: &Scene) -> Result<()> {
     seen.expect_created(needed(4))
 }
 
-// D-50, S-100, S-101
-async fn on_delete(scene: &Scene) -> Result<()> {
-    scene.start_as(3, daemon_set("agent").on_delete()).await?;
-    scene.patch("agent", image_patch(2)).await?;
-    scene
+// D-50
+async fn on_delete(fixture: &Fixture) -> Result<()> {
+    fixture.start_as(3, daemon_set("agent").on_delete()).await?;
+    fixture.patch("agent", image_patch(2)).await?;
+    fixture
         .eventually("revision 2 and status updated 0", async || {
-            let revisions = scene.revisions("agent").await?;
+            let revisions = fixture.revisions("agent").await?;
             ensure!(revisions == [1, 2], "revisions {revisions:?}");
-            let status = scene.observed_status("agent").await?;
+            let status = fixture.observed_status("agent").await?;
             ensure!(status.updated_number_scheduled.unwrap_or(0) == 0, "{status:?}");
             Ok(())
         })
         .await?;
     ensure!(
-        scene.count_of_version("agent", 1).await? == 3,
+        fixture.count_of_version("agent", 1).await? == 3,
         "pods were replaced"
     );
-    scene.delete_a_pod("agent").await?;
-    scene
+    fixture.delete_a_pod("agent").await?;
+    fixture
         .eventually("one replacement of version 2", async || {
             let (first, second) = (
-                scene.count_of_version("agent", 1).await?,
-                scene.count_of_version("agent", 2).await?,
+                fixture.count_of_version("agent", 1).await?,
+                fixture.count_of_version("agent", 2).await?,
             );
             ensure!((first, second) == (2, 1), "{first} of version 1, {second} of 2");
             Ok(())
@@ -159,18 +159,18 @@ async fn on_delete(scene: &Scene) -> Result<()> {
 const MIN_READY: Duration = Duration::from_secs(3);
 
 // D-92
-async fn min_ready_seconds(scene: &Scene) -> Result<()> {
+async fn min_ready_seconds(fixture: &Fixture) -> Result<()> {
     let agent =
         daemon_set("agent")
             .max_unavailable(1)
             .set("/spec", "minReadySeconds", json!(MIN_READY.as_secs()));
-    let watch = scene.watch("agent");
-    scene.start_as(3, agent).await?;
-    scene.patch("agent", image_patch(2)).await?;
-    scene.settled("agent").await?;
-    let deleted = scene.deletes_of_pods().await?;
+    let watch = fixture.watch("agent");
+    fixture.start_as(3, agent).await?;
+    fixture.patch("agent", image_patch(2)).await?;
+    fixture.wait_until_settled("agent").await?;
+    let deleted = fixture.deletes_of_pods().await?;
     ensure!(deleted.len() == 3, "{} pods were deleted", deleted.len());
-    // The kubelet writes whole seconds, so up to one of them is over when a pod becomes ready.
+    // The kubelet writes whole seconds, so up to one second has already passed when a pod becomes ready.
     let least = MIN_READY
         .checked_sub(Duration::from_millis(1_100))
         .unwrap_or_default();
@@ -184,25 +184,27 @@ async fn min_ready_seconds(scene: &Scene) -> Result<()> {
     watch.seen().await?.expect_no_doubles()
 }
 
-// S-82, D-54
-async fn rollback_keeps_pods(scene: &Scene) -> Result<()> {
-    scene.start_as(6, daemon_set("agent").max_unavailable(1)).await?;
-    let before = scene.uids("agent").await?;
+// D-54
+async fn rollback_keeps_pods(fixture: &Fixture) -> Result<()> {
+    fixture
+        .start_as(6, daemon_set("agent").max_unavailable(1))
+        .await?;
+    let before = fixture.uids("agent").await?;
     // Version 2 never becomes ready, so the rollout stops after the first node.
-    scene.patch("agent", scene.never_ready_patch(2)).await?;
-    scene
+    fixture.patch("agent", fixture.never_ready_patch(2)).await?;
+    fixture
         .eventually("one pod of version 2", async || {
-            let second = scene.count_of_version("agent", 2).await?;
+            let second = fixture.count_of_version("agent", 2).await?;
             ensure!(second == 1, "{second}");
             Ok(())
         })
         .await?;
-    scene.patch("agent", scene.ready_again_patch(1)).await?;
-    scene.settled("agent").await?;
-    let after = scene.uids("agent").await?;
+    fixture.patch("agent", fixture.ready_again_patch(1)).await?;
+    fixture.wait_until_settled("agent").await?;
+    let after = fixture.uids("agent").await?;
     let kept = before.intersection(&after).count();
     ensure!(kept == 5, "{kept} of 5 pods were never touched");
-    let revisions = scene.revisions("agent").await?;
+    let revisions = fixture.revisions("agent").await?;
     ensure!(
         revisions == [2, 3],
         "revision 1 comes back as 3, but there are {revisions:?}"
@@ -210,19 +212,23 @@ async fn rollback_keeps_pods(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-// What people type.
-async fn kubectl_rollout(scene: &Scene) -> Result<()> {
+// The commands that people use.
+async fn kubectl_rollout(fixture: &Fixture) -> Result<()> {
     let kubectl = async |args: &[&str]| {
-        let namespace = ["--namespace", scene.namespace()];
-        scene.cluster().plane().kubectl([&namespace, args].concat()).await
+        let namespace = ["--namespace", fixture.namespace()];
+        fixture
+            .cluster()
+            .plane()
+            .kubectl([&namespace, args].concat())
+            .await
     };
     let status = async || {
         let said = kubectl(&["rollout", "status", "daemonset/agent", "--timeout=60s"]).await?;
         ensure!(said.contains("successfully rolled out"), "{said}");
         Ok(())
     };
-    scene.add_nodes(3).await?;
-    scene
+    fixture.add_nodes(3).await?;
+    fixture
         .create(daemon_set("agent").max_unavailable(1).build())
         .await?;
     status().await?;
@@ -240,11 +246,11 @@ async fn kubectl_rollout(scene: &Scene) -> Result<()> {
     kubectl(&["rollout", "undo", "daemonset/agent"]).await?;
     status().await?;
     ensure!(
-        scene.count_of_version("agent", 1).await? == 3,
+        fixture.count_of_version("agent", 1).await? == 3,
         "it was not undone"
     );
     ensure!(
-        scene.revisions("agent").await? == [2, 3],
+        fixture.revisions("agent").await? == [2, 3],
         "it has other revisions"
     );
     Ok(())

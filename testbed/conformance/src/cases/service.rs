@@ -1,4 +1,4 @@
-//! The service: asked when there is something to ask, away, or more than one.
+//! When the executor calls the service, and what it does while replicas are unavailable.
 
 use std::time::{Duration, Instant};
 
@@ -9,52 +9,56 @@ use nodewise_testbed::eventually;
 use crate::{
     case::{Case, solo},
     daemon_set::{daemon_set, image_patch},
+    fixture::SoloFixture,
     proxy::{FaultProxy, Mark},
-    scene::Solo,
 };
 
 pub(super) const CASES: &[Case] = &[
     solo!(
         "idle",
-        "While nothing changes the executor writes nothing and asks nothing.",
+        "While nothing changes, the executor writes nothing and calls nothing.",
         idle
     ),
     solo!(
         "service-away",
-        "While no replica can be reached nothing is written; work resumes by itself when one is back.",
+        "While no replica is reachable, nothing is written. Work resumes when a replica is back.",
         service_away
     ),
     solo!(
         "service-restarts",
-        "A service that is killed and comes back, again and again, costs no budget and no pod, and everything converges.",
+        "While the service is repeatedly killed and restarted, the budget holds, no extra pod is created, and the rollout \
+         completes.",
         service_restarts
     ),
     solo!(
         "replica-dies",
-        "With several replicas, one that dies holds up nobody: the others are asked.",
+        "With several replicas, the executor uses the others when one is killed.",
         replica_dies
     ),
     solo!(
         "buckets-by-digest",
-        "Buckets that did not change are not sent again, and those that a replica lacks are sent in the same reconcile.",
+        "Unchanged buckets are not sent again, and buckets that a replica lacks are sent in the same reconcile.",
         buckets_by_digest
     ),
 ];
 
-/// How long an idle executor is looked at.
+/// How long the test observes an idle executor.
 const IDLE: Duration = Duration::from_secs(5);
 
-async fn idle(solo: &mut Solo) -> Result<()> {
+async fn idle(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(5).await?;
     solo.roll_out("second", daemon_set("second").on_delete().build())
         .await?;
-    solo.at_rest().await?;
-    let (calls, place, began) = (solo.proxy().mark(), solo.place().await?, Instant::now());
+    solo.wait_until_idle().await?;
+    let (calls, position, began) = (solo.proxy().mark(), solo.audit_position().await?, Instant::now());
     solo.eventually("an idle time", async || {
-        // Looked at first: what happens is seen also when it is late.
+        // The time is read before the log, so that a late event is still seen.
         let over = began.elapsed() > IDLE;
-        let (calls, writes) = (solo.proxy().calls_since(calls), solo.writes_since(place).await?);
+        let (calls, writes) = (
+            solo.proxy().calls_since(calls),
+            solo.writes_since(position).await?,
+        );
         if !calls.is_empty() || !writes.is_empty() {
             return Ok(Err((calls, writes)));
         }
@@ -65,15 +69,15 @@ async fn idle(solo: &mut Solo) -> Result<()> {
     .or_else(|(calls, writes)| bail!("nothing had changed, and there were {calls:?} and {writes:?}"))
 }
 
-/// How long nobody is there: longer than a call may take, so that the executor has given up by then.
+/// How long the service is away: longer than the deadline of a call.
 const AWAY: Duration = Duration::from_secs(32);
 
-async fn service_away(solo: &mut Solo) -> Result<()> {
+async fn service_away(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(5).await?;
-    solo.at_rest().await?;
+    solo.wait_until_idle().await?;
     solo.proxy().cut();
-    let place = solo.place().await?;
+    let position = solo.audit_position().await?;
     let refused = solo.proxy().refused();
     solo.create(daemon_set("second").build()).await?;
     solo.patch("agent", image_patch(2)).await?;
@@ -84,8 +88,8 @@ async fn service_away(solo: &mut Solo) -> Result<()> {
         "the executor to have given up",
         async || {
             let (over, tries) = (began.elapsed() > AWAY, solo.proxy().refused() - refused);
-            let mut writes = solo.writes_since(place).await?;
-            // It may tell once, by itself, that somebody deleted a pod.
+            let mut writes = solo.writes_since(position).await?;
+            // The executor may write one event, about the pod that the test has deleted.
             if let Some(told) = writes.iter().position(|write| write.resource == "events") {
                 writes.remove(told);
             }
@@ -105,29 +109,30 @@ async fn service_away(solo: &mut Solo) -> Result<()> {
     solo.expect_running()?;
     solo.proxy().heal();
     for name in ["second", "agent"] {
-        solo.settled(name).await?;
+        solo.wait_until_settled(name).await?;
     }
     let updated = solo.count_of_version("agent", 2).await?;
     ensure!(updated == 5, "{updated} pods have the second version");
     Ok(())
 }
 
-/// How many replaced pods are between two restarts.
+/// How many pods are replaced between two restarts.
 const PROGRESS: usize = 3;
 
-async fn service_restarts(solo: &mut Solo) -> Result<()> {
+async fn service_restarts(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     let watch = solo.start_watched(10, 2).await?;
     solo.patch("agent", image_patch(2)).await?;
     for restart in 1..=3 {
-        solo.made(&watch, 10 + restart * PROGRESS - 1).await?;
+        solo.wait_until_created(&watch, 10 + restart * PROGRESS - 1)
+            .await?;
         solo.restart_server().await?;
     }
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     watch.seen().await?.expect_rollout(2, 20)
 }
 
-async fn replica_dies(solo: &mut Solo) -> Result<()> {
+async fn replica_dies(solo: &mut SoloFixture) -> Result<()> {
     let servers = [
         solo.another_server(&[]).await?,
         solo.another_server(&[]).await?,
@@ -140,19 +145,19 @@ async fn replica_dies(solo: &mut Solo) -> Result<()> {
     let urls: Vec<String> = ways.iter().map(FaultProxy::url).collect();
     solo.start_with(None, &urls)?;
     solo.add_nodes(3).await?;
-    // So many that each replica is asked about some of them.
+    // Enough DaemonSets that each replica gets some.
     let names: Vec<String> = (0..9).map(|index| format!("agent-{index}")).collect();
     for name in &names {
         solo.create(daemon_set(name).max_unavailable(1).build()).await?;
     }
     for name in &names {
-        solo.settled(name).await?;
+        solo.wait_until_settled(name).await?;
     }
     let asked: Vec<usize> = ways
         .iter()
         .map(|way| way.calls_since(Mark::BEGINNING).len())
         .collect();
-    // That all of nine hash to one of three replicas happens once in 6,561 runs.
+    // All nine hash to the same replica of three once in 6,561 runs.
     ensure!(
         asked.iter().filter(|calls| **calls > 0).count() > 1,
         "the replicas were asked {asked:?} times: the work is not shared"
@@ -178,7 +183,7 @@ async fn replica_dies(solo: &mut Solo) -> Result<()> {
         }
     }
     for (name, watch) in names.iter().zip(&watches) {
-        solo.settled(name).await?;
+        solo.wait_until_settled(name).await?;
         let seen = watch.seen().await?;
         seen.expect_unavailable_at_most(1)?;
         seen.expect_no_doubles()?;
@@ -187,16 +192,16 @@ async fn replica_dies(solo: &mut Solo) -> Result<()> {
     Ok(())
 }
 
-async fn buckets_by_digest(solo: &mut Solo) -> Result<()> {
+async fn buckets_by_digest(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(40).await?;
-    solo.settled("agent").await?;
-    solo.at_rest().await?;
+    solo.wait_until_settled("agent").await?;
+    solo.wait_until_idle().await?;
     let calls = solo.proxy().mark();
     solo.delete_a_pod("agent").await?;
     solo.eventually("a new pod", async || solo.expect_settled("agent").await)
         .await?;
-    solo.at_rest().await?;
+    solo.wait_until_idle().await?;
     let calls = solo.plan_calls(calls, "agent");
     ensure!(!calls.is_empty(), "it was never asked about");
     for call in &calls {
@@ -207,11 +212,11 @@ async fn buckets_by_digest(solo: &mut Solo) -> Result<()> {
             call.buckets
         );
     }
-    // One that has forgotten everything is told everything, and answers.
+    // A restarted server has an empty cache, so the executor must send all buckets.
     solo.restart_server().await?;
     let calls = solo.proxy().mark();
     solo.patch("agent", image_patch(2)).await?;
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     let plans = solo.plans(calls, "agent").len();
     ensure!(plans > 0, "no plan came after the restart");
     Ok(())

@@ -1,4 +1,4 @@
-//! Objects that are as large as etcd stores them: nothing more can be written into them.
+//! Objects of the maximum size that etcd stores, to which nothing can be added.
 
 use std::fmt::Debug;
 
@@ -18,33 +18,36 @@ use super::claims::controller_of;
 use crate::{
     case::{Case, shared, solo},
     daemon_set::{daemon_set, image_patch},
-    scene::{Scene, Solo},
+    fixture::{Fixture, SoloFixture},
 };
 
 pub(super) const CASES: &[Case] = &[
     shared!(
         "too-large-to-adopt",
-        "Orphans that are too large to be adopted are left out and named, hold up nothing, and are adopted once they are smaller.",
+        "Orphans that are too large to be adopted are skipped and reported, block nothing, and are adopted once they are \
+         smaller.",
         too_large_to_adopt
     ),
     solo!(
         "too-large-to-relabel",
-        "A pod that is too large for another hash label is named, and holds up nothing when revisions of one template are merged.",
+        "When revisions with the same template are merged, a pod that is too large for another hash label is reported and \
+         blocks nothing.",
         too_large_to_relabel
     ),
 ];
 
-/// Bytes of a request that etcd takes by default.
+/// The default size limit of an etcd request, in bytes.
 const MOST_BYTES: usize = 1_536 << 10;
 
-/// The annotation that is taken away to make an object smaller.
+/// The annotation whose removal makes an object smaller.
 const SPARE: &str = "example.com/spare";
 
-/// How much smaller each try to create an object is. An adoption and another hash label add more.
+/// The size difference between two tries to create an object, in bytes. An adoption or a new hash label adds more than
+/// this.
 const STEP: usize = 128;
 
-/// Creates an object with as much padding as the apiserver takes.
-async fn create_largest<K>(scene: &Scene, object: impl Fn(String) -> Value) -> Result<K>
+/// Creates an object with as much padding as the apiserver accepts.
+async fn create_largest<K>(fixture: &Fixture, object: impl Fn(String) -> Value) -> Result<K>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -52,11 +55,11 @@ where
         + Serialize
         + DeserializeOwned,
 {
-    // The spare annotation and the rest of the metadata take more than this.
+    // The spare annotation and the other metadata take more than this.
     let mut padding = MOST_BYTES - (1 << 10);
     loop {
         let object: K = serde_json::from_value(object("x".repeat(padding)))?;
-        match scene.api::<K>().create(&PostParams::default(), &object).await {
+        match fixture.api::<K>().create(&PostParams::default(), &object).await {
             Ok(created) => return Ok(created),
             Err(kube::Error::Api(status)) if status.message.contains("too large") => {}
             Err(error) => return Err(error.into()),
@@ -65,13 +68,13 @@ where
     }
 }
 
-/// Waits until `agent` is the controller of an object, or nobody is.
-async fn controlled<K>(scene: &Scene, name: &str, owner: Option<&str>) -> Result<()>
+/// Waits until the object has this controller, or none.
+async fn wait_for_controller<K>(fixture: &Fixture, name: &str, owner: Option<&str>) -> Result<()>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
-    let api: Api<K> = scene.api();
-    scene
+    let api: Api<K> = fixture.api();
+    fixture
         .eventually(format!("{name} to have the controller {owner:?}"), async || {
             let object = api.get_metadata(name).await?;
             let found = controller_of(&object.metadata);
@@ -81,11 +84,11 @@ where
         .await
 }
 
-/// Waits until an event says that this object is too large.
-async fn told(scene: &Scene, name: &str) -> Result<()> {
-    scene
+/// Waits for an event that says that this object is too large.
+async fn wait_for_event(fixture: &Fixture, name: &str) -> Result<()> {
+    fixture
         .eventually(format!("an event about {name}"), async || {
-            let events = scene.events("ObjectTooLarge").await?;
+            let events = fixture.events("ObjectTooLarge").await?;
             let told = events
                 .iter()
                 .any(|event| event.message.as_deref().unwrap_or_default().contains(name));
@@ -95,39 +98,40 @@ async fn told(scene: &Scene, name: &str) -> Result<()> {
         .await
 }
 
-/// A revision and a pod, neither of which has room for an owner: the DaemonSet is rolled out without them.
-async fn too_large_to_adopt(scene: &Scene) -> Result<()> {
+/// A revision and a pod that are too large for an owner reference: the DaemonSet is rolled out without them.
+async fn too_large_to_adopt(fixture: &Fixture) -> Result<()> {
     let metadata = |name: &str| json!({ "name": name, "labels": { "app": "agent" }, "annotations": { SPARE: "y".repeat(1 << 10) } });
-    create_largest::<ControllerRevision>(scene, |padding| {
+    create_largest::<ControllerRevision>(fixture, |padding| {
         json!({ "metadata": metadata("large-revision"), "revision": 1, "data": { "padding": padding } })
     })
     .await?;
-    create_largest::<Pod>(scene, |padding| {
+    create_largest::<Pod>(fixture, |padding| {
         let container = json!({ "name": "main", "image": "registry.example/agent:1", "args": [padding] });
         json!({ "metadata": metadata("large-pod"), "spec": { "containers": [container], "schedulerName": "nobody" } })
     })
     .await?;
-    scene.add_nodes(2).await?;
-    let agent = scene.roll_out("agent", daemon_set("agent").build()).await?;
+    fixture.add_nodes(2).await?;
+    let agent = fixture.roll_out("agent", daemon_set("agent").build()).await?;
     for name in ["large-revision", "large-pod"] {
-        told(scene, name).await?;
+        wait_for_event(fixture, name).await?;
     }
-    controlled::<ControllerRevision>(scene, "large-revision", None).await?;
-    controlled::<Pod>(scene, "large-pod", None).await?;
-    // Smaller ones have room.
+    wait_for_controller::<ControllerRevision>(fixture, "large-revision", None).await?;
+    wait_for_controller::<Pod>(fixture, "large-pod", None).await?;
+    // Smaller objects can be adopted.
     let (params, smaller) = (
         PatchParams::default(),
         Patch::Merge(json!({ "metadata": { "annotations": null } })),
     );
-    let revisions: Api<ControllerRevision> = scene.api();
+    let revisions: Api<ControllerRevision> = fixture.api();
     revisions.patch("large-revision", &params, &smaller).await?;
-    controlled::<ControllerRevision>(scene, "large-revision", agent.metadata.uid.as_deref()).await?;
-    scene.pod_api().patch("large-pod", &params, &smaller).await?;
-    controlled::<Pod>(scene, "large-pod", agent.metadata.uid.as_deref()).await
+    wait_for_controller::<ControllerRevision>(fixture, "large-revision", agent.metadata.uid.as_deref())
+        .await?;
+    fixture.pod_api().patch("large-pod", &params, &smaller).await?;
+    wait_for_controller::<Pod>(fixture, "large-pod", agent.metadata.uid.as_deref()).await
 }
 
-/// A pod of the DaemonSet that has no room for another hash label, and a second revision of the template.
-async fn too_large_to_relabel(solo: &mut Solo) -> Result<()> {
+/// A pod of the DaemonSet that is too large for a new hash label, and a second revision of the template.
+async fn too_large_to_relabel(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     solo.start_agent(2).await?;
     let first = solo
@@ -164,7 +168,7 @@ async fn too_large_to_relabel(solo: &mut Solo) -> Result<()> {
         .create(&PostParams::default(), &serde_json::from_value(copy)?)
         .await?;
     solo.start()?;
-    told(solo, "large-pod").await?;
+    wait_for_event(solo, "large-pod").await?;
     solo.eventually("the copy to be the only revision", async || {
         let numbers = solo.revisions("agent").await?;
         ensure!(numbers == [7], "{numbers:?}");
@@ -172,8 +176,8 @@ async fn too_large_to_relabel(solo: &mut Solo) -> Result<()> {
     })
     .await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.rolled_out("agent").await?;
-    // As it is, it has no room for the mark that it is being deleted either.
+    solo.wait_for_rollout("agent").await?;
+    // At its present size the pod cannot even be marked as in deletion.
     let smaller = Patch::Merge(json!({ "metadata": { "annotations": null } }));
     solo.pod_api()
         .patch("large-pod", &PatchParams::default(), &smaller)

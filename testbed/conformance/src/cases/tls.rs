@@ -7,51 +7,51 @@ use nodewise_tls::testing::{Authority, write};
 use tempfile::TempDir;
 
 use crate::{
-    audit::Place,
+    audit::AuditPosition,
     case::{Case, solo},
     daemon_set::{daemon_set, image_patch},
-    scene::Solo,
+    fixture::SoloFixture,
     server::Server,
 };
 
 pub(super) const CASES: &[Case] = &[
     solo!(
         "tls",
-        "With NODEWISE_TLS_CA, NODEWISE_TLS_CERT and NODEWISE_TLS_KEY the service is asked over TLS, and let in by the executor's \
-         certificate.",
+        "With NODEWISE_TLS_CA, NODEWISE_TLS_CERT and NODEWISE_TLS_KEY the executor calls the service over TLS, and the service \
+         accepts the executor's certificate.",
         tls
     ),
     solo!(
         "tls-foreign",
-        "While the service's certificate is of an authority that is not in NODEWISE_TLS_CA it is asked nothing and nothing is \
-         written; work begins, or goes on, by itself when it has a right one.",
+        "While the service's certificate is not signed by an authority in NODEWISE_TLS_CA, the executor makes no call and \
+         writes nothing. Work starts or resumes once the service has a valid certificate.",
         foreign
     ),
 ];
 
-/// The executor, to the service.
+/// The executor's identity, in its client certificate.
 const EXECUTOR: &str = "spiffe://cluster.local/ns/tools/sa/executor-under-test";
 
-/// So many connections have not begun when the executor has tried, and tried again.
+/// The number of failed connections that shows that the executor retries.
 const TRIES: u64 = 3;
 
-/// The server's metrics of connections that do not begin, and of calls, health's among them.
+/// The server's metrics of rejected connections and of calls, including health checks.
 const REFUSED: &str = "nodewise_connections_refused_total{reason=\"tls\"}";
 const CALLS: &str = "rpc_server_call_duration_seconds_count";
 
-/// The files of both ends.
+/// The certificate files of both ends.
 struct Certificates {
     folder: TempDir,
-    /// Whom the executor believes.
+    /// The authority that the executor trusts.
     of_servers: Authority,
-    /// Whom the server believes.
+    /// The authority that the server trusts.
     clients: PathBuf,
-    /// What the executor is told.
+    /// The executor's environment variables.
     environment: [(String, String); 3],
 }
 
 impl Certificates {
-    /// The server has none yet.
+    /// Without a server certificate so far.
     fn new() -> Result<Self> {
         let folder = tempfile::tempdir().context("making a folder for certificates")?;
         let (of_servers, of_clients) = (
@@ -73,8 +73,8 @@ impl Certificates {
         })
     }
 
-    /// Where the server's certificate and key are, which are of this authority from now on. A server that runs notices within
-    /// seconds.
+    /// Writes a certificate and key of this authority for the server, and returns their paths. A running server reloads
+    /// them within seconds.
     fn issue_to_server(&self, authority: &Authority) -> [String; 2] {
         let certificate = authority.issue(&["127.0.0.1"]);
         certificate
@@ -82,8 +82,8 @@ impl Certificates {
             .map(|file| text(&file))
     }
 
-    /// Starts a server with a certificate of this authority, which lets in nobody but the executor.
-    async fn start_server(&self, solo: &Solo, authority: &Authority) -> Result<Server> {
+    /// Starts a server with a certificate of this authority. It admits only the executor.
+    async fn start_server(&self, solo: &SoloFixture, authority: &Authority) -> Result<Server> {
         let [certificate, key] = self.issue_to_server(authority);
         let flags = [
             "--http-listen",
@@ -105,53 +105,58 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// An https:// server that lets in nobody else.
-async fn tls(solo: &mut Solo) -> Result<()> {
+/// An https:// server that admits only the executor.
+async fn tls(solo: &mut SoloFixture) -> Result<()> {
     let certificates = Certificates::new()?;
     let server = certificates.start_server(solo, &certificates.of_servers).await?;
     let url = format!("https://{}", server.address());
     solo.start_in(None, &[url], &certificates.environment)?;
     solo.start_agent(3).await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     let updated = solo.count_of_version("agent", 2).await?;
     ensure!(updated == 3, "{updated} pods have the second version");
     Ok(())
 }
 
-/// The same server, but until its certificate is mended anybody could have made it: once from the beginning, and once when the
-/// executor has known it and has work in hand.
-async fn foreign(solo: &mut Solo) -> Result<()> {
+/// A server whose certificate has an untrusted authority until the test corrects it: once from the start, and once
+/// while the executor is connected and has work to do.
+async fn foreign(solo: &mut SoloFixture) -> Result<()> {
     let certificates = Certificates::new()?;
     let stranger = Authority::new("authority of a stranger");
-    // Told to nobody: executors that believe whom they like find it there.
+    // In no environment variable. The executors of `tests/wrong` read it from there.
     let _ = write(certificates.folder.path(), "stranger.crt", &stranger.pem());
     let mut server = certificates.start_server(solo, &stranger).await?;
     solo.add_nodes(3).await?;
     solo.create(daemon_set("agent").build()).await?;
-    let place = solo.place().await?;
+    let position = solo.audit_position().await?;
     let url = format!("https://{}", server.address());
     solo.start_in(None, &[url], &certificates.environment)?;
-    turned_away(solo, &server, place).await?;
+    wait_for_failed_connections(solo, &server, position).await?;
     certificates.issue_to_server(&certificates.of_servers);
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
 
-    solo.at_rest().await?;
+    solo.wait_until_idle().await?;
     server.process().kill9()?;
-    let place = solo.place().await?;
+    let position = solo.audit_position().await?;
     solo.patch("agent", image_patch(2)).await?;
     certificates.issue_to_server(&stranger);
     server.start_again(solo.cluster().plane()).await?;
-    turned_away(solo, &server, place).await?;
+    wait_for_failed_connections(solo, &server, position).await?;
     certificates.issue_to_server(&certificates.of_servers);
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     let updated = solo.count_of_version("agent", 2).await?;
     ensure!(updated == 3, "{updated} pods have the second version");
     Ok(())
 }
 
-/// Waits until the executor has tried and given up often enough. Fails if it asked the server anything, wrote since then, or ended.
-async fn turned_away(solo: &Solo, server: &Server, since: Place) -> Result<()> {
+/// Waits until the executor has failed to connect often enough. Fails if it called the server, wrote since then, or
+/// ended.
+async fn wait_for_failed_connections(
+    solo: &SoloFixture,
+    server: &Server,
+    since: AuditPosition,
+) -> Result<()> {
     let what = "the executor to have turned away from the server";
     solo.eventually(what, async || {
         let tries = server.sum_of(REFUSED).await?;

@@ -1,4 +1,4 @@
-//! What a trace shows of an executor that traces.
+//! The traces of an executor that exports spans.
 
 use anyhow::Result;
 use nodewise_testbed::Collector;
@@ -7,28 +7,28 @@ use crate::{
     case::{Case, solo},
     cluster::Cluster,
     daemon_set::{daemon_set, image_patch},
-    scene::Solo,
+    fixture::SoloFixture,
     server::Server,
-    space::Space,
+    test_namespace::TestNamespace,
     traces::Traces,
 };
 
 pub(super) const CASES: &[Case] = &[solo!(
     "traces",
-    "With OTEL_EXPORTER_OTLP_ENDPOINT each reconcile of a rolling update is one trace, from the service to etcd, and SIGTERM \
-     loses no span.",
+    "With OTEL_EXPORTER_OTLP_ENDPOINT each reconcile of a rolling update is one trace that includes the service, the \
+         apiserver and etcd, and SIGTERM loses no span.",
     traces
 )];
 
-/// Nodes, and how many of them may be without a pod.
+/// The number of nodes, and how many of them may be unavailable.
 const NODES: usize = 12;
 const UNAVAILABLE: usize = 3;
 
-/// The executor, to its spans.
+/// The service name in the executor's spans.
 const EXECUTOR: &str = "executor-under-test";
 
-/// On a control plane of its own, which sends spans, too.
-async fn traces(solo: &mut Solo) -> Result<()> {
+/// Runs on a control plane of its own, which exports spans too.
+async fn traces(solo: &mut SoloFixture) -> Result<()> {
     let collector = Collector::start().await?;
     let cluster = Cluster::start_traced(&collector.endpoint()).await?;
     let plane = cluster.plane();
@@ -38,13 +38,14 @@ async fn traces(solo: &mut Solo) -> Result<()> {
     let environment = [endpoint, name];
     let server = Server::start_in(plane, "127.0.0.1:0", &[], &environment[..1]).await?;
     solo.start_on(&cluster, &server, &environment)?;
-    let space = Space::of_all_nodes(cluster.client(), "default").with_deadline(solo.deadline());
+    let test_namespace =
+        TestNamespace::of_all_nodes(cluster.client(), "default").with_deadline(solo.deadline());
     let agent = daemon_set("agent").max_unavailable(UNAVAILABLE);
-    space.roll_out("agent", agent.build()).await?;
-    let before = space.pod_names("agent").await?;
-    space.patch("agent", image_patch(2)).await?;
-    space.rolled_out("agent").await?;
-    let after = space.pod_names("agent").await?;
+    test_namespace.roll_out("agent", agent.build()).await?;
+    let before = test_namespace.pod_names("agent").await?;
+    test_namespace.patch("agent", image_patch(2)).await?;
+    test_namespace.wait_for_rollout("agent").await?;
+    let after = test_namespace.pod_names("agent").await?;
     solo.stop().await?;
     server.process().terminate(solo.deadline()).await?;
     let traces = Traces::of(&collector, EXECUTOR).await?;

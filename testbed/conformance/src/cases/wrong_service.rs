@@ -1,4 +1,5 @@
-//! A service that says what is wrong: the executor holds the rights, so it checks each plan before the first write.
+//! A service that returns wrong plans. The executor holds the rights, so it must check each plan before the first
+//! write.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -15,14 +16,15 @@ use tonic::Code;
 use crate::{
     case::{Case, solo},
     daemon_set::{daemon_set, image_patch},
+    fixture::SoloFixture,
     proxy::Mark,
-    scene::Solo,
 };
 
 pub(super) const CASES: &[Case] = &[
     solo!(
         "wrong-plan-workload",
-        "A plan for another workload than the one that was asked about: nothing of it is written, and work goes on when the service is right again.",
+        "The service returns a plan for another workload: the executor writes nothing, and work resumes once the plans are \
+         right.",
         workload
     ),
     solo!(
@@ -32,12 +34,13 @@ pub(super) const CASES: &[Case] = &[
     ),
     solo!(
         "wrong-plan-template",
-        "The same with a plan that creates a privileged pod, which the workload's template is not.",
+        "The same with a plan that creates a privileged pod, although the workload's template is not privileged.",
         template
     ),
     solo!(
         "wrong-plan-name",
-        "The same with plans that create a pod with another controller's kind of name, or from a manifest with two specs.",
+        "The same with plans that create a pod whose name has the form of another controller, or from a manifest with two \
+         specs.",
         name
     ),
     solo!(
@@ -52,45 +55,45 @@ pub(super) const CASES: &[Case] = &[
     ),
     solo!(
         "wrong-plan-delete",
-        "The same with a plan that deletes a pod of another workload; the first such plan is told with an Event.",
+        "The same with a plan that deletes a pod of another workload. The first such plan is reported with an Event.",
         delete
     ),
     solo!(
         "wrong-plan-uid",
-        "The same with a plan that deletes a pod by its name alone.",
+        "The same with a plan that deletes a pod by its name, without a uid.",
         uid
     ),
     solo!(
         "wrong-plan-patch",
-        "The same with plans that patch a pod of another workload, or more of their own pod than its labels.",
+        "The same with plans that patch a pod of another workload, or patch more than the labels of their own pod.",
         patch
     ),
     solo!(
         "wrong-plan-state",
-        "A plan that leaves a state which the service refuses: that state is dropped, and work goes on.",
+        "A plan has a state that the service then rejects: the executor drops the state, and work continues.",
         state
     ),
 ];
 
-/// Two workloads of one namespace, of which `agent` is planned wrongly.
-struct Two {
+/// Two workloads in one namespace. The plans for `agent` are wrong.
+struct TwoWorkloads {
     agent: v1::WorkloadReference,
     other: v1::WorkloadReference,
     own_pod: v1::ObjectReference,
     foreign_pod: v1::ObjectReference,
     node: String,
-    /// By which the pod of `agent` was created.
+    /// The correct plan that created the pod of `agent`.
     right: v1::Plan,
 }
 
-impl Two {
-    async fn start(solo: &mut Solo) -> Result<Self> {
+impl TwoWorkloads {
+    async fn start(solo: &mut SoloFixture) -> Result<Self> {
         solo.start()?;
         let nodes = solo.add_nodes(1).await?;
         let agent = solo.roll_out("agent", daemon_set("agent").build()).await?;
         let other = solo.roll_out("other", daemon_set("other").build()).await?;
         let (own, foreign) = (solo.live_pods("agent").await?, solo.live_pods("other").await?);
-        solo.at_rest().await?;
+        solo.wait_until_idle().await?;
         let mut plans = solo.plans(Mark::BEGINNING, "agent").into_iter();
         let right = plans.find(|plan| !plan.pod_manifest.is_empty());
         Ok(Self {
@@ -103,7 +106,7 @@ impl Two {
         })
     }
 
-    /// A plan that creates pods of `agent` for these nodes, with the manifest that the service made.
+    /// A plan that creates pods of `agent` on these nodes, with the manifest of the correct plan.
     fn creating_on(&self, nodes: &[&str]) -> v1::Plan {
         let letters = "bcdf".chars().zip(nodes);
         let creates = letters.map(|(letter, node)| v1::CreatePod {
@@ -124,8 +127,8 @@ impl Two {
         }
     }
 
-    /// A plan that creates a pod of `agent` with another controller's kind of name.
-    fn naming(&self) -> v1::Plan {
+    /// A plan that creates a pod of `agent` whose name has the form of another controller.
+    fn with_foreign_name(&self) -> v1::Plan {
         let mut plan = self.creating(|_| ());
         let create = v1::CreatePod {
             pod_name: "agent-0".to_owned(),
@@ -135,7 +138,7 @@ impl Two {
         plan
     }
 
-    /// A plan that creates a pod of `agent` from a manifest with two specs, of which a parser takes one or the other.
+    /// A plan that creates a pod of `agent` from a manifest with two specs. Parsers differ in which one they take.
     fn ambiguous(&self) -> v1::Plan {
         let mut plan = self.creating(|_| ());
         let manifest = String::from_utf8_lossy(&plan.pod_manifest);
@@ -234,16 +237,16 @@ fn reference_of(pod: &Pod) -> v1::ObjectReference {
     }
 }
 
-/// Answers each question about `agent` with one of these plans, in turn, until the executor has had each of them: nothing may be written.
-/// Then the service is right again.
-async fn refuses(solo: &mut Solo, two: &Two, wrong: Vec<v1::Plan>) -> Result<()> {
-    let (place, calls, turns) = (solo.place().await?, solo.proxy().mark(), wrong.len());
+/// Answers requests about `agent` with these plans in turn until the executor has got each of them. Nothing may be
+/// written. Then the service is correct again.
+async fn expect_refused(solo: &mut SoloFixture, two: &TwoWorkloads, wrong: Vec<v1::Plan>) -> Result<()> {
+    let (position, calls, count) = (solo.audit_position().await?, solo.proxy().mark(), wrong.len());
     let next = AtomicUsize::new(0);
     let uid = two.agent.uid.clone();
     solo.proxy().rewrite(move |plan| {
         if plan.workload.as_ref().is_some_and(|workload| workload.uid == uid) {
-            let turn = next.fetch_add(1, Ordering::Relaxed);
-            *plan = wrong[turn % wrong.len()].clone();
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            *plan = wrong[index % wrong.len()].clone();
         }
     });
     solo.patch("agent", image_patch(2)).await?;
@@ -251,22 +254,22 @@ async fn refuses(solo: &mut Solo, two: &Two, wrong: Vec<v1::Plan>) -> Result<()>
     let writes = solo
         .eventually(what, async || {
             let plans = solo.plans(calls, "agent").len();
-            let writes = solo.writes_anywhere(place).await?;
-            ensure!(!writes.is_empty() || plans > 2 * turns, "{plans} plans");
+            let writes = solo.writes_anywhere(position).await?;
+            ensure!(!writes.is_empty() || plans > 2 * count, "{plans} plans");
             Ok(writes)
         })
         .await?;
     ensure!(writes.is_empty(), "a wrong plan was carried out: {writes:?}");
     solo.expect_running()?;
     solo.proxy().heal();
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     let updated = solo.count_of_version("agent", 2).await?;
     ensure!(updated == 1, "{updated} pods have the second version");
     Ok(())
 }
 
-async fn workload(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn workload(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let deletes = v1::Plan {
         workload: Some(two.other.clone()),
         ..two.deleting(two.foreign_pod.clone())
@@ -275,17 +278,17 @@ async fn workload(solo: &mut Solo) -> Result<()> {
     if let Some(workload) = &mut elsewhere.workload {
         "kube-system".clone_into(&mut workload.namespace);
     }
-    refuses(solo, &two, vec![deletes, elsewhere]).await
+    expect_refused(solo, &two, vec![deletes, elsewhere]).await
 }
 
-async fn namespace(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn namespace(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let elsewhere = two.creating(|pod| pod["metadata"]["namespace"] = json!("kube-system"));
-    refuses(solo, &two, vec![elsewhere]).await
+    expect_refused(solo, &two, vec![elsewhere]).await
 }
 
-async fn template(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn template(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let privileged = two.creating(|pod| {
         pod["spec"]["containers"][0]["securityContext"] = json!({ "privileged": true });
     });
@@ -294,23 +297,23 @@ async fn template(solo: &mut Solo) -> Result<()> {
     let owner = two.creating(|pod| {
         pod["metadata"]["ownerReferences"][0]["uid"] = json!(two.other.uid);
     });
-    refuses(solo, &two, vec![privileged, image, label, owner]).await
+    expect_refused(solo, &two, vec![privileged, image, label, owner]).await
 }
 
-async fn name(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
-    let plans = vec![two.naming(), two.ambiguous()];
-    refuses(solo, &two, plans).await
+async fn name(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
+    let plans = vec![two.with_foreign_name(), two.ambiguous()];
+    expect_refused(solo, &two, plans).await
 }
 
-async fn count(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn count(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let twice = two.creating_on(&[&two.node, &two.node]);
-    refuses(solo, &two, vec![twice]).await
+    expect_refused(solo, &two, vec![twice]).await
 }
 
-async fn node(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn node(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let nothing = v1::Plan {
         verdict: v1::Verdict::Noop.into(),
         workload: Some(two.agent.clone()),
@@ -332,13 +335,13 @@ async fn node(solo: &mut Solo) -> Result<()> {
     };
     second.status = None;
     solo.pod_api().create(&PostParams::default(), &second).await?;
-    solo.at_rest().await?;
+    solo.wait_until_idle().await?;
     let plans = vec![two.creating_on(&["nowhere"]), two.creating_on(&[&two.node])];
-    refuses(solo, &two, plans).await
+    expect_refused(solo, &two, plans).await
 }
 
-async fn state(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn state(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let (calls, uid, node) = (solo.proxy().mark(), two.agent.uid.clone(), two.node.clone());
     let is_first = AtomicBool::new(true);
     solo.proxy().rewrite(move |plan| {
@@ -364,16 +367,16 @@ async fn state(solo: &mut Solo) -> Result<()> {
         Ok(())
     })
     .await?;
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     let updated = solo.count_of_version("agent", 2).await?;
     ensure!(updated == 1, "{updated} pods have the second version");
     Ok(())
 }
 
-async fn delete(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn delete(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let foreign = two.deleting(two.foreign_pod.clone());
-    refuses(solo, &two, vec![foreign.clone()]).await?;
+    expect_refused(solo, &two, vec![foreign.clone()]).await?;
     let (told, uid, is_first) = (
         refusals(solo).await?,
         two.agent.uid.clone(),
@@ -392,18 +395,18 @@ async fn delete(solo: &mut Solo) -> Result<()> {
         Ok(())
     })
     .await?;
-    solo.settled("agent").await?;
+    solo.wait_until_settled("agent").await?;
     Ok(())
 }
 
-/// How often the events say that a plan was refused.
-async fn refusals(solo: &Solo) -> Result<i32> {
+/// How many refusals of plans the events count.
+async fn refusals(solo: &SoloFixture) -> Result<i32> {
     let events = solo.events("PlanRefused").await?;
     Ok(events.iter().map(|event| event.count.unwrap_or(1)).sum())
 }
 
-async fn uid(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn uid(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let by_name = |pod: &v1::ObjectReference| {
         two.deleting(v1::ObjectReference {
             uid: String::new(),
@@ -411,16 +414,16 @@ async fn uid(solo: &mut Solo) -> Result<()> {
         })
     };
     let plans = vec![by_name(&two.own_pod), by_name(&two.foreign_pod)];
-    refuses(solo, &two, plans).await
+    expect_refused(solo, &two, plans).await
 }
 
-async fn patch(solo: &mut Solo) -> Result<()> {
-    let two = Two::start(solo).await?;
+async fn patch(solo: &mut SoloFixture) -> Result<()> {
+    let two = TwoWorkloads::start(solo).await?;
     let hash = json!({ "metadata": { "labels": { "controller-revision-hash": "wrong" } } });
     let label = json!({ "metadata": { "labels": { "app": "wrong" } } });
     let plans = vec![
         two.patching(&two.foreign_pod, hash),
         two.patching(&two.own_pod, label),
     ];
-    refuses(solo, &two, plans).await
+    expect_refused(solo, &two, plans).await
 }

@@ -1,4 +1,4 @@
-//! Connections of executors: each can be reset, alone or with all others.
+//! Connections of executors. Each can be reset, alone or together with all others.
 
 use std::{
     convert::Infallible,
@@ -16,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Shared, forward::forward};
 
-/// Flow-control windows that take a whole snapshot at once.
+/// The flow-control window, in bytes, large enough for a whole snapshot.
 const WINDOW: u32 = 16 << 20;
-/// Before a connection is taken again after one could not be.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Too many files are open, and one has to be closed first.
+            // Too many files are open. Wait until one is closed.
             tokio::time::sleep(PAUSE).await;
             continue;
         };
@@ -43,9 +43,9 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Serves a connection until it ends or is to be reset.
+/// Serves a connection until it ends or is reset.
 async fn serve(stream: TcpStream, shared: Arc<Shared>, reset: CancellationToken) {
-    // It only makes answers later.
+    // Without TCP_NODELAY responses are only later.
     let _ = stream.set_nodelay(true);
     abandon(&stream);
     let of_this = reset.clone();
@@ -58,14 +58,14 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>, reset: CancellationToken)
         .initial_connection_window_size(WINDOW)
         .serve_connection(TokioIo::new(stream), service);
     tokio::select! {
-        // Whoever has connected has gone.
+        // The client has closed the connection.
         _ = connection => {}
         () = reset.cancelled() => {}
     }
 }
 
-/// When it is closed the other side shall learn of a reset, not of an orderly end.
+/// Makes closing the socket send a reset instead of an orderly end.
 fn abandon(stream: &TcpStream) {
-    // Without it the connection ends all the same.
+    // On failure the connection still ends.
     let _ = stream.set_zero_linger();
 }

@@ -1,4 +1,4 @@
-//! What may go wrong on the way.
+//! The faults between executor and service.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -9,28 +9,29 @@ use tonic_types::StatusExt as _;
 /// What happens to a call, or to a question on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The connection is reset before the service hears of the call.
+    /// The connection is reset before the service gets the call.
     ResetBefore,
-    /// The connection is reset after the service has answered, and the answer is lost.
+    /// The connection is reset after the service has answered, so the response is lost.
     ResetAfter,
-    /// The answer comes so much later.
+    /// The response is delayed.
     Delay(Duration),
-    /// The service hears the call twice, and the second answer is the one that arrives; on a stream, the answer arrives twice.
+    /// The service gets the call twice, and the executor gets the second response. On a stream, the response arrives
+    /// twice.
     Twice,
-    /// The service hears nothing, and there is no answer.
+    /// The service does not get the call, and there is no response.
     Hang,
-    /// A proxy answers that nobody is there; the service hears nothing.
+    /// The proxy answers UNAVAILABLE. The service does not get the call.
     Unavailable,
-    /// A proxy answers that the service is saturated, and when to come back; the service hears nothing.
+    /// The proxy answers RESOURCE_EXHAUSTED with RetryInfo. The service does not get the call.
     Exhausted,
 }
 
-/// When a saturated service wants to be asked again.
+/// The retry delay in the response of a saturated service.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 impl Fault {
-    /// The answer that is given in the service's place.
-    pub(super) fn instead(self) -> Option<Status> {
+    /// The status that the proxy returns instead of calling the service, if any.
+    pub(super) fn local_response(self) -> Option<Status> {
         match self {
             Self::Unavailable => Some(Status::unavailable("a fault: nobody is there")),
             Self::Exhausted => {
@@ -47,7 +48,7 @@ impl Fault {
     }
 }
 
-/// What a wrong service makes of a plan.
+/// A change to each plan, as a wrong service would make it.
 #[derive(Clone)]
 pub struct Rewrite(Arc<dyn Fn(&mut v1::Plan) + Send + Sync>);
 

@@ -1,4 +1,4 @@
-//! One call: from the executor to the service and back.
+//! Forwards one call from the executor to the service, and the response back.
 
 use std::{
     collections::HashMap,
@@ -29,10 +29,10 @@ use super::{
     log::{self, Method, Question},
 };
 
-/// The path of all methods that faults are about begins so.
+/// The path prefix of all methods that can meet faults.
 const SERVICE: &str = "/nodewise.v1.ReconcileService/";
 
-/// The largest message; more than a server takes.
+/// The largest message in bytes; larger than a server accepts.
 const LIMIT: usize = 256 << 20;
 
 type Answers = Pin<Box<dyn Stream<Item = Result<Bytes, Status>> + Send>>;
@@ -54,7 +54,7 @@ pub(super) async fn forward(
         return Status::unimplemented("no path").into_http();
     };
     let call = OneCall { shared, reset, path };
-    // Whatever the method is, a stream of messages each way is what it looks like on the wire.
+    // On the wire every gRPC method is a stream of messages in each direction.
     let mut wire = tonic::server::Grpc::new(RawCodec)
         .accept_compressed(CompressionEncoding::Gzip)
         .max_decoding_message_size(LIMIT)
@@ -66,10 +66,10 @@ pub(super) async fn forward(
 impl OneCall {
     async fn take(self, request: Request<Streaming<Bytes>>) -> Result<Response<Answers>, Status> {
         let (mut metadata, _, messages) = request.into_parts();
-        // What is sent on is not compressed.
+        // The proxy forwards messages uncompressed.
         metadata.remove("grpc-encoding");
         let method = match self.path.as_str().strip_prefix(SERVICE) {
-            None => return self.ask(metadata, present(messages)).await,
+            None => return self.ask(metadata, readable(messages)).await,
             Some("PlanStream") => return self.stream(metadata, messages).await,
             Some("Plan") => Method::Plan,
             Some("Report") => Method::Report,
@@ -89,13 +89,13 @@ impl OneCall {
         let note = |answer: Result<&Bytes, Code>| self.shared.log.push(log::unary(method, &asked, answer));
         if fault == Some(Fault::ResetBefore) {
             note(Err(Code::Unknown));
-            return self.lose().await;
+            return self.reset_connection().await;
         }
         if fault == Some(Fault::Hang) {
             note(Err(Code::DeadlineExceeded));
             return std::future::pending().await;
         }
-        if let Some(status) = fault.and_then(Fault::instead) {
+        if let Some(status) = fault.and_then(Fault::local_response) {
             note(Err(status.code()));
             return Err(status);
         }
@@ -109,7 +109,7 @@ impl OneCall {
         match fault {
             Some(Fault::ResetAfter) => {
                 note(Err(Code::Unknown));
-                return self.lose().await;
+                return self.reset_connection().await;
             }
             Some(Fault::Delay(delay)) => tokio::time::sleep(delay).await,
             _ => {}
@@ -120,13 +120,13 @@ impl OneCall {
         Ok(Response::from_parts(metadata, answers, Extensions::default()))
     }
 
-    /// Asks the service a question that has one answer.
+    /// Makes a call that has one response.
     async fn ask_once(&self, metadata: &MetadataMap, asked: &Bytes) -> Result<(MetadataMap, Bytes), Status> {
         let question = stream::iter([asked.clone()]);
         let (metadata, mut answers, _) = self.ask(metadata.clone(), question).await?.into_parts();
         let answer = answers.next().await;
         let bytes = answer.unwrap_or_else(|| Err(Status::internal("the service gave no answer")))?;
-        // An error may still follow.
+        // The stream may still end with an error.
         while let Some(more) = answers.next().await {
             more?;
         }
@@ -150,42 +150,42 @@ impl OneCall {
         Ok(answers.map(|answers| Box::pin(answers) as Answers))
     }
 
-    /// A `PlanStream`: each question may meet a fault of its own.
+    /// A `PlanStream`. Each question can meet its own fault.
     async fn stream(
         self,
         metadata: MetadataMap,
         messages: Streaming<Bytes>,
     ) -> Result<Response<Answers>, Status> {
-        let passing = Arc::new(Passing::default());
-        let (asking, noting) = (self.clone(), Arc::clone(&passing));
+        let open_questions = Arc::new(OpenQuestions::default());
+        let (asking, noting) = (self.clone(), Arc::clone(&open_questions));
         let (instead, instead_of) = unbounded();
-        let questions = present(messages).filter_map(move |message| {
+        let questions = readable(messages).filter_map(move |message| {
             let go_on = noting.question(&asking, message, &instead);
             async move { go_on }
         });
         let (metadata, answers, extensions) = self.ask(metadata, questions).await?.into_parts();
         let served = answers.then(move |answer| {
-            let (call, passing) = (self.clone(), Arc::clone(&passing));
-            async move { stream::iter(passing.answer(&call, answer).await) }
+            let (call, open_questions) = (self.clone(), Arc::clone(&open_questions));
+            async move { stream::iter(open_questions.answer(&call, answer).await) }
         });
-        // It ends when the service's part has ended and no more questions can be refused.
+        // The stream ends when the service's stream has ended and no more questions can be rejected.
         let answers = stream::select(served.flatten(), instead_of.map(Ok));
         Ok(Response::from_parts(metadata, Box::pin(answers), extensions))
     }
 
     /// Resets the connection, with all calls on it.
-    async fn lose<T>(&self) -> T {
+    async fn reset_connection<T>(&self) -> T {
         self.reset.cancel();
         std::future::pending().await
     }
 }
 
-/// The questions of a stream that are not answered yet, by their ids, with what happens to each.
+/// The open questions of a stream, by id, with the fault that each meets.
 #[derive(Debug, Default)]
-struct Passing(Mutex<HashMap<String, (Option<Fault>, Question)>>);
+struct OpenQuestions(Mutex<HashMap<String, (Option<Fault>, Question)>>);
 
-impl Passing {
-    /// Gives the message when it goes on to the service.
+impl OpenQuestions {
+    /// Returns the message if it is to be forwarded to the service.
     fn question(&self, call: &OneCall, message: Bytes, instead: &UnboundedSender<Bytes>) -> Option<Bytes> {
         let asked = v1::PlanStreamRequest::decode(message.clone()).unwrap_or_default();
         let question = asked.request.as_ref().map(Question::of).unwrap_or_default();
@@ -199,9 +199,9 @@ impl Passing {
             log.push(question.ended(Code::DeadlineExceeded, None));
             return None;
         }
-        if let Some(status) = fault.and_then(Fault::instead) {
+        if let Some(status) = fault.and_then(Fault::local_response) {
             log.push(question.ended(status.code(), None));
-            // Nobody is there to hear it when the stream has just ended.
+            // The receiver is gone if the stream has just ended.
             let _ = instead.unbounded_send(refusal(asked.id, &status).encode_to_vec().into());
             return None;
         }
@@ -209,7 +209,7 @@ impl Passing {
         Some(message)
     }
 
-    /// What the executor gets for what the service said.
+    /// The responses that the executor gets for one response of the service.
     async fn answer(&self, call: &OneCall, answer: Result<Bytes, Status>) -> Vec<Result<Bytes, Status>> {
         let Ok(bytes) = answer else {
             return vec![answer];
@@ -225,7 +225,7 @@ impl Passing {
         match fault {
             Some(Fault::ResetAfter) => {
                 log.push(question.ended(Code::Unknown, None));
-                return call.lose().await;
+                return call.reset_connection().await;
             }
             Some(Fault::Delay(delay)) => tokio::time::sleep(delay).await,
             _ => {}
@@ -240,7 +240,7 @@ impl Passing {
     }
 }
 
-/// An answer on a stream as the executor gets it.
+/// A response on a stream after [`Rewrite`].
 fn rewritten(shared: &Shared, bytes: Bytes) -> (Bytes, v1::PlanStreamResponse) {
     let mut answer = v1::PlanStreamResponse::decode(bytes.clone()).unwrap_or_default();
     let Some(PlanResult::Response(response)) = &mut answer.result else {
@@ -255,7 +255,7 @@ fn rewritten(shared: &Shared, bytes: Bytes) -> (Bytes, v1::PlanStreamResponse) {
     (answer.encode_to_vec().into(), answer)
 }
 
-/// An error as an answer on a stream.
+/// A status as a response on a stream.
 fn refusal(id: String, status: &Status) -> v1::PlanStreamResponse {
     let error = v1::CallError {
         code: status.code().into(),
@@ -268,7 +268,7 @@ fn refusal(id: String, status: &Status) -> v1::PlanStreamResponse {
     }
 }
 
-/// The messages that can be read; the service learns of the end of those that cannot.
-fn present(messages: Streaming<Bytes>) -> impl Stream<Item = Bytes> + Send + 'static {
+/// The readable messages. The stream to the service ends at the first unreadable one.
+fn readable(messages: Streaming<Bytes>) -> impl Stream<Item = Bytes> + Send + 'static {
     messages.filter_map(|message| std::future::ready(message.ok()))
 }

@@ -1,4 +1,4 @@
-//! What has passed.
+//! The log of calls through the proxy.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,40 +22,40 @@ pub enum Method {
 /// A call that has ended.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Which it was.
+    /// The method.
     pub method: Method,
-    /// The code that the executor got; for a lost answer, `Unknown`.
+    /// The status code that the executor got; `Unknown` if the response was lost.
     pub code: Code,
-    /// Namespace and name of the workload that was asked about. Empty for all but plans.
+    /// Namespace and name of the workload in the request. Empty if the call is not for a plan.
     pub workload: (String, String),
-    /// How many buckets the snapshot had, of nodes and of pods; 0 for all but plans.
+    /// How many node and pod buckets the snapshot had; 0 if the call is not for a plan.
     pub buckets: usize,
-    /// How many of them were sent, and not named by their digest only.
+    /// How many of these buckets were sent inline, not by digest.
     pub inline: usize,
-    /// The plan that the executor got.
+    /// The plan that the executor got, if any.
     pub plan: Option<v1::Plan>,
 }
 
 impl Call {
-    /// Whether it is a plan for this workload, or a try to get one.
+    /// Whether the call asked for a plan for this workload.
     #[must_use]
     pub fn is_plan_for(&self, namespace: &str, name: &str) -> bool {
         self.method == Method::Plan && self.workload.0 == namespace && self.workload.1 == name
     }
 
-    /// What the executor was to do, when it got a plan.
+    /// The verdict of the plan that the executor got, if any.
     #[must_use]
     pub fn verdict(&self) -> Option<v1::Verdict> {
         self.plan.as_ref().map(v1::Plan::verdict)
     }
 }
 
-/// A moment in a proxy's life.
+/// A position in the log of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(usize);
 
 impl Mark {
-    /// Before everything.
+    /// The start of the log.
     pub const BEGINNING: Self = Self(0);
 }
 
@@ -80,7 +80,7 @@ impl Log {
     }
 }
 
-/// What a plan was asked for.
+/// The parts of a plan request that the log keeps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Question {
     workload: (String, String),
@@ -101,7 +101,7 @@ impl Question {
         }
     }
 
-    /// The entry of what became of it.
+    /// The log entry for the end of the call.
     pub(super) fn ended(self, code: Code, plan: Option<v1::Plan>) -> Call {
         Call {
             method: Method::Plan,
@@ -121,7 +121,7 @@ fn workload(snapshot: &v1::Snapshot) -> Option<(String, String)> {
     Some((field("namespace"), field("name")))
 }
 
-/// The entry of a unary call.
+/// The log entry of a unary call.
 pub(super) fn unary(method: Method, request: &Bytes, answer: Result<&Bytes, Code>) -> Call {
     let code = answer.err().unwrap_or(Code::Ok);
     if method != Method::Plan {

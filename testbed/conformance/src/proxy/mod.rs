@@ -1,8 +1,8 @@
-//! A way from the executor to the service that can be made bad, and that writes down what passes.
+//! A proxy between executor and service that logs calls and can inject faults.
 //!
-//! It forwards the bytes of each message as they are, for any gRPC method of any kind, so that nothing is lost which this
-//! crate does not know; it decodes a copy for its log. One [`Fault`] at a time may be on, for all calls of
-//! `ReconcileService` or for each n-th of them. Other services (health, reflection) pass, unless the way is cut.
+//! It forwards the bytes of each message of any gRPC method unchanged, so that fields unknown to this crate survive; it
+//! decodes a copy for its log. One [`Fault`] at a time may be active, for all calls of `ReconcileService` or for each
+//! n-th call. Calls of other services (health, reflection) always pass, unless the proxy is cut.
 
 mod connection;
 mod fault;
@@ -28,7 +28,7 @@ use tonic::transport::{Channel, Endpoint};
 pub use fault::{Fault, Rewrite};
 pub use log::{Call, Mark, Method};
 
-/// A running proxy before one server; ends when dropped, with all its connections.
+/// A running proxy in front of one server. It ends when dropped, with all its connections.
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
@@ -36,34 +36,34 @@ pub struct FaultProxy {
     accepting: JoinHandle<()>,
 }
 
-/// What all connections have in common.
+/// The state that all connections share.
 #[derive(Debug)]
 struct Shared {
     server: Channel,
     state: Mutex<State>,
     log: log::Log,
-    /// Calls and questions on streams that a fault might have met.
-    met: AtomicU64,
+    /// The number of calls, and questions on streams, that could have met a fault.
+    counted: AtomicU64,
     refused: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct State {
     fault: Option<(Fault, u64)>,
-    /// What is made of each plan on its way to the executor.
+    /// The change to each plan on its way to the executor.
     rewrite: Option<Rewrite>,
-    /// Connections are reset as soon as they are made.
+    /// Whether new connections are reset at once.
     cut: bool,
-    /// Cancelled when the way is cut.
+    /// Cancelled by [`FaultProxy::cut`].
     connections: CancellationToken,
 }
 
 impl FaultProxy {
-    /// A way to the server at `to`, on a port of its own, without a fault.
+    /// Starts a proxy to the server at `to`, on a free port, without a fault.
     pub async fn to(to: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("a free port")?;
         let address = listener.local_addr()?;
-        // It connects when it is used, and again when the server has come back.
+        // The channel connects at the first call, and reconnects when the server is back.
         let server = Endpoint::from_shared(format!("http://{to}"))?.connect_lazy();
         let shared = Arc::new(Shared {
             server,
@@ -74,7 +74,7 @@ impl FaultProxy {
                 connections: CancellationToken::new(),
             }),
             log: log::Log::default(),
-            met: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
             refused: AtomicUsize::new(0),
         });
         let accepting = tokio::spawn(connection::accept(listener, Arc::clone(&shared)));
@@ -85,29 +85,29 @@ impl FaultProxy {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The same as executors take it.
+    /// The same as a URL for executors.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// From now on this happens to each `every`-th call, and to no other; 1 is every one.
+    /// From now on every `every`-th call meets this fault (1: every call), and the others do not.
     pub fn fault(&self, fault: Fault, every: u64) {
         self.shared.state().fault = Some((fault, every.max(1)));
     }
 
-    /// From now on the executor gets, in the place of each plan, what this makes of it: the service is a wrong one.
+    /// From now on `rewrite` changes each plan before the executor gets it.
     pub fn rewrite(&self, rewrite: impl Fn(&mut v1::Plan) + Send + Sync + 'static) {
         self.shared.state().rewrite = Some(Rewrite::new(rewrite));
     }
 
-    /// From now on all is well again.
+    /// Removes fault, rewrite and cut.
     pub fn heal(&self) {
         let mut state = self.shared.state();
         state.fault = None;
@@ -115,20 +115,20 @@ impl FaultProxy {
         state.cut = false;
     }
 
-    /// Resets all connections, and from now on each one as soon as it is made.
+    /// Resets all connections, and from now on each new connection at once.
     pub fn cut(&self) {
         let mut state = self.shared.state();
         state.cut = true;
         std::mem::take(&mut state.connections).cancel();
     }
 
-    /// How many connections were reset as soon as they were made.
+    /// How many new connections were reset at once.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// This moment, for [`FaultProxy::calls_since`].
+    /// The present position in the log, for [`FaultProxy::calls_since`].
     #[must_use]
     pub fn mark(&self) -> Mark {
         self.shared.log.mark()
@@ -153,7 +153,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer as the executor gets it.
+    /// The response after the rewrite.
     fn rewritten(&self, answer: Bytes) -> Bytes {
         let Some(rewrite) = self.state().rewrite.clone() else {
             return answer;
@@ -165,10 +165,10 @@ impl Shared {
         response.encode_to_vec().into()
     }
 
-    /// What happens to the call that is now there.
+    /// The fault that the next call meets, if any.
     fn next_fault(&self) -> Option<Fault> {
         let (fault, every) = self.state().fault?;
-        let met = self.met.fetch_add(1, Ordering::Relaxed) + 1;
+        let met = self.counted.fetch_add(1, Ordering::Relaxed) + 1;
         met.is_multiple_of(every).then_some(fault)
     }
 }

@@ -1,4 +1,4 @@
-//! An executor that is wrong in one chosen way: the Rust executor with something between it and the service.
+//! An executor with one chosen defect: the Rust executor with a layer between it and the service.
 
 use std::{
     collections::HashMap,
@@ -16,51 +16,50 @@ use kube::{
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
-use nodewise_executor::{
-    actuator::KubeActuator, controller, events::EventRecorder, metrics::Metrics, watch::Watches,
-};
+use nodewise_executor::{controller, event::DAEMON_SET_COMPONENT, metrics::Metrics, watch};
 use nodewise_proto::v1::{self, action::Kind, workload};
+use nodewise_runtime::{actuator::KubeActuator, events::EventRecorder};
 use nodewise_telemetry::http::Checks;
 use nodewise_tls::client::{Connector, Files, Identity};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What is wrong with it.
+/// The defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// Nothing.
+    /// No defect.
     None,
-    /// It applies the batches of a phase all at once.
+    /// It applies all batches of a phase at once.
     AllAtOnce,
-    /// It tells the service of another budget than the DaemonSet has.
+    /// It sends the service another budget than that of the DaemonSet.
     IgnoresBudgets,
     /// It gives revisions other names than the plan.
     NamesRevisionsItself,
-    /// It goes on with the last plan that had creates when the service does not answer.
-    GoesOnAlone,
-    /// It reads DaemonSets with the API types of its time.
+    /// When the service does not answer, it applies the last plan that had creates again.
+    ReappliesOldPlan,
+    /// It decodes DaemonSets into today's API types.
     LosesUnknownFields,
-    /// It asks again every few seconds.
-    AsksAllTheTime,
-    /// It does not hold what the service tells it to, and asks again soon.
-    HoldsNothing,
-    /// It sends all buckets each time.
+    /// It reconciles every few seconds.
+    Polls,
+    /// It drops the state of plans, and reconciles again soon.
+    DropsState,
+    /// It sends all buckets in each request.
     SendsEverything,
-    /// It believes also servers whose certificates are of an authority that it was not told.
-    BelievesAnybody,
-    /// It deletes what a plan names before it looks whose pods these are.
+    /// It trusts servers of an authority that is not configured.
+    TrustsAnyAuthority,
+    /// It deletes the pods that a plan names without checking their owner.
     DeletesUnchecked,
-    /// It creates what a plan names before it looks where and how many these are.
+    /// It creates the pods that a plan names without checking node and count.
     CreatesUnchecked,
-    /// It sends a state again that the service has refused.
+    /// It sends a state again that the service has rejected.
     KeepsRefusedState,
-    /// It does not end on SIGTERM.
-    Deaf,
+    /// It ignores SIGTERM.
+    IgnoresSigterm,
 }
 
-/// The service, as a wrong executor takes it.
-struct Wrong {
+/// The client of the service with the defect.
+struct WrongClient {
     defect: Defect,
     client: PlanClient,
     cluster: Client,
@@ -68,33 +67,33 @@ struct Wrong {
     last: Mutex<HashMap<String, v1::Plan>>,
 }
 
-impl PlanService for Wrong {
+impl PlanService for WrongClient {
     async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let defect = self.defect;
-        let mut spoilt = |known: &dyn Fn(&Digest) -> bool| {
+        let mut wrong_request = |known: &dyn Fn(&Digest) -> bool| {
             let request = match defect {
                 Defect::SendsEverything => build(&|_| false),
                 _ => build(known),
             };
-            spoil(defect, request)
+            change_request(defect, request)
         };
-        let answer = self.client.plan(uid, &mut spoilt).await;
+        let answer = self.client.plan(uid, &mut wrong_request).await;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match (answer, last.get(uid)) {
-            (Err(_), Some(plan)) if defect == Defect::GoesOnAlone => {
-                spoilt(&|_| false);
+            (Err(_), Some(plan)) if defect == Defect::ReappliesOldPlan => {
+                wrong_request(&|_| false);
                 Ok(Answer {
                     plan: plan.clone(),
                     request: 0,
                 })
             }
-            // As if nobody had answered: then it asks again with the same state.
+            // The executor treats the service as unreachable, and retries with the same state.
             (Err(ServiceError::Refused(refusal)), _) if defect == Defect::KeepsRefusedState => {
                 Err(ServiceError::Unreachable(refusal.to_string()))
             }
             (answer, _) => {
                 let mut answer = answer?;
-                apply_wrongly(defect, &mut answer.plan);
+                change_plan(defect, &mut answer.plan);
                 match defect {
                     Defect::DeletesUnchecked => delete_unchecked(&self.cluster, &answer.plan),
                     Defect::CreatesUnchecked => create_unchecked(&self.cluster, &answer.plan),
@@ -113,10 +112,15 @@ impl PlanService for Wrong {
     }
 }
 
-/// Deletes all pods that a plan names, without waiting for that.
-fn delete_unchecked(cluster: &Client, plan: &v1::Plan) {
+/// The pods in the namespace of a plan.
+fn pods_of(cluster: &Client, plan: &v1::Plan) -> Api<Pod> {
     let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
-    let pods: Api<Pod> = Api::namespaced(cluster.clone(), namespace);
+    Api::namespaced(cluster.clone(), namespace)
+}
+
+/// Starts to delete all pods that a plan deletes, without waiting.
+fn delete_unchecked(cluster: &Client, plan: &v1::Plan) {
+    let pods = pods_of(cluster, plan);
     for action in plan.actions() {
         if let Some(Kind::DeletePod(delete)) = &action.kind {
             let name = delete
@@ -129,10 +133,9 @@ fn delete_unchecked(cluster: &Client, plan: &v1::Plan) {
     }
 }
 
-/// Creates all pods that a plan names, without waiting for that.
+/// Starts to create all pods that a plan creates, without waiting.
 fn create_unchecked(cluster: &Client, plan: &v1::Plan) {
-    let namespace = plan.workload.as_ref().map_or("", |workload| &*workload.namespace);
-    let pods: Api<Pod> = Api::namespaced(cluster.clone(), namespace);
+    let pods = pods_of(cluster, plan);
     for action in plan.actions() {
         let Some(Kind::CreatePod(create)) = &action.kind else {
             continue;
@@ -158,7 +161,7 @@ fn creates(plan: &v1::Plan) -> bool {
         .any(|action| matches!(action.kind, Some(Kind::CreatePod(_))))
 }
 
-fn spoil(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
+fn change_request(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
     let snapshot = request.snapshot.get_or_insert_default();
     let kind = snapshot
         .workload
@@ -181,7 +184,7 @@ fn spoil(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanRequest {
     request
 }
 
-fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
+fn change_plan(defect: Defect, plan: &mut v1::Plan) {
     match defect {
         Defect::AllAtOnce => {
             for phase in &mut plan.phases {
@@ -196,7 +199,7 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
             let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
             for action in batches.flat_map(|batch| &mut batch.actions) {
                 if let Some(Kind::CreateRevision(create)) = &mut action.kind {
-                    // Of the planner's form, which the check of plans wants.
+                    // The name keeps the planner's form, so that it passes the executor's check of plans.
                     if let Some((workload, letters)) = create.name.rsplit_once('-') {
                         create.name = format!("{workload}-{}", letters.chars().rev().collect::<String>());
                     }
@@ -206,12 +209,12 @@ fn apply_wrongly(defect: Defect, plan: &mut v1::Plan) {
                 }
             }
         }
-        Defect::HoldsNothing => plan.state = None,
+        Defect::DropsState => plan.state = None,
         _ => {}
     }
 }
 
-/// TLS where the environment has something to say about it.
+/// Uses TLS if the environment names an authority.
 fn config_of_client(defect: Defect) -> Result<ClientConfig> {
     let file = |name| std::env::var_os(name).map(PathBuf::from);
     let mut files = Files {
@@ -220,8 +223,8 @@ fn config_of_client(defect: Defect) -> Result<ClientConfig> {
             .zip(file("NODEWISE_TLS_KEY"))
             .map(|(certificate, key)| Identity { certificate, key }),
     };
-    if defect == Defect::BelievesAnybody {
-        // The kit has it there for this.
+    if defect == Defect::TrustsAnyAuthority {
+        // The kit writes this file for this defect.
         files.authorities = files.authorities.map(|path| path.with_file_name("stranger.crt"));
     }
     let tls = files.authorities.is_some().then(|| -> Result<_> {
@@ -247,17 +250,18 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
     let heard = stop.clone();
     tokio::spawn(async move {
         while terminate.recv().await.is_some() {
-            if defect != Defect::Deaf {
+            if defect != Defect::IgnoresSigterm {
                 heard.cancel();
             }
         }
     });
     let metrics = Metrics::new();
-    let (recorder, sender) = EventRecorder::new(client.clone(), metrics.clone());
+    let (recorder, sender) =
+        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
     tokio::spawn(sender);
     let timeout = Duration::from_secs(30);
-    let actuator = KubeActuator::new(client.clone(), timeout, metrics.clone(), recorder);
-    let service = Wrong {
+    let actuator = KubeActuator::new(client.clone(), timeout, metrics.runtime().clone(), recorder);
+    let service = WrongClient {
         defect,
         cluster: client.clone(),
         client: PlanClient::new(&servers, config_of_client(defect)?, Arc::new(metrics.clone()))?,
@@ -265,11 +269,11 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
     };
     let mut config = controller::Config::default();
     match defect {
-        Defect::AsksAllTheTime => config.resync = Duration::from_millis(2_500),
-        Defect::HoldsNothing => config.resync = Duration::from_millis(100),
+        Defect::Polls => config.resync = Duration::from_millis(2_500),
+        Defect::DropsState => config.resync = Duration::from_millis(100),
         _ => {}
     }
-    let mut watches = Watches::start(&client, None, &Checks::default(), &metrics);
+    let mut watches = watch::start(&client, None, &Checks::default(), metrics.runtime());
     let (actuator, service) = (Arc::new(actuator), Arc::new(service));
     controller::run(&mut watches, actuator, service, config, metrics, stop).await?;
     Ok(())

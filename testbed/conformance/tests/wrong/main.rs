@@ -1,5 +1,5 @@
-//! The kit can fail: executors that are wrong in one way each fail the case that is about it, and without that defect the same
-//! cases pass.
+//! Tests that the kit can fail. An executor with one defect must fail the case for that defect, and an executor without
+//! defects must pass the same cases.
 
 mod executor;
 
@@ -10,7 +10,7 @@ use nodewise_conformance::{Case, Run, all_cases};
 
 use executor::Defect;
 
-/// What is wrong, the case that must fail, and a part of why.
+/// The defect, the case that must fail, and a part of the failure message.
 const DEFECTS: [(Defect, &str, &str); 14] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
     (
@@ -23,8 +23,8 @@ const DEFECTS: [(Defect, &str, &str); 14] = [
         "roll-max-unavailable-number",
         "nodes were unavailable, 3 may be",
     ),
-    (Defect::GoesOnAlone, "service-away", "written without a plan"),
-    (Defect::AsksAllTheTime, "idle", "nothing had changed"),
+    (Defect::ReappliesOldPlan, "service-away", "written without a plan"),
+    (Defect::Polls, "idle", "nothing had changed"),
     (
         Defect::SendsEverything,
         "buckets-by-digest",
@@ -35,8 +35,8 @@ const DEFECTS: [(Defect, &str, &str); 14] = [
         "unknown-fields",
         "it had something to do",
     ),
-    (Defect::HoldsNothing, "late-watches", "was asked for again"),
-    (Defect::BelievesAnybody, "tls-foreign", "a server was believed"),
+    (Defect::DropsState, "late-watches", "was asked for again"),
+    (Defect::TrustsAnyAuthority, "tls-foreign", "a server was believed"),
     (
         Defect::DeletesUnchecked,
         "wrong-plan-delete",
@@ -57,25 +57,25 @@ const DEFECTS: [(Defect, &str, &str); 14] = [
         "wrong-plan-state",
         "the rollout of agent",
     ),
-    (Defect::Deaf, "sigterm-at-rest", "SIGTERM must end it"),
+    (Defect::IgnoresSigterm, "sigterm-at-rest", "SIGTERM must end it"),
 ];
 
-/// Which of them this program is, when it is an executor: its place in the list, or anything else for none.
+/// The index of the defect in the list; any other value for none. Set when this program runs as an executor.
 const DEFECT: &str = "NODEWISE_TEST_DEFECT";
 
-/// This test is what the others start as an executor.
+/// The other tests start this test as an executor.
 #[test]
 #[ignore = "an executor for the other tests"]
 fn wrong_executor() -> Result<()> {
     let Ok(defect) = std::env::var(DEFECT) else {
         return Ok(());
     };
-    let place = defect.parse().ok();
-    let defect = place.and_then(|place: usize| DEFECTS.get(place));
+    let index = defect.parse().ok();
+    let defect = index.and_then(|index: usize| DEFECTS.get(index));
     executor::run(defect.map_or(Defect::None, |defect| defect.0))
 }
 
-/// The command that makes this program such an executor.
+/// The command that starts this program as an executor with this defect.
 fn command(defect: impl std::fmt::Display) -> Result<String> {
     let own = std::env::current_exe()?;
     let own = own.display();
@@ -91,7 +91,7 @@ fn cases(ids: &[&str]) -> Vec<Case> {
     cases
 }
 
-/// The cases that failed, and why.
+/// The failed cases, with their messages.
 async fn failures(executor: String, ids: &[&str], deadline: Duration) -> Result<Vec<(&'static str, String)>> {
     let run = Run {
         executor,
@@ -108,9 +108,9 @@ async fn failures(executor: String, ids: &[&str], deadline: Duration) -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_defect_is_noticed() -> Result<()> {
-    for (place, (defect, case, reason)) in DEFECTS.into_iter().enumerate() {
-        let failed = failures(command(place)?, &[case], Duration::from_secs(15)).await?;
+async fn each_defect_fails_its_case() -> Result<()> {
+    for (index, (defect, case, reason)) in DEFECTS.into_iter().enumerate() {
+        let failed = failures(command(index)?, &[case], Duration::from_secs(15)).await?;
         let (_, why) = failed
             .first()
             .with_context(|| format!("{case} passes with {defect:?}"))?;
@@ -128,8 +128,8 @@ async fn without_a_defect_the_same_cases_pass() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_ignores_the_selector_fails_and_says_so() -> Result<()> {
-    // The case's flags become those of the shell, which heeds none.
+async fn ignored_selector_fails_the_case() -> Result<()> {
+    // The kit appends the case's flags to the command, so here the shell gets and ignores them.
     let executor = format!("sh -c \"exec {}\"", command("none")?);
     let failed = failures(executor, &["only-selected"], Duration::from_secs(15)).await?;
     ensure!(
@@ -142,7 +142,7 @@ async fn one_that_ignores_the_selector_fails_and_says_so() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_does_nothing_or_ends_fails_and_says_so() -> Result<()> {
+async fn idle_or_ended_executor_fails_the_cases() -> Result<()> {
     let ids = ["create-one-pod-per-node", "sigterm-at-rest"];
     let failed = failures("sleep 600".into(), &ids, Duration::from_secs(5)).await?;
     ensure!(failed.len() == 2, "{failed:?}");

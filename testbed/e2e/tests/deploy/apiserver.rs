@@ -1,4 +1,4 @@
-//! A real apiserver takes all objects, with every field checked, and Pod Security's strictest level all pods.
+//! A real apiserver accepts all objects with strict field validation, and all pods with Pod Security's strictest level.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -13,12 +13,12 @@ use tokio::task::block_in_place;
 
 use crate::{crds, documented, render};
 
-/// Asks what would be, and has unknown and doubled fields refused.
+/// A dry run that rejects unknown and duplicate fields.
 fn dry_run() -> PatchParams {
     PatchParams::apply("test").dry_run().validation_strict()
 }
 
-/// A control plane that knows the kinds of others, and has the namespace.
+/// A control plane with third-party CRDs and the namespace.
 struct Apiserver {
     client: Client,
     plane: ControlPlane,
@@ -35,7 +35,7 @@ impl Apiserver {
         let overlay = tokio::task::spawn_blocking(|| render::overlay("own-monitored")).await??;
         let namespace = overlay.iter().find(|object| object["kind"] == "Namespace");
         manifests::apply(&client, namespace.context("a namespace")?, &params).await?;
-        // The apiserver serves new kinds a moment after it knows them.
+        // The apiserver serves new kinds shortly after their CRD was created.
         eventually(DEADLINE, "the kinds of others", async || {
             for kind in ["Issuer", "Certificate", "PodMonitor", "PrometheusRule"] {
                 let object = overlay.iter().find(|object| object["kind"] == kind);
@@ -51,7 +51,7 @@ impl Apiserver {
         manifests::apply(&self.client, object, &dry_run()).await
     }
 
-    /// Fails unless it is refused, and for this reason.
+    /// Fails unless the apiserver rejects the object for this reason.
     async fn refuses(&self, object: &Value, reason: &str) -> Result<()> {
         let Err(error) = self.dry_run(object).await else {
             anyhow::bail!("taken: {object:#}");
@@ -61,7 +61,7 @@ impl Apiserver {
     }
 }
 
-/// The pod that a Deployment makes.
+/// The pod of a Deployment.
 fn pod(deployment: &Value) -> Value {
     let template = &deployment["spec"]["template"];
     json!({
@@ -76,7 +76,7 @@ fn pod(deployment: &Value) -> Value {
     })
 }
 
-/// Everything that an overlay or the chart comes to, with where it is from.
+/// All objects of each overlay and of the chart, with their origin.
 fn everything() -> Result<Vec<(String, Vec<Value>)>> {
     let mut all = vec![(
         "base".to_owned(),
@@ -92,7 +92,7 @@ fn everything() -> Result<Vec<(String, Vec<Value>)>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_apiserver_takes_everything_and_pod_security_all_pods() -> Result<()> {
+async fn apiserver_and_pod_security_accept_everything() -> Result<()> {
     let apiserver = Apiserver::start().await?;
     let (mut objects, mut pods) = (0, 0);
     for (from, manifests) in tokio::task::spawn_blocking(everything).await?? {
@@ -115,7 +115,7 @@ async fn the_apiserver_takes_everything_and_pod_security_all_pods() -> Result<()
     what_is_wrong_is_refused(&apiserver).await
 }
 
-/// Else it would mean nothing that all is taken.
+/// Checks that the apiserver rejects wrong objects; otherwise its acceptance would mean nothing.
 async fn what_is_wrong_is_refused(apiserver: &Apiserver) -> Result<()> {
     let overlay = tokio::task::spawn_blocking(|| render::overlay("own-monitored")).await??;
     let of_kind = |kind: &str| {
@@ -172,7 +172,7 @@ async fn what_is_wrong_is_refused(apiserver: &Apiserver) -> Result<()> {
     Ok(())
 }
 
-/// Installs the chart, or brings what is installed to these values; gives the notes for people.
+/// Installs the chart or upgrades it to these values. Returns the notes.
 fn install(plane: &ControlPlane, values: &str, registry: &str) -> Result<String> {
     let values = render::file(&format!("deploy/helm/nodewise/ci/{values}-values.yaml"));
     let (values, kubeconfig) = (
@@ -197,15 +197,15 @@ fn install(plane: &ControlPlane, values: &str, registry: &str) -> Result<String>
     )
 }
 
-/// As a person does it; and who goes back to observing keeps no right to write.
+/// A change back to observe mode removes the rights to write.
 #[tokio::test(flavor = "multi_thread")]
-async fn helm_installs_the_chart_and_goes_back_to_observing() -> Result<()> {
+async fn helm_upgrade_to_observe_mode_removes_write_rights() -> Result<()> {
     let Apiserver { client, plane } = Apiserver::start().await?;
     let roles = Api::<ClusterRole>::all(client);
     let may_write = async || anyhow::Ok(roles.get_opt("nodewise-executor-own").await?.is_some());
     let notes = block_in_place(|| install(&plane, "own-monitored", "r.example"))?;
     ensure!(notes.contains("in mode own") && may_write().await?, "{notes}");
-    // It is to be added to the flag's value, not put in its place.
+    // The notes must tell users to add to the flag's value, not to replace it.
     ensure!(notes.contains("must be off") && !notes.contains("*,"), "{notes}");
     ensure!(!notes.contains("WARNING"), "{notes}");
     let notes = block_in_place(|| install(&plane, "observe", ""))?;
@@ -222,9 +222,9 @@ async fn helm_installs_the_chart_and_goes_back_to_observing() -> Result<()> {
     Ok(())
 }
 
-/// With kubectl one has to say what is to go; the documents do, for both modes that write.
+/// kubectl does not remove objects by itself. The documented command must do it, for both modes that write.
 #[tokio::test(flavor = "multi_thread")]
-async fn kubectl_goes_back_to_observing() -> Result<()> {
+async fn documented_command_removes_write_rights() -> Result<()> {
     let Apiserver { client, plane } = Apiserver::start().await?;
     let params = PatchParams::apply("test");
     let objects = async |overlay| tokio::task::spawn_blocking(move || render::overlay(overlay)).await?;

@@ -1,4 +1,4 @@
-//! The chart by itself: what Helm finds, its versions, its values.
+//! The chart: Helm's lint, versions and values.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::render;
 
 #[test]
-fn helm_finds_nothing_to_complain_about() -> Result<()> {
+fn helm_lint_passes() -> Result<()> {
     for name in render::values()? {
         let values = format!("deploy/helm/nodewise/ci/{name}-values.yaml");
         let values = render::file(&values).display().to_string();
@@ -19,7 +19,7 @@ fn helm_finds_nothing_to_complain_about() -> Result<()> {
 }
 
 #[test]
-fn values_that_mean_nothing_are_refused() -> Result<()> {
+fn invalid_values_are_rejected() -> Result<()> {
     render::template(&[])?;
     for (wrong, complaint) in [
         ("mode=both", "mode"),
@@ -28,10 +28,10 @@ fn values_that_mean_nothing_are_refused() -> Result<()> {
         ("server.autoscaling.minReplicas=0", "minReplicas"),
         ("networkPolicies.enabled=false", "networkPolicies"),
         ("server.autoscaling.minReplicas=7", "minReplicas"),
-        // Whoever has a certificate of the authority would be let in.
+        // The server would admit every client with a certificate of the authority.
         ("executor.enabled=false", "tls.allowedClients"),
         ("tracing.tls.clientCertificate=true", "secretName"),
-        // Spans would go out in plain text without a word.
+        // Spans would be sent without TLS, without a warning.
         (
             "tracing.tls.secretName=a,tracing.endpoint=http://b:4317",
             "there is no TLS",
@@ -43,9 +43,9 @@ fn values_that_mean_nothing_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// The executor's name does not let anybody in where there is none.
+/// Without an executor the server must not admit the executor's name.
 #[test]
-fn the_service_alone_knows_no_executor() -> Result<()> {
+fn service_alone_does_not_mention_the_executor() -> Result<()> {
     let flags = [
         "--set",
         "executor.enabled=false,tls.allowedClients={spiffe://a.example/b}",
@@ -53,7 +53,7 @@ fn the_service_alone_knows_no_executor() -> Result<()> {
     let objects = manifests::parse(&render::template(&flags)?)?;
     for object in &objects {
         let text = object.to_string();
-        // The NetworkPolicy of the service names pods that do not exist.
+        // The NetworkPolicy of the service may name pods that do not exist.
         let is_free = object["kind"] == "NetworkPolicy" || !text.contains("nodewise-executor");
         ensure!(is_free, "{text}");
     }
@@ -61,9 +61,9 @@ fn the_service_alone_knows_no_executor() -> Result<()> {
     Ok(())
 }
 
-/// OpenShift's does.
+/// OpenShift assigns user ids itself.
 #[test]
-fn the_cluster_may_choose_users() -> Result<()> {
+fn user_ids_can_be_left_to_the_cluster() -> Result<()> {
     for deployment in render::deployments(&render::chart("odd")?) {
         let context = &deployment["spec"]["template"]["spec"]["securityContext"];
         assert_eq!(
@@ -75,7 +75,7 @@ fn the_cluster_may_choose_users() -> Result<()> {
 }
 
 #[test]
-fn the_version_is_that_of_the_programs() -> Result<()> {
+fn chart_version_is_the_version_of_the_programs() -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let chart: Value = serde_saphyr::from_str(&render::text("deploy/helm/nodewise/Chart.yaml")?)?;
     assert_eq!(
@@ -119,7 +119,7 @@ fn the_readme_has_a_table_of_all_values() -> Result<()> {
     Ok(())
 }
 
-/// A row for each value that stands for itself; the schema must know all of them.
+/// Adds a row for each leaf value. The schema must describe all values.
 fn add_rows(table: &mut String, path: &str, schema: &Value, values: &Value) -> Result<()> {
     let known = schema["properties"]
         .as_object()
@@ -133,7 +133,7 @@ fn add_rows(table: &mut String, path: &str, schema: &Value, values: &Value) -> R
     for (key, schema) in known {
         let path = format!("{path}{key}");
         let Some(default) = given.get(key) else {
-            // Helm's own, and the parts of what is empty by default.
+            // A value of Helm's own, or a member of an object that is empty by default.
             continue;
         };
         if schema["properties"].is_object() && default.as_object().is_some_and(|it| !it.is_empty()) {
@@ -152,16 +152,16 @@ fn add_rows(table: &mut String, path: &str, schema: &Value, values: &Value) -> R
     Ok(())
 }
 
-/// An empty list would let everybody in, or out.
+/// An empty peer list would allow all traffic.
 #[test]
-fn network_policies_name_somebody() -> Result<()> {
+fn network_policies_have_peers() -> Result<()> {
     let mut count = 0;
     for values in render::values()? {
         let objects = render::chart(&values)?;
         for policy in objects.iter().filter(|object| object["kind"] == "NetworkPolicy") {
             for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
                 for rule in policy["spec"][direction].as_array().into_iter().flatten() {
-                    // The apiserver's ports are the one exception.
+                    // The rule for the apiserver's port is the only exception.
                     let named = rule[peers].as_array().is_some_and(|peers| !peers.is_empty());
                     let is_apiserver = rule["ports"][0]["port"] == 443;
                     ensure!(

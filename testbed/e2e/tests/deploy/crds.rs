@@ -1,5 +1,5 @@
-//! The CustomResourceDefinitions of others whose objects we ship, from the Go modules that they publish: nothing of theirs is copied
-//! here.
+//! Third-party CustomResourceDefinitions whose objects `deploy/` contains. They are read from the Go modules that their
+//! projects publish, so that this repository needs no copy.
 
 use std::{
     fs,
@@ -13,9 +13,9 @@ use serde_json::Value;
 
 /// A Go module with CustomResourceDefinitions.
 struct Module {
-    /// Its path, with its version.
+    /// The module path with version.
     path: &'static str,
-    /// The digest of its files, as a `go.sum` has it.
+    /// The checksum as in a `go.sum`.
     sum: &'static str,
     /// The files with definitions.
     files: &'static [&'static str],
@@ -40,7 +40,7 @@ const MODULES: [Module; 2] = [
     },
 ];
 
-/// All of them.
+/// All definitions.
 pub(crate) fn all() -> Result<Vec<Value>> {
     let mut definitions = Vec::new();
     for module in MODULES {
@@ -54,7 +54,7 @@ pub(crate) fn all() -> Result<Vec<Value>> {
 }
 
 impl Module {
-    /// Where its files are, once they are downloaded and are those that are meant.
+    /// Downloads the module, verifies its checksum and returns its folder.
     fn folder(&self) -> Result<PathBuf> {
         let outside = tempfile::tempdir().context("making a folder outside of any module")?;
         let output = Command::new("go")

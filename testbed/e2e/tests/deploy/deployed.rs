@@ -1,5 +1,5 @@
-//! The programs as an overlay configures them, with its rights, and with the certificates of `deploy/certificates.sh`: what is
-//! not there is the kubelet.
+//! Runs the programs with the configuration, rights and certificates (`deploy/certificates.sh`) of an overlay. Only the
+//! kubelet is missing.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::PatchParams;
-use nodewise_conformance::{Cluster, DEADLINE, Space, binaries, daemon_set};
+use nodewise_conformance::{Cluster, DEADLINE, TestNamespace, binaries, daemon_set};
 use nodewise_e2e::own_address;
 use nodewise_testbed::{ControlPlane, Process, manifests};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const MOUNTED: &str = "/etc/nodewise/tls";
 
 type Environment = BTreeMap<String, String>;
 
-/// Writes the Secrets for what is called `name` into a folder each, as the kubelet does.
+/// Writes each of the release's Secrets into a folder, as the kubelet does.
 fn write_secrets(into: &Path, name: &str) -> Result<()> {
     let mut script = Command::new(render::file("deploy/certificates.sh"));
     let output = script
@@ -43,7 +43,7 @@ fn write_secrets(into: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The variables of a Deployment's container, with its certificates in one of these folders.
+/// The environment variables of a Deployment's container, with the paths of the certificates in `secrets`.
 fn environment(objects: &[Value], deployment: &str, secrets: &Path) -> Result<Environment> {
     let mut deployments = render::deployments(objects);
     let found = deployments.find(|object| object["metadata"]["name"] == deployment);
@@ -69,7 +69,7 @@ fn environment(objects: &[Value], deployment: &str, secrets: &Path) -> Result<En
         .collect())
 }
 
-/// Where a server says that it listens.
+/// The address that a server prints.
 async fn address(server: &Process) -> Result<SocketAddr> {
     let words = "serve: listening on ";
     let line = server.wait_for_log_line(words, DEADLINE).await?;
@@ -81,7 +81,7 @@ async fn address(server: &Process) -> Result<SocketAddr> {
         .context(rest.to_owned())
 }
 
-/// What the EndpointSlice controller makes of the Service and a pod.
+/// The EndpointSlice that the controller would create for the Service and a pod.
 fn slice(server: SocketAddr) -> Value {
     json!({
         "apiVersion": "discovery.k8s.io/v1",
@@ -94,8 +94,8 @@ fn slice(server: SocketAddr) -> Value {
     })
 }
 
-/// Whether the server answers somebody with the certificate in a folder.
-fn is_let_in(server: SocketAddr, certificate: &Path, ca: &str) -> Result<bool> {
+/// Whether the server admits a client with the certificate in this folder.
+fn is_admitted(server: SocketAddr, certificate: &Path, ca: &str) -> Result<bool> {
     let output = Command::new(&binaries()?.cli)
         .args(["plan", "--server", &format!("https://{server}"), "--tls-ca", ca])
         .args(["--tls-server-name", "nodewise-server.nodewise-system.svc"])
@@ -111,7 +111,7 @@ fn is_let_in(server: SocketAddr, certificate: &Path, ca: &str) -> Result<bool> {
     Ok(output.status.success())
 }
 
-/// Has the server know the authority of another certificate besides, so that this one is good as well.
+/// Adds the authority of another certificate to those that the server trusts.
 fn trust_as_well(server: &Environment, certificate: &Path) -> Result<()> {
     let authorities = &server["NODEWISE_TLS_CLIENT_CA"];
     let more = fs::read_to_string(certificate.join("ca.crt"))?;
@@ -128,9 +128,10 @@ fn start_server(plane: &ControlPlane, environment: &Environment) -> Result<Proce
     plane.spawn("server", server)
 }
 
-/// The executor finds the service by its Service, each knows the other by its certificate, one leads, and pods come.
+/// The executor finds the server through its Service, both authenticate by certificate, the executor becomes the
+/// leader, and pods are created.
 #[tokio::test(flavor = "multi_thread")]
-async fn as_they_are_deployed_they_work() -> Result<()> {
+async fn programs_work_with_the_deployed_configuration() -> Result<()> {
     let cluster = Cluster::start_for("own-secrets").await?;
     let (plane, secrets) = (cluster.plane(), cluster.plane().workdir().path());
     plane.create_nodes(3).await?;
@@ -153,15 +154,17 @@ async fn as_they_are_deployed_they_work() -> Result<()> {
     executor.env("NODEWISE_KUBECONFIG", cluster.executor_kubeconfig()?);
     let executor = plane.spawn("executor", executor)?;
 
-    let space = Space::of_all_nodes(cluster.client(), "default").with_deadline(DEADLINE);
-    space.roll_out("agent", daemon_set("agent").build()).await?;
-    space.expect_one_pod_per_node("agent").await?;
+    let test_namespace = TestNamespace::of_all_nodes(cluster.client(), "default").with_deadline(DEADLINE);
+    test_namespace
+        .roll_out("agent", daemon_set("agent").build())
+        .await?;
+    test_namespace.expect_one_pod_per_node("agent").await?;
     executor.terminate(DEADLINE).await?;
 
     let ca = &for_executor["NODEWISE_TLS_CA"];
     let own = secrets.join("nodewise-executor-tls");
-    ensure!(is_let_in(server, &own, ca)?, "with the executor's certificate");
-    ensure!(!is_let_in(server, &other, ca)?, "with another good certificate");
+    ensure!(is_admitted(server, &own, ca)?, "with the executor's certificate");
+    ensure!(!is_admitted(server, &other, ca)?, "with another good certificate");
     let line = running
         .wait_for_log_line("none of those that are let in", DEADLINE)
         .await?;
@@ -169,13 +172,13 @@ async fn as_they_are_deployed_they_work() -> Result<()> {
         line.contains("spiffe://cluster.local/ns/nodewise-system/sa/other-executor"),
         "{line}"
     );
-    // It is as good as the executor's: the list alone keeps it out.
+    // Both certificates are equally valid. Only the list of allowed clients rejects this one.
     for_server
         .remove("NODEWISE_TLS_ALLOW_CLIENT")
         .context("the list")?;
     let running = start_server(plane, &for_server)?;
     ensure!(
-        is_let_in(address(&running).await?, &other, ca)?,
+        is_admitted(address(&running).await?, &other, ca)?,
         "without the list"
     );
     Ok(())

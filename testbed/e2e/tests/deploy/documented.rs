@@ -1,4 +1,4 @@
-//! What the documents say about installing works.
+//! The installation commands in the documents work.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -15,7 +15,7 @@ fn blocks<'a>(document: &'a str, language: &str) -> Vec<&'a str> {
     rest.filter_map(|text| Some(text.split_once("```")?.0)).collect()
 }
 
-/// The command that takes rights away again.
+/// The documented command that removes the rights.
 pub(crate) fn delete_command() -> Result<Vec<String>> {
     let install = render::text("docs/install.md")?;
     let block = blocks(&install, "sh")
@@ -26,7 +26,7 @@ pub(crate) fn delete_command() -> Result<Vec<String>> {
     Ok(words.map(str::to_owned).collect())
 }
 
-/// The folder beside the clone, with the patch for those who know where the apiserver is.
+/// The kustomization next to a clone, with the patch for a known address of the apiserver.
 #[test]
 fn the_kustomization_of_the_readme() -> Result<()> {
     let beside = tempfile::tempdir()?;

@@ -1,5 +1,5 @@
-//! What `deploy/` gives for installing: the Kustomize overlays, the Helm chart and the scripts. Overlays and chart say the same, are
-//! what a real apiserver takes, and fit the programs. That executors get by with their rights is in the test `e2e`, which runs them with these.
+//! Tests of `deploy/`: the Kustomize overlays, the Helm chart and the scripts. Overlays and chart agree, a real
+//! apiserver accepts them, and they fit the programs. The test `e2e` runs executors with the rights given here.
 
 mod apiserver;
 mod chart;

@@ -7,15 +7,15 @@ use nodewise_conformance::binaries;
 
 use crate::render;
 
-/// A variable that a program does not know would be passed over without a word.
+/// A program would ignore an unknown variable without a warning.
 #[test]
-fn programs_know_the_variables_that_they_are_given() -> Result<()> {
+fn programs_know_all_configured_variables() -> Result<()> {
     let help = |program| -> Result<String> {
         Ok(String::from_utf8(
             Command::new(program).arg("--help").output()?.stdout,
         )?)
     };
-    // What the SDK reads is in no help.
+    // The variables of the OpenTelemetry SDK are not in the programs' help.
     let of_telemetry = render::text("docs/operations.md")?;
     let (server, executor) = (help(&binaries()?.server)?, help(&binaries()?.executor)?);
     let mut count = 0;

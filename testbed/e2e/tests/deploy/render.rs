@@ -1,4 +1,4 @@
-//! What the overlays and the chart come to.
+//! Renders the overlays and the chart.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ pub(crate) const NAMESPACE: &str = "nodewise-system";
 
 const CHART: &str = "deploy/helm/nodewise";
 
-/// Kinds of objects that are in no namespace.
+/// The cluster-scoped kinds.
 const CLUSTER_WIDE: [&str; 3] = ["Namespace", "ClusterRole", "ClusterRoleBinding"];
 
-/// A file of the repository.
+/// The path of a file in the repository.
 pub(crate) fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
@@ -31,7 +31,7 @@ pub(crate) fn overlays() -> Result<Vec<String>> {
     names("deploy/kustomize/overlays", "")
 }
 
-/// The names of all files with values for the chart.
+/// The names of all values files for the chart.
 pub(crate) fn values() -> Result<Vec<String>> {
     names("deploy/helm/nodewise/ci", "-values.yaml")
 }
@@ -46,17 +46,17 @@ fn names(folder: &str, suffix: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What an overlay comes to.
+/// The objects of an overlay.
 pub(crate) fn overlay(name: &str) -> Result<Vec<Value>> {
     manifests::kustomize(&file("deploy/kustomize/overlays").join(name))
 }
 
-/// What the chart comes to with these values, installed under its own name.
+/// The objects of the chart with these values and the default release name.
 pub(crate) fn chart(values: &str) -> Result<Vec<Value>> {
     let values = file(CHART).join(format!("ci/{values}-values.yaml"));
     let mut objects = manifests::parse(&template(&["--values", &values.display().to_string()])?)?;
     for object in &mut objects {
-        // Helm says it to the apiserver only.
+        // Helm passes the namespace to the apiserver instead of writing it into objects.
         if is_in_namespace(object) {
             object["metadata"]["namespace"] = NAMESPACE.into();
         }
@@ -64,7 +64,7 @@ pub(crate) fn chart(values: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// What makes helm render, in the namespace.
+/// The arguments for rendering the chart.
 pub(crate) const TEMPLATE: [&str; 5] = [
     "template",
     "nodewise",
@@ -73,19 +73,19 @@ pub(crate) const TEMPLATE: [&str; 5] = [
     "--kube-version=1.36.0",
 ];
 
-/// What `helm template` prints with these flags.
+/// The output of `helm template` with these flags.
 pub(crate) fn template(flags: &[&str]) -> Result<String> {
     helm(&[&TEMPLATE, flags].concat())
 }
 
-/// What `helm` prints, which gets the chart as its last argument.
+/// The output of `helm`. The chart is added as the last argument.
 pub(crate) fn helm(arguments: &[&str]) -> Result<String> {
     helm_for(&file(CHART).display().to_string(), arguments)
 }
 
 /// The same with this chart.
 pub(crate) fn helm_for(chart: &str, arguments: &[&str]) -> Result<String> {
-    // No settings of the person who runs the tests.
+    // Without the user's own settings.
     let home = tempfile::tempdir().context("making a home for helm")?;
     let output = Command::new(Tool::Helm.path()?)
         .env("HOME", home.path())
@@ -107,7 +107,7 @@ pub(crate) fn is_in_namespace(object: &Value) -> bool {
         .is_some_and(|kind| !CLUSTER_WIDE.contains(&kind))
 }
 
-/// What a person calls an object.
+/// Kind and name of an object.
 pub(crate) fn name(object: &Value) -> String {
     format!("{} {}", object["kind"], object["metadata"]["name"]).replace('"', "")
 }

@@ -1,4 +1,4 @@
-//! The chart and the overlays say the same.
+//! The chart and the overlays agree.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ const OF_HELM: [&str; 4] = [
     "app.kubernetes.io/version",
 ];
 
-/// An object as what it means: without Helm's labels and without what is empty. The order of lists is not kept, since none of
-/// ours has one that matters.
-fn meaning(value: &Value) -> Value {
+/// Normalizes an object: without Helm's labels and without empty values. Lists are sorted, because the order of no list
+/// here matters.
+fn normalized(value: &Value) -> Value {
     let is_empty = |value: &Value| {
         value.is_null()
             || value.as_object().is_some_and(Map::is_empty)
@@ -28,11 +28,11 @@ fn meaning(value: &Value) -> Value {
         Value::Object(members) => members
             .iter()
             .filter(|(key, _)| !OF_HELM.contains(&key.as_str()))
-            .map(|(key, value)| (key.clone(), meaning(value)))
+            .map(|(key, value)| (key.clone(), normalized(value)))
             .filter(|(_, value)| !is_empty(value))
             .collect(),
         Value::Array(items) => {
-            let mut items: Vec<_> = items.iter().map(meaning).collect();
+            let mut items: Vec<_> = items.iter().map(normalized).collect();
             items.sort_by_cached_key(ToString::to_string);
             items.into()
         }
@@ -40,15 +40,15 @@ fn meaning(value: &Value) -> Value {
     }
 }
 
-/// Objects by name. The namespace is not the chart's to make.
-fn meanings(objects: &[Value]) -> BTreeMap<String, Value> {
+/// Normalized objects by name. The Namespace is left out, because the chart does not create it.
+fn normalized_by_name(objects: &[Value]) -> BTreeMap<String, Value> {
     let objects = objects.iter().filter(|object| object["kind"] != "Namespace");
     objects
-        .map(|object| (render::name(object), meaning(object)))
+        .map(|object| (render::name(object), normalized(object)))
         .collect()
 }
 
-/// Where two values differ first, and how.
+/// The path and the values of the first difference.
 fn difference<'a>(place: &str, left: &'a Value, right: &'a Value) -> Option<(String, &'a Value, &'a Value)> {
     match (left, right) {
         (Value::Object(members), Value::Object(others)) if members.keys().eq(others.keys()) => members
@@ -63,11 +63,11 @@ fn difference<'a>(place: &str, left: &'a Value, right: &'a Value) -> Option<(Str
 }
 
 #[test]
-fn the_chart_says_what_each_overlay_says() -> Result<()> {
+fn chart_and_overlays_agree() -> Result<()> {
     for name in render::overlays()? {
         let (overlay, chart) = (
-            meanings(&render::overlay(&name)?),
-            meanings(&render::chart(&name)?),
+            normalized_by_name(&render::overlay(&name)?),
+            normalized_by_name(&render::chart(&name)?),
         );
         ensure!(
             overlay.keys().eq(chart.keys()),
@@ -100,9 +100,9 @@ fn everything_is_in_the_namespace() -> Result<()> {
     Ok(())
 }
 
-/// They are written twice, once as Prometheus itself reads them.
+/// The rules exist twice, once in Prometheus' own format.
 #[test]
-fn the_operator_gets_the_same_rules() -> Result<()> {
+fn prometheus_rule_has_the_same_rules() -> Result<()> {
     const COPY: &str = "deploy/kustomize/components/monitoring/prometheus-rule.yaml";
     let rules = render::text("deploy/prometheus/rules.yaml")?;
     let (_, groups) = rules.split_once("groups:\n").context("groups of rules")?;
@@ -129,7 +129,7 @@ fn the_operator_gets_the_same_rules() -> Result<()> {
 #[test]
 fn a_difference_is_found() {
     let of = |drop: &str| serde_json::json!({ "labels": { "helm.sh/chart": drop, "a": "b" }, "list": [{ "n": 1 }, { "drop": drop }], "none": {} });
-    let (all, none) = (meaning(&of("ALL")), meaning(&of("")));
+    let (all, none) = (normalized(&of("ALL")), normalized(&of("")));
     assert_eq!(difference("", &all, &all), None);
     let (place, left, right) = difference("", &all, &none).expect("one");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The scripts do no harm where they cannot do their work.
+//! The scripts do no harm when they fail.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ fn names_in(folder: &Path) -> Result<Vec<String>> {
         .collect()
 }
 
-/// No key lands in the folder where somebody runs it, which stays.
+/// If there is no temporary folder, the script writes no key into the present folder, and leaves the folder alone.
 #[test]
 fn certificates_need_a_folder_for_temporary_files() -> Result<()> {
     let here = tempfile::tempdir()?;
@@ -36,7 +36,7 @@ fn certificates_need_a_folder_for_temporary_files() -> Result<()> {
 
     let temporary = here.path().join("temporary");
     fs::create_dir(&temporary)?;
-    // As a path that is right here only.
+    // A relative path, which is valid only in the present folder.
     let output = run("temporary")?;
     ensure!(
         output.status.success(),
@@ -47,9 +47,9 @@ fn certificates_need_a_folder_for_temporary_files() -> Result<()> {
     Ok(())
 }
 
-/// Whoever may push tags must not run commands in a release.
+/// A tag must not be able to run commands in the release workflow.
 #[test]
-fn a_release_has_the_tag_of_a_version() -> Result<()> {
+fn release_rejects_tags_that_are_no_version() -> Result<()> {
     let here = tempfile::tempdir()?;
     let file = here.path().join("file").display().to_string();
     for tag in [
@@ -77,7 +77,7 @@ fn a_release_has_the_tag_of_a_version() -> Result<()> {
     Ok(())
 }
 
-/// All that the chart takes from elsewhere is in the file that a release has.
+/// The packaged chart contains all files that the chart uses.
 #[test]
 fn the_packaged_chart_is_whole() -> Result<()> {
     let here = tempfile::tempdir()?;

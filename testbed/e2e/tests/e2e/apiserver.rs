@@ -1,4 +1,4 @@
-//! What kube-apiserver itself does to DaemonSets and revisions, which the planner may find but does not rely on (D-120).
+//! What kube-apiserver itself does to DaemonSets and revisions. The planner does not rely on it (D-120).
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::apps::v1::{ControllerRevision, DaemonSet};
@@ -41,7 +41,7 @@ fn refused_as_invalid<T>(result: Result<T, Error>, field: &str) -> Result<()> {
     }
 }
 
-/// D-114, D-115, D-116, D-117, D-118, D-119, on one apiserver, since starting one is what takes the time.
+/// D-114 to D-119, on one apiserver because its start takes most of the time.
 #[tokio::test(flavor = "multi_thread")]
 async fn defaults_and_validation() -> Result<()> {
     let apiserver = Apiserver {

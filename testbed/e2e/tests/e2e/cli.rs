@@ -1,4 +1,4 @@
-//! `nodewise plan` and `nodewise explain` on a live cluster: they say what the executor then does.
+//! `nodewise plan` and `nodewise explain` on a live cluster print what the executor does.
 
 use std::process::Output;
 
@@ -9,7 +9,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use nodewise_conformance::daemon_set;
-use nodewise_e2e::{Rig, RigOptions};
+use nodewise_e2e::{Setup, SetupOptions};
 use serde_json::{Value, json};
 
 fn printed(output: &Output, code: i32) -> Result<String> {
@@ -24,26 +24,29 @@ fn printed(output: &Output, code: i32) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tells_what_the_executor_would_do_and_why() -> Result<()> {
-    // An executor that only observes leaves the cluster as it is.
-    let rig = Rig::start(RigOptions::nodes(3).observe()).await?;
-    let nodes: Api<Node> = Api::all(rig.client());
+async fn prints_what_the_executor_would_do_and_why() -> Result<()> {
+    // An executor in observe mode does not change the cluster.
+    let setup = Setup::start(SetupOptions::nodes(3).observe()).await?;
+    let nodes: Api<Node> = Api::all(setup.client());
     let taint = json!({ "spec": { "taints": [{ "key": "gpu", "value": "only", "effect": "NoSchedule" }] } });
-    let names = rig.node_names().await?;
+    let names = setup.node_names().await?;
     nodes
         .patch(&names[2], &PatchParams::default(), &Patch::Merge(taint))
         .await?;
-    rig.create(daemon_set("agent").build()).await?;
+    setup.create(daemon_set("agent").build()).await?;
 
-    let here = printed(&rig.nodewise(&["plan", "--detailed-exitcode"]).await?, 2)?;
+    let here = printed(&setup.nodewise(&["plan", "--detailed-exitcode"]).await?, 2)?;
     ensure!(here.contains("2 pods to create"), "{here}");
-    let there = printed(&rig.nodewise(&["plan", "--server", &rig.server_url()]).await?, 0)?;
+    let there = printed(
+        &setup.nodewise(&["plan", "--server", &setup.server_url()]).await?,
+        0,
+    )?;
     assert_eq!(
         here, there,
         "the service answers as the planner in the binary does"
     );
 
-    let plans = printed(&rig.nodewise(&["plan", "--output", "json"]).await?, 0)?;
+    let plans = printed(&setup.nodewise(&["plan", "--output", "json"]).await?, 0)?;
     let plans: Value = serde_json::from_str(&plans).context("the protocol's JSON")?;
     assert_eq!(plans.as_array().map(Vec::len), Some(1));
     assert_eq!(
@@ -52,7 +55,8 @@ async fn tells_what_the_executor_would_do_and_why() -> Result<()> {
     );
 
     let why = printed(
-        &rig.nodewise(&["explain", "daemonset", "agent", "--node", &names[2]])
+        &setup
+            .nodewise(&["explain", "daemonset", "agent", "--node", &names[2]])
             .await?,
         0,
     )?;
@@ -65,12 +69,12 @@ async fn tells_what_the_executor_would_do_and_why() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn finds_nothing_to_do_after_a_rollout() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(3)).await?;
-    rig.create(daemon_set("agent").build()).await?;
-    rig.rolled_out("agent").await?;
-    let text = printed(&rig.nodewise(&["plan", "--detailed-exitcode"]).await?, 0)?;
+    let setup = Setup::start(SetupOptions::nodes(3)).await?;
+    setup.create(daemon_set("agent").build()).await?;
+    setup.wait_for_rollout("agent").await?;
+    let text = printed(&setup.nodewise(&["plan", "--detailed-exitcode"]).await?, 0)?;
     ensure!(text.contains("nothing to do"), "{text}");
     let strict = ["plan", "--detailed-exitcode", "--profile", "upstream-strict"];
-    printed(&rig.nodewise(&strict).await?, 0)?;
+    printed(&setup.nodewise(&strict).await?, 0)?;
     Ok(())
 }

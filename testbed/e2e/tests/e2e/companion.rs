@@ -1,4 +1,4 @@
-//! Rollouts beside the built-in controller, where that cannot be switched off.
+//! Rollouts next to the built-in controller, in clusters in which it cannot be turned off.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use nodewise_conformance::{
     BudgetWatch, DEADLINE, DaemonSetBuilder, EXECUTOR_USER, daemon_set, image_patch, is_ready,
     rights::{self, Right},
 };
-use nodewise_e2e::{Rig, RigOptions};
+use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::{AuditEvent, PodBehaviour, eventually};
 use serde_json::json;
 
@@ -18,11 +18,12 @@ const NODES: usize = 8;
 /// How many nodes may be without an available pod.
 const BUDGET: usize = 2;
 
-/// Adopting wants the one, which an observer would do; and the other depends on what comes first, the DaemonSet or its revisions. They let nobody
-/// see more than `list`.
+/// Rights of the base role that this test may not use. An observer reads a DaemonSet before an adoption. Whether it
+/// reads revisions depends on what arrives first, the DaemonSet or its revisions. Both rights show no more than `list`
+/// does.
 const OF_BASE: [&str; 2] = ["get controllerrevisions.apps", "get daemonsets.apps"];
 
-/// One that gives its rollouts away, with this budget.
+/// A DaemonSet whose rollouts are managed, with this budget.
 fn managed(name: &str, max_unavailable: &str) -> DaemonSetBuilder {
     let annotations = json!({
         "nodewise.dev/rollout": "managed",
@@ -33,18 +34,18 @@ fn managed(name: &str, max_unavailable: &str) -> DaemonSetBuilder {
         .set("/metadata", "annotations", annotations)
 }
 
-/// All pods are of this version, one on each node.
-async fn runs_version(rig: &Rig, name: &str, version: u32) -> Result<()> {
+/// Waits until every node has a ready pod of this version.
+async fn wait_for_version(setup: &Setup, name: &str, version: u32) -> Result<()> {
     eventually(DEADLINE, "a ready pod of the version on every node", async || {
-        expect_ready(rig, name, version, NODES).await
+        expect_ready(setup, name, version, NODES).await
     })
     .await
 }
 
-/// Fails unless every node has a ready pod, and so many of them are of this version.
-async fn expect_ready(rig: &Rig, name: &str, version: u32, wanted: usize) -> Result<()> {
-    let status = rig.observed_status(name).await?;
-    let count = rig.count_of_version(name, version).await?;
+/// Fails unless every node has a ready pod, and `wanted` pods are of this version.
+async fn expect_ready(setup: &Setup, name: &str, version: u32, wanted: usize) -> Result<()> {
+    let status = setup.observed_status(name).await?;
+    let count = setup.count_of_version(name, version).await?;
     let ready = usize::try_from(status.number_ready)?;
     ensure!(
         (count, ready) == (wanted, NODES),
@@ -54,32 +55,33 @@ async fn expect_ready(rig: &Rig, name: &str, version: u32, wanted: usize) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest() -> Result<()> {
-    let mut rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
-    // The service is looked up besides; nobody is there.
+async fn companion_deletes_old_pods_within_the_budget() -> Result<()> {
+    let mut setup = Setup::start(SetupOptions::nodes(NODES).companion()).await?;
+    // A Service is configured too, but has no endpoints.
     let servers = format!(
         "{},kubernetes:///nodewise-server.nodewise-system:grpc",
-        rig.server_url()
+        setup.server_url()
     );
-    rig.start_executor_for(&servers, &["--plaintext"]).await?;
-    let _built_in = rig.cluster().start_upstream().await?;
+    setup.start_executor_for(&servers, &["--plaintext"]).await?;
+    let _built_in = setup.cluster().start_upstream().await?;
     let (managed_name, own_rollout, manual) = ("managed", "own-rollout", "manual");
-    rig.create(managed(managed_name, "25%").build()).await?;
-    rig.create(daemon_set(own_rollout).max_unavailable(1).build())
+    setup.create(managed(managed_name, "25%").build()).await?;
+    setup
+        .create(daemon_set(own_rollout).max_unavailable(1).build())
         .await?;
-    rig.create(daemon_set(manual).on_delete().build()).await?;
+    setup.create(daemon_set(manual).on_delete().build()).await?;
     for name in [managed_name, own_rollout, manual] {
-        runs_version(&rig, name, 1).await?;
+        wait_for_version(&setup, name, 1).await?;
     }
-    let manual_pods = rig.uids(manual).await?;
+    let manual_pods = setup.uids(manual).await?;
 
-    let watch = rig.watch(managed_name);
+    let watch = setup.watch(managed_name);
     watch.arm().await?;
     for name in [managed_name, own_rollout, manual] {
-        rig.patch(name, image_patch(2)).await?;
+        setup.patch(name, image_patch(2)).await?;
     }
-    runs_version(&rig, managed_name, 2).await?;
-    runs_version(&rig, own_rollout, 2).await?;
+    wait_for_version(&setup, managed_name, 2).await?;
+    wait_for_version(&setup, own_rollout, 2).await?;
     let seen = watch.seen().await?;
     seen.expect_rollout(2, 2 * NODES)?;
     ensure!(
@@ -87,25 +89,25 @@ async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest
         "it went one by one where two may be away"
     );
     ensure!(
-        rig.uids(manual).await? == manual_pods,
+        setup.uids(manual).await? == manual_pods,
         "nobody asked for this one"
     );
 
-    // Back again: the built-in controller takes up the old revision, and its pods are the right ones then.
-    rig.patch(managed_name, image_patch(1)).await?;
-    runs_version(&rig, managed_name, 1).await?;
+    // A rollback: the built-in controller reuses the old revision, so its pods are current again.
+    setup.patch(managed_name, image_patch(1)).await?;
+    wait_for_version(&setup, managed_name, 1).await?;
     ensure!(
-        rig.revisions(managed_name).await? == [2, 3],
+        setup.revisions(managed_name).await? == [2, 3],
         "the first revision became the third"
     );
 
-    // Events about these deletes besides, and the lease.
+    // The executor also writes Events about these deletes, and the Lease.
     let wanted = |event: &AuditEvent| {
         event.user == EXECUTOR_USER
             && event.is_write()
             && !["events", "leases"].contains(&event.resource.as_str())
     };
-    let writes = rig.audit(wanted).await?;
+    let writes = setup.audit(wanted).await?;
     for write in &writes {
         let of_managed = write.name.starts_with(managed_name);
         ensure!(
@@ -114,19 +116,19 @@ async fn old_pods_go_within_the_budget_and_the_built_in_controller_does_the_rest
         );
     }
     ensure!(writes.len() == 2 * NODES, "{} deletes", writes.len());
-    let refused = rig
+    let refused = setup
         .audit(|event| event.user == EXECUTOR_USER && event.is_forbidden)
         .await?;
     ensure!(refused.is_empty(), "a right is missing: {refused:?}");
-    every_right_is_used(&rig).await
+    every_right_is_used(&setup).await
 }
 
-/// Sooner or later: events come in their own time.
-async fn every_right_is_used(rig: &Rig) -> Result<()> {
+/// Waits until every right was used, because some are used only after certain events.
+async fn every_right_is_used(setup: &Setup) -> Result<()> {
     let objects = tokio::task::spawn_blocking(|| rights::objects("companion")).await??;
     let given = Right::given_by(&objects)?;
     eventually(DEADLINE, "the executor to use its rights", async || {
-        let requests = rig.audit(|event| event.user == EXECUTOR_USER).await?;
+        let requests = setup.audit(|event| event.user == EXECUTOR_USER).await?;
         let unused: Vec<_> = rights::unused(&given, &requests)
             .map(ToString::to_string)
             .collect();
@@ -138,11 +140,11 @@ async fn every_right_is_used(rig: &Rig) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn annotations_of_no_use_are_told() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(2).companion()).await?;
-    rig.create(managed("agent", "none").build()).await?;
+async fn invalid_annotations_are_reported() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(2).companion()).await?;
+    setup.create(managed("agent", "none").build()).await?;
     eventually(DEADLINE, "an event about the annotation", async || {
-        let events = rig.events("InvalidRollout").await?;
+        let events = setup.events("InvalidRollout").await?;
         let said: Vec<_> = events
             .iter()
             .filter_map(|event| event.message.as_deref())
@@ -157,16 +159,16 @@ async fn annotations_of_no_use_are_told() -> Result<()> {
     .await
 }
 
-/// A rollout that is half way, and nothing happens any more: pods of version 2 use the whole budget, since they become ready only when
-/// they are told to.
-async fn half_way(rig: &Rig, name: &str) -> Result<BudgetWatch> {
-    rig.create(managed(name, &BUDGET.to_string()).build()).await?;
-    runs_version(rig, name, 1).await?;
-    let watch = rig.watch(name);
+/// Brings a rollout to a state without progress: pods of version 2 use the whole budget, because they become ready only
+/// when the test says so.
+async fn start_stuck_rollout(setup: &Setup, name: &str) -> Result<BudgetWatch> {
+    setup.create(managed(name, &BUDGET.to_string()).build()).await?;
+    wait_for_version(setup, name, 1).await?;
+    let watch = setup.watch(name);
     watch.arm().await?;
-    rig.patch(name, rig.never_ready_patch(2)).await?;
+    setup.patch(name, setup.never_ready_patch(2)).await?;
     eventually(DEADLINE, "the budget to be used", async || {
-        let (pods, status) = (rig.live_pods(name).await?, rig.observed_status(name).await?);
+        let (pods, status) = (setup.live_pods(name).await?, setup.observed_status(name).await?);
         let running = pods.iter().filter(|pod| is_running(pod)).count();
         let updated = status.updated_number_scheduled.unwrap_or(0);
         ensure!(
@@ -183,65 +185,67 @@ fn is_running(pod: &Pod) -> bool {
     pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
 }
 
-/// Tells all pods that are not ready to become so.
-async fn let_pods_be_ready(rig: &Rig, name: &str) -> Result<()> {
-    let plane = rig.cluster().plane();
-    for pod in rig.live_pods(name).await?.iter().filter(|pod| !is_ready(pod)) {
+/// Makes all unready pods ready.
+async fn make_pods_ready(setup: &Setup, name: &str) -> Result<()> {
+    let plane = setup.cluster().plane();
+    for pod in setup.live_pods(name).await?.iter().filter(|pod| !is_ready(pod)) {
         let name = pod.name_any();
         plane
-            .set_pod_behaviour(rig.namespace(), &name, PodBehaviour::Ready)
+            .set_pod_behaviour(setup.namespace(), &name, PodBehaviour::Ready)
             .await?;
     }
     Ok(())
 }
 
-/// The rollout comes to its end, within the budget from its beginning on.
-async fn ends_within_budget(rig: &Rig, name: &str, watch: &BudgetWatch) -> Result<()> {
+/// Waits until the rollout is complete. Fails if it exceeded its budget at any time.
+async fn ends_within_budget(setup: &Setup, name: &str, watch: &BudgetWatch) -> Result<()> {
     eventually(DEADLINE, "the end of the rollout", async || {
-        let_pods_be_ready(rig, name).await?;
-        expect_ready(rig, name, 2, NODES).await
+        make_pods_ready(setup, name).await?;
+        expect_ready(setup, name, 2, NODES).await
     })
     .await?;
     watch.seen().await?.expect_rollout(BUDGET, 2 * NODES)
 }
 
-/// The executor looks at a DaemonSet again, and knows what was so before: since a look may have been under way, one is not enough.
-async fn looks_again(rig: &Rig, name: &str) -> Result<()> {
-    let looks = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
-    let (before, mut nudges) = (rig.executor_metric(looks).await?, 0);
-    eventually(DEADLINE, "the executor to look again", async || {
-        nudges += 1;
-        let label = json!({ "example.com/nudge": nudges.to_string() });
-        rig.patch(name, json!({ "metadata": { "labels": label } }))
+/// Makes the executor reconcile a DaemonSet again with the present state. One reconcile is not enough, because another
+/// may be in progress.
+async fn wait_for_reconcile(setup: &Setup, name: &str) -> Result<()> {
+    let series = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
+    let (before, mut changes) = (setup.executor_metric(series).await?, 0);
+    eventually(DEADLINE, "the executor to reconcile again", async || {
+        changes += 1;
+        let label = json!({ "example.com/nudge": changes.to_string() });
+        setup
+            .patch(name, json!({ "metadata": { "labels": label } }))
             .await?;
-        let looked = rig.executor_metric(looks).await? - before;
-        ensure!(looked >= 3, "{looked} looks after {nudges} nudges");
+        let reconciled = setup.executor_metric(series).await? - before;
+        ensure!(reconciled >= 3, "{reconciled} reconciles after {changes} changes");
         Ok(())
     })
     .await
 }
 
-/// How many pods were deleted so far. Fails unless that stays so, though the executor looks again.
-async fn stands_still(rig: &Rig, name: &str, watch: &BudgetWatch) -> Result<usize> {
-    looks_again(rig, name).await?;
+/// The number of deleted pods so far. Fails if the number grows when the executor reconciles again.
+async fn expect_no_more_deletes(setup: &Setup, name: &str, watch: &BudgetWatch) -> Result<usize> {
+    wait_for_reconcile(setup, name).await?;
     let before = watch.seen().await?.deleted.len();
-    looks_again(rig, name).await?;
+    wait_for_reconcile(setup, name).await?;
     let after = watch.seen().await?.deleted.len();
     ensure!(before == after, "{before} pods were deleted, and then {after}");
     Ok(after)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_built_in_controller_no_more_pods_go_than_the_budget_allows() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
-    let built_in = rig.cluster().start_upstream().await?;
-    let watch = half_way(&rig, "agent").await?;
+async fn companion_alone_deletes_no_more_than_the_budget() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(NODES).companion()).await?;
+    let built_in = setup.cluster().start_upstream().await?;
+    let watch = start_stuck_rollout(&setup, "agent").await?;
     built_in.stop().await?;
 
-    // It is the next nodes' turn, and nobody makes new pods for them.
-    let_pods_be_ready(&rig, "agent").await?;
+    // The rollout may continue with the next nodes, but no controller creates new pods for them.
+    make_pods_ready(&setup, "agent").await?;
     eventually(DEADLINE, "a node without a pod", async || {
-        let pods = rig.pods("agent").await?;
+        let pods = setup.pods("agent").await?;
         let ready = pods.iter().filter(|pod| is_ready(pod)).count();
         ensure!(
             ready == pods.len() && ready < NODES,
@@ -251,25 +255,25 @@ async fn without_the_built_in_controller_no_more_pods_go_than_the_budget_allows(
         Ok(())
     })
     .await?;
-    let without_pod = stands_still(&rig, "agent", &watch).await? - BUDGET;
+    let without_pod = expect_no_more_deletes(&setup, "agent", &watch).await? - BUDGET;
     ensure!(
         (1..=BUDGET).contains(&without_pod),
         "{without_pod} nodes are without a pod"
     );
 
-    let _built_in = rig.cluster().start_upstream().await?;
-    ends_within_budget(&rig, "agent", &watch).await
+    let _built_in = setup.cluster().start_upstream().await?;
+    ends_within_budget(&setup, "agent", &watch).await
 }
 
-/// Waits until a scrape has these states of nodes, and no others.
-async fn shows_nodes(rig: &Rig, name: &str, states: &[(&str, usize)]) -> Result<()> {
+/// Waits until the metrics have exactly these node states.
+async fn shows_nodes(setup: &Setup, name: &str, states: &[(&str, usize)]) -> Result<()> {
     let series = format!("nodewise_rollout_nodes{{namespace=\"default\",name=\"{name}\",state=");
     let expected: BTreeSet<_> = states
         .iter()
         .map(|(state, count)| format!("{series}\"{state}\"}} {count}"))
         .collect();
     eventually(DEADLINE, "the states of the nodes", async || {
-        let (_, scrape) = rig.executor_get("/metrics").await?;
+        let (_, scrape) = setup.executor_get("/metrics").await?;
         let lines = scrape.lines().filter(|line| line.starts_with(&series));
         let shown: BTreeSet<_> = lines.map(str::to_owned).collect();
         ensure!(shown == expected, "{shown:?}");
@@ -279,30 +283,30 @@ async fn shows_nodes(rig: &Rig, name: &str, states: &[(&str, usize)]) -> Result<
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollout_rests_while_nobody_asks_for_it() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(NODES).companion()).await?;
-    let _built_in = rig.cluster().start_upstream().await?;
-    let watch = half_way(&rig, "agent").await?;
+async fn rollout_pauses_without_the_annotation() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(NODES).companion()).await?;
+    let _built_in = setup.cluster().start_upstream().await?;
+    let watch = start_stuck_rollout(&setup, "agent").await?;
     let without_pod = ("without_pod", 0);
     let outdated = ("outdated", NODES - BUDGET);
     let unavailable = ("updated_unavailable", BUDGET);
     let available = ("updated_available", 0);
-    shows_nodes(&rig, "agent", &[without_pod, outdated, unavailable, available]).await?;
+    shows_nodes(&setup, "agent", &[without_pod, outdated, unavailable, available]).await?;
     let asked = |value| json!({ "metadata": { "annotations": { "nodewise.dev/rollout": value } } });
-    rig.patch("agent", asked(None)).await?;
-    looks_again(&rig, "agent").await?;
-    // What the last plan said does not stay for ever.
-    shows_nodes(&rig, "agent", &[]).await?;
+    setup.patch("agent", asked(None)).await?;
+    wait_for_reconcile(&setup, "agent").await?;
+    // The metrics of the last plan must disappear.
+    shows_nodes(&setup, "agent", &[]).await?;
 
-    // Nothing but the annotation keeps the next pods from going.
-    let_pods_be_ready(&rig, "agent").await?;
+    // Only the missing annotation keeps the next pods from being deleted.
+    make_pods_ready(&setup, "agent").await?;
     eventually(DEADLINE, "ready pods of both versions", async || {
-        expect_ready(&rig, "agent", 2, BUDGET).await
+        expect_ready(&setup, "agent", 2, BUDGET).await
     })
     .await?;
-    let deleted = stands_still(&rig, "agent", &watch).await?;
+    let deleted = expect_no_more_deletes(&setup, "agent", &watch).await?;
     ensure!(deleted == BUDGET, "{deleted} pods were deleted");
 
-    rig.patch("agent", asked(Some("managed"))).await?;
-    ends_within_budget(&rig, "agent", &watch).await
+    setup.patch("agent", asked(Some("managed"))).await?;
+    ends_within_budget(&setup, "agent", &watch).await
 }

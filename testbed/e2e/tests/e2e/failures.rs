@@ -1,4 +1,4 @@
-//! What no executor can be asked to bear, and this one bears.
+//! Failures that the contract does not require an executor to handle, and this one handles.
 
 use std::time::{Duration, Instant};
 
@@ -9,49 +9,49 @@ use kube::{
     api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams},
 };
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
-use nodewise_e2e::{Rig, RigOptions};
+use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::eventually;
 use serde_json::json;
 
-/// An apiserver takes any time in a status, and serves the last day of the year 9999 and years of five digits as they are: a
-/// pod that has one is seen, or nothing would go on for any DaemonSet.
+/// An apiserver accepts any time in a status, even the last day of the year 9999 and years with five digits. The
+/// executor must be able to read such a pod, otherwise it could not reconcile any DaemonSet.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_time_beyond_all_years_stops_nothing() -> Result<()> {
-    let mut rig = Rig::start(RigOptions::nodes(2)).await?;
+async fn unrepresentable_time_blocks_nothing() -> Result<()> {
+    let mut setup = Setup::start(SetupOptions::nodes(2)).await?;
     for name in ["agent", "neighbour"] {
-        rig.create(daemon_set(name).build()).await?;
-        rig.rolled_out(name).await?;
+        setup.create(daemon_set(name).build()).await?;
+        setup.wait_for_rollout(name).await?;
     }
     let served = ["9999-12-31T23:59:59Z", "10000-01-01T23:58:59Z"];
     let written = [served[0], "9999-12-31T23:59:59-23:59"];
-    for (pod, time) in rig.live_pods("agent").await?.iter().zip(written) {
+    for (pod, time) in setup.live_pods("agent").await?.iter().zip(written) {
         let name = pod.metadata.name.as_deref().context("name")?;
         let ready = json!({ "type": "Ready", "status": "True", "lastTransitionTime": time });
         let patch = json!({ "status": { "conditions": [ready] } }).to_string();
-        // Not by way of the API types, which do not read such a time.
+        // Raw requests, because the API types cannot represent such a time.
         let request = axum::http::Request::patch(format!("/api/v1/namespaces/default/pods/{name}/status"))
             .header("Content-Type", "application/strategic-merge-patch+json")
             .body(patch.into_bytes())?;
-        let answer = rig.client().request_text(request).await?;
+        let answer = setup.client().request_text(request).await?;
         ensure!(served.iter().any(|time| answer.contains(time)), "{answer}");
     }
-    // As the list shows them, and before as the watch did.
-    rig.stop_executor().await?;
-    rig.start_executor().await?;
+    // First from the watch; after the restart from the list.
+    setup.stop_executor().await?;
+    setup.start_executor().await?;
     for name in ["neighbour", "agent"] {
-        rig.patch(name, image_patch(2)).await?;
-        rig.rolled_out(name).await?;
+        setup.patch(name, image_patch(2)).await?;
+        setup.wait_for_rollout(name).await?;
     }
     Ok(())
 }
 
-/// Creates that a quota refuses are tried again as soon as the quota is raised, and not when the back-off ends.
+/// When a quota is raised, the executor retries rejected creates at once, without waiting for the back-off.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raised_quota_is_heeded_at_once() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(2)).await?;
-    let quotas: Api<ResourceQuota> = Api::default_namespaced(rig.client());
+async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(2)).await?;
+    let quotas: Api<ResourceQuota> = Api::default_namespaced(setup.client());
     let limit = |pods: &str| json!({ "spec": { "hard": { "pods": pods } } });
-    // No quota controller runs here: what it would write is written by the test.
+    // No quota controller runs here, so the test writes the status of the quota.
     let admitted = |pods: &str| json!({ "status": { "hard": { "pods": pods }, "used": { "pods": "0" } } });
     let quota = json!({ "metadata": { "name": "none" }, "spec": { "hard": { "pods": "0" } } });
     quotas
@@ -62,29 +62,30 @@ async fn a_raised_quota_is_heeded_at_once() -> Result<()> {
         .patch_status("none", &patching, &Patch::Merge(admitted("0")))
         .await?;
 
-    rig.create(daemon_set("agent").build()).await?;
-    // The back-off doubles from 5 ms: after so many failures the next try is 20 s away.
+    setup.create(daemon_set("agent").build()).await?;
+    // The back-off starts at 5 ms and doubles. After this many failures the next try is 20 s away.
     let failures = "nodewise_reconcile_failures{namespace=\"default\",name=\"agent\"} 13";
     eventually(DEADLINE, "a long back-off", async || {
-        let (_, metrics) = rig.executor_get("/metrics").await?;
+        let (_, metrics) = setup.executor_get("/metrics").await?;
         ensure!(metrics.contains(failures), "not yet {failures}");
         Ok(())
     })
     .await?;
-    expect_each_told_once(&rig.executor().log())?;
+    expect_log_lines(&setup.executor().log())?;
     quotas.patch("none", &patching, &Patch::Merge(limit("9"))).await?;
     quotas
         .patch_status("none", &patching, &Patch::Merge(admitted("9")))
         .await?;
     let raised = Instant::now();
-    rig.rolled_out("agent").await?;
+    setup.wait_for_rollout("agent").await?;
     let took = raised.elapsed();
     ensure!(took < Duration::from_secs(10), "{took:?}");
     Ok(())
 }
 
-/// The log says what began, and of each refused write once how much was done, why it was refused and when the next try is.
-fn expect_each_told_once(log: &str) -> Result<()> {
+/// Checks the log: a line about the start, and one line per failed reconcile with the progress, the reason and the time
+/// of the next try.
+fn expect_log_lines(log: &str) -> Result<()> {
     let began = log.lines().find(|line| line.contains("nodewise-executor begins"));
     let began = began.context("nothing says that it begins")?;
     for what in ["version=", "mode=own", "cluster="] {
@@ -107,24 +108,25 @@ fn expect_each_told_once(log: &str) -> Result<()> {
     Ok(())
 }
 
-/// Two controllers that own the same DaemonSets replace each other's pods. Whoever looks at one of them is told.
+/// Two controllers that own the same DaemonSets replace each other's pods. The executor must report this.
 #[tokio::test(flavor = "multi_thread")]
-async fn another_owner_is_told() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(3)).await?;
-    let _built_in = rig.cluster().start_upstream().await?;
-    rig.create(daemon_set("agent").build()).await?;
-    rig.rolled_out("agent").await?;
+async fn another_controller_is_reported() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(3)).await?;
+    let _built_in = setup.cluster().start_upstream().await?;
+    setup.create(daemon_set("agent").build()).await?;
+    setup.wait_for_rollout("agent").await?;
     let series = "nodewise_other_owner_writes_total{namespace=\"default\",name=\"agent\",write=";
-    let events: Api<Event> = Api::default_namespaced(rig.client());
+    let events: Api<Event> = Api::default_namespaced(setup.client());
     let (mut image, mut rolled) = (1, None::<Instant>);
     eventually(DEADLINE, "a word about the other controller", async || {
-        // Until both have written something since each of them began. Between two owners no rollout need come to its end.
+        // Repeat until both controllers have written since the other one started. With two owners the rollout may never
+        // complete.
         if rolled.is_none_or(|at| at.elapsed() > Duration::from_secs(3)) {
             image += 1;
-            rig.patch("agent", image_patch(image)).await?;
+            setup.patch("agent", image_patch(image)).await?;
             rolled = Some(Instant::now());
         }
-        let (_, metrics) = rig.executor_get("/metrics").await?;
+        let (_, metrics) = setup.executor_get("/metrics").await?;
         ensure!(metrics.contains(series), "no {series}");
         let told = events.list(&kube::api::ListParams::default()).await?;
         let about = |event: &Event| {
@@ -138,30 +140,30 @@ async fn another_owner_is_told() -> Result<()> {
     .await
 }
 
-/// The apiserver does not record who deletes a pod: what the executor did not delete itself was deleted by somebody else.
+/// The apiserver does not record who deleted a pod. The executor reports deletes that it did not make itself.
 #[tokio::test(flavor = "multi_thread")]
-async fn deletes_of_somebody_else_are_told() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(5)).await?;
-    rig.create(daemon_set("agent").build()).await?;
-    rig.rolled_out("agent").await?;
-    rig.patch("agent", image_patch(2)).await?;
-    rig.rolled_out("agent").await?;
-    let before = rig.live_pods("agent").await?;
+async fn foreign_deletes_are_reported() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(5)).await?;
+    setup.create(daemon_set("agent").build()).await?;
+    setup.wait_for_rollout("agent").await?;
+    setup.patch("agent", image_patch(2)).await?;
+    setup.wait_for_rollout("agent").await?;
+    let before = setup.live_pods("agent").await?;
     let [deleted, evicted, ..] = &before[..] else {
         bail!("{} pods", before.len());
     };
-    let pods: Api<Pod> = Api::default_namespaced(rig.client());
+    let pods: Api<Pod> = Api::default_namespaced(setup.client());
     let (deleted, evicted) = (deleted.name_any(), evicted.name_any());
     let (deleting, evicting) = (DeleteParams::default(), EvictParams::default());
     tokio::try_join!(pods.delete(&deleted, &deleting), pods.evict(&evicted, &evicting))?;
-    // None of those that the rollout deleted.
+    // Without the deletes of the rollout.
     let count = "nodewise_foreign_pod_deletes_total{namespace=\"default\",name=\"agent\"} 2\n";
     let message = "2 pods were deleted by somebody else: ";
     let causes = " (EvictionByEvictionAPI, the apiserver does not tell who)";
     eventually(DEADLINE, "a word about the deletes", async || {
-        let (_, metrics) = rig.executor_get("/metrics").await?;
+        let (_, metrics) = setup.executor_get("/metrics").await?;
         ensure!(metrics.contains(count), "no {count}");
-        let told = rig.events("PodsDeletedByAnother").await?;
+        let told = setup.events("PodsDeletedByAnother").await?;
         let messages: Vec<_> = told.iter().filter_map(|event| event.message.as_deref()).collect();
         let [told] = messages[..] else {
             bail!("{messages:?}");
@@ -174,6 +176,6 @@ async fn deletes_of_somebody_else_are_told() -> Result<()> {
         Ok(())
     })
     .await?;
-    ensure!(rig.executor().log().contains(message), "it is in the log");
-    rig.settled("agent").await
+    ensure!(setup.executor().log().contains(message), "it is in the log");
+    setup.wait_until_settled("agent").await
 }

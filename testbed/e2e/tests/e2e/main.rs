@@ -1,5 +1,6 @@
-//! What the Rust programs have beyond the contract of an executor, each on a control plane of its own: kube-apiserver, kube-controller-manager without its DaemonSet controller,
-//! kube-scheduler, and kwok's fake kubelets. The server and the executor run as separate processes.
+//! Tests of the Rust programs beyond the contract of an executor. Each test has its own control plane: kube-apiserver,
+//! kube-controller-manager without its DaemonSet controller, kube-scheduler and kwok's fake kubelets. The server and
+//! the executor are separate processes.
 
 mod apiserver;
 mod cli;

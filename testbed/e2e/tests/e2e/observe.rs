@@ -1,4 +1,4 @@
-//! Observing beside another controller.
+//! Observe mode next to another controller.
 
 use anyhow::{Result, ensure};
 use kube::api::{PatchParams, PostParams};
@@ -6,34 +6,36 @@ use nodewise_conformance::{
     DEADLINE, EXECUTOR_USER, daemon_set,
     rights::{self, Right},
 };
-use nodewise_e2e::{Rig, RigOptions};
+use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::{eventually, manifests};
 use serde_json::json;
 
-/// Observe mode says what it would do and writes nothing at all, as the apiserver's own audit log has it. It may not, either, and
-/// whatever it may it does.
+/// In observe mode the executor reports its plans and writes nothing, according to the audit log. It has no right to
+/// write, and uses all rights that it has.
 #[tokio::test(flavor = "multi_thread")]
 async fn observe_mode_writes_nothing() -> Result<()> {
-    let mut rig = Rig::start(RigOptions::nodes(5).observe()).await?;
-    // Nobody selects it yet, so its data is not kept, and is read when the DaemonSet comes.
+    let mut setup = Setup::start(SetupOptions::nodes(5).observe()).await?;
+    // No DaemonSet selects the revision yet, so the executor does not cache its data and reads it when the DaemonSet
+    // appears.
     let revision = json!({ "apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": 1, "data": {},
         "metadata": { "name": "orphan", "namespace": "default", "labels": { "app": "agent" } } });
-    let admin = rig.cluster().plane().client();
+    let admin = setup.cluster().plane().client();
     manifests::apply(&admin, &revision, &PatchParams::apply("test")).await?;
-    // The service is looked up besides; nobody is there.
+    // A Service is configured too, but has no endpoints.
     let servers = format!(
         "{},kubernetes:///nodewise-server.nodewise-system:grpc",
-        rig.server_url()
+        setup.server_url()
     );
-    rig.start_executor_for(&servers, &["--plaintext"]).await?;
+    setup.start_executor_for(&servers, &["--plaintext"]).await?;
     let orphan = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "orphan", "labels": { "app": "agent" } },
         "spec": { "nodeName": "node-0000", "containers": [{ "name": "c", "image": "i" }] } });
-    rig.pod_api()
+    setup
+        .pod_api()
         .create(&PostParams::default(), &serde_json::from_value(orphan)?)
         .await?;
-    rig.create(daemon_set("agent").build()).await?;
+    setup.create(daemon_set("agent").build()).await?;
     eventually(DEADLINE, "the executor to have planned", async || {
-        let (_, metrics) = rig.executor_get("/metrics").await?;
+        let (_, metrics) = setup.executor_get("/metrics").await?;
         for action in ["CreatePod", "AdoptPod"] {
             let series = format!("nodewise_actions_total{{action=\"{action}\"");
             let is_planned = metrics.lines().any(|line| line.starts_with(&series));
@@ -42,13 +44,13 @@ async fn observe_mode_writes_nothing() -> Result<()> {
         Ok(())
     })
     .await?;
-    let pods = rig.live_pods("agent").await?;
+    let pods = setup.live_pods("agent").await?;
     ensure!(
         pods.iter()
             .all(|pod| pod.metadata.name.as_deref() == Some("orphan")),
         "it made pods"
     );
-    let requests = rig.audit(|event| event.user == EXECUTOR_USER).await?;
+    let requests = setup.audit(|event| event.user == EXECUTOR_USER).await?;
     let writes: Vec<_> = requests.iter().filter(|event| event.is_write()).collect();
     ensure!(writes.is_empty(), "it wrote: {writes:?}");
     let refused: Vec<_> = requests.iter().filter(|event| event.is_forbidden).collect();
@@ -60,7 +62,7 @@ async fn observe_mode_writes_nothing() -> Result<()> {
         .map(ToString::to_string)
         .collect();
     ensure!(unused.is_empty(), "nobody uses these rights: {unused:?}");
-    let executor = rig.cluster().plane().client_for(EXECUTOR_USER).await?;
+    let executor = setup.cluster().plane().client_for(EXECUTOR_USER).await?;
     let labelled = json!({ "apiVersion": "v1", "kind": "Pod",
         "metadata": { "name": "orphan", "namespace": "default", "labels": { "x": "y" } } });
     let dry_run = PatchParams::apply("test").dry_run();
@@ -72,10 +74,10 @@ async fn observe_mode_writes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Waits until the executor's report of divergences begins like this, and gives it.
-async fn report(rig: &Rig, beginning: &str) -> Result<String> {
+/// Waits until the executor's divergence report starts with `beginning`, and returns it.
+async fn report(setup: &Setup, beginning: &str) -> Result<String> {
     eventually(DEADLINE, "the report of divergences", async || {
-        let (status, report) = rig.executor_get("/divergence").await?;
+        let (status, report) = setup.executor_get("/divergence").await?;
         ensure!(
             status == 200 && report.starts_with(beginning),
             "{status}: {report}"
@@ -85,21 +87,21 @@ async fn report(rig: &Rig, beginning: &str) -> Result<String> {
     .await
 }
 
-/// What nobody does is told after a while, and no more once the built-in controller has done it.
+/// An action that no controller takes is reported after some time, until the built-in controller has taken it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_other_controller_does_not_do_is_reported() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(3).observe()).await?;
-    rig.create(daemon_set("agent").build()).await?;
-    let told = report(&rig, "1 of 1 DaemonSets diverge").await?;
+async fn missing_actions_of_the_other_controller_are_reported() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(3).observe()).await?;
+    setup.create(daemon_set("agent").build()).await?;
+    let told = report(&setup, "1 of 1 DaemonSets diverge").await?;
     ensure!(
         told.contains("default/agent, for") && told.contains("CreatePod NODE_WITHOUT_POD"),
         "{told}"
     );
-    // The report is made when it is asked for, the metric with the next plan: each may be the first.
+    // The report is made on request, the metric with the next plan, so either may come first.
     let gauge = "nodewise_divergence{namespace=\"default\",name=\"agent\"}";
     let is_among_metrics = async |expected: bool| {
         eventually(DEADLINE, "the metric of divergences", async || {
-            let (_, metrics) = rig.executor_get("/metrics").await?;
+            let (_, metrics) = setup.executor_get("/metrics").await?;
             ensure!(
                 metrics.contains(gauge) == expected,
                 "{gauge} should be there: {expected}"
@@ -110,8 +112,8 @@ async fn what_the_other_controller_does_not_do_is_reported() -> Result<()> {
     };
     is_among_metrics(true).await?;
 
-    let _built_in = rig.cluster().start_upstream().await?;
-    rig.rolled_out("agent").await?;
-    report(&rig, "0 of 1 DaemonSets diverge").await?;
+    let _built_in = setup.cluster().start_upstream().await?;
+    setup.wait_for_rollout("agent").await?;
+    report(&setup, "0 of 1 DaemonSets diverge").await?;
     is_among_metrics(false).await
 }

@@ -1,4 +1,5 @@
-//! The rights of `deploy/`: none is missing, none is given in vain. All other tests run executors with them as well.
+//! The RBAC rights in `deploy/`: none is missing and none is unused. All other tests run executors with these rights
+//! too.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::PatchParams;
@@ -10,12 +11,12 @@ use nodewise_conformance::{
 use nodewise_testbed::{AuditEvent, manifests};
 use serde_json::{Value, json};
 
-/// A right that is never used in a request; see [`owners_of_what_holds_them_up`].
+/// A right that no request uses by itself; see [`finalizers_right_is_needed`].
 const FINALIZERS: &str = "update daemonsets/finalizers.apps";
 
-/// Cases that, taken together, need every right.
+/// Cases that together use every right.
 const CASES: [&str; 6] = [
-    // A pod on each of 50 nodes, with more events than are told one by one.
+    // 50 pods produce enough events that the executor aggregates them.
     "create-one-pod-per-node",
     "adopt-orphan",
     "pod-name-taken",
@@ -24,13 +25,13 @@ const CASES: [&str; 6] = [
     "rollback-keeps-pods",
 ];
 
-/// Run as in `deploy/`: with leader election, and with the service looked up (where nobody is; the cases' own is found otherwise). The
-/// lease is renewed soon, since the cases may take less than the usual two seconds.
+/// Flags as in `deploy/`: leader election and a Service, which has no endpoints here; the server of the case is
+/// configured too. The lease is renewed early, because the cases may take less than the default of two seconds.
 const FLAGS: &str = "--mode own --http-listen 127.0.0.1:0 --leader-elect=true --lease-namespace=nodewise-system --retry-period=200ms \
                      --server $NODEWISE_SERVER,kubernetes:///nodewise-server.nodewise-system:grpc --plaintext";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_right_is_given_in_vain() -> Result<()> {
+async fn every_right_is_used_and_none_is_missing() -> Result<()> {
     let executor = tokio::task::spawn_blocking(binaries).await??.executor.display();
     let logs = tempfile::tempdir()?;
     let run = Run {
@@ -65,9 +66,9 @@ async fn no_right_is_given_in_vain() -> Result<()> {
     Ok(())
 }
 
-/// The admission plugin that is on in these clusters asks for that right; without it no pod can be made.
+/// The admission plugin in these clusters requires this right. Without it no pod can be created.
 #[tokio::test(flavor = "multi_thread")]
-async fn owners_of_what_holds_them_up() -> Result<()> {
+async fn finalizers_right_is_needed() -> Result<()> {
     let cluster = Cluster::start().await?;
     let executor = cluster.plane().client_for(EXECUTOR_USER).await?;
     let owner = json!({

@@ -1,4 +1,4 @@
-//! Traces and metrics, as a real Collector and a real Prometheus get them.
+//! Traces and metrics, with a real Collector and a real Prometheus.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,7 +7,7 @@ use nodewise_conformance::{
     DEADLINE, EXECUTOR_USER, daemon_set, image_patch,
     traces::{CREATE, DELETE, Traces, every_trace_is_one_tree, of},
 };
-use nodewise_e2e::{Rig, RigOptions};
+use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::{Collector, CollectorTls, Prometheus, Span, eventually};
 use nodewise_tls::testing::{Authority, write};
 use tonic::Code;
@@ -19,15 +19,15 @@ const SERVER: &str = "nodewise-server";
 async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
     const NODES: usize = 50;
     let collector = Collector::start().await?;
-    let rig = Rig::start(RigOptions::nodes(NODES).traced(&collector.endpoint())).await?;
+    let setup = Setup::start(SetupOptions::nodes(NODES).traced(&collector.endpoint())).await?;
     let object = daemon_set("agent").max_unavailable(5).build();
-    rig.roll_out("agent", object).await?;
-    let before = rig.pod_names("agent").await?;
-    rig.patch("agent", image_patch(2)).await?;
-    rig.rolled_out("agent").await?;
-    let after = rig.pod_names("agent").await?;
-    rig.stop_executor().await?;
-    rig.server().process().terminate(DEADLINE).await?;
+    setup.roll_out("agent", object).await?;
+    let before = setup.pod_names("agent").await?;
+    setup.patch("agent", image_patch(2)).await?;
+    setup.wait_for_rollout("agent").await?;
+    let after = setup.pod_names("agent").await?;
+    setup.stop_executor().await?;
+    setup.server().process().terminate(DEADLINE).await?;
 
     let traces = Traces::of(&collector, EXECUTOR).await?;
     let reconciles = traces.expect_rollout("agent", &before, &after)?;
@@ -35,29 +35,30 @@ async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
         reconciles >= 20,
         "a rollout of 50 nodes by fives in {reconciles} reconciles"
     );
-    // For people, as in docs/operations.md.
+    // An example for readers, as in docs/operations.md.
     let shown = traces.outline(&traces.first_that_deletes()?);
     println!("{shown}");
     ensure!(shown.lines().count() > 30, "{shown}");
     Ok(())
 }
 
-// Whatever was written before the end is in the traces, and every line of the log within a reconcile names its span.
+// All writes before the end are in the traces, and every log line within a reconcile has its span id.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
+async fn shutdown_exports_all_spans() -> Result<()> {
     let collector = Collector::start().await?;
-    let options = RigOptions::nodes(20)
+    let options = SetupOptions::nodes(20)
         .traced(&collector.endpoint())
         .executor_arg("--log=debug")
         .executor_arg("--trace-annotations")
-        // Nothing is sent before the end, but for what the end itself sends.
+        // Only the shutdown exports spans.
         .variable("OTEL_BSP_SCHEDULE_DELAY", "600000");
-    let rig = Rig::start(options).await?;
-    rig.roll_out("agent", daemon_set("agent").max_unavailable(2).build())
+    let setup = Setup::start(options).await?;
+    setup
+        .roll_out("agent", daemon_set("agent").max_unavailable(2).build())
         .await?;
-    rig.patch("agent", image_patch(2)).await?;
+    setup.patch("agent", image_patch(2)).await?;
     eventually(DEADLINE, "the middle of the rollout", async || {
-        let updated = rig.count_of_version("agent", 2).await?;
+        let updated = setup.count_of_version("agent", 2).await?;
         ensure!(updated >= 5, "{updated} pods are new");
         Ok(())
     })
@@ -66,9 +67,9 @@ async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
         collector.spans().iter().all(|span| span.service != EXECUTOR),
         "nothing was sent before"
     );
-    rig.stop_executor().await?;
+    setup.stop_executor().await?;
     let spans = collector.spans();
-    let writes = rig
+    let writes = setup
         .audit(|event| event.user == EXECUTOR_USER && event.resource == "pods" && event.is_write())
         .await?;
     let count = |verb: &str| writes.iter().filter(|event| event.verb == verb).count();
@@ -80,7 +81,7 @@ async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
         let traced = of(&spans, EXECUTOR, name).count();
         ensure!(traced == count(verb), "{traced} of {} calls: {verb}", count(verb));
     }
-    let log = rig.executor().log();
+    let log = setup.executor().log();
     ensure!(!log.contains("spans were not exported"), "{log}");
     let lines = log
         .lines()
@@ -88,7 +89,7 @@ async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
     let unnamed: Vec<_> = lines.filter(|line| !line.contains(" trace_id=")).collect();
     ensure!(unnamed.is_empty() && log.contains(" span_id="), "{unnamed:?}");
 
-    let pods = rig.live_pods("agent").await?;
+    let pods = setup.live_pods("agent").await?;
     let traces: BTreeSet<_> = of(&spans, EXECUTOR, "batch").map(Span::traceparent).collect();
     for pod in pods {
         let annotations = pod.metadata.annotations.unwrap_or_default();
@@ -107,7 +108,7 @@ async fn the_end_of_the_executor_loses_no_span() -> Result<()> {
     Ok(())
 }
 
-// By the specification's variables, to a collector that knows nobody else.
+// With the standard environment variables, to a collector that requires client certificates.
 #[tokio::test(flavor = "multi_thread")]
 async fn spans_go_out_over_tls() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -130,9 +131,9 @@ async fn spans_go_out_over_tls() -> Result<()> {
         .write(folder.path(), "sender");
     let authority = write(folder.path(), "collectors.crt", &of_collector.pem());
     let endpoint = collector.endpoint();
-    // It is TLS without a scheme as well.
+    // TLS is the default without a scheme.
     let address = endpoint.strip_prefix("https://").context("an address")?;
-    let mut options = RigOptions::nodes(2).variable("OTEL_EXPORTER_OTLP_ENDPOINT", address);
+    let mut options = SetupOptions::nodes(2).variable("OTEL_EXPORTER_OTLP_ENDPOINT", address);
     for (variable, file) in [
         ("OTEL_EXPORTER_OTLP_CERTIFICATE", authority),
         ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", certificate),
@@ -140,8 +141,8 @@ async fn spans_go_out_over_tls() -> Result<()> {
     ] {
         options = options.variable(variable, &file.display().to_string());
     }
-    let rig = Rig::start(options).await?;
-    rig.roll_out("agent", daemon_set("agent").build()).await?;
+    let setup = Setup::start(options).await?;
+    setup.roll_out("agent", daemon_set("agent").build()).await?;
     for service in [EXECUTOR, SERVER] {
         collector
             .wait_for_span(DEADLINE, service, |span| span.service == service)
@@ -159,21 +160,21 @@ fn value(scrape: &str, series: &str) -> Result<u64> {
     Ok(line.parse()?)
 }
 
-// A collector that is away, hangs or refuses costs spans, which are counted, and not one reconcile.
+// If the collector is away, hangs or rejects spans, spans are dropped and counted, and no reconcile fails.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_useless_collector_costs_spans_only() -> Result<()> {
+async fn failing_collector_only_drops_spans() -> Result<()> {
     let collector = Collector::start().await?;
-    let options = RigOptions::nodes(20)
+    let options = SetupOptions::nodes(20)
         .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.endpoint())
         .variable("OTEL_BSP_MAX_QUEUE_SIZE", "256")
         .variable("OTEL_BSP_SCHEDULE_DELAY", "100")
         .variable("OTEL_EXPORTER_OTLP_TIMEOUT", "1000");
-    let rig = Rig::start(options).await?;
+    let setup = Setup::start(options).await?;
     let object = daemon_set("agent").max_unavailable("100%").build();
-    rig.roll_out("agent", object).await?;
+    setup.roll_out("agent", object).await?;
     let dropped = async || -> Result<[u64; 2]> {
-        let (_, executor) = rig.executor_get("/metrics").await?;
-        let (_, server) = rig.server_get("/metrics").await?;
+        let (_, executor) = setup.executor_get("/metrics").await?;
+        let (_, server) = setup.server_get("/metrics").await?;
         let series = "nodewise_trace_spans_dropped_total";
         Ok([value(&executor, series)?, value(&server, series)?])
     };
@@ -186,8 +187,8 @@ async fn a_useless_collector_costs_spans_only() -> Result<()> {
             _ => collector.stop()?,
         }
         version += 1;
-        rig.patch("agent", image_patch(version)).await?;
-        rig.rolled_out("agent").await?;
+        setup.patch("agent", image_patch(version)).await?;
+        setup.wait_for_rollout("agent").await?;
         eventually(
             DEADLINE,
             format!("dropped spans while it {trouble}"),
@@ -204,16 +205,16 @@ async fn a_useless_collector_costs_spans_only() -> Result<()> {
             _ => collector.start_again().await?,
         }
     }
-    let (_, scrape) = rig.executor_get("/metrics").await?;
+    let (_, scrape) = setup.executor_get("/metrics").await?;
     for outcome in ["failed", "unreachable"] {
         let series = format!("nodewise_reconcile_duration_seconds_count{{outcome=\"{outcome}\"}}");
         ensure!(value(&scrape, &series)? == 0, "{outcome} reconciles: {scrape}");
     }
     let taken = value(&scrape, "nodewise_trace_spans_exported_total")?;
     version += 1;
-    rig.patch("agent", image_patch(version)).await?;
+    setup.patch("agent", image_patch(version)).await?;
     eventually(DEADLINE, "spans to be taken again", async || {
-        let (_, scrape) = rig.executor_get("/metrics").await?;
+        let (_, scrape) = setup.executor_get("/metrics").await?;
         ensure!(
             value(&scrape, "nodewise_trace_spans_exported_total")? > taken,
             "not yet"
@@ -223,26 +224,27 @@ async fn a_useless_collector_costs_spans_only() -> Result<()> {
     .await
 }
 
-// Prometheus scrapes both programs, and leads from a measurement to its trace.
+// Prometheus scrapes both programs, and exemplars link measurements to traces.
 #[tokio::test(flavor = "multi_thread")]
-async fn prometheus_scrapes_both_and_leads_to_traces() -> Result<()> {
+async fn prometheus_scrapes_both_programs_with_exemplars() -> Result<()> {
     let collector = Collector::start().await?;
-    let options = RigOptions::nodes(10)
+    let options = SetupOptions::nodes(10)
         .traced(&collector.endpoint())
         .variable("OTEL_BSP_SCHEDULE_DELAY", "100");
-    let rig = Rig::start(options).await?;
+    let setup = Setup::start(options).await?;
     let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus/rules.yaml");
     let prometheus = Prometheus::builder()
-        .target(EXECUTOR, rig.executor_http())
-        .target(SERVER, rig.server().http_address().await?)
+        .target(EXECUTOR, setup.executor_http())
+        .target(SERVER, setup.server().http_address().await?)
         .rules(rules)
         .start()
         .await?;
     prometheus.wait_until_up(DEADLINE).await?;
-    rig.roll_out("agent", daemon_set("agent").max_unavailable(2).build())
+    setup
+        .roll_out("agent", daemon_set("agent").max_unavailable(2).build())
         .await?;
-    rig.patch("agent", image_patch(2)).await?;
-    rig.rolled_out("agent").await?;
+    setup.patch("agent", image_patch(2)).await?;
+    setup.wait_for_rollout("agent").await?;
     for (question, least) in [
         (
             r#"nodewise_rollout_nodes{name="agent",state="updated_available"}"#,
@@ -312,7 +314,7 @@ async fn prometheus_scrapes_both_and_leads_to_traces() -> Result<()> {
     Ok(())
 }
 
-/// The demo needs no cluster, and sends what it traces where it is told.
+/// The demo needs no cluster, and exports its traces if an endpoint is set.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_demo_sends_its_traces() -> Result<()> {
     let collector = Collector::start().await?;

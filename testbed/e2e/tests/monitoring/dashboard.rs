@@ -24,7 +24,7 @@ struct Templating {
     list: Vec<Variable>,
 }
 
-/// A variable, or an annotation.
+/// A variable or an annotation.
 #[derive(Debug, Deserialize)]
 struct Variable {
     name: String,
@@ -43,13 +43,13 @@ pub(crate) struct Panel {
     description: String,
     #[serde(default)]
     field_config: Value,
-    grid_pos: Place,
+    grid_pos: AuditPosition,
     #[serde(default)]
     pub(crate) targets: Vec<Target>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Place {
+struct AuditPosition {
     x: u32,
     y: u32,
     w: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The question with everything chosen, and rates over that long.
+    /// The query with all variables set to match everything, and with this rate window.
     pub(crate) fn question(&self, window: &str) -> String {
         with_variables(&self.expr, window)
     }
@@ -85,12 +85,12 @@ impl Dashboard {
         serde_json::from_str(&crate::text("deploy/grafana/nodewise.json")?).context("the dashboard")
     }
 
-    /// The panels that show something.
+    /// The panels that are not rows.
     pub(crate) fn charts(&self) -> impl Iterator<Item = &Panel> {
         self.panels.iter().filter(|panel| panel.kind != "row")
     }
 
-    /// Those of one row.
+    /// The panels of one row.
     pub(crate) fn charts_of(&self, row: &str) -> impl Iterator<Item = &Panel> {
         let from = self.panels.iter().skip_while(move |panel| panel.title != row);
         from.skip(1).take_while(|panel| panel.kind != "row")
@@ -112,13 +112,13 @@ fn it_can_be_imported() -> Result<()> {
 }
 
 #[test]
-fn every_panel_is_explained_and_in_its_place() -> Result<()> {
+fn panels_have_descriptions_and_do_not_overlap() -> Result<()> {
     let dashboard = Dashboard::read()?;
     let (mut ids, mut taken) = (BTreeSet::new(), BTreeSet::new());
     for panel in &dashboard.panels {
         let title = &panel.title;
         ensure!(ids.insert(panel.id), "{title}: another panel has id {}", panel.id);
-        let Place { x, y, w, h } = panel.grid_pos;
+        let AuditPosition { x, y, w, h } = panel.grid_pos;
         ensure!(x + w <= 24, "{title} is too wide");
         for place in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
             ensure!(taken.insert(place), "{title} lies on another panel");
@@ -135,7 +135,7 @@ fn every_panel_is_explained_and_in_its_place() -> Result<()> {
 }
 
 #[test]
-fn panels_show_what_there_is() -> Result<()> {
+fn panels_use_existing_series() -> Result<()> {
     let documented = Documented::read()?;
     let dashboard = Dashboard::read()?;
     for panel in dashboard.charts() {
@@ -156,9 +156,9 @@ fn panels_show_what_there_is() -> Result<()> {
     Ok(())
 }
 
-/// Whatever is chosen from exists, too.
+/// The queries of variables and annotations use existing series.
 #[test]
-fn variables_and_annotations_ask_for_what_there_is() -> Result<()> {
+fn variables_and_annotations_use_existing_series() -> Result<()> {
     let documented = Documented::read()?;
     let dashboard = Dashboard::read()?;
     for variable in &dashboard.templating.list {
@@ -186,9 +186,9 @@ fn variables_and_annotations_ask_for_what_there_is() -> Result<()> {
     Ok(())
 }
 
-/// A point leads from how long something took to the trace of it.
+/// Panels of durations have exemplars, which link to traces.
 #[test]
-fn durations_lead_to_traces() -> Result<()> {
+fn duration_panels_have_exemplars() -> Result<()> {
     for panel in Dashboard::read()?.charts() {
         let of_durations = |target: &&Target| target.expr.contains("duration_seconds_bucket");
         let mut durations = panel.targets.iter().filter(of_durations).peekable();

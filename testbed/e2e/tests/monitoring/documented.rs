@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The labels that Prometheus gives the series of a target.
+/// The labels that Prometheus adds to the series of a target.
 const TARGET: [&str; 2] = ["job", "instance"];
-/// Series of Prometheus itself.
+/// Prometheus' own series.
 const PROMETHEUS: [(&str, &[&str]); 2] = [("up", &[]), ("ALERTS", &["alertname", "alertstate", "severity"])];
 const PROGRAMS: [&str; 2] = ["nodewise-executor", "nodewise-server"];
 
-/// The series that each program serves: their names with the names of their labels.
+/// The series of each program, with the names of their labels.
 #[derive(Debug)]
 pub(crate) struct Documented(BTreeMap<&'static str, BTreeMap<String, BTreeSet<String>>>);
 
@@ -31,7 +31,7 @@ impl Documented {
         Ok(Self(programs))
     }
 
-    /// The labels that the series of a name have in all of these jobs.
+    /// The labels that the series of this name have in all of these jobs.
     pub(crate) fn labels(&self, name: &str, jobs: &[&str]) -> Result<BTreeSet<String>> {
         let target = TARGET.map(str::to_owned);
         if let Some((_, labels)) = PROMETHEUS.iter().find(|(own, _)| *own == name) {
@@ -51,14 +51,14 @@ impl Documented {
                 .with_context(|| format!("{job} has no series {name}, as far as docs/operations.md says"))?;
             labels = Some(found);
         }
-        // Without a job, whoever has it.
+        // Without a job, any program that has the series.
         let labels = labels.or_else(|| self.0.values().find_map(|series| series.get(name)));
         let labels = labels.with_context(|| format!("docs/operations.md knows no series {name}"))?;
         Ok(labels.iter().cloned().chain(target).collect())
     }
 }
 
-/// The series of a metric, from its row: | `name` | type | unit | `label`, … | meaning |.
+/// The series of a metric, from its table row: | `name` | type | unit | `label`, … | meaning |.
 fn series(row: &str) -> Vec<(String, BTreeSet<String>)> {
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
     let (name, kind) = (cells[1].trim_matches('`'), cells[2]);

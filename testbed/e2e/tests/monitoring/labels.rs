@@ -1,4 +1,4 @@
-//! The labels that the answer to a question in `PromQL` has, if every series and label that it names is there.
+//! Computes the labels in the result of a `PromQL` query, and checks that all series and labels in the query exist.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use promql_parser::{
 
 use crate::documented::Documented;
 
-/// The labels of the answer; none at all where it is a number.
+/// The labels of a result; a number has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Number,
@@ -26,7 +26,7 @@ impl Answer {
     }
 }
 
-/// Reads a question and checks it.
+/// Parses and checks a query.
 pub(crate) fn check(question: &str, documented: &Documented) -> Result<Answer> {
     let expression = parser::parse(question).map_err(anyhow::Error::msg);
     expression
@@ -138,7 +138,7 @@ fn combined(binary: &BinaryExpr, documented: &Documented) -> Result<Answer> {
     }))
 }
 
-/// The labels named, each of which must be there.
+/// The labels in a list, each of which must exist.
 fn chosen(named: &Labels, there: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     for label in &named.labels {
         ensure!(there.contains(label), "label {label} is not among {there:?}");
@@ -146,9 +146,9 @@ fn chosen(named: &Labels, there: &BTreeSet<String>) -> Result<BTreeSet<String>> 
     Ok(named.labels.iter().cloned().collect())
 }
 
-/// What is wrong is found: else the other tests hold nothing.
+/// Mistakes are found; otherwise the other tests would prove nothing.
 #[test]
-fn what_is_not_there_is_found() -> Result<()> {
+fn missing_series_and_labels_are_found() -> Result<()> {
     let documented = Documented::read()?;
     for (question, found) in [
         ("nodewise_nothing", "no series nodewise_nothing"),

@@ -1,10 +1,10 @@
-//! Rules and dashboard on a real run: a server and an executor that leads, scraped by a real Prometheus during rollouts.
+//! Rules and dashboard in a real run: Prometheus scrapes a server and a leading executor during rollouts.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use nodewise_conformance::{DEADLINE, Server, daemon_set};
-use nodewise_e2e::{Rig, RigOptions};
+use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::{Alert, AlertState, Prometheus, eventually};
 use nodewise_tls::testing::Authority;
 use tempfile::TempDir;
@@ -14,10 +14,10 @@ use crate::{
     rules::{RULES, promtool_reads},
 };
 
-/// Long enough for a rate in a short test.
+/// A rate window that is long enough for a short test.
 const WINDOW: &str = "2m";
 
-/// What nothing is shown of while all is well: series that begin with the first trouble.
+/// Series that do not exist while everything works. They start with the first problem.
 const TROUBLE: [&str; 11] = [
     "daemonset_controller_stale_sync_skips_total",
     "leader_election_slowpath_total",
@@ -32,24 +32,25 @@ const TROUBLE: [&str; 11] = [
     "rpc_response_status_code!=\"OK\"",
 ];
 
-/// What only an executor counts that owns DaemonSets.
+/// A series that only an executor in mode `own` has.
 const OF_OWNERS: &str = "nodewise_foreign_pod_deletes_total";
 
 fn is_of_trouble(question: &str) -> bool {
     TROUBLE.iter().any(|name| question.contains(name))
 }
 
-/// What panels ask for, with their titles.
+/// The queries of panels, with the panels' titles.
 fn questions<'a>(panels: impl Iterator<Item = &'a Panel>) -> impl Iterator<Item = (&'a str, String)> {
     let targets = panels.flat_map(|panel| panel.targets.iter().map(|target| (&*panel.title, target)));
     targets.map(|(title, target)| (title, target.question(WINDOW)))
 }
 
-/// The panels of the dashboard's row of rollouts, which also an observer has to fill.
+/// The dashboard row for rollouts. It must have data in observe mode too.
 const ROLLOUTS: &str = "Rollouts";
 
-/// Another server, which nobody asks: it has certificates to show. They are in the folder.
-async fn server_with_tls(rig: &Rig) -> Result<(Server, TempDir)> {
+/// Another server, without clients, because a panel shows the expiry of certificates. The certificates are in the
+/// folder.
+async fn server_with_tls(setup: &Setup) -> Result<(Server, TempDir)> {
     let folder = tempfile::tempdir().context("making a folder for certificates")?;
     let files = Authority::new("an authority")
         .issue(&["127.0.0.1"])
@@ -63,24 +64,24 @@ async fn server_with_tls(rig: &Rig) -> Result<(Server, TempDir)> {
         "--tls-key",
         &key,
     ];
-    let server = Server::start(rig.cluster().plane(), "127.0.0.1:0", &flags).await?;
+    let server = Server::start(setup.cluster().plane(), "127.0.0.1:0", &flags).await?;
     Ok((server, folder))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(10).leader_election()).await?;
-    let (with_tls, _certificates) = server_with_tls(&rig).await?;
+async fn rollouts_fill_the_dashboard_without_alerts_until_the_service_ends() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(10).leader_election()).await?;
+    let (with_tls, _certificates) = server_with_tls(&setup).await?;
     let prometheus = Prometheus::builder()
-        .target("nodewise-server", rig.server().http_address().await?)
+        .target("nodewise-server", setup.server().http_address().await?)
         .target("nodewise-server", with_tls.http_address().await?)
-        .target("nodewise-executor", rig.executor_http())
+        .target("nodewise-executor", setup.executor_http())
         .rules(crate::file(RULES))
         .start()
         .await?;
     prometheus.wait_until_up(DEADLINE).await?;
 
-    let load = rig.load(2).await?;
+    let load = setup.load(2).await?;
     let dashboard = Dashboard::read()?;
     for (title, question) in questions(dashboard.charts()) {
         prometheus.query(&question).await.context(title.to_owned())?;
@@ -91,7 +92,7 @@ async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -
     eventually(DEADLINE, "data in every panel", async || {
         for asked in empty.clone() {
             let samples = prometheus.query(&asked.1).await?;
-            // A share of nothing is not a number.
+            // A ratio of zero calls is not a number.
             if samples.iter().any(|sample| sample.value.is_finite()) {
                 empty.remove(&asked);
             }
@@ -101,14 +102,14 @@ async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -
     })
     .await?;
     for name in load.stop().await? {
-        rig.rolled_out(&name).await?;
+        setup.wait_for_rollout(&name).await?;
     }
     let alerts = prometheus.alerts().await?;
     let firing = alerts.iter().filter(|alert| alert.state == AlertState::Firing);
     ensure!(firing.count() == 0, "{alerts:#?}");
 
     drop(with_tls);
-    rig.kill_server()?;
+    setup.kill_server()?;
     eventually(DEADLINE, "an alert that waits", async || {
         let alerts = prometheus.alerts().await?;
         let names: BTreeSet<_> = alerts.iter().map(Alert::name).collect();
@@ -119,20 +120,21 @@ async fn rollouts_fill_the_dashboard_and_alert_nobody_until_the_service_ends() -
     .await
 }
 
-/// An observer watches rollouts of the built-in controller: the dashboard shows them, and no alert wants it to lead.
+/// An executor in observe mode watches rollouts of the built-in controller: the dashboard shows them, and no alert
+/// requires a leader.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_observer_shows_rollouts_and_is_not_missed_as_a_leader() -> Result<()> {
-    let rig = Rig::start(RigOptions::nodes(3).observe()).await?;
-    let _built_in = rig.cluster().start_upstream().await?;
+async fn observe_mode_shows_rollouts_without_leader_alerts() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(3).observe()).await?;
+    let _built_in = setup.cluster().start_upstream().await?;
     let prometheus = Prometheus::builder()
-        .target("nodewise-executor", rig.executor_http())
-        .target("nodewise-server", rig.server().http_address().await?)
+        .target("nodewise-executor", setup.executor_http())
+        .target("nodewise-server", setup.server().http_address().await?)
         .rules(crate::file(RULES))
         .start()
         .await?;
     prometheus.wait_until_up(DEADLINE).await?;
-    rig.create(daemon_set("agent").build()).await?;
-    rig.rolled_out("agent").await?;
+    setup.create(daemon_set("agent").build()).await?;
+    setup.wait_for_rollout("agent").await?;
     let dashboard = Dashboard::read()?;
     let asked: Vec<_> = questions(dashboard.charts_of(ROLLOUTS))
         .filter(|(_, question)| !is_of_trouble(question) && !question.contains(OF_OWNERS))
@@ -148,7 +150,7 @@ async fn an_observer_shows_rollouts_and_is_not_missed_as_a_leader() -> Result<()
         .await?;
     }
     let alerts = prometheus.alerts().await?;
-    // What has to last for minutes before it alerts waits already.
+    // An alert that needs minutes to fire would be pending already.
     let is_of_observers =
         |alert: &Alert| ["NodewiseLeaderLost", "NodewiseRolloutStuck"].contains(&alert.name());
     let wrong = alerts
@@ -156,14 +158,14 @@ async fn an_observer_shows_rollouts_and_is_not_missed_as_a_leader() -> Result<()
         .any(|alert| alert.state == AlertState::Firing || is_of_observers(alert));
     ensure!(!wrong, "{alerts:#?}");
     for metrics in [
-        rig.executor_get("/metrics").await?.1,
-        rig.server_get("/metrics").await?.1,
+        setup.executor_get("/metrics").await?.1,
+        setup.server_get("/metrics").await?.1,
     ] {
         promtool_reads(&metrics)?;
     }
-    // A rollout of the built-in controller that stands still is seen by the alert's own expression, after seconds instead of minutes.
+    // The alert's own expression finds a stuck rollout of the built-in controller, with seconds instead of minutes.
     let stuck = stuck_for(3)?;
-    rig.patch("agent", rig.never_ready_patch(2)).await?;
+    setup.patch("agent", setup.never_ready_patch(2)).await?;
     eventually(DEADLINE, "a rollout that is stuck", async || {
         let samples = prometheus.query(&stuck).await?;
         ensure!(samples.len() == 1, "{} samples of {stuck}", samples.len());
@@ -172,7 +174,7 @@ async fn an_observer_shows_rollouts_and_is_not_missed_as_a_leader() -> Result<()
     .await
 }
 
-/// The expression of `NodewiseRolloutStuck` with so many seconds for its 900.
+/// The expression of `NodewiseRolloutStuck` with `seconds` instead of 900.
 fn stuck_for(seconds: u32) -> Result<String> {
     let rules = std::fs::read_to_string(crate::file(RULES))?;
     let expression = rules

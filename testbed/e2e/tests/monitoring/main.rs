@@ -1,5 +1,5 @@
-//! What `deploy/` gives for monitoring: Prometheus' rules and Grafana's dashboard. They are held to the tables of metrics in
-//! `docs/operations.md`, which other tests hold equal to what the programs serve, and to a real run.
+//! Tests of Prometheus' rules and Grafana's dashboard in `deploy/`. They are checked against the tables of metrics in
+//! `docs/operations.md`, and in a real run. Other tests check these tables against the programs.
 
 mod dashboard;
 mod documented;
@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-/// A file of the repository.
+/// The path of a file in the repository.
 fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }

@@ -47,7 +47,7 @@ fn promtool(arguments: &[&str], path: &str) -> Result<()> {
     succeeds(&mut command)
 }
 
-/// What `promtool check metrics` says of a scrape in the older text format.
+/// Runs `promtool check metrics` on a scrape in the text format.
 pub(crate) fn promtool_reads(metrics: &str) -> Result<()> {
     let mut scrape = tempfile::tempfile()?;
     scrape.write_all(metrics.as_bytes())?;
@@ -67,12 +67,12 @@ fn succeeds(command: &mut Command) -> Result<()> {
 }
 
 #[test]
-fn promtool_finds_nothing_wrong() -> Result<()> {
+fn promtool_accepts_the_rules() -> Result<()> {
     promtool(&["check", "rules"], RULES)
 }
 
 #[test]
-fn each_alert_fires_in_time_and_never_in_vain() -> Result<()> {
+fn rule_tests_cover_every_alert() -> Result<()> {
     promtool(&["test", "rules"], TESTS)?;
     let tests = crate::text(TESTS)?;
     for Rule { alert, .. } in rules()? {
@@ -87,7 +87,7 @@ fn each_alert_fires_in_time_and_never_in_vain() -> Result<()> {
 }
 
 #[test]
-fn rules_use_what_there_is() -> Result<()> {
+fn rules_use_existing_series() -> Result<()> {
     let documented = Documented::read()?;
     let rules = rules()?;
     ensure!(rules.len() > 5, "only {} rules", rules.len());
@@ -137,7 +137,7 @@ fn alerts_say_what_to_do() -> Result<()> {
     Ok(())
 }
 
-/// Every label that a template names after this prefix is one of the answer.
+/// Fails unless every label after this prefix in a template is among the labels of the result.
 pub(crate) fn ensure_labels(template: &str, prefix: &str, answer: &Answer) -> Result<()> {
     for part in template.split("{{").skip(1) {
         let (inside, _) = part.split_once("}}").context("an open template")?;

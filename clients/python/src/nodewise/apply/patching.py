@@ -1,4 +1,4 @@
-"""Actions that patch an object, and what a refusal of each means."""
+"""Actions that patch an object, and what each refusal of a patch means."""
 
 from typing import NamedTuple
 
@@ -7,60 +7,60 @@ from ..actuator import ActuatorError, PatchType, Refusal
 from ..kinds import HASH_LABEL, ObjectKey, Resource
 
 
-class Patching(NamedTuple):
+class PatchRequest(NamedTuple):
     """One patch."""
 
     resource: Resource
     type: PatchType
     gone: frozenset[Refusal]
-    """Refusals that mean: not the planned object any more, so not ours, and no error (D-23)."""
+    """Refusals that mean that the planned object is gone. They are not failures (D-23)."""
     object: v1.ObjectReference
     body: bytes
 
 
 _NEVER: frozenset[Refusal] = frozenset()
 _ADOPT = frozenset({Refusal.NOT_FOUND})
-_RELEASE = frozenset({Refusal.NOT_FOUND, Refusal.INVALID})  # a wrong uid is answered with 422
+_RELEASE = frozenset({Refusal.NOT_FOUND, Refusal.INVALID})  # the apiserver answers 422 for a wrong uid
 
 
-def of(action: v1.Action) -> Patching | None:
-    """The patch that an action is, if it is one."""
+def of(action: v1.Action) -> PatchRequest | None:
+    """The patch of an action; None if the action is not a patch."""
     match action.WhichOneof("kind"):
         case "update_revision":
             update = action.update_revision
-            return Patching(Resource.REVISIONS, PatchType.MERGE, _NEVER, update.revision, update.patch)
+            return PatchRequest(Resource.REVISIONS, PatchType.MERGE, _NEVER, update.revision, update.patch)
         case "adopt_revision":
             adopt = action.adopt_revision
-            return Patching(Resource.REVISIONS, PatchType.STRATEGIC, _ADOPT, adopt.revision, adopt.patch)
+            return PatchRequest(Resource.REVISIONS, PatchType.STRATEGIC, _ADOPT, adopt.revision, adopt.patch)
         case "release_revision":
             release = action.release_revision
-            return Patching(Resource.REVISIONS, PatchType.STRATEGIC, _RELEASE, release.revision, release.patch)
+            return PatchRequest(Resource.REVISIONS, PatchType.STRATEGIC, _RELEASE, release.revision, release.patch)
         case "adopt_pod":
             pod = action.adopt_pod
-            return Patching(Resource.PODS, PatchType.STRATEGIC, _ADOPT, pod.pod, pod.patch)
+            return PatchRequest(Resource.PODS, PatchType.STRATEGIC, _ADOPT, pod.pod, pod.patch)
         case "release_pod":
             released = action.release_pod
-            return Patching(Resource.PODS, PatchType.STRATEGIC, _RELEASE, released.pod, released.patch)
+            return PatchRequest(Resource.PODS, PatchType.STRATEGIC, _RELEASE, released.pod, released.patch)
         case "relabel_pod":
             relabel = action.relabel_pod
-            return Patching(Resource.PODS, PatchType.MERGE, _NEVER, relabel.pod, relabel.patch)
+            return PatchRequest(Resource.PODS, PatchType.MERGE, _NEVER, relabel.pod, relabel.patch)
     return None
 
 
 class Seal(NamedTuple):
-    """Why the apiserver refuses every change of an object as it is, as an Event tells it."""
+    """Why the apiserver refuses every change of an object, in the words of an Event."""
 
     reason: str
     message: str
     ends_plan: bool = True
-    """Whether the rest of the plan rests on the change. The plan goes on without a relabelled pod: the next one decides
-    about it by the label that it has.
+    """Whether the rest of the plan depends on the change. The plan continues without a relabelled pod: the next plan
+    decides by the label that the pod has.
     """
 
 
 def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | None:
-    """What a refusal says of the object. It is told of revisions, and of pods that are to be adopted or relabelled:
-    without these there is a plan.
+    """Classifies a refusal. Only revisions, and pods to adopt or to relabel, can be sealed: there is a plan without
+    changing them.
     """
     is_revision = key.resource is Resource.REVISIONS
     if is_revision and _is_of_another_form(error):
@@ -80,8 +80,8 @@ def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | N
 
 
 def _is_too_large(error: ActuatorError) -> bool:
-    """Whether an object is refused since it would be too large: by the apiserver, by etcd, or by the apiserver's client
-    of etcd, which has no status of their own for that.
+    """Whether the apiserver, etcd, or the apiserver's etcd client refused an object because it would be too large. The
+    last two have no HTTP status of their own for that.
     """
     match error.http_status:
         case 413:
@@ -94,10 +94,9 @@ def _is_too_large(error: ActuatorError) -> bool:
 
 
 def _is_of_another_form(error: ActuatorError) -> bool:
-    """Whether a revision is refused for its data, which is in none of our patches: the apiserver spells `<`, `>` and
-    `&` as escapes whenever it writes an object anew, and leaves out blanks; for a strategic merge patch it spells
-    numbers and strings its own way, too. Where a client stored them otherwise it then finds the data changed, whatever
-    is asked.
+    """Whether a revision was refused because of its data, which no patch of this executor contains. When the apiserver
+    writes an object, it escapes `<`, `>` and `&` and drops whitespace. For a strategic merge patch it also respells
+    numbers and strings. If a client stored the data in another form, the apiserver finds the data changed by any patch.
     """
     if error.refusal is not Refusal.INVALID:
         return False

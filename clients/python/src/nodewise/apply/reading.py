@@ -1,4 +1,4 @@
-"""Objects as the apiserver sent them, as far as applying a plan reads them."""
+"""Reads served objects, as far as applying a plan needs them."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from ..rawjson import Served
 
 
 def parse(key: ObjectKey, served: bytes) -> dict[str, Any]:
-    """Reads what the apiserver sent as an object, without its managedFields: others may nest these deeper than can be
-    read, and an object that is written without them keeps them.
+    """Reads a served object, without its managedFields. Other clients may nest these deeper than Python can read. An
+    object that is written without them keeps them.
     """
     try:
         obj = json.loads(Served(served).without_managed_fields)
@@ -23,7 +23,7 @@ def parse(key: ObjectKey, served: bytes) -> dict[str, Any]:
 
 
 def parse_metadata(key: ObjectKey, served: bytes) -> dict[str, Any]:
-    """Reads the metadata of an object that the apiserver sent, and nothing else of it."""
+    """Reads only the metadata of a served object."""
     try:
         metadata = Served(served).members.get("metadata", b"null")
     except ValueError as error:
@@ -32,6 +32,6 @@ def parse_metadata(key: ObjectKey, served: bytes) -> dict[str, Any]:
 
 
 def metadata_of(obj: dict[str, Any]) -> dict[str, Any]:
-    """Its metadata."""
+    """The metadata of an object; empty if there is none."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}

@@ -1,4 +1,6 @@
-"""The status write (D-91): the cached object with new values; on any error one live read and one more try."""
+"""Writes the status (D-91): the cached object with new values. On any error, reads the live object and tries once
+more.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +40,7 @@ async def write(context: "Context", update: v1.UpdateStatus) -> Written:
 
 
 async def _write_collision_count(context: "Context", update: v1.UpdateStatus) -> Written:
-    """Raises the collision count, unless someone else did so since the snapshot."""
+    """Raises the collision count, unless another writer changed it since the snapshot."""
     key = context.workload_key
     live = await context.read_workload()
     present = (live.get("status") or {}).get("collisionCount")
@@ -49,7 +51,7 @@ async def _write_collision_count(context: "Context", update: v1.UpdateStatus) ->
 
 
 def _changed(obj: dict[str, Any], update: v1.UpdateStatus) -> bytes:
-    """The object with the fields replaced that `update` names; the others stay."""
+    """The object with the fields replaced that `update` sets. Other fields stay."""
     status = obj["status"] = dict(obj.get("status") or {})
     if update.HasField("status"):
         status.update({name: getattr(update.status, field) for name, field in _FIELDS.items()})

@@ -1,68 +1,78 @@
-"""The plan client: which replica is asked, for how long, what is sent inline, and what happens when one does not
-answer.
+"""The plan client. It chooses a replica for each call, bounds the call in time, sends the buckets that the replica
+lacks, and tries other replicas on failure.
 
-A workload's replica is chosen by rendezvous hashing on its uid, so that the replica that has the workload's buckets is
-asked again, and a replica that goes moves only its own workloads. Who fails or is about to end is asked last.
+It chooses a workload's replica by rendezvous hashing of the workload's uid. The same replica, which has the workload's
+buckets, is then asked again, and a replica that goes away moves only its own workloads. Replicas that fail or drain are
+asked last.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
 
 from .. import tracing, v1, waiting
 from ..buckets import Digest
-from . import discovery, health, target, words
-from .errors import RefusedError, ServiceError, UnreachableError
-from .fault import Failed, Opinions, note_failure
+from . import discovery, health, messages, target
+from .attempts import Attempts, ClientConfig
+from .errors import FieldViolation, RefusedError, ServiceError, UnreachableError
+from .fault import Failed, RequestFailures, note_failure
 from .pieces import Pieces, without_known
 from .replica import Replica
 from .replicas import Replicas
-from .tries import ClientConfig, Tries
 
 if TYPE_CHECKING:
     from ..v1.reconcile_service_pb2_grpc import ReconcileServiceAsyncStub
 
-__all__ = ["ClientConfig", "PlanClient", "PlanService", "RefusedError", "ServiceError", "UnreachableError"]
+__all__ = [
+    "ClientConfig",
+    "FieldViolation",
+    "PlanClient",
+    "PlanService",
+    "RefusedError",
+    "ServiceError",
+    "UnreachableError",
+]
 
 CORRECTIONS = 3
-"""How often a replica may lack buckets of one request before it is sent all of them."""
+"""How often a replica may lack buckets of one request before the client sends it all buckets."""
 FIRST_ADDRESS = 3.0
-"""How long a call waits for the first address, in seconds."""
+"""How long a call waits until a first address is known, in seconds."""
 _NOT_OPEN = "the plan client is not in use: use it as a context manager, async with PlanClient(...) as client"
 
 BuildRequest: TypeAlias = Callable[[Callable[[Digest], bool]], v1.PlanRequest]
-"""Builds a request; it is told which buckets the replica that is about to be asked is believed to have."""
+"""Builds a request. The argument tells whether the replica that is about to be asked is believed to have a bucket."""
 
 _Answer = TypeVar("_Answer")
+_Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest)
 
 
 class PlanService(Protocol):
-    """Somebody who plans. Every method raises `ServiceError`."""
+    """The planning service as a reconciler uses it. Every method raises `ServiceError`."""
 
     async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
-        """Asks what must happen next for the workload of this uid. The request is built anew for each attempt; the plan
-        answers the one that was built last.
+        """Asks for the next plan of the workload with this uid. The request is built anew for each attempt, and the
+        plan belongs to the request that was built last.
         """
 
     async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
-        """Says what became of a plan."""
+        """Reports the outcomes of a plan."""
 
     def health(self) -> str | None:
-        """Why nobody plans, if so, or that nobody was asked yet."""
+        """Why the service cannot be reached, or that it was not asked yet; None if it answers."""
 
 
 class PlanClient:
     """A client of one or more replicas of the service, on asyncio. Use it as an async context manager.
 
-    Targets are `http://HOST:PORT`, one replica, or `dns:///HOST:PORT`, one at each address of the name, which is looked
-    up again and again. They are plain text, and off loopback only with `ClientConfig.plaintext`; with
-    `ClientConfig.credentials` targets are `https://HOST:PORT` or `dns:///HOST:PORT`. Interceptors are gRPC's, for
-    example those of opentelemetry-instrumentation-grpc; trace context is sent without them.
+    A target is `http://HOST:PORT`, one replica, or `dns:///HOST:PORT`, one replica at each address of the name, which
+    is looked up repeatedly. Both are plain text. Off loopback that needs `ClientConfig.plaintext`. With
+    `ClientConfig.credentials` a target is `https://HOST:PORT` or `dns:///HOST:PORT`. Interceptors are those of gRPC,
+    for example of opentelemetry-instrumentation-grpc. Trace context is sent without them.
     """
 
     def __init__(
@@ -99,14 +109,14 @@ class PlanClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await waiting.ended([*self._tasks, *self._health.values()])
+        await waiting.cancel_all([*self._tasks, *self._health.values()])
         await asyncio.gather(*self._closing, *(replica.close() for replica in self._replicas.members))
         self._health.clear()
         self._replicas = Replicas(self._connect)
         self._is_open = False
 
     def health(self) -> str | None:
-        """Why the service cannot be reached, if so, or that it was not tried yet."""
+        """Why the service cannot be reached, or that it was not asked yet; None if it answers."""
         return self._replicas.health() if self._is_open else _NOT_OPEN
 
     def _require_open(self) -> None:
@@ -115,44 +125,52 @@ class PlanClient:
 
     async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
         """See `PlanService.plan`."""
+        return await self._ask_in_turn(uid, _Question("Plan", _ask_for_plan, build))
+
+    async def _ask_in_turn(self, uid: str, question: "_Question[_Request, _Answer]") -> _Answer:
+        """Asks one replica after the other until one answers."""
         self._require_open()
-        tries, opinions = Tries(self._config, time.monotonic), Opinions(self._replicas)
+        attempts, failures = Attempts(self._config, time.monotonic), RequestFailures(self._replicas)
         while True:
-            order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
-            turn = tries.turn(order)
-            if turn is None:
+            order = await self._replicas.order(uid, min(attempts.left, FIRST_ADDRESS))
+            attempt = attempts.next(order)
+            if attempt is None:
                 break
-            answer = await self._ask(uid, turn.replica, turn.timeout, build)
+            answer = await self._ask(uid, attempt.replica, attempt.timeout, question)
             if not isinstance(answer, Failed):
-                opinions.answered(turn.replica)
+                failures.answered(attempt.replica)
                 return answer
-            opinions.failed(turn.replica, answer)
-            opinions.check(len(order))
-            pause = tries.pause(order, answer.retry_after)
+            failures.failed(attempt.replica, answer)
+            failures.check(len(order))
+            pause = attempts.pause(order, answer.retry_after)
             if pause is None:
                 break
             await asyncio.sleep(pause)
-        raise opinions.unreachable()
+        raise failures.unreachable()
 
     async def plan_request(self, request: v1.PlanRequest) -> v1.Plan:
-        """Asks with a request that is whole: all its buckets are inline. Those that have a digest, and that the replica
-        has, are not sent again.
+        """Asks for a plan with a complete request: all its buckets have their bytes. The client does not send a bucket
+        again that has a digest and that the replica has.
         """
         uid = workload_uid(request.snapshot)
         return await self.plan(uid, lambda known: without_known(request, known))
 
     async def report(self, report: v1.ReportRequest) -> v1.ReportResponse:
-        """See `PlanService.report`. Tried once at each replica: one that is not delivered rides on the next plan."""
+        """See `PlanService.report`. Each replica is asked once. The caller sends a report that could not be delivered
+        with the next plan request.
+        """
         return await self._once_each(report.workload.uid, "Report", lambda stub: stub.Report, report)
 
     async def explain(self, request: v1.ExplainRequest) -> v1.ExplainResponse:
-        """Tells, for each node or for one, whether the workload runs there and the rule that decides it. All buckets
-        are inline.
+        """Explains, for each node or for one, whether the workload runs there and which rule decides that. All buckets
+        of the request are inline. The client does not send a bucket again that has a digest and that the replica has.
         """
-        return await self._once_each(workload_uid(request.snapshot), "Explain", lambda stub: stub.Explain, request)
+        uid = workload_uid(request.snapshot)
+        question = _Question("Explain", _ask_for_explanation, lambda known: without_known(request, known))
+        return await self._ask_in_turn(uid, question)
 
     async def capabilities(self) -> v1.GetCapabilitiesResponse:
-        """Tells what a replica is and what it accepts."""
+        """Returns the version, limits and features of a replica."""
         request = v1.GetCapabilitiesRequest()
         return await self._once_each("", "GetCapabilities", lambda stub: stub.GetCapabilities, request)
 
@@ -164,59 +182,65 @@ class PlanClient:
         request: object,
     ) -> _Answer:
         self._require_open()
-        tries, opinions = Tries(self._config, time.monotonic, min_attempts=1), Opinions(self._replicas)
-        order = await self._replicas.order(uid, min(tries.left, FIRST_ADDRESS))
-        while (turn := tries.turn(order)) is not None:
-            with tracing.rpc(name, turn.replica.address) as rpc:
-                answer = await _call(rpc, turn.replica, method(turn.replica.stub), request, turn.timeout)
+        attempts, failures = Attempts(self._config, time.monotonic, min_attempts=1), RequestFailures(self._replicas)
+        order = await self._replicas.order(uid, min(attempts.left, FIRST_ADDRESS))
+        while (attempt := attempts.next(order)) is not None:
+            with tracing.rpc(name, attempt.replica.address) as rpc:
+                answer = await _call(rpc, attempt.replica, method(attempt.replica.stub), request, attempt.timeout)
             if not isinstance(answer, Failed):
-                self._replicas.answered(turn.replica)
-                opinions.answered(turn.replica)
+                self._replicas.answered(attempt.replica)
+                failures.answered(attempt.replica)
                 return answer
-            note_failure(self._replicas, uid, turn.replica, answer)
-            opinions.failed(turn.replica, answer)
-            opinions.check(len(order))
-        raise opinions.unreachable()
+            note_failure(self._replicas, uid, attempt.replica, answer)
+            failures.failed(attempt.replica, answer)
+            failures.check(len(order))
+        raise failures.unreachable()
 
-    async def _ask(self, uid: str, replica: Replica, timeout: float, build: BuildRequest) -> v1.Plan | Failed:
-        """Asks one replica; again when it turns out to lack buckets."""
+    async def _ask(
+        self,
+        uid: str,
+        replica: Replica,
+        timeout: float,
+        question: "_Question[_Request, _Answer]",
+    ) -> _Answer | Failed:
+        """Asks one replica, and asks it again if it lacks buckets."""
         with Pieces(self._config.max_piece_bytes, replica.pieces) as pieces:
-            return await self._ask_in(pieces, uid, replica, time.monotonic() + timeout, build)
+            return await self._ask_in(pieces, uid, replica, time.monotonic() + timeout, question)
 
     async def _ask_in(
-        self, pieces: Pieces, uid: str, replica: Replica, until: float, build: BuildRequest
-    ) -> v1.Plan | Failed:
+        self,
+        pieces: Pieces,
+        uid: str,
+        replica: Replica,
+        until: float,
+        question: "_Question[_Request, _Answer]",
+    ) -> _Answer | Failed:
         corrections = 0
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
-            request, piece = build(known.__contains__), None
+            request, piece = question.build(known.__contains__), None
             if not everything:
                 request, piece = pieces.cut(request)
-            if piece is not None and not pieces.is_our_turn:
+            if piece is not None and not pieces.holds_lock:
                 try:
-                    await pieces.take_turn(until - time.monotonic())
+                    await pieces.acquire_lock(until - time.monotonic())
                 except asyncio.TimeoutError:
                     reason = f"{replica}: another call sends it buckets in pieces"
                     return Failed(grpc.StatusCode.FAILED_PRECONDITION, reason)
                 if any(digest in replica.known for digest in piece):
-                    # Another call has sent it meanwhile.
+                    # Another call has sent a bucket of this piece meanwhile.
                     continue
-            with tracing.rpc("Plan", replica.address) as rpc:
+            with tracing.rpc(question.name, replica.address) as rpc:
                 rpc.asks(request)
-                answer = await _call(rpc, replica, replica.stub.Plan, request, until - time.monotonic())
-                if not isinstance(answer, Failed) and not answer.HasField("plan"):
-                    # Another server may be at the address by now.
-                    answer = Failed(grpc.StatusCode.INTERNAL, "an answer without a plan")
-                if not isinstance(answer, Failed):
-                    rpc.planned(answer.plan)
+                answer = await question.ask(rpc, replica, request, until - time.monotonic())
             nodes, pods = _digests(request.snapshot.node_buckets), _digests(request.snapshot.pod_buckets)
             if not isinstance(answer, Failed):
                 self._replicas.answered(replica)
                 replica.known.used(digest for digest in nodes + pods if digest)
-                return answer.plan
-            # It may lose more while we send, and what it lacks may be believed to be there again by the answer to
-            # another workload: in the end it gets everything, whatever is believed.
+                return answer
+            # The replica may lose more buckets while the client sends some, and the response to another workload may
+            # wrongly show that it has them. After `CORRECTIONS` attempts the client sends all buckets.
             if answer.code is not grpc.StatusCode.FAILED_PRECONDITION or everything:
                 note_failure(self._replicas, uid, replica, answer)
                 return pieces.explain(answer, request.ByteSize()) if everything else answer
@@ -239,10 +263,10 @@ class PlanClient:
             self._config.max_message_bytes,
             self._interceptors,
             self._config.credentials,
-            # Names go first: it is they that a certificate is for.
+            # A name wins over an address: certificates are issued for names.
             next((t for t in targets if isinstance(t, target.Dns)), targets[0]),
         )
-        self._health[replica] = asyncio.create_task(health.look_after(self._replicas, replica))
+        self._health[replica] = asyncio.create_task(health.follow_health(self._replicas, replica))
         return replica
 
     def _replace(self) -> None:
@@ -253,7 +277,7 @@ class PlanClient:
             closing.add_done_callback(self._closing.discard)
 
     async def _follow(self, name: target.Dns) -> None:
-        async for found in discovery.addresses(name, self._lookup, self._replicas.doubts()):
+        async for found in discovery.addresses(name, self._lookup, self._replicas.lookup_requests()):
             if isinstance(found, str):
                 self._replicas.not_found(name, found)
             else:
@@ -262,8 +286,37 @@ class PlanClient:
                 self._replace()
 
 
+class _Question(NamedTuple, Generic[_Request, _Answer]):
+    """A call whose request carries a snapshot."""
+
+    name: str
+    ask: Callable[[tracing.Rpc, Replica, _Request, float], Awaitable[_Answer | Failed]]
+    """Calls the method at a replica, with a timeout in seconds."""
+    build: Callable[[Callable[[Digest], bool]], _Request]
+    """Builds the request, see `BuildRequest`."""
+
+
+async def _ask_for_plan(
+    rpc: tracing.Rpc, replica: Replica, request: v1.PlanRequest, timeout: float
+) -> v1.Plan | Failed:
+    answer = await _call(rpc, replica, replica.stub.Plan, request, timeout)
+    if isinstance(answer, Failed):
+        return answer
+    if not answer.HasField("plan"):
+        # Another kind of server may listen at the address by now.
+        return Failed(grpc.StatusCode.INTERNAL, "an answer without a plan")
+    rpc.planned(answer.plan)
+    return answer.plan
+
+
+async def _ask_for_explanation(
+    rpc: tracing.Rpc, replica: Replica, request: v1.ExplainRequest, timeout: float
+) -> v1.ExplainResponse | Failed:
+    return await _call(rpc, replica, replica.stub.Explain, request, timeout)
+
+
 def workload_uid(snapshot: v1.Snapshot) -> str:
-    """The uid of the workload of a snapshot; empty when it cannot be read, which the service will say."""
+    """The uid of the workload of a snapshot. Empty if it cannot be read; the service then rejects the request."""
     from ..objects import DaemonSet
 
     try:
@@ -289,7 +342,7 @@ async def _call(
         return answer
     except grpc.aio.AioRpcError as error:
         rpc.failed(error.code().name, error.details() or "")
-        reason = words.of_failure(replica, error)
+        reason = messages.of_failure(replica, error)
         told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]
         return Failed(error.code(), reason, told[0] if told and isinstance(told[0], bytes) else b"")
 

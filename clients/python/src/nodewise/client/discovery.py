@@ -1,4 +1,4 @@
-"""The addresses of a name: looked up now and then, and at once when a replica fails."""
+"""Looks up the addresses of a name: periodically, and at once when a replica fails."""
 
 import asyncio
 import socket
@@ -9,28 +9,29 @@ from .. import waiting
 from .target import Dns, address
 
 PERIOD = 10.0
-"""How often a name is looked up, in seconds. Resolvers cache; a headless Service's records live for some seconds."""
+"""Time between two look-ups, in seconds. Resolvers cache, and the records of a headless Service have a short lifetime.
+"""
 SHORTEST = 1.0
-"""The shortest time between two look-ups, however much fails."""
+"""Shortest time between two look-ups, in seconds, however many calls fail."""
 TIMEOUT = 10.0
-"""How long one may take."""
+"""Timeout of one look-up, in seconds."""
 
 Lookup: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
-"""Looks a name up: all addresses, as `host:port`."""
+"""Looks up a name. Returns all addresses, as `host:port`."""
 
 
 async def system_lookup(host: str, port: int) -> list[str]:
-    """Looks names up as the system does it."""
+    """Looks up a name with the resolver of the system."""
     infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [address(str(sockaddr[0]), int(sockaddr[1])) for *_, sockaddr in infos]
 
 
-async def addresses(target: Dns, lookup: Lookup, doubt: asyncio.Event) -> AsyncIterator[list[str] | str]:
-    """Every A and AAAA record, again and again, or why they cannot be told. No record at all is taken for a failure: a
-    name server that has just started knows nobody, and who was known is more likely still there.
+async def addresses(target: Dns, lookup: Lookup, requested: asyncio.Event) -> AsyncIterator[list[str] | str]:
+    """Yields all A and AAAA records, or the reason why the look-up failed, again and again. An empty result counts as a
+    failure: a name server that has just started has no records yet, and the known replicas probably still exist.
     """
     while True:
-        doubt.clear()
+        requested.clear()
         try:
             async with waiting.timeout(TIMEOUT):
                 found: list[str] | str = sorted(set(await lookup(target.host, target.port)))
@@ -43,6 +44,6 @@ async def addresses(target: Dns, lookup: Lookup, doubt: asyncio.Event) -> AsyncI
         await asyncio.sleep(SHORTEST)
         try:
             async with waiting.timeout(PERIOD - SHORTEST):
-                await doubt.wait()
+                await requested.wait()
         except asyncio.TimeoutError:
             pass

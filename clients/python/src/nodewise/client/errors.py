@@ -1,20 +1,46 @@
-"""Why there is no answer from the planning service. Nothing may be written to the cluster then."""
+"""Errors of the planning service. The executor must not write to the cluster after any of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import grpc
 
 
 class ServiceError(Exception):
-    """There is no plan."""
+    """The service gave no response that can be used."""
 
     def __init__(self, message: str, code: grpc.StatusCode | None = None) -> None:
         super().__init__(message)
         self.code = code
-        """The gRPC status of the last replica that was asked; None when none was."""
+        """The gRPC status of the last replica that was asked; None if no replica was asked."""
 
 
 class UnreachableError(ServiceError):
-    """No replica answered in time: the same request may succeed later."""
+    """No replica answered in time. The same request may succeed later."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldViolation:
+    """One field that a replica rejected."""
+
+    field: str
+    """The path of the field in the request."""
+    description: str
+    """Why the replica rejected the field."""
 
 
 class RefusedError(ServiceError):
-    """A replica refused the request itself."""
+    """A replica refused the request itself. No other replica would accept it."""
+
+    def __init__(
+        self, message: str, code: grpc.StatusCode | None = None, violations: Sequence[FieldViolation] = ()
+    ) -> None:
+        super().__init__(message, code)
+        self.violations = tuple(violations)
+        """The fields that the replica rejected, from the detail `google.rpc.BadRequest` of its response. Empty if the
+        response has no such detail.
+        """
+
+    def may_concern(self, field: str) -> bool:
+        """Whether the cause may be this field of the request, such as `snapshot.state`, or a field below it."""
+        return not self.violations or any(violation.field.startswith(field) for violation in self.violations)

@@ -1,7 +1,7 @@
-"""What a failed call says: of the replica, of the request, or of neither.
+"""Decides what a failed call says about the replica and about the request.
 
-A request that fails everywhere must not cost the other workloads their replicas, and what listens where a replica was
-must not pass judgement on a request.
+A request that fails at every replica must not evict the replicas for other workloads. A program that is not a replica
+must not cause a request to be refused.
 """
 
 import enum
@@ -12,29 +12,29 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
 from .. import times, v1
-from .errors import RefusedError, UnreachableError
+from .errors import FieldViolation, RefusedError, UnreachableError
 from .replica import Replica
 from .replicas import Replicas
 
-OPINIONS = 2
-"""How many replicas a request may fail at, when it may be the request that fails, and how many have to find it too
-large.
+MAX_SUSPECTS = 2
+"""The number of replicas at which a request may fail for an unclear reason before the client gives up. Also the number
+of replicas that must find a request too large.
 """
 
 
 class Fault(enum.Enum):
-    """Where the fault lies."""
+    """The cause of the failure."""
 
     REQUEST = enum.auto()
-    """The request is wrong, whoever is asked."""
+    """The request is invalid for every replica."""
     SIZE = enum.auto()
-    """The request, or its answer, is too large for this replica; another may be set up to take more."""
-    MOMENT = enum.auto()
-    """The replica is well, and cannot take this now: it is saturated, or loses buckets while they are sent."""
+    """The request, or its response, is too large for this replica. Another replica may have a higher limit."""
+    TRANSIENT = enum.auto()
+    """The replica works and cannot take the request now: it is saturated, or loses buckets while they are sent."""
     REPLICA = enum.auto()
-    """The replica, or the way to it: nobody is there, or somebody who is no replica."""
+    """The replica or the connection: nothing listens there, or another program does."""
     UNCLEAR = enum.auto()
-    """The replica, or the request, if it fails at others, too."""
+    """The replica. If the call fails at other replicas, too: the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Failed:
     code: grpc.StatusCode
     reason: str
     details: bytes = b""
-    """The google.rpc.Status of `grpc-status-details-bin`."""
+    """The serialized google.rpc.Status from `grpc-status-details-bin`."""
 
     @property
     def retry_after(self) -> float | None:
-        """When the replica asked to come back, in seconds."""
+        """After how many seconds the replica asks to be called again."""
         info = error_details_pb2.RetryInfo()
         return times.seconds(info.retry_delay) if self._unpack(info) else None
 
@@ -59,19 +59,26 @@ class Failed:
         return missing if self._unpack(missing) else None
 
     @property
+    def violations(self) -> list[FieldViolation]:
+        """The fields of the request that the replica rejected."""
+        rejected = error_details_pb2.BadRequest()
+        self._unpack(rejected)
+        return [FieldViolation(found.field, found.description) for found in rejected.field_violations]
+
+    @property
     def fault(self) -> Fault:
-        """Where the fault lies."""
+        """The cause of the failure."""
         match self.code:
             case grpc.StatusCode.INVALID_ARGUMENT:
                 return Fault.REQUEST
             case grpc.StatusCode.RESOURCE_EXHAUSTED:
-                return Fault.SIZE if self.retry_after is None else Fault.MOMENT
+                return Fault.SIZE if self.retry_after is None else Fault.TRANSIENT
             case grpc.StatusCode.OUT_OF_RANGE:
                 return Fault.SIZE
             case grpc.StatusCode.FAILED_PRECONDITION:
-                return Fault.MOMENT
-            # No replica says the last three. A server that has taken over the address of one does, or a proxy: as
-            # HTTP's 404, 403 and 401.
+                return Fault.TRANSIENT
+            # A replica never returns the last three. Another server at its address does, or a proxy that answers HTTP
+            # 404, 403 or 401.
             case (
                 grpc.StatusCode.UNAVAILABLE
                 | grpc.StatusCode.UNIMPLEMENTED
@@ -91,11 +98,11 @@ class Failed:
 
 
 def note_failure(replicas: Replicas, uid: str, replica: Replica, failed: Failed) -> None:
-    """Draws the consequences that are certain by now."""
+    """Updates the status of a replica after a failed call, as far as the cause is certain."""
     match failed.fault:
-        case Fault.REQUEST | Fault.SIZE | Fault.MOMENT:
-            # An answer all the same: it is there. One that has too much to do has not failed, and would not have less
-            # to do if all of its workloads went elsewhere with cold caches.
+        case Fault.REQUEST | Fault.SIZE | Fault.TRANSIENT:
+            # The replica answered. An overloaded replica has not failed, and its load would not fall if its workloads
+            # moved to replicas with cold caches.
             replicas.answered(replica)
         case Fault.REPLICA:
             replicas.failed(replica, failed.reason)
@@ -104,8 +111,8 @@ def note_failure(replicas: Replicas, uid: str, replica: Replica, failed: Failed)
                 replicas.failed(replica, failed.reason)
 
 
-class Opinions:
-    """What the replicas that were asked have said to one request."""
+class RequestFailures:
+    """The failures of one request, over all replicas that were asked."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
@@ -114,30 +121,34 @@ class Opinions:
         self.last: Failed | None = None
 
     def failed(self, replica: Replica, failed: Failed) -> None:
-        """A replica failed."""
+        """Records that a replica failed."""
         self._too_large += failed.fault is Fault.SIZE
         if failed.fault is Fault.UNCLEAR:
             self._suspects.setdefault(replica, failed.reason)
         self.last = failed
 
     def answered(self, by: Replica) -> None:
-        """A replica answered: the fault is not the request's, but of those that failed before."""
+        """Records that a replica answered. The request is therefore valid, and the earlier failures count against their
+        replicas.
+        """
         for suspect, reason in self._suspects.items():
             if suspect is not by:
                 self._replicas.failed(suspect, reason)
 
     def check(self, replicas: int) -> None:
-        """Whether it is of use to ask on, when there are so many replicas: an error says why not."""
+        """Raises an error if asking another replica is useless. `replicas` is their number."""
         if self.last is None:
             return
-        too_large = self._too_large >= min(OPINIONS, max(replicas, 1))
+        too_large = self._too_large >= min(MAX_SUSPECTS, max(replicas, 1))
         if self.last.fault is Fault.REQUEST or too_large:
-            raise RefusedError(f"the planning service refused the request: {self.last.reason}", self.last.code)
-        if len(self._suspects) >= OPINIONS:
+            raise RefusedError(
+                f"the planning service refused the request: {self.last.reason}", self.last.code, self.last.violations
+            )
+        if len(self._suspects) >= MAX_SUSPECTS:
             raise self.unreachable()
 
     def unreachable(self) -> UnreachableError:
-        """The error that says that no replica has answered, and why the last one that was asked did not."""
+        """The error for a call that no replica answered, with the last failure."""
         if self.last is None:
             return UnreachableError(self._replicas.health() or "no replica of the planning service was asked in time")
         return UnreachableError(f"no replica of the planning service answered: {self.last.reason}", self.last.code)

@@ -1,8 +1,8 @@
-"""Who serves: each replica's health is followed over `grpc.health.v1`.
+"""Follows the health of each replica over `grpc.health.v1`.
 
-A replica that ends says so beforehand, and is asked no more. One that failed comes back by a probe, so that no
-reconcile is spent on finding out. A probe is a new watch: its first answer tells, and later ones are followed as they
-come.
+A replica that drains reports NOT_SERVING, and gets no new calls. A replica that failed returns after a successful
+probe, so no reconcile is spent on testing it. A probe opens a new health watch: its first message is the result, and
+later messages are followed as they arrive.
 """
 
 import asyncio
@@ -14,21 +14,21 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from . import words
+from . import messages
 from .replica import Replica
 from .replicas import Replicas
 
 SERVICE = "nodewise.v1.ReconcileService"
 PROBE_TIMEOUT = 3.0
-"""How long the answer to a probe may take, in seconds."""
+"""Timeout of a probe, in seconds."""
 PROBE_PAUSE = 0.25
-"""The pause after the first failed probe; doubles with each further one, with jitter."""
+"""The pause after the first failed probe, in seconds. It doubles with each further failure, with jitter."""
 MAX_PROBE_PAUSE = 5.0
-"""The longest of these."""
+"""The longest pause between two probes, in seconds."""
 
 
-async def look_after(replicas: Replicas, replica: Replica) -> None:
-    """Never ends: cancel it when it is a replica no more."""
+async def follow_health(replicas: Replicas, replica: Replica) -> None:
+    """Follows the health of a replica. Never returns: cancel it when the replica is removed."""
     pause = PROBE_PAUSE
     while True:
         began = time.monotonic()
@@ -38,14 +38,14 @@ async def look_after(replicas: Replicas, replica: Replica) -> None:
         rest = pause * random.uniform(0.5, 1.0)
         while rest > 0:
             await asyncio.sleep(rest)
-            # A call may have failed meanwhile, too.
-            rest = replica.rest
+            # A call may also have failed meanwhile.
+            rest = replica.eviction_left
         pause = min(pause * 2, MAX_PROBE_PAUSE)
 
 
 async def _follow(replicas: Replicas, replica: Replica) -> None:
-    """Follows a replica's health until a call fails or the watch ends. What is told counts only while no call has
-    failed since it began: an answer that was sent before a failure must not let the replica in again.
+    """Follows a replica's health until a call fails or the watch ends. A health message that was sent before a call
+    failed does not count.
     """
     replica.call_failed.clear()
     watch: Any = replica.health.Watch(health_pb2.HealthCheckRequest(service=SERVICE))
@@ -57,17 +57,17 @@ async def _follow(replicas: Replicas, replica: Replica) -> None:
             try:
                 await asyncio.wait({told, failed}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
                 if replica.call_failed.is_set():
-                    # Whatever was told may be older than the failure.
+                    # The message may be older than the failure.
                     return
                 if not told.done():
-                    replicas.unwell(replica, f"{replica}: no answer within {PROBE_TIMEOUT} s")
+                    replicas.probe_failed(replica, f"{replica}: no answer within {PROBE_TIMEOUT} s")
                     return
                 answer = told.result()
             finally:
                 told.cancel()
             if answer is grpc.aio.EOF:
-                # So ends one that drains.
-                replicas.unwell(replica, f"{replica}: its health is told no more")
+                # A draining replica ends the watch like this.
+                replicas.probe_failed(replica, f"{replica}: its health is told no more")
                 return
             if answer.status == health_pb2.HealthCheckResponse.SERVING:
                 replicas.serves(replica)
@@ -75,9 +75,9 @@ async def _follow(replicas: Replicas, replica: Replica) -> None:
                 replicas.drains(replica)
             timeout = None
     except grpc.aio.AioRpcError as error:
-        # UNIMPLEMENTED is no exception, though gRPC's own clients take it for a server that tells nothing of its
-        # health: a replica tells, so this is none.
-        replicas.unwell(replica, words.of_failure(replica, error))
+        # UNIMPLEMENTED counts as a failure, too. gRPC's own clients take it for a server without health checks, but
+        # every replica has them.
+        replicas.probe_failed(replica, messages.of_failure(replica, error))
     finally:
         failed.cancel()
         watch.cancel()

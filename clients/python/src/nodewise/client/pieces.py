@@ -1,51 +1,54 @@
-"""Buckets that are sent in several calls, because one message with all that a replica lacks would be too large.
+"""Sends the buckets of one request in several calls ("pieces") if one message with all of them would be too large.
 
-A replica keeps the buckets that came inline also when it lacks others of the same request. So a piece has some of the
-missing buckets inline, and the others by digest alone. The replica says what it still lacks, and the next piece brings
-more of it.
+A replica keeps the buckets of a request also if it lacks others of the same request. So a piece has some of the missing
+buckets with their bytes, and the others only as digests. The replica answers which ones it still lacks, and the next
+piece brings more of them.
 """
 
 import asyncio
 import dataclasses
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from .. import v1, waiting
 from ..buckets import Digest
 from .fault import Failed, Fault
 
+_Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest)
+
 
 class Pieces:
-    """The pieces of one attempt, of so many bytes each. As a context manager it keeps the turn to send them, which one
-    call at a time has at a replica.
+    """The pieces of one attempt, of at most `most` bytes each. As a context manager it releases the replica's lock:
+    only one call at a time sends pieces to a replica.
     """
 
-    def __init__(self, most: int, turn: asyncio.Lock) -> None:
+    def __init__(self, most: int, lock: asyncio.Lock) -> None:
         self._most = most
-        self._turn = turn
-        self.is_our_turn = False
+        self._lock = lock
+        self.holds_lock = False
         self._left: int | None = None
-        """How many buckets the replica lacked after the last piece."""
+        """The number of buckets that the replica lacked after the last piece."""
 
     def __enter__(self) -> "Pieces":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.is_our_turn:
-            self._turn.release()
+        if self.holds_lock:
+            self._lock.release()
 
-    async def take_turn(self, timeout: float) -> None:
-        """Waits until no other call sends pieces; at most for so many seconds."""
+    async def acquire_lock(self, timeout: float) -> None:
+        """Waits at most `timeout` seconds for the replica's lock."""
         async with waiting.timeout(timeout):
-            await self._turn.acquire()
-        self.is_our_turn = True
+            await self._lock.acquire()
+        self.holds_lock = True
 
-    def cut(self, request: v1.PlanRequest) -> tuple[v1.PlanRequest, list[Digest] | None]:
-        """A copy of the request that has as many buckets inline as fit into a piece, and at least one, and the buckets
-        that it brings; or the request itself, and none, when that fits as it is. Only buckets that have a digest can
-        wait.
+    def cut(self, request: _Request) -> tuple[_Request, list[Digest] | None]:
+        """Returns a copy of the request in which only some buckets have their bytes, as many as fit into a piece and at
+        least one, and the digests of those. Returns the request itself and None if it fits as it is. Only buckets with
+        a digest can be sent later.
         """
         inline = [bucket for bucket in _buckets(request) if bucket.digest and bucket.HasField("data")]
-        # The size is only asked for where it matters: the first bucket never waits.
+        # The size is not computed for a single bucket: the first one is always sent.
         if len(inline) < 2 or (size := request.ByteSize()) <= self._most:
             return request, None
         room = max(self._most - (size - sum(len(bucket.data) for bucket in inline)), 0)
@@ -63,15 +66,16 @@ class Pieces:
         return without_known(request, later.__contains__), brought
 
     def are_kept(self, brought: int, missing: int) -> bool:
-        """After a piece with so many buckets the replica lacks so many. Whether it keeps at least half of what it is
-        sent: else its cache is too small, or it keeps nothing of a request that lacks buckets.
+        """Whether the replica keeps at least half of the buckets that it is sent, after a piece with `brought` buckets
+        and with `missing` ones still lacking. If not, its cache is too small, or it does not keep buckets of an
+        incomplete request.
         """
         before, self._left = self._left, missing
-        # The first piece says nothing: what it brought is not among what was missing then.
+        # The first piece says nothing: its buckets were not counted as missing before.
         return before is None or missing + (brought + 1) // 2 <= before
 
     def explain(self, failed: Failed, size: int) -> Failed:
-        """Says what to do when a request of so many bytes, with all buckets, is too large, and pieces did not help."""
+        """Adds advice to the failure of a request of `size` bytes with all buckets, if pieces did not help."""
         if self._left is None or failed.fault is not Fault.SIZE:
             return failed
         advice = (
@@ -82,9 +86,9 @@ class Pieces:
         return dataclasses.replace(failed, reason=failed.reason + advice)
 
 
-def without_known(request: v1.PlanRequest, known: Callable[[Digest], bool]) -> v1.PlanRequest:
-    """A copy of a request, of whose buckets those go by digest alone that are known."""
-    slim = v1.PlanRequest()
+def without_known(request: _Request, known: Callable[[Digest], bool]) -> _Request:
+    """A copy of a request in which known buckets have only their digest."""
+    slim = type(request)()
     slim.CopyFrom(request)
     for bucket in _buckets(slim):
         if bucket.digest and known(bucket.digest):
@@ -92,6 +96,6 @@ def without_known(request: v1.PlanRequest, known: Callable[[Digest], bool]) -> v
     return slim
 
 
-def _buckets(request: v1.PlanRequest) -> Iterator[v1.Bucket]:
+def _buckets(request: v1.PlanRequest | v1.ExplainRequest) -> Iterator[v1.Bucket]:
     yield from request.snapshot.node_buckets
     yield from request.snapshot.pod_buckets

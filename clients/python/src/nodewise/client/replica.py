@@ -1,4 +1,4 @@
-"""One replica of the service: its connection, how it stands, and which buckets it is believed to have."""
+"""One replica of the service: its connection, its status, and the buckets that it is believed to have."""
 
 import asyncio
 import enum
@@ -19,53 +19,57 @@ if TYPE_CHECKING:
     from ..v1.reconcile_service_pb2_grpc import ReconcileServiceAsyncStub
 
 EVICTION = 0.5
-"""How long, in seconds, a replica that failed a call is left alone before it is probed; doubles each time that it fails
-again before it has answered one.
+"""How long, in seconds, a replica is not probed after a failed call. Doubles with each further failure until a call
+succeeds.
 """
 MAX_EVICTION = 30.0
-"""The longest of these."""
+"""The longest such time, in seconds."""
 GENERATION = 1 << 16
-"""Digests of a generation, of which there are two: so many that were used last are remembered for certain."""
+"""The number of digests in a generation. There are two generations, so at least this many of the last used digests are
+remembered.
+"""
 
 _KEEPALIVE = (
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
-    # One that comes back is there at once, not after the minutes that gRPC would come to wait.
+    # gRPC would wait up to minutes before it reconnects to a replica that returns.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2_000),
-    # In spite of its name: how long an attempt to connect may take at least.
+    # Despite its name, this is the minimum timeout of a connection attempt.
     ("grpc.min_reconnect_backoff_ms", 3_000),
-    # An address is a replica. A proxy would choose another one.
+    # An address stands for one replica. A proxy would choose another one.
     ("grpc.enable_http_proxy", 0),
 )
 
 
-class Standing(enum.IntEnum):
-    """How a replica stands."""
+class ReplicaStatus(enum.IntEnum):
+    """The status of a replica."""
 
     UNKNOWN = 0
-    """Nobody asked it yet."""
+    """It was not asked yet."""
     READY = 1
     """It serves."""
     EVICTED = 2
     """It did not answer."""
     DRAINING = 3
-    """It is about to end, and refuses new calls."""
+    """It is shutting down, and refuses new calls."""
 
     @property
     def rank(self) -> int:
-        """Who is asked first: the least. One that drains refuses for certain, one that is evicted perhaps."""
-        return {Standing.EVICTED: 1, Standing.DRAINING: 2}.get(self, 0)
+        """The order in which replicas are asked, lowest first. A draining replica certainly refuses, an evicted one
+        perhaps.
+        """
+        return {ReplicaStatus.EVICTED: 1, ReplicaStatus.DRAINING: 2}.get(self, 0)
 
 
 class _Known:
-    """The buckets that a replica is believed to have: those used last."""
+    """The buckets that a replica is believed to have: those that were used last."""
 
     def __init__(self) -> None:
         self._recent: set[Digest] = set()
         self._older: set[Digest] = set()
-        """Dropped when there are enough recent ones."""
+        """The previous generation. It is dropped when the recent one is full."""
 
     def __contains__(self, digest: object) -> bool:
         return digest in self._recent or digest in self._older
@@ -82,7 +86,7 @@ class _Known:
 
 
 class Replica:
-    """A replica. Connects when it is first used."""
+    """A replica. It connects on first use."""
 
     def __init__(
         self,
@@ -92,12 +96,12 @@ class Replica:
         credentials: grpc.ChannelCredentials | None = None,
         target: Fixed | Dns | None = None,
     ) -> None:
-        """With credentials, a replica of a `dns:///` target needs a certificate for the name in the target, any other
-        one for its address.
+        """With credentials, the certificate of a `dns:///` replica must be for the name in the target, any other one
+        for the replica's address.
         """
         self.address = address
         self.target = target
-        """What was written to find it."""
+        """The target through which the replica was found."""
         self.is_secure = credentials is not None
         options: list[tuple[str, Any]] = [
             ("grpc.max_receive_message_length", max_message_bytes),
@@ -114,44 +118,45 @@ class Replica:
             )
         self.stub = cast("ReconcileServiceAsyncStub", ReconcileServiceStub(self._channel))
         self.health: Any = health_pb2_grpc.HealthStub(self._channel)
-        self.standing = Standing.UNKNOWN
+        self.status = ReplicaStatus.UNKNOWN
         self.reason = ""
-        """Why it is asked last; it begins with the address."""
+        """Why the replica is asked last. Begins with its address."""
         self.known = _Known()
         self.pieces = asyncio.Lock()
-        """Held by the call that sends it pieces."""
+        """Held by the call that sends pieces to the replica."""
         self.call_failed = asyncio.Event()
-        """Set by each failed call. Whoever follows its health clears it before."""
+        """Set by each failed call. The health follower clears it before it starts."""
         self.is_closed = False
-        """Nobody can be asked here any more."""
+        """The channel is closed."""
         self._calls = 0
-        """How many are under way."""
+        """The number of calls under way."""
         self._idle = asyncio.Event()
-        """Set when none is."""
+        """Set while no call is under way."""
         self._idle.set()
         self._evictions = 0
-        """How often it was evicted for a failed call since it last answered one."""
+        """The number of evictions since the last successful call."""
         self._evicted_at = 0.0
-        """When that was the last time."""
+        """The time of the last eviction, by the monotonic clock."""
         self._failing: str | None = None
-        """The uid of the workload whose call has failed, if none was answered since. It may be the workload."""
+        """The uid of the workload of the last failed call, if no call succeeded since. The cause may be that workload.
+        """
 
     def __str__(self) -> str:
         return self.address
 
     async def close(self) -> None:
-        """It is a replica no more. Calls under way go on: each has a deadline. To close the channel before would cancel
-        whoever waits for one.
+        """Closes the channel when no call is under way. Each call has a deadline. Closing the channel earlier would
+        cancel calls that are waiting for a connection.
         """
         while self._calls:
-            # Another one may have begun between the end of the last and this.
+            # Another call may have begun after the last one ended.
             await self._idle.wait()
         self.is_closed = True
         await self._channel.close()
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """A call is under way."""
+        """Counts a call as under way."""
         self._calls += 1
         self._idle.clear()
         try:
@@ -162,15 +167,15 @@ class Replica:
                 self._idle.set()
 
     def answered(self) -> None:
-        """It answered a call. One that drains finishes what it has."""
+        """Records a successful call. A draining replica still finishes its calls."""
         self._evictions, self._failing = 0, None
-        if self.standing is not Standing.DRAINING:
-            self.standing = Standing.READY
+        if self.status is not ReplicaStatus.DRAINING:
+            self.status = ReplicaStatus.READY
 
     def failed(self, reason: str) -> bool:
-        """A call failed. Whether that evicts it just now."""
+        """Records a failed call. Returns whether that evicted the replica just now."""
         self.call_failed.set()
-        if self.standing is Standing.DRAINING:
+        if self.status is ReplicaStatus.DRAINING:
             return False
         evicts = self.evict(reason)
         if evicts:
@@ -179,29 +184,31 @@ class Replica:
         return evicts
 
     def fails_another(self, uid: str) -> bool:
-        """A call for this workload failed. Whether one for another did before, and none was answered in between."""
+        """Records a failed call of this workload. Returns whether a call of another workload failed before, with no
+        success in between.
+        """
         before, self._failing = self._failing, uid
         return before is not None and before != uid
 
     def serves(self) -> None:
-        """A probe was answered."""
-        self.standing = Standing.READY
+        """Records that the replica reported SERVING."""
+        self.status = ReplicaStatus.READY
 
     def drains(self) -> bool:
-        """It said that it serves no longer. Whether it could be asked until now."""
-        before, self.standing = self.standing, Standing.DRAINING
+        """Records that the replica is draining. Returns whether it could be asked until now."""
+        before, self.status = self.status, ReplicaStatus.DRAINING
         self.reason = f"{self}: it is draining"
         return before.rank == 0
 
     def evict(self, reason: str) -> bool:
-        """It cannot be reached. Whether it could be asked until now."""
-        before, self.standing = self.standing, Standing.EVICTED
+        """Evicts the replica. Returns whether it could be asked until now."""
+        before, self.status = self.status, ReplicaStatus.EVICTED
         self.reason = reason
         return before.rank == 0
 
     @property
-    def rest(self) -> float:
-        """How long it is still to be left alone because of failed calls, in seconds."""
+    def eviction_left(self) -> float:
+        """How long the replica is still not probed because of failed calls, in seconds."""
         if not self._evictions:
             return 0.0
         rest = min(EVICTION * 2.0 ** min(self._evictions - 1, 16), MAX_EVICTION)

@@ -1,42 +1,42 @@
-"""The set of replicas: who is in it, how each stands, and so whether the service can be reached at all."""
+"""The set of replicas, the status of each, and whether the service can be reached at all."""
 
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterable
 
 from .. import tracing, waiting
-from .replica import Replica, Standing
+from .replica import Replica, ReplicaStatus
 
 _log = tracing.logger(__name__)
 
 
 def weight(uid: str, address: str) -> bytes:
-    """The weight of a replica for a workload, by rendezvous hashing. The one with the least is asked first, so that one
-    that goes moves only its own workloads, and one that comes takes a fair share of everybody's.
+    """The weight of a replica for a workload, for rendezvous hashing. The replica with the lowest weight is asked
+    first. A replica that goes away moves only its own workloads, and a new one takes an equal share of all workloads.
     """
     return hashlib.sha256(uid.encode() + b"\0" + address.encode()).digest()
 
 
 class Replicas:
-    """The replicas of the service, each made by `connect` when its address comes up."""
+    """The replicas of the service. `connect` makes one when its address is first found."""
 
     def __init__(self, connect: Callable[[str], Replica]) -> None:
         self._connect = connect
         self._members: list[Replica] = []
         self._changed = asyncio.Event()
-        self._doubts: list[asyncio.Event] = []
+        self._lookup_requests: list[asyncio.Event] = []
         self._search: dict[object, str] = {}
-        """Why the replicas of a target could not be found lately."""
+        """Why the last look-up of a target failed, by target."""
         self._away = False
 
     @property
     def members(self) -> list[Replica]:
-        """Who is in it."""
+        """The current replicas."""
         return self._members
 
     def replace(self, addresses: Iterable[str]) -> list[Replica]:
-        """From now on the replicas are at these addresses. One that stays keeps its connection, its standing and what
-        it is believed to have. Answers with those that are gone.
+        """Sets the addresses of the replicas. A replica that stays keeps its connection, its status and its known
+        buckets. Returns the removed replicas.
         """
         before = {replica.address: replica for replica in self._members}
         after = [before.get(address) or self._connect(address) for address in dict.fromkeys(addresses)]
@@ -48,96 +48,96 @@ class Replicas:
             self._note()
         return gone
 
-    def doubts(self) -> asyncio.Event:
-        """An event of the caller's own, which is set when whoever is known may have moved: a name should be looked up
-        again.
+    def lookup_requests(self) -> asyncio.Event:
+        """An event for the caller, which is set when a replica failed or none is known: the caller should look up its
+        name again.
         """
-        doubt = asyncio.Event()
-        self._doubts.append(doubt)
-        return doubt
+        requested = asyncio.Event()
+        self._lookup_requests.append(requested)
+        return requested
 
     def found(self, target: object) -> None:
-        """The replicas of this target were found."""
+        """Records a successful look-up of a target."""
         self._search.pop(target, None)
 
     def not_found(self, target: object, reason: str) -> None:
-        """Those of this target could not be found just now; who was known stays known."""
+        """Records a failed look-up of a target. Its known replicas stay."""
         if target not in self._search:
             _log.warning("replicas of the planning service cannot be looked up: %s", reason)
         self._search[target] = reason
         self._note()
 
     async def order(self, uid: str, timeout: float) -> list[Replica]:
-        """The replicas in the order in which a workload asks them: those that do not serve last, else by rendezvous
-        hash. Waits for the first ones if there are none yet.
+        """The replicas in the order in which a workload asks them: by status, then by rendezvous hash. Waits up to
+        `timeout` seconds for the first replica.
         """
         if not self._members:
-            self._doubt()
+            self._request_lookup()
             self._changed.clear()
             try:
                 async with waiting.timeout(timeout):
                     await self._changed.wait()
             except asyncio.TimeoutError:
                 return []
-        return sorted(self._members, key=lambda replica: (replica.standing.rank, weight(uid, replica.address)))
+        return sorted(self._members, key=lambda replica: (replica.status.rank, weight(uid, replica.address)))
 
     def answered(self, replica: Replica) -> None:
-        """It answered a call."""
+        """Records that a replica answered a call."""
         replica.answered()
         self._note()
 
     def serves(self, replica: Replica) -> None:
-        """It said that it serves."""
+        """Records that a replica reported SERVING."""
         replica.serves()
         self._note()
 
     def drains(self, replica: Replica) -> None:
-        """It said that it does not serve."""
+        """Records that a replica reported NOT_SERVING."""
         if replica.drains():
             _log.info("%s: a replica of the planning service drains; asking others", replica)
         self._note()
 
     def failed(self, replica: Replica, reason: str) -> None:
-        """A call failed."""
+        """Records that a call failed."""
         if replica.failed(reason):
             self._evicted(reason)
         self._note()
 
-    def unwell(self, replica: Replica, reason: str) -> None:
-        """A probe failed, or the connection on which its health is followed."""
+    def probe_failed(self, replica: Replica, reason: str) -> None:
+        """Records that a probe or a health watch failed."""
         if replica.evict(reason):
             self._evicted(reason)
         self._note()
 
     def health(self) -> str | None:
-        """Why the service cannot be reached, if so, or that it was not tried yet."""
+        """Why the service cannot be reached, or that it was not asked yet; None if it answers."""
         if not self._members:
             return ": ".join(
                 filter(None, ["no replica of the planning service is known", "; ".join(self._search.values())])
             )
-        standings = {replica.standing for replica in self._members}
-        if Standing.READY in standings:
+        statuses = {replica.status for replica in self._members}
+        if ReplicaStatus.READY in statuses:
             return None
-        reasons = [replica.reason for replica in self._members if replica.standing.rank]
+        reasons = [replica.reason for replica in self._members if replica.status.rank]
         if reasons:
             return f"no replica of the planning service answers: {reasons[-1]}"
         return "the planning service was not asked yet"
 
     def _evicted(self, reason: str) -> None:
         _log.info("asking other replicas until this one answers again: %s", reason)
-        self._doubt()
+        self._request_lookup()
 
-    def _doubt(self) -> None:
-        for doubt in self._doubts:
-            doubt.set()
+    def _request_lookup(self) -> None:
+        for requested in self._lookup_requests:
+            requested.set()
 
     def _note(self) -> None:
-        """Says what has changed."""
+        """Logs when the service becomes unreachable or reachable."""
         health = self.health()
-        standings = {replica.standing for replica in self._members}
+        statuses = {replica.status for replica in self._members}
         if health is None and self._away:
             self._away = False
             _log.info("the planning service answers again")
-        elif health is not None and not self._away and Standing.UNKNOWN not in standings:
+        elif health is not None and not self._away and ReplicaStatus.UNKNOWN not in statuses:
             self._away = True
             _log.warning("%s; nothing is written until one answers", health)

@@ -1,4 +1,4 @@
-"""What may be given as a server: one replica, or a name of which every record is one."""
+"""Server targets: the address of one replica, or a name with one replica at each address record."""
 
 import ipaddress
 import re
@@ -14,11 +14,11 @@ class Fixed:
     port: int
     scheme: str = "http"
     is_default_port: bool = field(default=False, compare=False)
-    """None was written, so it is that of the scheme."""
+    """The target has no port, so this is the default port of the scheme."""
 
     @property
     def address(self) -> str:
-        """Where it is, and what it is known by."""
+        """The address of the replica, which is also its identity."""
         return address(self.host, self.port)
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class Dns:
 
     @property
     def authority(self) -> str:
-        """Whom a client that has looked it up expects there."""
+        """The name that the certificate of each replica must have."""
         return address(self.host, self.port)
 
     def __str__(self) -> str:
@@ -42,23 +42,23 @@ class Dns:
 
 
 SERVICE_PORT = 7443
-"""Where a nodewise-server listens if it is not told otherwise."""
+"""The default port of nodewise-server."""
 _NAME = re.compile(r"(?:///)?(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?")
 _LOOPBACK_V4 = ipaddress.IPv4Network("127.0.0.0/8")
 _LOOPBACK_V6 = ipaddress.IPv6Address("::1")
 
 
 class TargetError(ValueError):
-    """Not something that replicas can be found by."""
+    """A text that is not a valid target."""
 
 
 def address(host: str, port: int) -> str:
-    """`host:port`: where a replica is, and what it is known by."""
+    """`host:port`: the address of a replica, which is also its identity."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether this is on this machine, as it is written: no name but `localhost` is looked up for that."""
+    """Whether a host is on loopback, as it is written. No name except `localhost` counts as loopback."""
     try:
         ip = ipaddress.ip_address(host)
     except ValueError:
@@ -67,8 +67,8 @@ def is_loopback(host: str) -> bool:
 
 
 def parse(text: str, *, secure: bool = False, plaintext: bool = False) -> Fixed | Dns:
-    """Reads a target, for a client that has credentials, which then are for all of its targets, or for one that has
-    none. Whoever asks for TLS never gets plain text, and `plaintext` alone lets it leave this machine.
+    """Reads a target, for a client with credentials (`secure`), which then apply to all targets, or without. A client
+    with credentials never uses plain text. Without credentials, a target off loopback needs `plaintext`.
     """
     read = _read(text, secure=secure)
     if not (secure or plaintext or is_loopback(read.host)):
@@ -80,13 +80,13 @@ def parse(text: str, *, secure: bool = False, plaintext: bool = False) -> Fixed 
 
 
 def with_tls(target: Fixed | Dns) -> str:
-    """How to ask what is there over TLS."""
+    """Advice how to use TLS for a target."""
     give = "give credentials with ClientConfig(credentials=grpc.ssl_channel_credentials())"
     return give if isinstance(target, Dns) else f"write https://{target.address} and {give}"
 
 
 def without_tls(target: Fixed | Dns) -> str:
-    """How to ask what is there in plain text."""
+    """Advice how to use plain text for a target."""
     leave_out = "leave ClientConfig.credentials out"
     return leave_out if isinstance(target, Dns) else f"write http://{target.address} and {leave_out}"
 

@@ -1,4 +1,4 @@
-"""Calls to an apiserver over HTTP. Bodies go out as they are given, and answers come back as they are."""
+"""Calls to an apiserver over HTTP. Bodies are sent and returned unchanged."""
 
 import asyncio
 import io
@@ -20,21 +20,21 @@ from .. import tracing, waiting
 from ..actuator import ActuatorError, Refusal
 
 _CREDENTIALS_FOR = 10.0
-"""How long credentials are used before they are asked for again, in seconds. The kubernetes package renews what has
-expired.
+"""How long credentials are used before they are requested again, in seconds. The kubernetes package renews expired
+ones.
 """
 _CONNECT_TIMEOUT = 10.0
 
 
 class Answer(NamedTuple):
-    """What the apiserver answered to a call that succeeded."""
+    """The response to a successful call."""
 
     status: int
     body: bytes
 
 
 class TooLongError(ActuatorError):
-    """An answer is longer than the caller takes."""
+    """A response is longer than the caller accepts."""
 
 
 class KubeClient:
@@ -43,7 +43,7 @@ class KubeClient:
     def __init__(self, configuration: Configuration, *, user_agent: str = "nodewise-python") -> None:
         self._configuration = configuration
         self.user_agent = user_agent
-        """What the apiserver knows the client by; also the field manager of its writes."""
+        """The user agent, which is also the field manager of writes."""
         self._session: aiohttp.ClientSession | None = None
         self._credentials: dict[str, str] = {}
         self._renewed = float("-inf")
@@ -51,9 +51,7 @@ class KubeClient:
 
     @classmethod
     def from_environment(cls, *, context: str | None = None, user_agent: str = "nodewise-python") -> "KubeClient":
-        """As kubectl finds its cluster: KUBECONFIG, else ~/.kube/config, else the service account of the pod that this
-        runs in.
-        """
+        """Finds the cluster as kubectl does: KUBECONFIG, else ~/.kube/config, else the service account of the pod."""
         configuration = Configuration()
         files = os.environ.get("KUBECONFIG") or str(pathlib.Path.home() / ".kube" / "config")
         if any(pathlib.Path(file).exists() for file in files.split(os.pathsep)):
@@ -66,7 +64,7 @@ class KubeClient:
         if self._session is not None:
             raise RuntimeError("the Kubernetes client is in use already")
         self._session = aiohttp.ClientSession(
-            # As many connections as there are calls at a time: those are bounded by whoever makes them.
+            # The callers bound the number of concurrent calls, and so of connections.
             connector=aiohttp.TCPConnector(ssl=_tls(self._configuration), limit=0),
             headers={"User-Agent": self.user_agent},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT),
@@ -81,7 +79,7 @@ class KubeClient:
             self._session = None
 
     def require_open(self) -> aiohttp.ClientSession:
-        """The connections. Raises `RuntimeError` when the client is not in use."""
+        """The HTTP session. Raises `RuntimeError` if the client is not open."""
         if self._session is None:
             raise RuntimeError("use the Kubernetes client as a context manager: async with KubeClient(...) as kube")
         return self._session
@@ -98,8 +96,8 @@ class KubeClient:
         timeout: float = 30.0,
         max_bytes: int | None = None,
     ) -> Answer:
-        """One call. Raises `ActuatorError`, with the apiserver's own words if there are any, and `TooLongError` for an
-        answer of more than `max_bytes`, which is read no further.
+        """Makes one call. Raises `ActuatorError`, with the apiserver's message if there is one, and `TooLongError` for
+        a response of more than `max_bytes`.
         """
         headers = {"Accept": accept}
         if body is not None:
@@ -119,8 +117,8 @@ class KubeClient:
 
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """An answer as it comes, in pieces."""
-        # From Kubernetes 1.37 on each event of a watch would be compressed by itself.
+        """Yields a response in pieces, as it arrives."""
+        # With compression, Kubernetes from 1.37 on would compress each event of a watch by itself.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         try:
             async with self._open("GET", path, params, headers, None) as answer:
@@ -156,7 +154,7 @@ class KubeClient:
     async def _authorization(self) -> dict[str, str]:
         async with self._renewing:
             if time.monotonic() - self._renewed > _CREDENTIALS_FOR:
-                # May run a plugin or read a file, which fails with whatever it likes.
+                # This may run a plugin or read a file, so any exception is possible.
                 try:
                     settings = await asyncio.to_thread(self._configuration.auth_settings)
                 except Exception as error:
@@ -170,7 +168,7 @@ class KubeClient:
 async def _body(answer: aiohttp.ClientResponse, max_bytes: int | None) -> bytes:
     if max_bytes is None:
         return await answer.read()
-    # What was written to it is taken out without another copy.
+    # `getvalue` returns the written bytes without another copy.
     body = io.BytesIO()
     async for piece in answer.content.iter_any():
         if body.tell() + len(piece) > max_bytes:
@@ -198,7 +196,7 @@ class _Details(msgspec.Struct):
 
 
 class _Status(msgspec.Struct):
-    """A metav1.Status, as far as it is read."""
+    """The fields of a metav1.Status that are read."""
 
     message: str = ""
     reason: str = ""

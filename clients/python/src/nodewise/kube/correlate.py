@@ -1,5 +1,5 @@
-"""Thins events out before they reach the apiserver (D-102): repeated ones are counted, many similar ones are combined,
-and an object that causes too many is throttled. Pure; the time is passed in.
+"""Reduces the number of Events (D-102): counts repeated ones, combines similar ones, and throttles objects with too
+many. Pure; the time is an argument.
 """
 
 from collections import OrderedDict
@@ -10,29 +10,29 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from ..actuator import WorkloadEvent
 
 SIMILAR_EVENTS = 10
-"""From this many distinct messages on, events of one reason are combined."""
+"""From this many different messages on, events with the same reason are combined."""
 SIMILAR_WINDOW = 600.0
-"""Silence, in seconds, after which similar events are counted afresh."""
+"""Seconds without a similar event, after which the count of similar events restarts."""
 SPAM_BURST = 25.0
-"""Events that one object may cause at once."""
+"""Most events of one object in a burst."""
 SPAM_REFILL = 300.0
-"""Time, in seconds, after which one more is granted."""
+"""Time until one more event is allowed, in seconds."""
 CAPACITY = 4096
-"""Most entries of each table; the least recently used goes first."""
+"""Most entries of each table. The least recently used one is evicted."""
 
 
 class Filtered(NamedTuple):
-    """Say nothing."""
+    """Send nothing."""
 
 
 class Create(NamedTuple):
-    """Create an Event with this message, to be announced with `Correlator.sent`."""
+    """Create an Event with this message, then call `Correlator.sent`."""
 
     message: str
 
 
 class Patch(NamedTuple):
-    """Patch the Event of this name, which stands for so many occurrences now."""
+    """Patch the Event of this name, with its new number of occurrences."""
 
     name: str
     message: str
@@ -43,7 +43,7 @@ Verdict: TypeAlias = Filtered | Create | Patch
 
 
 class Source(NamedTuple):
-    """What is throttled as one."""
+    """The key of throttling."""
 
     component: str
     object: tuple[str, str, str, str]
@@ -51,7 +51,7 @@ class Source(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """What events are counted as one: with a message an exact repetition, without one all similar events."""
+    """The key of counting: with a message an exact repetition, without one all similar events."""
 
     source: Source
     reason: str
@@ -81,7 +81,7 @@ _V = TypeVar("_V")
 
 
 class Recent(Generic[_K, _V]):
-    """A table that forgets what was not used for longest once it is full."""
+    """A table of limited size that evicts the least recently used entry."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[_K, _V] = OrderedDict()
@@ -93,7 +93,7 @@ class Recent(Generic[_K, _V]):
         return key in self._entries
 
     def entry(self, key: _K, new: Callable[[], _V]) -> _V:
-        """What is there, or a new one."""
+        """Returns the entry, or a new one."""
         if key not in self._entries:
             if len(self._entries) >= CAPACITY:
                 self._entries.popitem(last=False)
@@ -103,7 +103,7 @@ class Recent(Generic[_K, _V]):
 
 
 class Correlator:
-    """Remembers what was said."""
+    """Remembers the events that were sent."""
 
     def __init__(self) -> None:
         self._similar: Recent[Identity, _Similar] = Recent()
@@ -111,7 +111,7 @@ class Correlator:
         self._tokens: Recent[Source, _Tokens] = Recent()
 
     def correlate(self, component: str, event: WorkloadEvent, now: float) -> tuple[Identity, Verdict]:
-        """Decides about one event. The identity names it for `sent`."""
+        """Decides about one event. The identity is the argument of `sent`."""
         of = event.workload
         source = Source(component, (of.kind, of.namespace, of.name, of.uid), event.type)
         identity, message = self._aggregate(source, event, now)
@@ -124,13 +124,13 @@ class Correlator:
         return identity, Create(message)
 
     def sent(self, identity: Identity, name: str) -> None:
-        """An Event of this name stands for the identity now; an empty name: none does."""
+        """Records the name of the Event that stands for an identity; an empty name if there is none."""
         observed = self._observed.entry(identity, _Observed)
         observed.name = name
         observed.count = max(observed.count, 1) if name else 0
 
     def _aggregate(self, source: Source, event: WorkloadEvent, now: float) -> tuple[Identity, str]:
-        """Combines an event with similar ones when there are many."""
+        """Combines an event with similar ones if there are many."""
         everything = Identity(source, event.reason, None)
         similar = self._similar.entry(everything, lambda: _Similar(now))
         if now - similar.last > SIMILAR_WINDOW:

@@ -1,4 +1,4 @@
-"""Kubernetes Events: asynchronous and best effort. Whoever emits one never waits and never fails (M-36)."""
+"""Sends Kubernetes Events, asynchronously and best effort. Recording an event never blocks and never fails."""
 
 import asyncio
 import datetime
@@ -15,17 +15,17 @@ from .correlate import Correlator, Create, Identity, Patch
 _log = tracing.logger(__name__)
 
 COMPONENT = "daemonset-controller"
-"""The component that events about DaemonSets come from: the name that people and tools look for."""
+"""The source component of Events about DaemonSets: the name that people and tools look for."""
 _QUEUE = 1_000
-"""Events that may wait to be sent; further ones are dropped."""
+"""Most queued events. Further ones are dropped."""
 _CALL_TIMEOUT = 5.0
 _TRIES = 3
 _LAST_EVENTS = 2.0
-"""How long events that wait may hold up the end, in seconds."""
+"""How long queued events may delay the shutdown, in seconds."""
 
 
 class EventRecorder:
-    """Sends the events that it is given, as an async context manager."""
+    """Sends recorded events, as an async context manager."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client
@@ -47,10 +47,10 @@ class EventRecorder:
                 await self._queue.join()
         except asyncio.TimeoutError:
             _log.warning("some Kubernetes Events could not be sent before the end")
-        await waiting.ended([self._task])
+        await waiting.cancel_all([self._task])
 
     def record(self, event: WorkloadEvent) -> None:
-        """Says something, unless too much waits already."""
+        """Queues an event. Drops it if the queue is full."""
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
@@ -65,7 +65,7 @@ class EventRecorder:
                 of = event.workload
                 _log.debug("an event %s about %s/%s could not be sent: %s", event.reason, of.namespace, of.name, error)
             except Exception:
-                # The next one may fare better.
+                # The next event may succeed.
                 _log.exception("sending an event ended with a defect")
             finally:
                 self._queue.task_done()
@@ -82,7 +82,7 @@ class EventRecorder:
                 except ActuatorError as error:
                     if error.refusal is not Refusal.NOT_FOUND:
                         raise
-                    # Events live for an hour or so; the counting starts again with a new one.
+                    # Events are deleted after an hour or so. The count restarts with a new one.
                     self._correlator.sent(identity, "")
                     await self._create(event, identity, message)
 
@@ -113,7 +113,7 @@ def _manifest(event: WorkloadEvent, message: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        # Unique enough: the object and the time in nanoseconds, as everywhere in Kubernetes.
+        # As in all of Kubernetes: the object and the time in nanoseconds, which is unique enough.
         "metadata": {"name": f"{workload.name}.{time.time_ns():x}", "namespace": workload.namespace},
         "involvedObject": {
             "apiVersion": "apps/v1",
@@ -136,5 +136,5 @@ def _manifest(event: WorkloadEvent, message: str) -> dict[str, Any]:
 
 
 def _now() -> str:
-    """A metav1.Time: whole seconds."""
+    """The current time as a metav1.Time: whole seconds."""
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

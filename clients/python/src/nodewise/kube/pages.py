@@ -1,6 +1,6 @@
-"""Lists, page by page. A page is in memory as a whole, and whoever may create objects decides how long they are: an
-apiserver stores `<` in one byte and serves it in six. So a page that would be too long is asked for again with fewer
-objects.
+"""Reads lists, page by page. A page is in memory as a whole, and anyone who may create objects decides how long they
+are: an apiserver may store a character in one byte and serve it in six. A page that would be too long is requested
+again with fewer objects.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -16,31 +16,31 @@ from .client import KubeClient, TooLongError
 PAGE_SIZE = 250
 """Objects per page of a list."""
 _PAGE_SIZES = {Resource.REVISIONS: 50}
-"""Where it is another number: of these each may have a megabyte as a matter of course."""
+"""Other page sizes. A ControllerRevision may have a megabyte."""
 PAGE_BYTES = 32 << 20
-"""Longest page of several objects."""
+"""Longest page with several objects, in bytes."""
 OBJECT_BYTES = 64 << 20
-"""Longest page of one object. An apiserver takes 3 MiB of one, and serves each byte in six at most."""
+"""Longest page with one object, in bytes. An apiserver accepts 3 MiB for one object, and serves each byte in at most
+six.
+"""
 PAGE_TIMEOUT = 65.0
-"""Time for one page of a list, in seconds; the apiserver itself gives up after a minute."""
+"""Timeout of one page, in seconds. The apiserver itself gives up after a minute."""
 
 
 class UnreadableError(Exception):
-    """What was served is no list."""
+    """The response is not a list."""
 
 
 class Page(NamedTuple):
     """A page of a list."""
 
     items: Iterator[bytes]
-    """Each object as it was served, one at a time, so that there is no second copy of the page. Raises
-    `UnreadableError`.
-    """
+    """The served objects, one at a time, so that there is no second copy of the page. Raises `UnreadableError`."""
     resource_version: str
     proceed: str
-    """The token of the next page; empty for none."""
+    """The continue token of the next page; empty if there is none."""
     length: int
-    """Bytes of the page."""
+    """The length of the page, in bytes."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -48,23 +48,17 @@ class _Metadata(msgspec.Struct, rename="camel"):
     proceed: str = msgspec.field(name="continue", default="")
 
 
-class _List(msgspec.Struct):
-    metadata: _Metadata
-    items: list[msgspec.Raw] | None = None
-
-
-_LIST = msgspec.json.Decoder(_List)
 _METADATA = msgspec.json.Decoder(_Metadata)
 
 
 def page_size(resource: Resource) -> int:
-    """Objects per page at most."""
+    """Most objects per page."""
     return _PAGE_SIZES.get(resource, PAGE_SIZE)
 
 
 async def read_page(client: KubeClient, path: str, limit: int, token: str = "", timeout: float = PAGE_TIMEOUT) -> Page:
-    """Reads the page of a list that begins at a token, of so many objects at most. Raises `ActuatorError`,
-    `TooLongError` among them, and `UnreadableError`.
+    """Reads the page that begins at a token, with at most `limit` objects. Raises `ActuatorError`, including
+    `TooLongError`, and `UnreadableError`.
     """
     params = {"limit": str(limit)} | ({"continue": token} if token else {})
     max_bytes = OBJECT_BYTES if limit == 1 else PAGE_BYTES
@@ -73,7 +67,7 @@ async def read_page(client: KubeClient, path: str, limit: int, token: str = "", 
 
 
 async def pages(client: KubeClient, path: str, most: int) -> AsyncIterator[Page]:
-    """The pages of a list, of so many objects at most, as of one version. Raises as `read_page` does."""
+    """The pages of a list as of one version, each with at most `most` objects. Raises as `read_page` does."""
     limit, token = most, ""
     while True:
         try:
@@ -85,7 +79,7 @@ async def pages(client: KubeClient, path: str, most: int) -> AsyncIterator[Page]
             continue
         token, is_short = page.proceed, page.length < PAGE_BYTES // 4
         yield page
-        # Nothing of it is kept while the next one is read.
+        # Frees the page before the next one is read.
         del page
         if not token:
             return
@@ -94,33 +88,24 @@ async def pages(client: KubeClient, path: str, most: int) -> AsyncIterator[Page]
 
 
 def _read(text: bytes) -> Page:
-    items: Iterator[bytes]
     try:
-        whole = _LIST.decode(text)
-        items, metadata = map(bytes, whole.items or ()), whole.metadata
-    except UNREADABLE:
-        # Perhaps only what is within an object cannot be read.
-        try:
-            places = rawjson.places(text)
-            metadata = _METADATA.decode(text[places["metadata"]])
-        except (KeyError, *UNREADABLE) as error:
-            raise UnreadableError(f"reading the list: {error}") from error
-        items = _elements(text, places.get("items"))
-    return Page(items, metadata.resource_version, metadata.proceed, len(text))
+        found = rawjson.read_list(text)
+        metadata = _METADATA.decode(found.metadata)
+    except UNREADABLE as error:
+        raise UnreadableError(f"reading the list: {error}") from error
+    return Page(_readable(found.items), metadata.resource_version, metadata.proceed, len(text))
 
 
-def _elements(text: bytes, place: slice | None) -> Iterator[bytes]:
-    if place is None or text.startswith(b"null", place.start, place.stop):
-        return
+def _readable(items: Iterator[bytes]) -> Iterator[bytes]:
     try:
-        yield from rawjson.elements_at(text, place)
+        yield from items
     except ValueError as error:
         raise UnreadableError(f"reading the list: {error}") from error
 
 
 def lossy(served: bytes) -> bytes:
-    """The data of a ControllerRevision is what some client wrote, byte for byte, and an apiserver keeps bytes that are
-    no UTF-8. They are replaced, wherever an object is read: it is the same one in a list, in a watch and by itself.
+    """Replaces bytes that are not UTF-8. An apiserver keeps such bytes in the data of a ControllerRevision as a client
+    wrote them. Every read replaces them, so the object is the same in a list, in a watch and in a GET.
     """
     if served.isascii():
         return served

@@ -1,18 +1,16 @@
-"""The watches of a real apiserver: list, then watch from the list's version, and begin again after a gap.
+"""Watches of an apiserver: list, then watch from the version of the list, and list again after a gap.
 
-The own-write gate needs the version of every list and of every bookmark, which is why the loop is our own. First lists
-are most-recent (quorum) reads: an executor that was killed must not see less than it had written. Objects are projected
-as they arrive and the rest of them is never kept. One that cannot be read is passed over and named: the others must not
-suffer for it.
+The own-write gate needs the version of every list and every bookmark. First lists are quorum reads: after a crash the
+executor must see all its earlier writes. Objects are converted as they arrive, and only the result is kept. An object
+that cannot be read is skipped and logged, so that it does not affect the others.
 
 An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not
-refuse such a watch, and shows nothing until it gets there. So before a watch goes on it is asked where it is (D-112).
+refuse a watch from that version, and shows nothing until it gets there. So the version of the apiserver is checked
+before a watch continues (D-112).
 """
 
 import asyncio
-import json
 import random
-import re
 import time
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
@@ -27,26 +25,28 @@ from ..gate import is_behind
 from ..kinds import Resource
 from ..objects import DaemonSet, Node, Pod, Revision
 from ..rawjson import UNREADABLE, Served
+from ..sanitize import one_line
 from ..store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Watched, is_kept
-from ..told import in_short
 from .client import KubeClient
 from .pages import UnreadableError, lossy, page_size, pages, read_page
 
 _log = tracing.logger(__name__)
 
 WATCH_SECONDS = 290
-"""After this the apiserver ends a watch."""
+"""The apiserver ends a watch after this time, in seconds."""
 IDLE_LIMIT = 90.0
-"""Silence, in seconds, after which a watch is taken for dead, as the other end of a broken connection is: the apiserver
-sends a bookmark every minute.
+"""Seconds without data after which the connection of a watch counts as broken. The apiserver sends a bookmark every
+minute.
 """
 OPEN_TIMEOUT = 30.0
-"""Time until a watch begins, and for a list of one object."""
+"""Timeout for opening a watch, and for a list of one object, in seconds."""
 SHORT_WATCH = 5.0
-"""A watch that ends sooner than this and showed nothing has failed: to begin at once again would be a storm."""
+"""A watch that ends sooner than this, in seconds, without an event has failed. Starting the next one at once would
+overload the apiserver.
+"""
 
 Sink: TypeAlias = Callable[[Event], None]
-"""Takes in what the watches show."""
+"""Receives the events of the watches."""
 
 _READ: dict[Resource, Callable[[Served], Watched]] = {
     Resource.DAEMON_SETS: DaemonSet.read,
@@ -55,13 +55,13 @@ _READ: dict[Resource, Callable[[Served], Watched]] = {
     Resource.REVISIONS: Revision.read,
 }
 _MAY_BE_MISSING = {Resource.DAEMON_SETS, Resource.REVISIONS}
-"""Of these one may be passed over when it cannot be read. Not of the others, which would be planned around it: a pod
-that is not seen gets another beside it, and the pods of a node that is not seen are deleted.
+"""Objects of these resources are skipped if they cannot be read. Pods and nodes are not skipped: a missing pod would
+get a second pod beside it, and the pods of a missing node would be deleted.
 """
 
 
 class Watches:
-    """Follows everything that changes, in one namespace or in all, as an async context manager."""
+    """Watches all resources, in one namespace or in all, as an async context manager."""
 
     def __init__(self, client: KubeClient, sink: Sink, *, namespace: str | None = None) -> None:
         self._followers = {
@@ -70,7 +70,7 @@ class Watches:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Watches":
-        # Which revisions are kept whole depends on the DaemonSets.
+        # The DaemonSets decide which revisions are cached completely.
         first = {Resource.REVISIONS: self._followers[Resource.DAEMON_SETS]}
         self._tasks = [
             asyncio.create_task(follower.run(first.get(resource))) for resource, follower in self._followers.items()
@@ -80,11 +80,11 @@ class Watches:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await waiting.ended(self._tasks)
+        await waiting.cancel_all(self._tasks)
 
     def _restored(self, shown: Resource) -> None:
-        """The list of one resource has shown that etcd was restored from a backup. The apiserver may have passed the
-        versions of the others by now, or just not show what is gone: they are listed again.
+        """A list of one resource showed a restore of etcd. All other resources are listed again: the apiserver may
+        already have passed their versions, or may just not send deletions.
         """
         for resource, follower in self._followers.items():
             if resource is not shown:
@@ -92,23 +92,23 @@ class Watches:
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
-        """What follows. None of them should end: a cache that is followed no more must not be planned from."""
+        """The tasks of the watches. None of them should end."""
         return self._tasks
 
     def health(self) -> dict[Resource, str]:
-        """Which watches do not work, and why."""
+        """The failing watches, with reasons."""
         return {follower.resource: follower.failure for follower in self._followers.values() if follower.failure}
 
 
 class _GoneError(Exception):
-    """What happened since the version is not known any more: a new list is needed."""
+    """The apiserver does not have the events since that version any more. A new list is needed."""
 
 
 class _BrokenError(Exception):
-    """The watch or the list does not work."""
+    """The watch or the list failed."""
 
     def __init__(self, reason: str, *, list_again: bool = False) -> None:
-        super().__init__(in_short(reason))
+        super().__init__(one_line(reason))
         self.list_again = list_again
 
 
@@ -123,21 +123,8 @@ class _Status(msgspec.Struct):
     message: str = ""
 
 
-_EVENT = re.compile(rb'\{"type":"([A-Z]+)","object":(\{.*\})\}\s*', re.DOTALL)
-"""An event in the form in which an apiserver writes it."""
-
-
-def _event(line: bytes) -> tuple[str, Served]:
-    """The type and the object of an event. Raises ValueError or KeyError for what is none."""
-    usual = _EVENT.fullmatch(line)
-    if usual is not None:
-        return usual[1].decode(), Served(usual[2])
-    read = rawjson.members(line)
-    return json.loads(read["type"]), Served(read["object"])
-
-
 def _identity(served: Served) -> _Identity:
-    """What says which object it is, as far as that can be read."""
+    """The identity of an object, as far as it can be read."""
     try:
         return msgspec.json.decode(served.members["metadata"], type=_Identity)
     except (KeyError, *UNREADABLE):
@@ -145,7 +132,7 @@ def _identity(served: Served) -> _Identity:
 
 
 class _Follower:
-    """Follows one resource."""
+    """Lists and watches one resource."""
 
     def __init__(
         self,
@@ -157,28 +144,28 @@ class _Follower:
     ) -> None:
         self.resource = resource
         self.failure = "waiting for the first list"
-        """Why it does not work; empty when it does."""
+        """Why the watch does not work; empty if it does."""
         self._client = client
         self._path = resource.collection(namespace)
         self._sink = sink
         self._restored = restored
         self._version = ""
-        """What was reached, and where the next watch begins; empty before the first list."""
+        """The version that was reached, from which the next watch begins; empty before the first list."""
         self._must_list = True
         self._outdated = asyncio.Event()
-        """Another follower found that etcd was restored, and no list was begun since."""
+        """Set if another resource showed a restore of etcd and this one was not listed since."""
         self._is_confirmed = False
-        """The apiserver is known to have reached that version."""
+        """The apiserver has confirmed that it has reached that version."""
         self._has_listed = asyncio.Event()
-        """A list was shown."""
+        """Set after the first list."""
         self._failures = 0
 
     def list_again(self) -> None:
-        """Lets everything be listed again, though a watch is under way."""
+        """Requests a new list, also while a watch is running."""
         self._outdated.set()
 
     async def run(self, first: "_Follower | None" = None) -> None:
-        """Begins when `first` has shown a list. Never ends."""
+        """Runs forever, beginning after the first list of `first`."""
         if first is not None:
             await first._has_listed.wait()
         while True:
@@ -211,16 +198,16 @@ class _Follower:
             raise _BrokenError(str(error)) from error
 
     async def _rest(self) -> None:
-        """0.5 s doubling to 30 s, with jitter. They go on to grow until the watch has shown something: what can be
-        begun but not kept up has not recovered.
+        """Waits 0.5 s, doubling to 30 s, with jitter. The pause grows until a watch shows an event: a watch that opens
+        and fails again has not recovered.
         """
         delay = min(0.5 * 2.0 ** min(self._failures, 6), 30.0)
         self._failures += 1
         await asyncio.sleep(delay * random.uniform(1.0, 2.0))
 
     async def _list(self) -> None:
-        """Lists everything, page by page, as of one version. Tells the others of a restore of etcd that none of them
-        knows of, when the list is taken in: theirs come after it.
+        """Lists all objects as of one version, page by page. Triggers new lists of the other resources if this list is
+        the first to show a restore of etcd.
         """
         is_known = self._outdated.is_set()
         self._must_list = True
@@ -233,29 +220,29 @@ class _Follower:
                 if found is not None and is_kept(found):
                     objects.append(found)
             if self.resource is Resource.REVISIONS:
-                # They may be long, and the store keeps but few of them whole.
+                # Revisions may be long, and the store keeps only some of them completely.
                 self._sink(RevisionPage([found for found in objects if isinstance(found, Revision)], not version))
                 objects = []
             version = page.resource_version
-            # A list of a large cluster must not hold up everything else.
+            # Other tasks must run during the list of a large cluster.
             await asyncio.sleep(0)
         if not version:
             raise _BrokenError("the list has no resourceVersion")
         _log.debug("listed %s at %s", self.resource.value, version)
-        begins_anew = is_behind(self._version, version)
+        has_restarted = is_behind(self._version, version)
         self._version, self._is_confirmed, self._must_list = version, True, False
         self.failure = ""
         self._sink(Listed(self.resource, objects, version))
         self._has_listed.set()
-        if begins_anew and self._outdated.is_set():
-            # Another one was quicker, and this list is of after the restore already.
+        if has_restarted and self._outdated.is_set():
+            # Another resource noticed the restore earlier, and this list is already from after it.
             self._outdated.clear()
-        elif begins_anew and not is_known:
+        elif has_restarted and not is_known:
             self._restored(self.resource)
 
     async def _confirm(self) -> None:
-        """Asks the apiserver at which version it is. One that is behind ours has begun anew, and everything is listed
-        again.
+        """Checks the version of the apiserver. If it is lower than the reached one, etcd was restored, and all objects
+        are listed again.
         """
         now = (await read_page(self._client, self._path, 1, timeout=OPEN_TIMEOUT)).resource_version
         if is_behind(self._version, now):
@@ -269,7 +256,7 @@ class _Follower:
         self._is_confirmed = True
 
     async def _watch(self) -> None:
-        """Watches until the apiserver ends it, as it does every few minutes, or a list is needed."""
+        """Watches until the apiserver ends the watch, as it does every few minutes, or until a list is needed."""
         self._is_confirmed = False
         params = {
             "watch": "true",
@@ -291,7 +278,7 @@ class _Follower:
                 if following.done():
                     following.result()
             finally:
-                await waiting.ended([following, outdated])
+                await waiting.cancel_all([following, outdated])
         finally:
             await stream.__aexit__(None, None, None)
 
@@ -305,7 +292,7 @@ class _Follower:
                 _log.debug("the watch of %s is silent for too long; watching anew", self.resource.value)
                 return
             except Exception as error:
-                # As of an apiserver that restarts: the next watch begins where this one ended, with what was cut off.
+                # For example because the apiserver restarts. The next watch begins at the last event.
                 _log.debug("the connection of the watch of %s was cut: %r", self.resource.value, error)
                 break
             if not piece:
@@ -319,11 +306,12 @@ class _Follower:
 
     def _take(self, line: bytes) -> None:
         try:
-            kind, served = _event(line)
+            kind, text = rawjson.read_event(line)
+            served = Served(text)
             if kind == "ERROR":
                 raise self._refused(msgspec.json.decode(served.text, type=_Status))
         except (KeyError, *UNREADABLE) as error:
-            # The same would be served again.
+            # Another watch would get the same event.
             raise _BrokenError(f"reading what the watch shows: {error}", list_again=True) from error
         version = _identity(served).resource_version
         if kind == "BOOKMARK":
@@ -338,7 +326,7 @@ class _Follower:
         return _GoneError() if status.code == 410 else _BrokenError(status.message)
 
     def _read(self, served: Served) -> Watched | None:
-        """Reads an object. Of one that may be missing and cannot be read its last state stays what is known."""
+        """Reads an object. If it cannot be read and may be skipped, its last state stays in the cache."""
         try:
             return _READ[self.resource](served)
         except ConversionError as error:
@@ -347,6 +335,6 @@ class _Follower:
             if self.resource not in _MAY_BE_MISSING:
                 raise _BrokenError(f"reading {name}: {error}", list_again=True) from error
             _log.warning(
-                "%s %s is passed over, since it cannot be read: %s", self.resource.value, in_short(name), error
+                "%s %s is passed over, since it cannot be read: %s", self.resource.value, one_line(name), error
             )
             return None

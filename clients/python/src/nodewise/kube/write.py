@@ -16,7 +16,7 @@ from .events import EventRecorder
 from .pages import UnreadableError, lossy, page_size, pages
 
 _IDENTITY_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-"""Of what was written only the metadata is of interest."""
+"""Responses to writes need only the metadata."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -32,12 +32,12 @@ _WRITTEN = msgspec.json.Decoder(_Object)
 
 
 class _Target(NamedTuple):
-    """What a call is about."""
+    """The target of a call."""
 
     resource: Resource
     namespace: str
     name: str = ""
-    """Empty for the whole collection, that a new object comes into."""
+    """Empty for the collection, in which an object is created."""
     subresource: str = ""
 
     @property
@@ -53,8 +53,8 @@ class _Target(NamedTuple):
 
 
 class KubeActuator:
-    """Writes through a client: bodies go out as they are given, answers are read no further than their identity. Each
-    call has so many seconds; none is repeated, since a create that timed out may have happened.
+    """Writes through a client. Bodies are sent unchanged. Only name and version of a response are read. Each call has a
+    timeout. No call is repeated, since a create that timed out may have happened.
     """
 
     def __init__(self, client: KubeClient, recorder: EventRecorder, *, call_timeout: float = 30.0) -> None:
@@ -64,7 +64,7 @@ class KubeActuator:
 
     @property
     def writes(self) -> bool:
-        """It does."""
+        """Always true."""
         return True
 
     async def create(self, resource: Resource, namespace: str, manifest: bytes) -> Written:
@@ -99,7 +99,7 @@ class KubeActuator:
             raise ActuatorError(str(error)) from error
 
     def emit(self, event: WorkloadEvent) -> None:
-        """Leaves it to the recorder."""
+        """Passes the event to the recorder."""
         self._recorder.record(event)
 
     async def _write(
@@ -132,7 +132,7 @@ class KubeActuator:
         url = self._client.url(target.path) + (f"?{urlencode(params)}" if params else "")
         with tracing.api_call(tracing.ApiCall(method, url, target.template, target.namespace)) as span:
             if span.is_recording:
-                span.set(_told(target, body))
+                span.set(_pod_attributes(target, body))
             answer = await self._client.call(
                 method,
                 target.path,
@@ -143,25 +143,18 @@ class KubeActuator:
                 timeout=self._call_timeout,
             )
             if span.is_recording:
-                span.set({"http.response.status_code": answer.status, **_told(target, answer.body)})
+                span.set({"http.response.status_code": answer.status, **_pod_attributes(target, answer.body)})
         return answer.body
 
 
-class _Named(msgspec.Struct):
-    class Metadata(msgspec.Struct):
-        name: str = ""
-
-    metadata: Metadata
-
-
-def _told(target: _Target, body: bytes | None) -> dict[str, str]:
-    """What is told of a pod: its name, which a new one has in its manifest or gets from the apiserver."""
+def _pod_attributes(target: _Target, body: bytes | None) -> dict[str, str]:
+    """The span attributes of a pod: its name, which a new pod has in its manifest or gets from the apiserver."""
     if target.resource is not Resource.PODS:
         return {}
     name = target.name
     if not name and body:
         try:
-            name = msgspec.json.decode(Served(body).without_managed_fields, type=_Named).metadata.name
+            name = _WRITTEN.decode(Served(body).without_managed_fields).metadata.name
         except UNREADABLE:
             pass
     return {"k8s.pod.name": name} if name else {}

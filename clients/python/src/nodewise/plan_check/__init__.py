@@ -1,11 +1,10 @@
-"""Whether a plan may be applied (rule W15 of docs/writing-an-executor.md).
+"""Checks whether a plan may be applied (rule W15 of docs/writing-an-executor.md).
 
-The executor holds the rights in the cluster, so it checks everything that the service says before the first write.
+The executor has the rights in the cluster, so it checks everything in a plan before the first write.
 
-The check is pure: it looks at the plan, at what was asked and at the caches. An object that the caches do not show, or
-do not show with this uid, is handed back: it may be gone since the snapshot, or it may be another workload's. One live
-read tells which. Where an action is wrong about an object or a node that has changed since the snapshot, this action
-alone is left out.
+The check is pure: it reads the plan, the request and the caches. An object that the caches do not have, or have with
+another uid, must be read live: it may be gone since the snapshot, or belong to another workload. If an action is wrong
+about an object or a node that changed after the snapshot, only this action is left out.
 """
 
 import enum
@@ -21,40 +20,40 @@ from ..apply.action import is_adoption
 from ..kinds import OWNER_KIND, ObjectKey, Resource
 from ..objects import DaemonSet, Owner, Pod, Revision, owner_of
 from ..options import DEFAULT_BURST
+from ..sanitize import one_line
 from ..store import LivePods
-from ..told import in_short
 from . import bounds, events, hashes, manifests, names, patches, remembered
 from .values import WrongError, quoted
 
 MAX_UNSEEN = 100
-"""Most objects of one plan that are read live. When more of them are gone, the snapshot is too old to act on."""
+"""Most objects of one plan that are read live. If more are missing in the caches, the snapshot is too old to act on."""
 
 
 _RELEASES = ("release_pod", "release_revision")
 _MAY_REST_ON_ADOPTIONS = ("delete_pod", "delete_revision", "relabel_pod")
 
 
-class Known(NamedTuple):
-    """What is known of an object."""
+class ObjectState(NamedTuple):
+    """The uid, controller and labels of an object."""
 
     uid: str
     controller: Owner | None
     labels: Mapping[str, str]
 
     @classmethod
-    def of_pod(cls, pod: v1.Pod) -> "Known":
-        """Of a pod."""
+    def of_pod(cls, pod: v1.Pod) -> "ObjectState":
+        """The state of a pod."""
         controller = owner_of(pod.controller) if pod.HasField("controller") else None
         return cls(pod.uid, controller, {label.key: label.value for label in pod.labels})
 
     @classmethod
-    def of_revision(cls, revision: Revision) -> "Known":
-        """Of a revision."""
+    def of_revision(cls, revision: Revision) -> "ObjectState":
+        """The state of a revision."""
         return cls(revision.uid, revision.controller, revision.labels)
 
 
 class Caches(Protocol):
-    """What the caches show."""
+    """The caches as the check reads them."""
 
     def pod(self, namespace: str, name: str) -> v1.Pod | None:
         """The pod of this name."""
@@ -69,74 +68,76 @@ class Caches(Protocol):
         """Whether there is a node of this name."""
 
     def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, LivePods]:
-        """Of these nodes those that there are, and the pods of a workload that live on each or are meant for it: those
-        that it controls and selects, but for those that have finished or are being deleted.
+        """The existing ones of these nodes, with the workload's live pods on or targeting each: pods that it controls
+        and selects, and that have not finished and are not being deleted.
         """
 
     def changed(self, resource: Resource, namespace: str, name: str) -> int:
-        """The number of the last change of a pod or revision. Of what the caches do not show, and of nodes, it is that
-        of the last change that took any object of the resource out.
+        """The number of the last change of a pod or revision. For a node, or an object that is not in the caches: of
+        the last removal of any object of the resource.
         """
 
     def revisions_changed(self, namespace: str) -> int:
-        """The number of the last change of any revision of a namespace, or that took any revision out."""
+        """The number of the last change or removal of any revision of a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the plan has to answer."""
+    """The request that the plan answers."""
 
     workload: DaemonSet
-    """The workload as the snapshot had it."""
+    """The workload in the snapshot."""
     scope: v1.Scope.ValueType = v1.SCOPE_UNSPECIFIED
-    """What was to be decided of the workload."""
+    """The scope that was requested."""
     live: Sequence[Revision] = ()
     """Revisions of the snapshot that were read live."""
     as_of: int = 0
-    """The number of the last change that the snapshot shows."""
+    """The number of the last cache change in the snapshot."""
     sent: v1.ReconcileState = field(default_factory=v1.ReconcileState)
-    """The state that the snapshot had."""
+    """The state in the request."""
     deletes_with_uid: bool = True
-    """Every delete of a pod carries the pod's uid as a precondition, as the options say that were sent."""
+    """Whether the options require the pod's uid as a precondition of every delete."""
     burst: int = DEFAULT_BURST
     """Most creates, and separately most deletes, of pods."""
     decides_after_cut: bool = True
-    """Failed pods beyond the burst are left to later plans, so that no Events are due for them, as the options say."""
+    """Whether failed pods beyond the burst are left to later plans, so that they cause no Events in this one, as the
+    options say.
+    """
 
 
 class ViolationError(Exception):
-    """Why a plan must not be applied."""
+    """The plan must not be applied."""
 
     def __init__(self, what: str, action: v1.Action | None = None) -> None:
-        """`action` is the one that is wrong; None where the plan as a whole is."""
-        self.what = in_short(what)
+        """`action` is the wrong action; None if the plan as a whole is wrong."""
+        self.what = one_line(what)
         of = "" if action is None else f"action {action.id} ({_kind_name(action)}): "
         super().__init__(f"the plan is refused and nothing of it is written: {of}{self.what}")
 
 
 class UnclearError(Exception):
-    """A plan cannot be judged now."""
+    """The plan cannot be checked now."""
 
     def __init__(self, message: str, http_status: int = 0) -> None:
-        """`http_status` is that of the apiserver's answer to a read, if that is why; else it is 0."""
+        """`http_status` is the status of the apiserver's response to a read; 0 if there is none."""
         super().__init__(message)
         self.http_status = http_status
 
 
 class _Orphan(enum.Enum):
-    """What an action may do to an object without a controller."""
+    """What an action may do to an orphan."""
 
     REFUSED = enum.auto()
-    """Nothing."""
+    """The action must not touch an orphan."""
     IF_SELECTED = enum.auto()
-    """Adopt it, where the selector matches; or whatever this plan does to it after its adoption."""
+    """The action may adopt an orphan that the selector matches, or follows such an adoption in the same plan."""
     ACCEPTED = enum.auto()
-    """Release it once more: an earlier plan has released it since the snapshot."""
+    """The action may release an orphan again: an earlier plan has released it since the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """An object that an action is about."""
+class Target:
+    """The existing object of an action."""
 
     action: v1.Action
     resource: Resource
@@ -151,35 +152,36 @@ class Named:
 
 
 class Checked:
-    """A plan that breaks no rule by what the caches show."""
+    """A plan that breaks no rule as far as the caches show."""
 
     def __init__(self, actions: Sequence[v1.Action], asked: Asked, caches: Caches) -> None:
-        """Of a plan, which has these actions, nothing that may have changed since the snapshot is checked yet."""
-        self.unseen: list[Named] = []
-        """Objects that have to be read live before the plan may be applied."""
+        """A plan with these actions, whose objects are not checked yet."""
+        self.unseen: list[Target] = []
+        """Objects that must be read live before the plan may be applied."""
         self._actions, self._asked, self._caches = actions, asked, caches
         self._left_out: dict[int, str] = {}
 
-    def check_live(self, named: Named, served: bytes) -> None:
-        """Checks an object that the caches do not show, as it was read live. One that is gone, or has been replaced, is
-        no violation: the write finds that out by the uid. Raises `ViolationError`.
+    def check_live(self, target: Target, served: bytes) -> None:
+        """Checks an object that the caches do not have, as it was read live. A replaced object is no violation: the
+        write fails by the uid. Raises `ViolationError`.
         """
         try:
-            if named.resource is Resource.PODS:
-                known = Known.of_pod(Pod.read(served).projection)
+            if target.resource is Resource.PODS:
+                known = ObjectState.of_pod(Pod.read(served).projection)
             else:
-                known = Known.of_revision(Revision.read(served))
+                known = ObjectState.of_revision(Revision.read(served))
         except convert.ConversionError as error:
-            raise ViolationError(f"{named} cannot be read: {error}", named.action) from error
-        if known.uid == named.reference.uid:
-            self._check_controller(named, known)
-        elif named.action.HasField("delete_pod") and not named.action.delete_pod.uid_precondition:
-            # Without a precondition the delete would take the other object.
-            self._leave_out_named(named, f"has the uid {known.uid} by now, and the delete carries none")
+            raise ViolationError(f"{target} cannot be read: {error}", target.action) from error
+        if known.uid == target.reference.uid:
+            self._check_controller(target, known)
+        elif target.action.HasField("delete_pod") and not target.action.delete_pod.uid_precondition:
+            # Without a precondition, the delete would take the new object.
+            self._leave_out_target(target, f"has the uid {known.uid} by now, and the delete carries none")
 
     def left_out(self) -> dict[int, str]:
-        """Why actions are not to be carried out, by their ids. What an adoption makes superfluous stays while it is
-        left out: no pod and no revision is deleted in favour of what is not adopted, and no pod gets its hash.
+        """The ids of actions that must not be carried out, with the reasons. If an adoption is left out, so are the
+        actions that may depend on it: deletes of pods and revisions in favour of the adopted object, and relabels with
+        its hash.
         """
         if any(action.id in self._left_out and is_adoption(action) for action in self._actions):
             for action in self._actions:
@@ -187,17 +189,17 @@ class Checked:
                     self._left_out.setdefault(action.id, "an adoption that it may rest on is left out")
         return self._left_out
 
-    def check_objects(self, every_named: Iterable[Named]) -> None:
-        """Checks objects as the caches show them. Raises `ViolationError`."""
-        for named in every_named:
-            known = _known(self._caches, self._asked.workload, named)
-            if known is None or known.uid != named.reference.uid:
-                self.unseen.append(named)
+    def check_objects(self, targets: Iterable[Target]) -> None:
+        """Checks objects against the caches. Raises `ViolationError`."""
+        for target in targets:
+            known = _cached_state(self._caches, self._asked.workload, target)
+            if known is None or known.uid != target.reference.uid:
+                self.unseen.append(target)
             else:
-                self._check_controller(named, known)
+                self._check_controller(target, known)
 
     def check_nodes(self, nodes: Collection[str]) -> None:
-        """Checks the nodes that pods are created for: they exist and do not have too many. Raises `ViolationError`."""
+        """Checks that the nodes of created pods exist and do not have too many pods. Raises `ViolationError`."""
         live = self._caches.live_pods(self._asked.workload, nodes) if nodes else {}
         for action in self._creates():
             name = action.create_pod.node_name
@@ -208,14 +210,14 @@ class Checked:
                 self._leave_out(action, wrong, gone if pods is None else pods.changed)
 
     def check_hash(self, plan: v1.Plan) -> None:
-        """Checks the hash of the pods that are created. Raises `ViolationError`."""
+        """Checks the hash of created pods. Raises `ViolationError`."""
         creates, workload = self._creates(), self._asked.workload
         if not creates:
             return
         shown = [revision.hash for revision in (*self._asked.live, *self._caches.revisions(workload))]
         wrong = hashes.wrong(plan, self._actions, workload, shown, self._left_out)
         if wrong is not None:
-            # The revision may have lost its label or its owner, or may be gone.
+            # The revision may have been deleted, or lost its label or its owner.
             changed = self._caches.revisions_changed(workload.key.namespace)
             for action in creates:
                 self._leave_out(action, wrong, changed)
@@ -223,32 +225,34 @@ class Checked:
     def _creates(self) -> list[v1.Action]:
         return [action for action in self._actions if action.HasField("create_pod")]
 
-    def _check_controller(self, named: Named, known: Known) -> None:
-        """The object is the workload's, or it is an orphan and may be. Raises `ViolationError`."""
+    def _check_controller(self, target: Target, known: ObjectState) -> None:
+        """Checks that the workload controls the object, or that it is an orphan that the action may touch. Raises
+        `ViolationError`.
+        """
         workload, controller = self._asked.workload, known.controller
         if controller is not None:
             if controller.uid != workload.uid:
                 of = f"{controller.kind} {controller.name} with uid {quoted(controller.uid)}"
-                self._leave_out_named(named, f"is controlled by {of}, not by the workload")
-            elif named.action.WhichOneof("kind") in _RELEASES and workload.selector.selects(known.labels):
-                self._leave_out_named(named, "is selected by the workload, and the plan releases it")
-        elif named.orphan is _Orphan.REFUSED:
-            self._leave_out_named(named, "has no controller, and the plan does not adopt it")
-        elif named.orphan is _Orphan.IF_SELECTED and not workload.selector.selects(known.labels):
-            self._leave_out_named(named, "is not selected by the workload")
+                self._leave_out_target(target, f"is controlled by {of}, not by the workload")
+            elif target.action.WhichOneof("kind") in _RELEASES and workload.selector.selects(known.labels):
+                self._leave_out_target(target, "is selected by the workload, and the plan releases it")
+        elif target.orphan is _Orphan.REFUSED:
+            self._leave_out_target(target, "has no controller, and the plan does not adopt it")
+        elif target.orphan is _Orphan.IF_SELECTED and not workload.selector.selects(known.labels):
+            self._leave_out_target(target, "is not selected by the workload")
 
-    def _leave_out_named(self, named: Named, what: str) -> None:
+    def _leave_out_target(self, target: Target, what: str) -> None:
         namespace = self._asked.workload.key.namespace
-        changed = self._caches.changed(named.resource, namespace, named.reference.name)
-        self._leave_out(named.action, f"{named} {what}", changed)
+        changed = self._caches.changed(target.resource, namespace, target.reference.name)
+        self._leave_out(target.action, f"{target} {what}", changed)
 
     def _leave_out(self, action: v1.Action, what: str, changed: int) -> None:
-        """Leaves an action out if what it is wrong about has changed since the snapshot. If it has not, the plan was
-        not made from the snapshot. Raises `ViolationError`.
+        """Leaves out an action whose object changed after the snapshot. If it did not change, the plan was not made
+        from the snapshot. Raises `ViolationError`.
         """
         if changed <= self._asked.as_of:
             raise ViolationError(what, action)
-        self._left_out[action.id] = in_short(f"{what}; that has changed since the snapshot")
+        self._left_out[action.id] = one_line(f"{what}; that has changed since the snapshot")
 
 
 def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
@@ -270,41 +274,41 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
         remembered.check(plan.state, asked.sent, may_exist)
     revisions = [found for found in caches.revisions(asked.workload) if found.controller]
     revisions += [found for found in asked.live if found.controller and found.controller.uid == asked.workload.uid]
-    # What is not kept whole was not sent either.
+    # A revision that is not cached completely was not sent either.
     own = [found.object for found in revisions if found.object is not None]
     creates = manifests.Creates(plan, asked.workload, own)
     for action in actions:
         with _violation(action):
             creates.check(action)
-    every_named = list(_check_actions(actions, asked))
-    # What may have changed since the snapshot comes last: it must not hide what is wrong in any case.
+    targets = list(_check_actions(actions, asked))
+    # Objects that may have changed since the snapshot come last: they must not hide certain violations.
     checked = Checked(actions, asked, caches)
-    checked.check_objects(every_named)
+    checked.check_objects(targets)
     checked.check_nodes(nodes.names)
     checked.check_hash(plan)
     return checked
 
 
-def _check_actions(actions: Sequence[v1.Action], asked: Asked) -> Iterator[Named]:
-    """Checks what each action says, whatever the objects are that it names. Answers with these."""
+def _check_actions(actions: Sequence[v1.Action], asked: Asked) -> Iterator[Target]:
+    """Checks the content of each action. Yields the objects that the actions name."""
     adopted = {action.adopt_pod.pod.uid for action in actions if action.HasField("adopt_pod")}
     adopted |= {action.adopt_revision.revision.uid for action in actions if action.HasField("adopt_revision")}
     for action in actions:
         with _violation(action):
             if action.HasField("emit_event"):
                 events.check(action.emit_event)
-        named = _named(action, adopted)
-        if named is None:
+        target = _target(action, adopted)
+        if target is None:
             continue
-        _check_precondition(named, asked)
+        _check_precondition(target, asked)
         with _violation(action):
-            patches.check(action, named.reference.uid, asked.workload)
-        yield named
+            patches.check(action, target.reference.uid, asked.workload)
+        yield target
 
 
 @contextmanager
 def _violation(action: v1.Action | None = None) -> Iterator[None]:
-    """What is found to be wrong inside is a violation, of an action or of the plan as a whole."""
+    """Turns a `WrongError` into a violation of this action, or of the whole plan."""
     try:
         yield
     except WrongError as wrong:
@@ -314,8 +318,8 @@ def _violation(action: v1.Action | None = None) -> Iterator[None]:
 
 
 async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator: Actuator) -> dict[int, str]:
-    """Checks a plan, and reads live what the caches do not show. Answers with why actions are not to be carried out, by
-    their ids. Raises `ViolationError`, and `UnclearError` when the plan cannot be judged now.
+    """Checks a plan, with live reads of objects that the caches do not have. Returns the ids of actions that must not
+    be carried out, with the reasons. Raises `ViolationError`, and `UnclearError` if the plan cannot be checked now.
     """
     checked = check(plan, asked, caches)
     if len(checked.unseen) > MAX_UNSEEN:
@@ -323,8 +327,8 @@ async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator
             f"the plan names {len(checked.unseen)} objects that the caches do not show; "
             "the snapshot it was made from is too old"
         )
-    for named in checked.unseen:
-        key = ObjectKey(named.resource, asked.workload.key.namespace, named.reference.name)
+    for target in checked.unseen:
+        key = ObjectKey(target.resource, asked.workload.key.namespace, target.reference.name)
         try:
             served = await actuator.read(key)
         except Exception as raised:
@@ -333,24 +337,24 @@ async def check_with_reads(plan: v1.Plan, asked: Asked, caches: Caches, actuator
                 continue
             reason = f"reading {key}, which the plan names: {error.message}"
             raise UnclearError(reason, error.http_status) from raised
-        checked.check_live(named, served)
+        checked.check_live(target, served)
     return checked.left_out()
 
 
-def _known(caches: Caches, workload: DaemonSet, named: Named) -> Known | None:
-    """What the caches show by the name of an object; None where that does not tell whether the workload selects it."""
+def _cached_state(caches: Caches, workload: DaemonSet, target: Target) -> ObjectState | None:
+    """The cached state of an object. None if the caches do not have it, or do not have its labels."""
     namespace = workload.key.namespace
-    if named.resource is Resource.PODS:
-        pod = caches.pod(namespace, named.reference.name)
-        return None if pod is None else Known.of_pod(pod)
-    revision = caches.revision(namespace, named.reference.name)
+    if target.resource is Resource.PODS:
+        pod = caches.pod(namespace, target.reference.name)
+        return None if pod is None else ObjectState.of_pod(pod)
+    revision = caches.revision(namespace, target.reference.name)
     if revision is None or not revision.is_known_to(workload.selector):
         return None
-    return Known.of_revision(revision)
+    return ObjectState.of_revision(revision)
 
 
 def _check_workload(plan: v1.Plan, workload: DaemonSet) -> None:
-    """The plan is for the workload that was asked about."""
+    """Checks that the plan is for the workload of the request."""
     if not plan.HasField("workload"):
         raise ViolationError("it names no workload")
     planned, key = plan.workload, workload.key
@@ -362,7 +366,7 @@ def _check_workload(plan: v1.Plan, workload: DaemonSet) -> None:
 
 
 def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.ValueType) -> None:
-    """A service that does not know of scopes plans for whole workloads."""
+    """Checks the scope. A service that does not know scopes plans for whole workloads."""
     if scope != v1.SCOPE_ROLLOUTS:
         return
     of_rollouts = all(action.WhichOneof("kind") in ("delete_pod", "emit_event") for action in actions)
@@ -373,8 +377,8 @@ def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.Va
         )
 
 
-def _named(action: v1.Action, adopted: set[str]) -> Named | None:
-    """The object that exists already which an action is about, if there is one."""
+def _target(action: v1.Action, adopted: set[str]) -> Target | None:
+    """The existing object that an action is about; None if there is none."""
     orphan = _Orphan.REFUSED
     match action.WhichOneof("kind"):
         case "update_revision":
@@ -394,7 +398,7 @@ def _named(action: v1.Action, adopted: set[str]) -> Named | None:
         case "delete_pod":
             resource, reference = Resource.PODS, action.delete_pod.pod
         case _:
-            # What an action of an unknown kind would write is not known; it is not carried out.
+            # An action of an unknown kind is not carried out.
             return None
     if not reference.name:
         raise ViolationError("it names no object", action)
@@ -404,14 +408,16 @@ def _named(action: v1.Action, adopted: set[str]) -> Named | None:
         raise ViolationError(f"it names {reference.name} without a uid", action)
     if orphan is _Orphan.REFUSED and reference.uid in adopted:
         orphan = _Orphan.IF_SELECTED
-    return Named(action, resource, reference, orphan)
+    return Target(action, resource, reference, orphan)
 
 
-def _check_precondition(named: Named, asked: Asked) -> None:
-    """A delete by name alone takes any object that has the name by then. Only the options may ask for such deletes."""
-    action = named.action
+def _check_precondition(target: Target, asked: Asked) -> None:
+    """Checks the uid precondition. A delete by name alone takes any object of that name. Only the options may ask for
+    such deletes.
+    """
+    action = target.action
     if asked.deletes_with_uid and action.HasField("delete_pod") and not action.delete_pod.uid_precondition:
-        raise ViolationError(f"it deletes {named.reference.name} without its uid as a precondition", action)
+        raise ViolationError(f"it deletes {target.reference.name} without its uid as a precondition", action)
 
 
 def _kind_name(action: v1.Action) -> str:

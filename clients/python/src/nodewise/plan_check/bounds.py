@@ -1,5 +1,5 @@
-"""How much a plan does, and where it creates pods. Otherwise a wrong service could fill the cluster with pods of the
-workload's own template, or keep the executor writing.
+"""Limits how much a plan does, and on which nodes it creates pods. Otherwise a faulty service could fill the cluster
+with pods of the workload's own template, or keep the executor writing.
 """
 
 from collections import Counter
@@ -9,14 +9,14 @@ from .. import v1
 from .values import WrongError, quoted
 
 MAX_LIVE_PODS = 1
-"""Most pods of the workload that live on a node where the plan creates another one. With surge the old pod is still
-there.
+"""Most live pods of the workload on a node for which the plan creates another one. With surge, the old pod still
+exists.
 """
 MAX_OTHER_EVENTS = 10
-"""Events about the workload as a whole, besides one for each pod that is deleted."""
+"""Most Events besides one for each deleted pod."""
 _LEAST_CLAIMS, _MOST_CLAIMS = 1_000, 10_000
-"""Bounds of how many adoptions, releases, relabels and updates of revisions a plan may have: as many as the burst, but
-never fewer or more than these. It may have as many deletes of revisions besides.
+"""Bounds for the number of adoptions, releases, relabels and updates of revisions of a plan: the burst, but within
+these bounds. The plan may delete as many revisions besides.
 """
 _CLAIMS = (
     "adopt_pod",
@@ -27,16 +27,16 @@ _CLAIMS = (
     "update_revision",
     "delete_revision",
 )
-"""Those of an unknown kind count, too."""
+"""Actions of an unknown kind count, too."""
 
 
 def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after_cut: bool) -> None:
-    """Checks how much a plan, which has these actions, does. `burst` are the most creates, and deletes, of pods that
-    were asked for. Raises `WrongError`.
+    """Checks how much a plan with these actions does. `burst` is the requested maximum of pod creates, and of pod
+    deletes. Raises `WrongError`.
     """
     if any(not phase.batches for phase in plan.phases):
         raise WrongError("it has a phase without batches")
-    # A batch may be confirmed by a read, whatever is in it.
+    # Even an empty batch may cause a read, to confirm the workload.
     if any(not batch.actions for phase in plan.phases for batch in phase.batches):
         raise WrongError("it has a batch without actions")
     counts: Counter[str | None] = Counter(action.WhichOneof("kind") for action in actions)
@@ -61,7 +61,7 @@ def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after
 
 
 class Nodes:
-    """The nodes that one plan creates pods for."""
+    """The nodes for which one plan creates pods."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -76,7 +76,9 @@ class Nodes:
 
 
 def wrong_node(name: str, live_pods: int | None) -> str | None:
-    """Why no pod may be created for a node, if so, where so many pods of the workload live; None: it does not exist."""
+    """Why no pod may be created for a node with this number of live pods; None as the number means that the node does
+    not exist. Returns None if a pod may be created.
+    """
     if live_pods is None:
         return f"node {quoted(name)} does not exist"
     if live_pods > MAX_LIVE_PODS:

@@ -1,4 +1,4 @@
-"""What a plan may say in an Event: people read it as the word of the controller."""
+"""Checks the Events of a plan: people read them as messages of the controller."""
 
 import re
 
@@ -6,9 +6,9 @@ from .. import v1
 from .values import WrongError
 
 _MAX_REASON = 128
-"""Longest reason that an apiserver takes."""
+"""Longest reason that an apiserver accepts."""
 _MAX_MESSAGE = 1024
-"""Longest message that an apiserver takes, in bytes."""
+"""Longest message that an apiserver accepts, in bytes."""
 _CAMEL_CASE = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 

@@ -1,4 +1,6 @@
-"""What a plan may create: pods of the workload's template or of one of its revisions, and revisions of its template."""
+"""Checks what a plan creates: pods of the workload's template or of one of its revisions, and revisions of its
+template.
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,7 +13,7 @@ from .templates import NODE_TERMS, difference, is_owner, labels, normal
 from .values import WrongError, at, is_integer, list_at, object_at, other_than, parse, parse_written, quoted, same, text
 
 _NODE_NAME = f"/{'/'.join(NODE_TERMS)}/0/matchFields/0/values/0"
-"""Where the name of a node is written."""
+"""The pointer to the node name."""
 _POD = "the plan's pod_manifest"
 _REVISION = "its manifest"
 
@@ -20,7 +22,7 @@ class Creates:
     """The creates of one plan."""
 
     def __init__(self, plan: v1.Plan, workload: DaemonSet, revisions: Sequence[bytes]) -> None:
-        """`revisions` are those that the workload controls."""
+        """`revisions` are the JSON of revisions that the workload controls."""
         self._plan, self._workload, self._revisions = plan, workload, revisions
         self._is_manifest_checked = False
 
@@ -53,7 +55,9 @@ class Creates:
             raise WrongError(f"{_POD} has other {differs} than the workload's template and its revisions")
 
     def _check_node_name(self, pod: Any) -> None:
-        """The pods go to the nodes that their actions name, and nowhere else: one term requires a node of that name."""
+        """Checks that each pod goes to the node of its action and nowhere else: exactly one term requires a node of
+        that name.
+        """
         pointers = self._plan.node_name_pointers
         if list(pointers) != [_NODE_NAME]:
             found = ", ".join(map(quoted, pointers))
@@ -94,8 +98,8 @@ class Creates:
         _check_data(at(revision, "data"), template)
 
     def _check_metadata(self, what: str, manifest: Any, allowed: list[str]) -> None:
-        """The object is in the workload's namespace, the workload is its controller and only owner, and labels are
-        strings.
+        """Checks that the object is in the workload's namespace, that the workload is its controller and only owner,
+        and that labels are strings.
         """
         metadata, namespace = object_at(manifest, "metadata"), self._workload.key.namespace
         _only(what, metadata, allowed, "metadata.")
@@ -111,7 +115,7 @@ class Creates:
 
 
 def _value(terms: Any) -> Any:
-    """The first value of the first field that the first of some node selector terms requires."""
+    """The first value of the first field of the first node selector term."""
     match terms:
         case [{"matchFields": [{"values": [value, *_]}, *_]}, *_]:
             return value
@@ -119,7 +123,7 @@ def _value(terms: Any) -> Any:
 
 
 def _is_of(pod: Any, revision: bytes) -> bool:
-    """Whether a pod is of the template of a revision. One whose data cannot be read has none."""
+    """Whether a pod has the template of a revision. A revision whose data cannot be read has no template."""
     try:
         template = at(parse(revision, "a revision"), "data", "spec", "template")
         return isinstance(template, dict) and difference(pod, template) is None
@@ -128,19 +132,19 @@ def _is_of(pod: Any, revision: bytes) -> bool:
 
 
 def _check_data(data: Any, template: dict[str, Any]) -> None:
-    """Checks the data of a revision, which replaces the template by this one."""
+    """Checks that the data of a revision replaces the template by this one."""
     _only(_REVISION, object_at(data), ["spec"], "data.")
     _only(_REVISION, object_at(data, "spec"), ["template"], "data.spec.")
     made = normal(at(data, "spec", "template"))
     patch = made.pop("$patch", None)
-    # A template that has the member itself is written without it.
+    # A template with this member is written without it.
     template.pop("$patch", None)
     if patch != "replace" or not same(made, template):
         raise WrongError(f"{_REVISION} has other data than the workload's template")
 
 
 def _check_object(what: str, manifest: Any, version: str, kind: str, members: list[str]) -> None:
-    """Checks what kind of object a manifest is of, and that it has no other members."""
+    """Checks the kind of a manifest, and that it has no other members."""
     _only(what, object_at(manifest), ["apiVersion", "kind", "metadata", *members], "")
     for member, expected in (("apiVersion", version), ("kind", kind)):
         found = at(manifest, member)

@@ -1,4 +1,6 @@
-"""What the patches of a plan may change. Each carries the uid of its object: the API refuses it for another one."""
+"""Checks what the patches of a plan change. Each must have the uid of its object: the API refuses it for another
+one.
+"""
 
 from typing import Any
 
@@ -14,7 +16,9 @@ _RELEASES = {"release_pod", "release_revision"}
 
 
 def check(action: v1.Action, uid: str, workload: DaemonSet) -> None:
-    """Checks the patch of an action, if it is one, of the object with this uid. Raises `WrongError`."""
+    """Checks the patch of an action on the object with this uid. Does nothing for other actions. Raises
+    `WrongError`.
+    """
     patched, kind = patching.of(action), action.WhichOneof("kind")
     if patched is None:
         return
@@ -39,7 +43,7 @@ def check(action: v1.Action, uid: str, workload: DaemonSet) -> None:
 
 
 def _check_labels(metadata: dict[str, Any]) -> None:
-    """Only the hash label is set."""
+    """Checks that only the hash label is set."""
     if "labels" not in metadata:
         return
     labels = metadata["labels"]

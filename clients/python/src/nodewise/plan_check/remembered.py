@@ -1,4 +1,6 @@
-"""What a plan leaves to remember. It goes out with every later request, so it is bounded by the nodes."""
+"""Checks and bounds the state of a plan. It is sent with every later request, so its size is bounded by the number of
+nodes.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,15 +10,15 @@ from . import names
 from .values import WrongError, quoted
 
 _MAX_BACKOFFS = 4
-"""Most entries of back-off of one node: each is of another generation of the workload's spec, and only the present one
+"""Most back-off entries of one node. Each is for another generation of the workload's spec, and only the current one
 counts.
 """
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 
 
 def check(state: v1.ReconcileState, sent: v1.ReconcileState, may_exist: Callable[[str], bool]) -> None:
-    """Checks the state of a plan. `sent` is that of the request; `may_exist` tells whether there is a node, or may have
-    been one when the snapshot was taken: the entries of one that has gone since are not held. Raises `WrongError`.
+    """Checks the state of a plan. `sent` is the state of the request. `may_exist` returns whether a node exists or may
+    have existed at the time of the snapshot; entries of a node that is gone are not stored. Raises `WrongError`.
     """
     known = set(_nodes(sent))
     for node in _nodes(state):
@@ -30,8 +32,8 @@ def check(state: v1.ReconcileState, sent: v1.ReconcileState, may_exist: Callable
 
 
 def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable[[str], bool]) -> None:
-    """Takes out of a state what cannot be remembered: of nodes that neither are there nor were in the state that was
-    sent, of older specs where there are many, and what is there twice.
+    """Removes entries from a state: of nodes that neither exist nor were in the sent state, of older specs if there are
+    too many, and duplicates.
     """
     known = set(_nodes(sent))
 
@@ -48,7 +50,7 @@ def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable
     for entry in state.failed_pod_backoffs:
         generations = newest[entry.node_name]
         if entry.observed_generation in generations and is_known(entry.node_name):
-            # Each is taken once.
+            # Keeps each generation once.
             generations.remove(entry.observed_generation)
             backoffs.append(entry)
     collisions: dict[str, v1.PodNameCollision] = {}
@@ -64,6 +66,6 @@ def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable
 
 
 def _nodes(state: v1.ReconcileState) -> Iterator[str]:
-    """The nodes that a state names in what only the service reads."""
+    """The nodes in the parts of a state that only the service reads."""
     yield from (entry.node_name for entry in state.failed_pod_backoffs)
     yield from (entry.node_name for entry in state.pod_name_collisions)

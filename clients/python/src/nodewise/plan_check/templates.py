@@ -1,4 +1,4 @@
-"""A workload's pod templates, in one form in which they can be compared."""
+"""Normalizes and compares pod templates."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ NODE_TERMS = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "nodeSelectorTerms",
 )
-"""The path in a pod to what it requires of its node."""
+"""The path in a pod to its required node selector terms."""
 _SET_LABELS = {HASH_LABEL, "pod-template-generation"}
 
 
@@ -27,8 +27,8 @@ def is_owner(owner: Any, workload: DaemonSet) -> bool:
 
 
 def normal(template: Any) -> dict[str, Any]:
-    """A pod template in the form that is compared: without nulls, with metadata, and with the resources of each
-    container. Upstream writes a template in that form into its revisions.
+    """A pod template in the form that is compared: without nulls, with metadata and spec, and with the resources of
+    each container. Upstream writes templates in that form into its revisions.
     """
     whole = _without_nulls(template)
     whole = whole if isinstance(whole, dict) else {}
@@ -48,7 +48,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def difference(pod: Any, template: Any) -> str | None:
-    """The field of a pod that differs from a template, if one does."""
+    """The field in which a pod differs from a template; None if there is none."""
     pod, template = normal(pod), normal(template)
     if not same(labels(pod["metadata"]), labels(template["metadata"])):
         return "labels"
@@ -61,18 +61,18 @@ def difference(pod: Any, template: Any) -> str | None:
 
 
 def labels(metadata: Any) -> dict[str, Any]:
-    """Labels without those that the service sets."""
+    """The labels without those that the service sets."""
     return {key: value for key, value in object_at(metadata, "labels").items() if key not in _SET_LABELS}
 
 
 def _for_any_node(spec: dict[str, Any]) -> Any:
-    """A normal pod spec without what the service sets: the terms that are required of nodes, and tolerations."""
+    """A normalized pod spec without the fields that the service sets: required node selector terms and tolerations."""
     rest = {key: value for key, value in spec.items() if key != "tolerations"}
     return _without(rest, *NODE_TERMS[1:])
 
 
 def _without(value: Any, member: str, *inner: str) -> Any:
-    """A value without the member that a path leads to, and then without each object around it that is empty."""
+    """A value without the member at a path. Objects on the path that become empty are removed, too."""
     if not isinstance(value, dict) or member not in value:
         return value
     rest = {key: found for key, found in value.items() if key != member}
@@ -81,8 +81,8 @@ def _without(value: Any, member: str, *inner: str) -> Any:
 
 
 def _tolerates_as(tolerations: list[Any], template: list[Any]) -> bool:
-    """Whether these tolerations are those of the template and automatic ones. A toleration of the template may lose its
-    seconds.
+    """Whether these tolerations are those of the template plus automatic ones. A toleration may lose its
+    tolerationSeconds.
     """
     have, own = [_without_seconds(one) for one in tolerations], [_without_seconds(one) for one in template]
 
@@ -99,5 +99,5 @@ def _tolerates_as(tolerations: list[Any], template: list[Any]) -> bool:
 def _without_seconds(toleration: Any) -> Any:
     if not isinstance(toleration, dict):
         return toleration
-    # An absent string is an empty one.
+    # An absent string equals an empty one.
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds" and value != ""}

@@ -1,4 +1,4 @@
-"""JSON as the check compares it."""
+"""Reads and compares JSON values for the check."""
 
 import json
 from collections.abc import Iterable
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class WrongError(Exception):
-    """What is wrong with an action."""
+    """An action or a plan breaks a rule."""
 
 
 def parse(text: bytes, what: str) -> Any:
-    """Reads JSON. Raises `WrongError`, which names what was read.
+    """Reads JSON. Raises `WrongError`, which names the text.
 
-    What a plan carries is sent as it is written, so every reader has to see the same in it: of a key that an object has
-    twice, parsers take one or the other value.
+    A plan's JSON is sent to the apiserver unchanged, so every reader must see the same values. Duplicate keys are
+    refused: of these, parsers take either value.
     """
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def parse(text: bytes, what: str) -> Any:
 
 
 MAX_WRITTEN = 3 << 20
-"""Most bytes of an object or a patch that a plan has written: an apiserver takes no longer request. A plan may have
-each of a burst of pods made from one manifest.
+"""Most bytes of a written object or patch: an apiserver accepts no longer request. A plan may make a burst of pods from
+one manifest.
 """
 
 
@@ -44,12 +44,12 @@ def parse_written(text: bytes, what: str) -> Any:
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks."""
+    """The text in quotation marks."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def text(value: Any) -> str:
-    """A value as JSON, in the one form in which equal values are equal: to Python, 1 is True."""
+    """A value as canonical JSON. Python itself considers 1 and True equal."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -59,26 +59,26 @@ def same(one: Any, other: Any) -> bool:
 
 
 def at(value: Any, *path: str) -> Any:
-    """What a path of members leads to; None where it leads nowhere."""
+    """The value at a path of members; None if there is none."""
     for member in path:
         value = value.get(member) if isinstance(value, dict) else None
     return value
 
 
 def object_at(value: Any, *path: str) -> dict[str, Any]:
-    """The object that a path leads to; an empty one if there is none."""
+    """The object at a path; an empty one if there is none."""
     found = at(value, *path)
     return found if isinstance(found, dict) else {}
 
 
 def list_at(value: Any, *path: str) -> list[Any]:
-    """The list that a path leads to; an empty one if there is none."""
+    """The list at a path; an empty one if there is none."""
     found = at(value, *path)
     return found if isinstance(found, list) else []
 
 
 def other_than(members: dict[str, Any], allowed: Iterable[str]) -> str | None:
-    """A member that is not among these, if there is one."""
+    """A member that is not allowed; None if there is none."""
     return min(set(members) - set(allowed), default=None)
 
 

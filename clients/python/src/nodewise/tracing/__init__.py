@@ -1,18 +1,18 @@
-"""Traces, when `opentelemetry-api` is installed (`pip install nodewise[otel]`) and an SDK is set up. Without either,
-all of this does nothing.
+"""Traces, if `opentelemetry-api` is installed (`pip install nodewise[otel]`) and an SDK is set up. Otherwise this
+package does nothing.
 
-One trace for each reconcile: its root is in `nodewise.reconciles`; the spans of its plan, its writes and its calls, the
-context that goes with these, and the trace of a log record are here.
+Each reconcile is one trace. Its root span is in `nodewise.reconcile_traces`. This package has the spans of its plan,
+its writes and its calls, the propagation of their context, and the trace ids of log records.
 """
 
 from .calls import ApiCall, Rpc, api_call, rpc
 from .logs import logger
 from .plans import DEFAULT_TRACES, BatchTraces, apply, batch
-from .spans import NOTHING, Span, detached, headers, is_set_up, span, w3c_headers
+from .spans import NO_SPAN, Span, detached, headers, is_set_up, span, w3c_headers
 
 __all__ = [
     "DEFAULT_TRACES",
-    "NOTHING",
+    "NO_SPAN",
     "ApiCall",
     "BatchTraces",
     "Rpc",

@@ -1,4 +1,4 @@
-"""The spans of calls, one each: by OpenTelemetry's conventions for RPC and for HTTP clients."""
+"""One span for each call, by OpenTelemetry's conventions for RPC and for HTTP clients."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,45 +7,45 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from .. import v1
-from .spans import NOTHING, Span, is_recorded, is_set_up, short_name, span
+from .spans import NO_SPAN, Span, is_recorded, is_set_up, short_name, span
 
 _SERVICE = "nodewise.v1.ReconcileService"
 _PORTS = {"http": 80, "https": 443}
 
 
 class Rpc:
-    """A call of the planning service. Whoever makes it says how it ended."""
+    """The span of a call of the planning service. The caller records its result."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
 
-    def asks(self, request: v1.PlanRequest) -> None:
-        """For a plan, with this."""
+    def asks(self, request: v1.PlanRequest | v1.ExplainRequest) -> None:
+        """Records the size of the request."""
         if self._span.is_recording:
             self._span.set({"nodewise.request.bytes": request.ByteSize()})
 
     def planned(self, plan: v1.Plan) -> None:
-        """The answer was this plan."""
+        """Records the plan of the response."""
         if self._span.is_recording:
             actions = sum(len(batch.actions) for phase in plan.phases for batch in phase.batches)
             verdict = short_name(v1.Verdict.Name, plan.verdict, "VERDICT_")
             self._span.set({"nodewise.plan.actions": actions, "nodewise.plan.verdict": verdict})
 
     def answered(self) -> None:
-        """It was answered."""
+        """Records success."""
         self._span.set({"rpc.response.status_code": "OK"})
 
     def failed(self, code: str, reason: str) -> None:
-        """It ended with another status of gRPC, by its name."""
+        """Records a failure, with the name of the gRPC status."""
         self._span.set({"rpc.response.status_code": code})
         self._span.fail(reason, code)
 
 
 @contextmanager
 def rpc(method: str, address: str) -> Iterator[Rpc]:
-    """A call of a method of the planning service at `HOST:PORT`."""
+    """The span of a call of the planning service at `HOST:PORT`."""
     if not is_set_up():
-        yield Rpc(NOTHING)
+        yield Rpc(NO_SPAN)
         return
     host, _, port = address.rpartition(":")
     attributes: dict[str, str | int] = {
@@ -70,7 +70,7 @@ class ApiCall(NamedTuple):
     url: str
     """Whole, with its query."""
     template: str
-    """Its path, with `{namespace}` and `{name}` for these."""
+    """The path, with `{namespace}` and `{name}` as placeholders."""
     namespace: str
 
     @property
@@ -88,9 +88,9 @@ class ApiCall(NamedTuple):
 
 @contextmanager
 def api_call(call: ApiCall) -> Iterator[Span]:
-    """The span of a call to an apiserver; none outside of a trace, or where a trace says that its calls have none."""
+    """The span of a call to an apiserver. No span outside of a trace, or in a batch whose calls have no spans."""
     if not is_recorded():
-        yield NOTHING
+        yield NO_SPAN
         return
     with span(f"{call.method} {call.template}", call._attributes, client=True, expects_errors=True) as own:
         try:
@@ -104,7 +104,7 @@ def api_call(call: ApiCall) -> Iterator[Span]:
 
 
 def _class_of(error: BaseException) -> str:
-    """What broke a call that had no answer."""
+    """The error type of a call without a response."""
     cause = error.__cause__ or error
     if isinstance(cause, asyncio.CancelledError):
         return "cancelled"

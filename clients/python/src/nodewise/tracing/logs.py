@@ -1,4 +1,4 @@
-"""Log records that name their trace."""
+"""Adds trace ids to log records."""
 
 import logging
 
@@ -6,7 +6,7 @@ from . import spans
 
 
 class _Ids(logging.Filter):
-    """Adds `trace_id` and `span_id`, in hex, to records of a trace; to others nothing."""
+    """Adds `trace_id` and `span_id`, in hex, to records inside a trace."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         ids = spans.ids()
@@ -20,7 +20,7 @@ _IDS = _Ids()
 
 def logger(name: str) -> logging.Logger:
     """The logger of a module."""
-    # A filter of the package's own logger would not see what the loggers below it are told.
+    # A filter of the package's own logger would not apply to records of its child loggers.
     log = logging.getLogger(name)
     log.addFilter(_IDS)
     return log

@@ -1,4 +1,4 @@
-"""The spans of a plan that is applied: of all of it, and of each batch."""
+"""The spans of applying a plan: one for the plan, and one for each batch."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,29 +6,29 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from .. import v1
-from .spans import NOTHING, Span, short_name, span, unsampled
+from .spans import NO_SPAN, Span, short_name, span, unsampled
 
 
 class BatchTraces(NamedTuple):
-    """What is told of a batch."""
+    """How much is traced of a batch."""
 
     max_calls: int = 32
-    """Most actions of a batch whose calls to the apiserver have a span each. A batch with more has only its own, and
-    the apiserver is told to record nothing.
+    """Most actions of a batch whose calls to the apiserver each have a span. A larger batch has only its own span, and
+    the apiserver is told not to record its calls.
     """
     annotates_pods: bool = False
-    """Created pods carry the context of their batch in `nodewise.dev/traceparent`."""
+    """Whether created pods get the trace context of their batch in `nodewise.dev/traceparent`."""
 
 
 DEFAULT_TRACES = BatchTraces()
-"""What is told if nobody asks for more or less."""
+"""The default."""
 
 
 @contextmanager
 def apply(plan: v1.Plan) -> Iterator[Span]:
-    """The span of a plan that is applied; none for one without actions."""
+    """The span of applying a plan; none without actions."""
     if not any(batch.actions for phase in plan.phases for batch in phase.batches):
-        yield NOTHING
+        yield NO_SPAN
         return
     with span("apply", {"nodewise.plan.id": plan.plan_id}) as own:
         yield own
@@ -36,9 +36,9 @@ def apply(plan: v1.Plan) -> Iterator[Span]:
 
 @contextmanager
 def batch(phase: v1.PhaseKind.ValueType, actions: Sequence[v1.Action], max_calls: int) -> Iterator[Span]:
-    """The span of a batch that is attempted; none for one without actions."""
+    """The span of a batch; none without actions."""
     if not actions:
-        yield NOTHING
+        yield NO_SPAN
         return
     with span(
         "batch",

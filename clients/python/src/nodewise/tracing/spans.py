@@ -1,4 +1,4 @@
-"""Spans, and the context that carries them to whoever is called."""
+"""Spans, and the propagation of their context."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ Attributes: TypeAlias = "Mapping[str, AttributeValue]"
 
 
 class Span:
-    """A span, or none."""
+    """A span, or no span."""
 
     __slots__ = ("_span",)
 
@@ -29,17 +29,17 @@ class Span:
 
     @property
     def is_recording(self) -> bool:
-        """Whether it takes anything. What costs more than a look is not worked out for one that does not."""
+        """Whether the span records. Expensive attributes are only computed if so."""
         return self._span is not None and self._span.is_recording()
 
     @property
     def context(self) -> "trace.SpanContext | None":
-        """By which others link to it."""
+        """The span context, for links."""
         return None if self._span is None else self._span.get_span_context()
 
     @property
     def traceparent(self) -> str:
-        """Its context as W3C's traceparent; empty when it is not recorded."""
+        """The W3C traceparent; empty if the span does not record."""
         if self._span is None or not self.is_recording:
             return ""
         return _w3c_headers(self._span).get("traceparent", "")
@@ -56,26 +56,26 @@ class Span:
             self._span.add_event(name, attributes, at)
 
     def fail(self, reason: str, error_type: str = "") -> None:
-        """What it stands for failed: in words, and for machines."""
+        """Sets the error status, with a text for people and a type for programs."""
         if self._span is None:
             return
         if error_type:
             self._span.set_attribute("error.type", error_type)
         self._span.set_status(trace.Status(trace.StatusCode.ERROR, reason))
 
-    def broke(self, error: BaseException) -> None:
-        """It ended with a defect."""
+    def record_defect(self, error: BaseException) -> None:
+        """Records a defect that ended the span."""
         if self._span is not None:
             self._span.record_exception(error)
             self.fail(f"{type(error).__name__}: {error}")
 
 
-NOTHING = Span()
+NO_SPAN = Span()
 """No span."""
 
 
 def is_set_up() -> bool:
-    """Whether an SDK takes spans."""
+    """Whether an SDK is set up."""
     nobody = (trace.ProxyTracerProvider, trace.NoOpTracerProvider) if _tracer is not None else ()
     return _tracer is not None and not isinstance(trace.get_tracer_provider(), nobody)
 
@@ -84,11 +84,11 @@ def is_set_up() -> bool:
 def span(
     name: str, attributes: "Attributes | None" = None, *, client: bool = False, expects_errors: bool = False
 ) -> Iterator[Span]:
-    """A span around a block, below the present one. An exception of the block is its failure, unless it is expected:
-    then whoever has the span says what it means.
+    """A child span of the current one, around a block. An exception of the block sets the error status, unless
+    exceptions are expected: then the caller sets the status.
     """
     if _tracer is None or not is_set_up():
-        yield NOTHING
+        yield NO_SPAN
         return
     with _tracer.start_as_current_span(
         name,
@@ -104,9 +104,9 @@ def span(
 def root(
     name: str, attributes: Attributes, links: "Sequence[tuple[trace.SpanContext, Attributes]]" = ()
 ) -> Iterator[Span]:
-    """A span around a block that begins a trace. What exceptions mean is for the block to say."""
+    """A root span around a block. The block sets the error status itself."""
     if _tracer is None or not is_set_up():
-        yield NOTHING
+        yield NO_SPAN
         return
     with _tracer.start_as_current_span(
         name,
@@ -121,7 +121,7 @@ def root(
 
 @contextmanager
 def unsampled(span: Span) -> Iterator[None]:
-    """In this block nothing is recorded: whoever is called is told the span's context, with the sampled flag off."""
+    """Records nothing inside this block: calls get the span's context with the sampled flag off."""
     of = span.context
     if of is None:
         yield
@@ -132,7 +132,7 @@ def unsampled(span: Span) -> Iterator[None]:
 
 @contextmanager
 def detached() -> Iterator[None]:
-    """What is begun in this block belongs to no trace, though its beginning may."""
+    """Tasks that are created inside this block belong to no trace."""
     if _tracer is None:
         yield
         return
@@ -144,7 +144,7 @@ def detached() -> Iterator[None]:
 
 
 def short_name(names: Callable[[Any], str], value: int, prefix: str) -> str:
-    """The name of a value of an enum without its prefix. One that is newer than this client has a number only."""
+    """The name of an enum value, without its prefix; its number if this client does not know it."""
     try:
         return names(value).removeprefix(prefix)
     except ValueError:
@@ -152,12 +152,12 @@ def short_name(names: Callable[[Any], str], value: int, prefix: str) -> str:
 
 
 def is_recorded() -> bool:
-    """Whether the present span is recorded."""
+    """Whether the current span records."""
     return _tracer is not None and trace.get_current_span().is_recording()
 
 
 def ids() -> tuple[str, str] | None:
-    """The ids of the present trace and span, if there is one."""
+    """The ids of the current trace and span; None if there is none."""
     if _tracer is None:
         return None
     present = trace.get_current_span().get_span_context()
@@ -167,8 +167,8 @@ def ids() -> tuple[str, str] | None:
 
 
 def headers() -> dict[str, str]:
-    """What carries the present span to a planning service: as the SDK is set up, W3C trace context if nobody says
-    otherwise.
+    """The headers with the current span for a planning service. Uses the propagator of the SDK, by default W3C trace
+    context.
     """
     carrier: dict[str, str] = {}
     if _tracer is not None:
@@ -177,15 +177,15 @@ def headers() -> dict[str, str]:
 
 
 def w3c_headers() -> dict[str, str]:
-    """What carries the present span to an apiserver, which reads W3C trace context and nothing else."""
+    """The headers with the current span for an apiserver, which reads only W3C trace context."""
     return {} if _tracer is None else _w3c_headers(trace.get_current_span())
 
 
 def _w3c_headers(span: "trace.Span") -> dict[str, str]:
     carrier: dict[str, str] = {}
     of = span.get_span_context()
-    # Of the flags only that of W3C's first level: those who know no other, as OpenTelemetry for Go before 1.43 and with
-    # it kube-apiserver up to 1.36 at least, drop a context with more of them.
+    # Only the flag of W3C level 1 is sent. OpenTelemetry for Go before 1.43, and with it kube-apiserver up to at least
+    # 1.36, drops a context with other flags.
     plain = _with_flags(of, of.trace_flags & trace.TraceFlags.SAMPLED)
     _w3c.inject(carrier, trace.set_span_in_context(plain, context.Context()))
     return carrier
@@ -198,7 +198,7 @@ def _with_flags(of: "trace.SpanContext", flags: int) -> "trace.Span":
 
 
 def context_of(traceparent: str) -> "trace.SpanContext | None":
-    """The span that a W3C traceparent names, if it is one."""
+    """The span context of a W3C traceparent; None if it is invalid."""
     if _tracer is None or not traceparent:
         return None
     found = trace.get_current_span(_w3c.extract({"traceparent": traceparent}, context.Context())).get_span_context()

@@ -1,4 +1,4 @@
-"""The messages and enum values of the protocol: `proto/nodewise/v1`, generated. The comments there are binding."""
+"""The generated messages and enum values of the protocol (`proto/nodewise/v1`). The comments there are binding."""
 
 from .capabilities_pb2 import *
 from .explain_pb2 import *

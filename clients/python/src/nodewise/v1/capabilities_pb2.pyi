@@ -15,7 +15,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class GetCapabilitiesRequest(google.protobuf.message.Message):
-    """GetCapabilitiesRequest asks what a replica is."""
+    """GetCapabilitiesRequest asks for the capabilities of the replica that answers the call."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -27,7 +27,9 @@ global___GetCapabilitiesRequest = GetCapabilitiesRequest
 
 @typing.final
 class GetCapabilitiesResponse(google.protobuf.message.Message):
-    """GetCapabilitiesResponse tells what this replica is and what it accepts. It does not change while the replica runs."""
+    """GetCapabilitiesResponse describes one replica: its version, its limits and what it can plan for. The response of a replica does
+    not change while that replica runs. Replicas behind one address may differ during an upgrade.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -38,24 +40,24 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
     WORKLOAD_KINDS_FIELD_NUMBER: builtins.int
     DEVIATIONS_FIELD_NUMBER: builtins.int
     engine_version: builtins.str
-    """The server's version, for example `0.1.0`. Replicas of different versions may answer differently."""
+    """The server's version, for example `0.1.0`. Two versions may compute different plans from the same snapshot."""
     kubernetes_version: builtins.str
-    """The Kubernetes version whose behaviour is reproduced, for example `v1.36`."""
+    """The Kubernetes version whose behaviour the server reproduces, for example `v1.36`."""
     @property
     def limits(self) -> global___Limits:
-        """What it accepts."""
+        """The largest requests that this replica accepts. Always set."""
 
     @property
     def digest_functions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[nodewise.v1.snapshot_pb2.DigestFunction.ValueType]:
-        """Digest functions it knows."""
+        """The values of `Snapshot.digest_function` that this replica supports."""
 
     @property
     def workload_kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Workload kinds it plans for, for example `DaemonSet`."""
+        """The workload kinds that this replica plans for, for example `DaemonSet`."""
 
     @property
     def deviations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___DeviationInfo]:
-        """Every deviation it knows and whether the default profile has it on."""
+        """Every deviation that this replica knows."""
 
     def __init__(
         self,
@@ -74,7 +76,9 @@ global___GetCapabilitiesResponse = GetCapabilitiesResponse
 
 @typing.final
 class Limits(google.protobuf.message.Message):
-    """Limits are upper bounds on a request."""
+    """Limits are the limits of one replica. A request with a larger message, more nodes, more pods or more buckets fails with
+    RESOURCE_EXHAUSTED.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -85,17 +89,19 @@ class Limits(google.protobuf.message.Message):
     MAX_BUCKET_COUNT_FIELD_NUMBER: builtins.int
     MAX_REVISIONS_FIELD_NUMBER: builtins.int
     max_message_bytes: builtins.int
-    """Bytes of one message, after decompression."""
+    """The size of one message in bytes, after decompression."""
     max_concurrent_plans: builtins.int
-    """Plans computed at the same time."""
+    """The number of plans that the replica computes at the same time."""
     max_nodes: builtins.int
-    """Nodes in a snapshot."""
+    """The number of nodes in a snapshot."""
     max_pods: builtins.int
-    """Pods in a snapshot."""
+    """The number of pods in a snapshot."""
     max_bucket_count: builtins.int
-    """`Snapshot.bucket_count`."""
+    """The largest value of `Snapshot.bucket_count`."""
     max_revisions: builtins.int
-    """Revisions of the workload that are read in a snapshot. Of more the oldest are left out, with a warning for each."""
+    """The number of revisions of the workload that the replica reads. If a snapshot has more, the replica ignores those without a
+    controller first, then those with the lowest revision number, and adds a warning to the plan for each.
+    """
     def __init__(
         self,
         *,
@@ -112,7 +118,7 @@ global___Limits = Limits
 
 @typing.final
 class DeviationInfo(google.protobuf.message.Message):
-    """DeviationInfo tells about one deviation."""
+    """DeviationInfo describes one deviation."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -120,11 +126,11 @@ class DeviationInfo(google.protobuf.message.Message):
     ON_BY_DEFAULT_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
     deviation: nodewise.v1.snapshot_pb2.Deviation.ValueType
-    """Which."""
+    """The deviation."""
     on_by_default: builtins.bool
-    """Whether PROFILE_DEFAULT has it on."""
+    """Whether PROFILE_DEFAULT enables it."""
     description: builtins.str
-    """What it mends, for people."""
+    """What changes when the deviation is enabled. One sentence for people."""
     def __init__(
         self,
         *,

@@ -29,31 +29,31 @@ class _NodeStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     NODE_STATE_UNSPECIFIED: _NodeState.ValueType  # 0
     """Not set."""
     NODE_STATE_RUNS: _NodeState.ValueType  # 1
-    """Runs, and nothing is to change."""
+    """The workload runs on the node and no change is needed."""
     NODE_STATE_MISSING: _NodeState.ValueType  # 2
-    """Should run and has no pod; one is created by the next plan or was created and not seen yet."""
+    """The workload should run on the node and has no pod there. The next plan creates one, or a create is outstanding."""
     NODE_STATE_MUST_NOT_RUN: _NodeState.ValueType  # 3
-    """Must not run. Pods that are still there are deleted, or kept where a taint only forbids new ones."""
+    """The workload must not run on the node. Existing pods are deleted, except where a taint only forbids new pods."""
     NODE_STATE_BEING_REPLACED: _NodeState.ValueType  # 4
-    """The pod is being replaced now."""
+    """The pod on the node is being replaced."""
     NODE_STATE_WAITING: _NodeState.ValueType  # 5
-    """Something is to change, and waits: for the budget, a back-off or expectations."""
+    """A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations."""
 
 class NodeState(_NodeState, metaclass=_NodeStateEnumTypeWrapper):
-    """NodeState is what is true of the workload on a node."""
+    """NodeState is the state of a workload on one node."""
 
 NODE_STATE_UNSPECIFIED: NodeState.ValueType  # 0
 """Not set."""
 NODE_STATE_RUNS: NodeState.ValueType  # 1
-"""Runs, and nothing is to change."""
+"""The workload runs on the node and no change is needed."""
 NODE_STATE_MISSING: NodeState.ValueType  # 2
-"""Should run and has no pod; one is created by the next plan or was created and not seen yet."""
+"""The workload should run on the node and has no pod there. The next plan creates one, or a create is outstanding."""
 NODE_STATE_MUST_NOT_RUN: NodeState.ValueType  # 3
-"""Must not run. Pods that are still there are deleted, or kept where a taint only forbids new ones."""
+"""The workload must not run on the node. Existing pods are deleted, except where a taint only forbids new pods."""
 NODE_STATE_BEING_REPLACED: NodeState.ValueType  # 4
-"""The pod is being replaced now."""
+"""The pod on the node is being replaced."""
 NODE_STATE_WAITING: NodeState.ValueType  # 5
-"""Something is to change, and waits: for the budget, a back-off or expectations."""
+"""A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations."""
 global___NodeState = NodeState
 
 class _Rule:
@@ -65,17 +65,17 @@ class _RuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeW
     RULE_UNSPECIFIED: _Rule.ValueType  # 0
     """Not set."""
     RULE_ELIGIBLE: _Rule.ValueType  # 1
-    """All constraints are met."""
+    """The node meets all constraints."""
     RULE_NODE_NAME: _Rule.ValueType  # 2
-    """The template names another node."""
+    """The template's spec.nodeName is another node."""
     RULE_NODE_SELECTOR: _Rule.ValueType  # 3
-    """The nodeSelector does not match."""
+    """The template's nodeSelector does not match the node."""
     RULE_NODE_AFFINITY: _Rule.ValueType  # 4
-    """The required node affinity does not match."""
+    """The template's required node affinity does not match the node."""
     RULE_TAINT_NO_SCHEDULE: _Rule.ValueType  # 5
-    """A taint with effect NoSchedule is not tolerated."""
+    """The template does not tolerate a taint with effect NoSchedule."""
     RULE_TAINT_NO_EXECUTE: _Rule.ValueType  # 6
-    """A taint with effect NoExecute is not tolerated."""
+    """The template does not tolerate a taint with effect NoExecute."""
     RULE_NODE_MISSING: _Rule.ValueType  # 7
     """The node does not exist."""
     RULE_MAX_UNAVAILABLE: _Rule.ValueType  # 8
@@ -83,19 +83,19 @@ class _RuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeW
     RULE_MAX_SURGE: _Rule.ValueType  # 9
     """maxSurge is used up."""
     RULE_ON_DELETE: _Rule.ValueType  # 10
-    """The strategy is OnDelete."""
+    """The update strategy is OnDelete: an outdated pod stays until someone deletes it."""
     RULE_FAILED_POD_BACKOFF: _Rule.ValueType  # 11
-    """A failed pod waits in back-off."""
+    """The failed pod on the node is in back-off."""
     RULE_POD_DELETING: _Rule.ValueType  # 12
-    """A pod is being deleted."""
+    """A pod on the node is being deleted."""
     RULE_EXPECTATIONS: _Rule.ValueType  # 13
-    """Creates or deletes of an earlier plan have not been seen yet."""
+    """Creates or deletes of an earlier plan are outstanding: no watch event has shown them yet."""
     RULE_BURST: _Rule.ValueType  # 14
-    """More creates or deletes than the burst allows at once."""
+    """The burst limits how many pods one plan creates or deletes. This node's change is left to a later plan."""
     RULE_EXCESS_POD: _Rule.ValueType  # 15
-    """More pods than the node should have."""
+    """The node has more pods of the workload than it should."""
     RULE_OUTDATED: _Rule.ValueType  # 16
-    """The pod is of an older template."""
+    """The pod was created from an older template."""
     RULE_NEW_POD_NOT_AVAILABLE: _Rule.ValueType  # 17
     """The new pod is not available yet."""
     RULE_POD_FINISHED: _Rule.ValueType  # 18
@@ -103,25 +103,25 @@ class _RuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeW
     RULE_WORKLOAD_INACTIVE: _Rule.ValueType  # 19
     """The workload is being deleted, or its selector is empty."""
     RULE_PLACEMENT_FIRST: _Rule.ValueType  # 20
-    """The rest of the plan comes first: rolling actions wait until placement is done."""
+    """The plan has placement actions. Rollout actions wait until there are none."""
 
 class Rule(_Rule, metaclass=_RuleEnumTypeWrapper):
-    """Rule is the rule that decides about a node."""
+    """Rule is the rule that decides the state of a workload on one node."""
 
 RULE_UNSPECIFIED: Rule.ValueType  # 0
 """Not set."""
 RULE_ELIGIBLE: Rule.ValueType  # 1
-"""All constraints are met."""
+"""The node meets all constraints."""
 RULE_NODE_NAME: Rule.ValueType  # 2
-"""The template names another node."""
+"""The template's spec.nodeName is another node."""
 RULE_NODE_SELECTOR: Rule.ValueType  # 3
-"""The nodeSelector does not match."""
+"""The template's nodeSelector does not match the node."""
 RULE_NODE_AFFINITY: Rule.ValueType  # 4
-"""The required node affinity does not match."""
+"""The template's required node affinity does not match the node."""
 RULE_TAINT_NO_SCHEDULE: Rule.ValueType  # 5
-"""A taint with effect NoSchedule is not tolerated."""
+"""The template does not tolerate a taint with effect NoSchedule."""
 RULE_TAINT_NO_EXECUTE: Rule.ValueType  # 6
-"""A taint with effect NoExecute is not tolerated."""
+"""The template does not tolerate a taint with effect NoExecute."""
 RULE_NODE_MISSING: Rule.ValueType  # 7
 """The node does not exist."""
 RULE_MAX_UNAVAILABLE: Rule.ValueType  # 8
@@ -129,19 +129,19 @@ RULE_MAX_UNAVAILABLE: Rule.ValueType  # 8
 RULE_MAX_SURGE: Rule.ValueType  # 9
 """maxSurge is used up."""
 RULE_ON_DELETE: Rule.ValueType  # 10
-"""The strategy is OnDelete."""
+"""The update strategy is OnDelete: an outdated pod stays until someone deletes it."""
 RULE_FAILED_POD_BACKOFF: Rule.ValueType  # 11
-"""A failed pod waits in back-off."""
+"""The failed pod on the node is in back-off."""
 RULE_POD_DELETING: Rule.ValueType  # 12
-"""A pod is being deleted."""
+"""A pod on the node is being deleted."""
 RULE_EXPECTATIONS: Rule.ValueType  # 13
-"""Creates or deletes of an earlier plan have not been seen yet."""
+"""Creates or deletes of an earlier plan are outstanding: no watch event has shown them yet."""
 RULE_BURST: Rule.ValueType  # 14
-"""More creates or deletes than the burst allows at once."""
+"""The burst limits how many pods one plan creates or deletes. This node's change is left to a later plan."""
 RULE_EXCESS_POD: Rule.ValueType  # 15
-"""More pods than the node should have."""
+"""The node has more pods of the workload than it should."""
 RULE_OUTDATED: Rule.ValueType  # 16
-"""The pod is of an older template."""
+"""The pod was created from an older template."""
 RULE_NEW_POD_NOT_AVAILABLE: Rule.ValueType  # 17
 """The new pod is not available yet."""
 RULE_POD_FINISHED: Rule.ValueType  # 18
@@ -149,12 +149,12 @@ RULE_POD_FINISHED: Rule.ValueType  # 18
 RULE_WORKLOAD_INACTIVE: Rule.ValueType  # 19
 """The workload is being deleted, or its selector is empty."""
 RULE_PLACEMENT_FIRST: Rule.ValueType  # 20
-"""The rest of the plan comes first: rolling actions wait until placement is done."""
+"""The plan has placement actions. Rollout actions wait until there are none."""
 global___Rule = Rule
 
 @typing.final
 class ExplainRequest(google.protobuf.message.Message):
-    """ExplainRequest asks why a workload runs, or does not run, on nodes."""
+    """ExplainRequest asks why a workload runs, or does not run, on one node or on all nodes."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -162,14 +162,16 @@ class ExplainRequest(google.protobuf.message.Message):
     OPTIONS_FIELD_NUMBER: builtins.int
     NODE_NAME_FIELD_NUMBER: builtins.int
     node_name: builtins.str
-    """Only this node. Empty: every node, and every missing node that pods are meant for."""
+    """The node to explain. If empty, the response explains every node of the snapshot, and every missing node that a pod of the
+    workload is bound to or meant for.
+    """
     @property
     def snapshot(self) -> nodewise.v1.snapshot_pb2.Snapshot:
-        """As for Plan. Required."""
+        """The snapshot, built as for Plan. Required."""
 
     @property
     def options(self) -> nodewise.v1.snapshot_pb2.PlanOptions:
-        """As for Plan."""
+        """The options, as for Plan. Optional."""
 
     def __init__(
         self,
@@ -185,14 +187,16 @@ global___ExplainRequest = ExplainRequest
 
 @typing.final
 class ExplainResponse(google.protobuf.message.Message):
-    """ExplainResponse tells it, node by node."""
+    """ExplainResponse explains the workload node by node."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NODES_FIELD_NUMBER: builtins.int
     @property
     def nodes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___NodeExplanation]:
-        """Ordered by node name."""
+        """One entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also when the node
+        does not exist (RULE_NODE_MISSING).
+        """
 
     def __init__(
         self,
@@ -205,7 +209,7 @@ global___ExplainResponse = ExplainResponse
 
 @typing.final
 class NodeExplanation(google.protobuf.message.Message):
-    """NodeExplanation is what is true of the workload on one node."""
+    """NodeExplanation is the state of the workload on one node, and the rule that decides it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -218,29 +222,31 @@ class NodeExplanation(google.protobuf.message.Message):
     SHOULD_KEEP_FIELD_NUMBER: builtins.int
     DETAILS_FIELD_NUMBER: builtins.int
     node_name: builtins.str
-    """The node."""
+    """metadata.name of the node."""
     state: global___NodeState.ValueType
-    """The answer in one word."""
+    """The state of the workload on the node."""
     rule: global___Rule.ValueType
-    """The rule that decides, for programs."""
+    """The rule that decides the state, for programs."""
     message: builtins.str
-    """One sentence for people that names what decides: the taint, the affinity term and the label, the budget and the pods
-    that use it up.
+    """One sentence for people. It names the cause: the taint, the affinity term and the label, or the budget and the pods that use
+    it up.
     """
     should_run: builtins.bool
-    """The workload may start a pod here."""
+    """Whether the workload may start a pod on this node."""
     should_keep: builtins.bool
-    """A pod that is here may stay."""
+    """Whether a pod that is already on this node may stay."""
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodExplanation]:
-        """The workload's pods on or for this node, ordered by what the controller would keep first."""
+        """The workload's pods that are bound to this node or meant for it. The pod that the controller would keep comes first."""
 
     @property
     def details(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Everything else that a person may want to know: each constraint that was looked at and how it came out. At most 16, first
-        of all those that are not met, and then how many more there are. When every node is explained, the messages and details
-        take no more than about twice what the nodes themselves do, and 256 KiB: beyond that, messages are cut and there are no
-        details. A node that is asked for by name has both whole.
+        """One sentence for each scheduling constraint that was checked, and its result. The constraints that are not met come first. At
+        most 16 sentences; if there are more, one further entry gives the number of those left out.
+
+        A response for all nodes is limited in size: all messages and details together take at most 256 KiB plus twice the size of the
+        nodes' names, labels and taints. Beyond that the server leaves out `details` and cuts `message` to about 100 bytes. A response
+        for one node is not cut.
         """
 
     def __init__(
@@ -261,7 +267,7 @@ global___NodeExplanation = NodeExplanation
 
 @typing.final
 class PodExplanation(google.protobuf.message.Message):
-    """PodExplanation is one pod on a node."""
+    """PodExplanation is the state of one pod."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -272,17 +278,17 @@ class PodExplanation(google.protobuf.message.Message):
     DELETING_FIELD_NUMBER: builtins.int
     PHASE_FIELD_NUMBER: builtins.int
     pod_name: builtins.str
-    """The pod's name."""
+    """metadata.name of the pod."""
     updated: builtins.bool
-    """Of the current template."""
+    """Whether the pod was created from the current template."""
     ready: builtins.bool
-    """Ready."""
+    """Whether the pod is ready."""
     available: builtins.bool
-    """Ready for minReadySeconds."""
+    """Whether the pod has been ready for at least minReadySeconds."""
     deleting: builtins.bool
-    """Being deleted."""
+    """Whether the pod is being deleted."""
     phase: nodewise.v1.snapshot_pb2.PodPhase.ValueType
-    """The phase."""
+    """The pod's phase."""
     def __init__(
         self,
         *,

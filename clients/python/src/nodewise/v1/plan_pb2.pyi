@@ -32,25 +32,25 @@ class _VerdictEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     VERDICT_APPLY: _Verdict.ValueType  # 1
     """Apply the phases."""
     VERDICT_STATUS_ONLY: _Verdict.ValueType  # 2
-    """Expectations are outstanding: only revisions, claims and status are in the plan."""
+    """Apply the phases. Expectations are outstanding, so the plan contains only revisions, claims and status."""
     VERDICT_STALE: _Verdict.ValueType  # 3
-    """The snapshot is older than the executor's own writes. Retry with back-off."""
+    """Write nothing. The snapshot is older than the executor's own writes. Retry with back-off."""
     VERDICT_NOOP: _Verdict.ValueType  # 4
-    """Nothing to do."""
+    """Write nothing. No change is needed."""
 
 class Verdict(_Verdict, metaclass=_VerdictEnumTypeWrapper):
-    """Verdict is a plan in one word."""
+    """Verdict is what the executor does with a plan."""
 
 VERDICT_UNSPECIFIED: Verdict.ValueType  # 0
 """Not set."""
 VERDICT_APPLY: Verdict.ValueType  # 1
 """Apply the phases."""
 VERDICT_STATUS_ONLY: Verdict.ValueType  # 2
-"""Expectations are outstanding: only revisions, claims and status are in the plan."""
+"""Apply the phases. Expectations are outstanding, so the plan contains only revisions, claims and status."""
 VERDICT_STALE: Verdict.ValueType  # 3
-"""The snapshot is older than the executor's own writes. Retry with back-off."""
+"""Write nothing. The snapshot is older than the executor's own writes. Retry with back-off."""
 VERDICT_NOOP: Verdict.ValueType  # 4
-"""Nothing to do."""
+"""Write nothing. No change is needed."""
 global___Verdict = Verdict
 
 class _PhaseKind:
@@ -62,13 +62,13 @@ class _PhaseKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     PHASE_KIND_UNSPECIFIED: _PhaseKind.ValueType  # 0
     """Not set."""
     PHASE_KIND_REVISIONS: _PhaseKind.ValueType  # 1
-    """Adopt, release, create, label, renumber and de-duplicate revisions. Pods that are relabelled with that are claimed here,
-    too.
+    """Adopt, release, create, label, renumber and de-duplicate revisions. If revisions are de-duplicated, this phase also relabels
+    pods, and it contains the actions of PHASE_KIND_CLAIMS.
     """
     PHASE_KIND_CLAIMS: _PhaseKind.ValueType  # 2
     """Adopt and release pods."""
     PHASE_KIND_EVENTS: _PhaseKind.ValueType  # 3
-    """Events about decisions. Best effort: a failure here never counts."""
+    """Emit Events about decisions. A failure in this phase never counts as a failure."""
     PHASE_KIND_CREATES: _PhaseKind.ValueType  # 4
     """Create pods, in slow-start batches."""
     PHASE_KIND_DELETES: _PhaseKind.ValueType  # 5
@@ -79,18 +79,18 @@ class _PhaseKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Write the workload's status."""
 
 class PhaseKind(_PhaseKind, metaclass=_PhaseKindEnumTypeWrapper):
-    """PhaseKind is the purpose of a phase. Phases come in this order; each kind at most once."""
+    """PhaseKind is the purpose of a phase. The phases of a plan are in this order, and each kind occurs at most once."""
 
 PHASE_KIND_UNSPECIFIED: PhaseKind.ValueType  # 0
 """Not set."""
 PHASE_KIND_REVISIONS: PhaseKind.ValueType  # 1
-"""Adopt, release, create, label, renumber and de-duplicate revisions. Pods that are relabelled with that are claimed here,
-too.
+"""Adopt, release, create, label, renumber and de-duplicate revisions. If revisions are de-duplicated, this phase also relabels
+pods, and it contains the actions of PHASE_KIND_CLAIMS.
 """
 PHASE_KIND_CLAIMS: PhaseKind.ValueType  # 2
 """Adopt and release pods."""
 PHASE_KIND_EVENTS: PhaseKind.ValueType  # 3
-"""Events about decisions. Best effort: a failure here never counts."""
+"""Emit Events about decisions. A failure in this phase never counts as a failure."""
 PHASE_KIND_CREATES: PhaseKind.ValueType  # 4
 """Create pods, in slow-start batches."""
 PHASE_KIND_DELETES: PhaseKind.ValueType  # 5
@@ -112,7 +112,7 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     REASON_NODE_WITHOUT_POD: _Reason.ValueType  # 1
     """Create: the node should run a pod and has none."""
     REASON_NODE_WITHOUT_LIVE_POD: _Reason.ValueType  # 2
-    """Create: with surge, the node's pods are all finished or being deleted."""
+    """Create: with surge; all pods on the node are finished or being deleted."""
     REASON_SURGE_OLD_UNAVAILABLE: _Reason.ValueType  # 3
     """Create: rollout with surge; the old pod is not available, so no budget is needed."""
     REASON_SURGE_WITHIN_BUDGET: _Reason.ValueType  # 4
@@ -126,11 +126,11 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     REASON_POD_SUCCEEDED: _Reason.ValueType  # 8
     """Delete and event: the pod succeeded, but must run."""
     REASON_SURGE_OLD_NOT_READY: _Reason.ValueType  # 9
-    """Delete: surge; the old pod is not ready and a new one exists."""
+    """Delete: rollout with surge; the old pod is not ready and a new one exists."""
     REASON_SURGE_NEW_AVAILABLE: _Reason.ValueType  # 10
-    """Delete: surge; the new pod is available."""
+    """Delete: rollout with surge; the new pod is available."""
     REASON_NODE_MISSING: _Reason.ValueType  # 11
-    """Delete: the pod waits for a node that does not exist."""
+    """Delete: the pod is meant for a node that does not exist."""
     REASON_ROLLOUT_OLD_UNAVAILABLE: _Reason.ValueType  # 12
     """Delete: rollout; the old pod is not available, so no budget is needed."""
     REASON_ROLLOUT_WITHIN_BUDGET: _Reason.ValueType  # 13
@@ -138,9 +138,9 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     REASON_ROLLOUT_NODE_SUNSET: _Reason.ValueType  # 14
     """Delete: rollout with surge; the node is no longer eligible and enough others are available."""
     REASON_SELECTOR_MATCHES: _Reason.ValueType  # 15
-    """Adopt: no controller and the selector matches."""
+    """Adopt: the object has no controller and the selector matches its labels."""
     REASON_SELECTOR_DOES_NOT_MATCH: _Reason.ValueType  # 16
-    """Release: the selector does not match any more."""
+    """Release: the selector does not match the object's labels any more."""
     REASON_NEW_TEMPLATE: _Reason.ValueType  # 17
     """Create revision: no revision has the present template."""
     REASON_ROLLBACK: _Reason.ValueType  # 18
@@ -150,7 +150,7 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     REASON_DUPLICATE_REVISION: _Reason.ValueType  # 20
     """Delete revision, relabel pod: several revisions have the present template."""
     REASON_HISTORY_LIMIT: _Reason.ValueType  # 21
-    """Delete revision: more old ones than revisionHistoryLimit."""
+    """Delete revision: there are more old revisions than revisionHistoryLimit."""
     REASON_STATUS_CHANGED: _Reason.ValueType  # 22
     """Update status: a count changed."""
     REASON_GENERATION_OBSERVED: _Reason.ValueType  # 23
@@ -160,19 +160,19 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     REASON_SELECTING_ALL: _Reason.ValueType  # 25
     """Event: the selector is empty."""
     REASON_STATUS_REWRITTEN: _Reason.ValueType  # 26
-    """Update status: nothing changed, but upstream writes while expectations are pending."""
+    """Update status: nothing changed, but upstream writes the status while expectations are outstanding."""
     REASON_INVALID_ANNOTATION: _Reason.ValueType  # 27
-    """EmitEvent: an annotation of the workload asks for something that cannot be done."""
+    """Event: an annotation of the workload has an invalid value."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
-    """Reason says why an action is in a plan."""
+    """Reason is why an action is in a plan. Each comment begins with the kind of action."""
 
 REASON_UNSPECIFIED: Reason.ValueType  # 0
 """Not set."""
 REASON_NODE_WITHOUT_POD: Reason.ValueType  # 1
 """Create: the node should run a pod and has none."""
 REASON_NODE_WITHOUT_LIVE_POD: Reason.ValueType  # 2
-"""Create: with surge, the node's pods are all finished or being deleted."""
+"""Create: with surge; all pods on the node are finished or being deleted."""
 REASON_SURGE_OLD_UNAVAILABLE: Reason.ValueType  # 3
 """Create: rollout with surge; the old pod is not available, so no budget is needed."""
 REASON_SURGE_WITHIN_BUDGET: Reason.ValueType  # 4
@@ -186,11 +186,11 @@ REASON_POD_FAILED: Reason.ValueType  # 7
 REASON_POD_SUCCEEDED: Reason.ValueType  # 8
 """Delete and event: the pod succeeded, but must run."""
 REASON_SURGE_OLD_NOT_READY: Reason.ValueType  # 9
-"""Delete: surge; the old pod is not ready and a new one exists."""
+"""Delete: rollout with surge; the old pod is not ready and a new one exists."""
 REASON_SURGE_NEW_AVAILABLE: Reason.ValueType  # 10
-"""Delete: surge; the new pod is available."""
+"""Delete: rollout with surge; the new pod is available."""
 REASON_NODE_MISSING: Reason.ValueType  # 11
-"""Delete: the pod waits for a node that does not exist."""
+"""Delete: the pod is meant for a node that does not exist."""
 REASON_ROLLOUT_OLD_UNAVAILABLE: Reason.ValueType  # 12
 """Delete: rollout; the old pod is not available, so no budget is needed."""
 REASON_ROLLOUT_WITHIN_BUDGET: Reason.ValueType  # 13
@@ -198,9 +198,9 @@ REASON_ROLLOUT_WITHIN_BUDGET: Reason.ValueType  # 13
 REASON_ROLLOUT_NODE_SUNSET: Reason.ValueType  # 14
 """Delete: rollout with surge; the node is no longer eligible and enough others are available."""
 REASON_SELECTOR_MATCHES: Reason.ValueType  # 15
-"""Adopt: no controller and the selector matches."""
+"""Adopt: the object has no controller and the selector matches its labels."""
 REASON_SELECTOR_DOES_NOT_MATCH: Reason.ValueType  # 16
-"""Release: the selector does not match any more."""
+"""Release: the selector does not match the object's labels any more."""
 REASON_NEW_TEMPLATE: Reason.ValueType  # 17
 """Create revision: no revision has the present template."""
 REASON_ROLLBACK: Reason.ValueType  # 18
@@ -210,7 +210,7 @@ REASON_HASH_LABEL_MISSING: Reason.ValueType  # 19
 REASON_DUPLICATE_REVISION: Reason.ValueType  # 20
 """Delete revision, relabel pod: several revisions have the present template."""
 REASON_HISTORY_LIMIT: Reason.ValueType  # 21
-"""Delete revision: more old ones than revisionHistoryLimit."""
+"""Delete revision: there are more old revisions than revisionHistoryLimit."""
 REASON_STATUS_CHANGED: Reason.ValueType  # 22
 """Update status: a count changed."""
 REASON_GENERATION_OBSERVED: Reason.ValueType  # 23
@@ -220,19 +220,24 @@ REASON_REVISION_NAME_COLLISION: Reason.ValueType  # 24
 REASON_SELECTING_ALL: Reason.ValueType  # 25
 """Event: the selector is empty."""
 REASON_STATUS_REWRITTEN: Reason.ValueType  # 26
-"""Update status: nothing changed, but upstream writes while expectations are pending."""
+"""Update status: nothing changed, but upstream writes the status while expectations are outstanding."""
 REASON_INVALID_ANNOTATION: Reason.ValueType  # 27
-"""EmitEvent: an annotation of the workload asks for something that cannot be done."""
+"""Event: an annotation of the workload has an invalid value."""
 global___Reason = Reason
 
 @typing.final
 class Plan(google.protobuf.message.Message):
-    """Plan says what must happen next for one workload, and why.
+    """Plan contains the writes that must happen next for one workload, with the reason for each.
 
-    Applying it: walk `phases` in order. Skip a phase when an earlier phase with `aborts_on_failure` had a failure, or when
-    it has `requires_success` and any earlier phase had one. In a phase run the batches one after the other; run the actions
-    of a batch concurrently; after a batch with a failure, skip the rest of that phase. Report every action, the
-    skipped ones too. Nothing that a plan does not name may be written.
+    An executor applies a plan as follows:
+     1. It holds `state` before the first write.
+     2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, or if the phase has
+        `requires_success` and any earlier phase had a failure.
+     3. Within a phase it runs the batches one after the other, and the actions of a batch concurrently. After a batch with a
+        failure it skips the remaining batches of that phase.
+     4. It reports the outcome of every action, also of skipped actions.
+
+    The executor must not write anything that the plan does not contain.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -254,65 +259,66 @@ class Plan(google.protobuf.message.Message):
     WARNINGS_FIELD_NUMBER: builtins.int
     MORE_WARNINGS_FIELD_NUMBER: builtins.int
     verdict: global___Verdict.ValueType
-    """What to do with this plan."""
+    """What the executor does with this plan."""
     plan_id: builtins.str
-    """A digest of the plan's content, lower-case hex. Equal plans have equal ids. For logs, traces and reports."""
+    """A digest of the plan's content in lower-case hex. Equal plans have equal ids. Used in logs, traces and reports."""
     pod_manifest: builtins.bytes
-    """The manifest of every pod that this plan creates, as JSON: a v1 Pod whose name and node are left open. Empty when
-    nothing is created.
+    """The manifest of the pods that this plan creates: a v1 Pod as JSON, without the pod's name and node. Empty if the plan creates
+    no pod.
     """
     requeue_reason: builtins.str
-    """Why, for people. Empty without `requeue_after`."""
+    """The reason for `requeue_after`, for people. Empty without `requeue_after`."""
     error: builtins.str
-    """The error that upstream's sync would end with: parts of the plan could not be decided. The executor applies the rest
-    and retries with back-off. Empty when there is none.
+    """The error that upstream's sync would return: the service could not decide a part of the plan. The executor applies the plan and
+    then retries with back-off. Empty if there is no error.
     """
     scope: nodewise.v1.snapshot_pb2.Scope.ValueType
-    """What of the workload was decided: SCOPE_ROLLOUTS where that was asked for, else not set. A server that does not know of scopes
-    decides about all of it, and does not set this: who asked for rollouts alone must not apply that.
+    """SCOPE_ROLLOUTS if the request had that scope; otherwise not set. An older server ignores the requested scope, plans for the
+    whole workload, and does not set this field. An executor that asked for SCOPE_ROLLOUTS must not apply a plan without it.
     """
     more_warnings: builtins.int
-    """How many further warnings there are."""
+    """The number of warnings beyond the 32 in `warnings`."""
     @property
     def workload(self) -> global___WorkloadReference:
-        """The workload that was planned for."""
+        """The workload that the plan is for."""
 
     @property
     def phases(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Phase]:
-        """The steps, in order. Empty with NOOP and STALE."""
+        """The phases, in the order in which they run. Empty with VERDICT_NOOP and VERDICT_STALE."""
 
     @property
     def node_name_pointers(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """JSON pointers (RFC 6901) into `pod_manifest`: each string there is replaced by `CreatePod.node_name`."""
+        """JSON pointers (RFC 6901) to strings in `pod_manifest`. The executor replaces each of them with `CreatePod.node_name`."""
 
     @property
     def state(self) -> nodewise.v1.snapshot_pb2.ReconcileState:
-        """What the executor must hold from before its first write on."""
+        """The state that the executor must hold before its first write. It replaces the state that the executor held before."""
 
     @property
     def requeue_after(self) -> google.protobuf.duration_pb2.Duration:
-        """Plan again after this time even when no watch event comes. Absent: no need. Zero: at once, since there may be more to create or to
-        claim than one plan may; the answer to the report says whether that still holds. At most ten years.
+        """The delay after which the executor plans again even without a watch event. At most ten years. Absent: no new plan is needed.
+        Zero: there may be more to create or to claim than one plan may contain; ReportResponse decides whether the next plan follows
+        at once.
         """
 
     @property
     def daemon_set_status(self) -> global___DaemonSetStatus:
-        """The workload's status as computed from the snapshot, also when it needs no write. Absent with STALE and where
+        """The workload's status as computed from the snapshot, whether or not the plan writes it. Absent with VERDICT_STALE, and if
         nothing was counted.
         """
 
     @property
     def rollout(self) -> global___Rollout:
-        """How the rollout stands. Absent where nothing was decided."""
+        """The progress of the rollout. Absent if the service did not decide about the rollout."""
 
     @property
     def deviations(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[nodewise.v1.snapshot_pb2.Deviation.ValueType]:
-        """Deviations from upstream that changed this plan, ascending."""
+        """The deviations from upstream that changed this plan, in ascending order."""
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Warning]:
-        """Odd objects that the server planned around, ascending by kind and name; at most 32. One odd node or pod never makes a
-        request fail. Empty when there is none.
+        """Invalid or unusual objects in the snapshot that the server tolerated, sorted by kind and name. At most 32. One such object
+        never makes a request fail.
         """
 
     def __init__(
@@ -342,7 +348,7 @@ global___Plan = Plan
 
 @typing.final
 class Warning(google.protobuf.message.Message):
-    """Warning names an object of the snapshot that is odd, and says what the server did about it."""
+    """Warning describes an invalid or unusual object of the snapshot, and how the server treated it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -354,7 +360,7 @@ class Warning(google.protobuf.message.Message):
     name: builtins.str
     """metadata.name."""
     message: builtins.str
-    """For people: one sentence. It names the field, what was found, and what was used instead."""
+    """One sentence for people. It names the field, the value found, and the value used instead."""
     def __init__(
         self,
         *,
@@ -368,7 +374,7 @@ global___Warning = Warning
 
 @typing.final
 class WorkloadReference(google.protobuf.message.Message):
-    """WorkloadReference identifies the object that a plan or report is about."""
+    """WorkloadReference identifies the workload of a plan or report."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -386,7 +392,7 @@ class WorkloadReference(google.protobuf.message.Message):
     uid: builtins.str
     """metadata.uid."""
     resource_version: builtins.str
-    """metadata.resourceVersion that the plan was computed from."""
+    """metadata.resourceVersion of the workload in the snapshot."""
     def __init__(
         self,
         *,
@@ -402,7 +408,7 @@ global___WorkloadReference = WorkloadReference
 
 @typing.final
 class Phase(google.protobuf.message.Message):
-    """Phase is a step of a plan whose actions serve one purpose."""
+    """Phase is a part of a plan. All its actions serve one purpose."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -413,12 +419,12 @@ class Phase(google.protobuf.message.Message):
     kind: global___PhaseKind.ValueType
     """The purpose."""
     aborts_on_failure: builtins.bool
-    """A failure in this phase ends the plan: every later phase is skipped."""
+    """If an action of this phase fails, the executor skips every later phase."""
     requires_success: builtins.bool
-    """Skip this phase when any earlier phase had a failure."""
+    """The executor skips this phase if any action of an earlier phase failed."""
     @property
     def batches(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Batch]:
-        """The actions. Never empty."""
+        """The batches, in the order in which they run. Never empty."""
 
     def __init__(
         self,
@@ -434,19 +440,19 @@ global___Phase = Phase
 
 @typing.final
 class Batch(google.protobuf.message.Message):
-    """Batch is a set of actions that may run concurrently."""
+    """Batch is a set of actions that the executor may run concurrently."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ACTIONS_FIELD_NUMBER: builtins.int
     CONFIRM_WORKLOAD_FIELD_NUMBER: builtins.int
     confirm_workload: builtins.bool
-    """Before the first adoption of the batch read the workload live: it must have the same uid and no deletionTimestamp, or
-    every adoption of the batch fails. The other actions do not wait for that.
+    """Before the first adoption of the batch the executor reads the workload from the apiserver. If the workload's uid differs or it
+    has a deletionTimestamp, every adoption of the batch fails. The other actions do not wait for this check.
     """
     @property
     def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Action]:
-        """The actions, never empty."""
+        """The actions. Never empty."""
 
     def __init__(
         self,
@@ -480,11 +486,11 @@ class Action(google.protobuf.message.Message):
     UPDATE_STATUS_FIELD_NUMBER: builtins.int
     EMIT_EVENT_FIELD_NUMBER: builtins.int
     id: builtins.int
-    """Unique and stable within the plan, from 1."""
+    """Unique within the plan, from 1."""
     reason: global___Reason.ValueType
-    """Why, for programs."""
+    """The reason, for programs."""
     message: builtins.str
-    """Why, for people: one sentence."""
+    """The reason, for people. One sentence."""
     @property
     def create_revision(self) -> global___CreateRevision:
         """Create a ControllerRevision."""
@@ -531,7 +537,7 @@ class Action(google.protobuf.message.Message):
 
     @property
     def emit_event(self) -> global___EmitEvent:
-        """Emit a Kubernetes Event about the workload."""
+        """Emit a Kubernetes Event on the workload."""
 
     def __init__(
         self,
@@ -560,7 +566,7 @@ global___Action = Action
 
 @typing.final
 class ObjectReference(google.protobuf.message.Message):
-    """ObjectReference identifies an object of the workload's namespace."""
+    """ObjectReference identifies an object in the workload's namespace."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -569,7 +575,7 @@ class ObjectReference(google.protobuf.message.Message):
     name: builtins.str
     """metadata.name."""
     uid: builtins.str
-    """metadata.uid: a precondition wherever the API takes one."""
+    """metadata.uid. The executor sends it as a precondition wherever the Kubernetes API supports one."""
     def __init__(
         self,
         *,
@@ -582,8 +588,8 @@ global___ObjectReference = ObjectReference
 
 @typing.final
 class CreateRevision(google.protobuf.message.Message):
-    """CreateRevision creates a ControllerRevision of apps/v1. On AlreadyExists the executor reads the object, and plans again
-    at once with it among the snapshot's revisions, marked `read_after_name_collision`.
+    """CreateRevision creates an apps/v1 ControllerRevision. On AlreadyExists the executor reads the existing object from the apiserver,
+    adds it to the snapshot's revisions with `read_after_name_collision`, and plans again at once.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -591,9 +597,9 @@ class CreateRevision(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     MANIFEST_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """metadata.name, as in the manifest."""
+    """metadata.name. The manifest has the same name."""
     manifest: builtins.bytes
-    """The object as JSON. The bytes of its `data` are to be sent as they are."""
+    """The ControllerRevision as JSON. The executor must send the bytes of its `data` unchanged."""
     def __init__(
         self,
         *,
@@ -614,9 +620,11 @@ class UpdateRevision(google.protobuf.message.Message):
     PATCH_FIELD_NUMBER: builtins.int
     REVISION_NUMBER_FIELD_NUMBER: builtins.int
     patch: builtins.bytes
-    """The merge patch (application/merge-patch+json); holds the uid, so that another object of the name is refused."""
+    """The patch (application/merge-patch+json). It contains the uid, so that the apiserver rejects it for another object of that
+    name.
+    """
     revision_number: builtins.int
-    """The number after the patch, when the patch changes it."""
+    """The revision number after the patch. Set if the patch changes it."""
     @property
     def revision(self) -> global___ObjectReference:
         """The revision."""
@@ -636,8 +644,8 @@ global___UpdateRevision = UpdateRevision
 
 @typing.final
 class DeleteRevision(google.protobuf.message.Message):
-    """DeleteRevision deletes a ControllerRevision, with its uid as precondition. NotFound counts as a failure: the snapshot is
-    behind.
+    """DeleteRevision deletes a ControllerRevision. The executor sends the uid as a precondition. NotFound counts as a failure, because
+    the snapshot is out of date.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -645,7 +653,7 @@ class DeleteRevision(google.protobuf.message.Message):
     REVISION_FIELD_NUMBER: builtins.int
     REVISION_NUMBER_FIELD_NUMBER: builtins.int
     revision_number: builtins.int
-    """Its number, for people."""
+    """The revision number, for people."""
     @property
     def revision(self) -> global___ObjectReference:
         """The revision."""
@@ -663,14 +671,14 @@ global___DeleteRevision = DeleteRevision
 
 @typing.final
 class AdoptRevision(google.protobuf.message.Message):
-    """AdoptRevision patches a ControllerRevision's owner references. NotFound counts as success."""
+    """AdoptRevision adds the workload to a ControllerRevision's owner references as its controller. NotFound counts as success."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: builtins.int
     PATCH_FIELD_NUMBER: builtins.int
     patch: builtins.bytes
-    """The strategic merge patch (application/strategic-merge-patch+json)."""
+    """The patch (application/strategic-merge-patch+json)."""
     @property
     def revision(self) -> global___ObjectReference:
         """The revision."""
@@ -688,14 +696,14 @@ global___AdoptRevision = AdoptRevision
 
 @typing.final
 class ReleaseRevision(google.protobuf.message.Message):
-    """ReleaseRevision patches a ControllerRevision's owner references. NotFound and Invalid (422) count as success."""
+    """ReleaseRevision removes the workload from a ControllerRevision's owner references. NotFound and Invalid (422) count as success."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     REVISION_FIELD_NUMBER: builtins.int
     PATCH_FIELD_NUMBER: builtins.int
     patch: builtins.bytes
-    """The strategic merge patch."""
+    """The patch (application/strategic-merge-patch+json)."""
     @property
     def revision(self) -> global___ObjectReference:
         """The revision."""
@@ -713,14 +721,14 @@ global___ReleaseRevision = ReleaseRevision
 
 @typing.final
 class AdoptPod(google.protobuf.message.Message):
-    """AdoptPod patches a pod's owner references. NotFound counts as success."""
+    """AdoptPod adds the workload to a pod's owner references as its controller. NotFound counts as success."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     POD_FIELD_NUMBER: builtins.int
     PATCH_FIELD_NUMBER: builtins.int
     patch: builtins.bytes
-    """The strategic merge patch."""
+    """The patch (application/strategic-merge-patch+json)."""
     @property
     def pod(self) -> global___ObjectReference:
         """The pod."""
@@ -738,14 +746,14 @@ global___AdoptPod = AdoptPod
 
 @typing.final
 class ReleasePod(google.protobuf.message.Message):
-    """ReleasePod patches a pod's owner references. NotFound and Invalid (422) count as success."""
+    """ReleasePod removes the workload from a pod's owner references. NotFound and Invalid (422) count as success."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     POD_FIELD_NUMBER: builtins.int
     PATCH_FIELD_NUMBER: builtins.int
     patch: builtins.bytes
-    """The strategic merge patch."""
+    """The patch (application/strategic-merge-patch+json)."""
     @property
     def pod(self) -> global___ObjectReference:
         """The pod."""
@@ -763,14 +771,14 @@ global___ReleasePod = ReleasePod
 
 @typing.final
 class RelabelPod(google.protobuf.message.Message):
-    """RelabelPod gives a pod the hash of the revision that is kept among equals."""
+    """RelabelPod sets a pod's revision label to the hash of the revision that is kept among duplicates."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     POD_FIELD_NUMBER: builtins.int
     PATCH_FIELD_NUMBER: builtins.int
     patch: builtins.bytes
-    """The JSON merge patch."""
+    """The patch (application/merge-patch+json)."""
     @property
     def pod(self) -> global___ObjectReference:
         """The pod."""
@@ -788,8 +796,8 @@ global___RelabelPod = RelabelPod
 
 @typing.final
 class CreatePod(google.protobuf.message.Message):
-    """CreatePod creates `Plan.pod_manifest` for one node. After success the executor emits the Normal event SuccessfulCreate
-    ("Created pod: NAME"), after failure the Warning FailedCreate ("Error creating: ERROR"), on the workload.
+    """CreatePod creates a pod for one node from `Plan.pod_manifest`. The executor emits an Event on the workload: after success the
+    Normal Event SuccessfulCreate ("Created pod: NAME"), after failure the Warning Event FailedCreate ("Error creating: ERROR").
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -797,12 +805,14 @@ class CreatePod(google.protobuf.message.Message):
     POD_NAME_FIELD_NUMBER: builtins.int
     NODE_NAME_FIELD_NUMBER: builtins.int
     pod_name: builtins.str
-    """metadata.name. Empty: the manifest has a generateName and the apiserver chooses. When a pod of that name exists that is not the
-    workload's, or that is the workload's own but for another node or with another hash, the outcome is RESULT_NAME_TAKEN: no
-    event, no failure, and the executor reports and plans again at once.
+    """metadata.name of the pod. Empty: the manifest has a generateName, and the apiserver chooses the name.
+
+    If a pod of this name exists, the executor reads it. If it is the workload's own pod for the same node and with the same
+    revision hash, the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is RESULT_NAME_TAKEN: the executor emits no Event,
+    reports, and plans again at once.
     """
     node_name: builtins.str
-    """The node, to be written at `Plan.node_name_pointers`."""
+    """The node. The executor writes it at `Plan.node_name_pointers`."""
     def __init__(
         self,
         *,
@@ -815,9 +825,9 @@ global___CreatePod = CreatePod
 
 @typing.final
 class DeletePod(google.protobuf.message.Message):
-    """DeletePod deletes a pod, gracefully. NotFound counts as success. After success the executor emits the Normal event
-    SuccessfulDelete ("Deleted pod: NAME"), after failure the Warning FailedDelete ("Error deleting: ERROR"), on the
-    workload.
+    """DeletePod deletes a pod with its own grace period. NotFound counts as success. The executor emits an Event on the workload: after
+    success the Normal Event SuccessfulDelete ("Deleted pod: NAME"), after failure the Warning Event FailedDelete ("Error deleting:
+    ERROR").
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -826,9 +836,9 @@ class DeletePod(google.protobuf.message.Message):
     NODE_NAME_FIELD_NUMBER: builtins.int
     UID_PRECONDITION_FIELD_NUMBER: builtins.int
     node_name: builtins.str
-    """The node it is on or was meant for."""
+    """The node that the pod is bound to or was meant for."""
     uid_precondition: builtins.bool
-    """Send the uid as a precondition."""
+    """Whether the executor sends the uid as a precondition."""
     @property
     def pod(self) -> global___ObjectReference:
         """The pod."""
@@ -847,8 +857,8 @@ global___DeletePod = DeletePod
 
 @typing.final
 class UpdateStatus(google.protobuf.message.Message):
-    """UpdateStatus replaces the fields of the workload's status that are named here and leaves the others. On a failed write
-    the executor reads the workload once, sets the same values and writes once more.
+    """UpdateStatus replaces the listed fields of the workload's status and keeps all others. If the write fails, the executor reads the
+    workload from the apiserver, sets the same values and writes once more.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -858,16 +868,16 @@ class UpdateStatus(google.protobuf.message.Message):
     EXPECTED_COLLISION_COUNT_FIELD_NUMBER: builtins.int
     UID_PRECONDITION_FIELD_NUMBER: builtins.int
     collision_count: builtins.int
-    """When set: this status.collisionCount. The executor first reads the workload live and fails the action when its
-    present count differs from `expected_collision_count`, and does not retry the write.
+    """The new value of status.collisionCount. If set, the executor first reads the workload from the apiserver. If the present count
+    differs from `expected_collision_count`, the action fails. The executor does not repeat a failed write.
     """
     expected_collision_count: builtins.int
-    """status.collisionCount in the snapshot. Absent for none."""
+    """status.collisionCount in the snapshot. Absent if the workload has none."""
     uid_precondition: builtins.bool
-    """Wherever the workload is read live: it must have the uid that was planned for, or the action fails."""
+    """Whether the action fails if the workload, read from the apiserver, has another uid than `Plan.workload`."""
     @property
     def status(self) -> global___DaemonSetStatus:
-        """The new values. Absent: those that are there stay."""
+        """The new values. Absent: the present values stay."""
 
     def __init__(
         self,
@@ -888,7 +898,9 @@ global___UpdateStatus = UpdateStatus
 
 @typing.final
 class DaemonSetStatus(google.protobuf.message.Message):
-    """DaemonSetStatus holds the fields of a DaemonSet's status that its controller writes. The names are upstream's."""
+    """DaemonSetStatus contains the fields of an apps/v1 DaemonSetStatus that the controller writes. Counts are of nodes. On a node with
+    several pods of the DaemonSet, the pod that the controller would keep counts.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -907,13 +919,13 @@ class DaemonSetStatus(google.protobuf.message.Message):
     desired_number_scheduled: builtins.int
     """Nodes that should run a pod of the DaemonSet."""
     number_ready: builtins.int
-    """Of the current ones, those whose pod is ready."""
+    """Nodes of `current_number_scheduled` whose pod is ready."""
     updated_number_scheduled: builtins.int
-    """Of the current ones, those whose pod is of the current template."""
+    """Nodes of `current_number_scheduled` whose pod was created from the current template."""
     number_available: builtins.int
-    """Of the current ones, those whose pod has been ready for minReadySeconds."""
+    """Nodes of `current_number_scheduled` whose pod has been ready for at least minReadySeconds."""
     number_unavailable: builtins.int
-    """desired_number_scheduled less number_available."""
+    """`desired_number_scheduled` minus `number_available`."""
     observed_generation: builtins.int
     """The metadata.generation that this status reflects."""
     def __init__(
@@ -934,7 +946,7 @@ global___DaemonSetStatus = DaemonSetStatus
 
 @typing.final
 class EmitEvent(google.protobuf.message.Message):
-    """EmitEvent emits a Kubernetes Event about the workload."""
+    """EmitEvent emits a Kubernetes Event on the workload."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -944,9 +956,9 @@ class EmitEvent(google.protobuf.message.Message):
     type: builtins.str
     """`Normal` or `Warning`."""
     reason: builtins.str
-    """CamelCase, for machines."""
+    """The Event's reason in CamelCase, for programs."""
     message: builtins.str
-    """For people."""
+    """The Event's message, for people."""
     def __init__(
         self,
         *,
@@ -960,7 +972,11 @@ global___EmitEvent = EmitEvent
 
 @typing.final
 class Rollout(google.protobuf.message.Message):
-    """Rollout is where the rollout of the current template stands. Counts are of nodes."""
+    """Rollout is the progress of the rollout of the current template. Counts are of nodes.
+
+    `outdated`, `without_pod`, `updated_unavailable` and `updated_available` count each node that should run a pod exactly once;
+    their sum is `desired`. A pod that is being deleted counts as a pod that is not available.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -978,28 +994,25 @@ class Rollout(google.protobuf.message.Message):
     current_hash: builtins.str
     """The value of label `controller-revision-hash` of the current revision."""
     current_revision: builtins.int
-    """The number of the current revision, after this plan."""
+    """The revision number of the current revision after this plan."""
     desired: builtins.int
     """Nodes that should run a pod."""
     max_unavailable: builtins.int
-    """maxUnavailable scaled to `desired`. 0 with surge."""
+    """maxUnavailable as a number of nodes; percentages are of `desired`. 0 with surge."""
     max_surge: builtins.int
-    """maxSurge scaled to `desired`."""
+    """maxSurge as a number of nodes; percentages are of `desired`."""
     unavailable: builtins.int
-    """How much of maxUnavailable is used before this plan. May exceed it."""
+    """Nodes that use up maxUnavailable before this plan. May exceed `max_unavailable`."""
     surging: builtins.int
-    """How much of maxSurge is used before this plan. May exceed it."""
+    """Nodes that use up maxSurge before this plan. May exceed `max_surge`."""
     outdated: builtins.int
-    """Of the nodes that should run a pod, those that have pods none of which is of the current template. Together with the three
-    counts below, each of these nodes is counted once: the four are `desired`. A pod that is being deleted is still there, and is
-    not available.
-    """
+    """Nodes that should run a pod and have only pods of older templates."""
     without_pod: builtins.int
-    """Those that have no pod."""
+    """Nodes that should run a pod and have none."""
     updated_unavailable: builtins.int
-    """Those that have a pod of the current template, and no such pod that is available."""
+    """Nodes that should run a pod and have one of the current template, but none of these is available."""
     updated_available: builtins.int
-    """Those that have a pod of the current template that is available."""
+    """Nodes that should run a pod and have an available one of the current template."""
     def __init__(
         self,
         *,

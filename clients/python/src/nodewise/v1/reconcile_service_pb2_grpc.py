@@ -9,26 +9,29 @@ from nodewise.v1 import report_pb2 as nodewise_dot_v1_dot_report__pb2
 
 
 class ReconcileServiceStub(object):
-    """ReconcileService plans. It never talks to a cluster: an executor sends a snapshot, applies the plan it gets back
-    and reports what it did.
+    """ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
+    receives, and reports the results.
 
-    Every answer depends on the request alone. Equal requests get byte-equal answers from any replica and at any time;
-    a replica keeps caches and nothing else.
+    A response depends on the request alone. Equal requests get byte-equal responses, from any replica of the same version and at any
+    time. A replica keeps caches and no other state.
 
     Errors, for every method:
-    - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
-    description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
-    is listed, up to 32 fields. Do not retry.
-    - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
-    send the same call again with those buckets inline.
-    - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-    retry after its delay, here or on another replica; without it the request itself exceeds a limit of
-    GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
-    - UNAVAILABLE: the replica is draining. Retry on another one.
-    - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
-    abandoned.
-    After any error the executor must write nothing to the cluster.
+    - INVALID_ARGUMENT: the request is wrong. Do not retry. The status details contain google.rpc.BadRequest with up to 32
+    violations. Each violation names a field as a path from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). If
+    the field holds JSON, the description begins with the path inside the JSON (`spec.selector.matchLabels: ...`).
+    - FAILED_PRECONDITION: the request gives buckets by digest only, and the replica does not have them. The status details contain
+    MissingBuckets. Send the same request again with those buckets inline.
+    - RESOURCE_EXHAUSTED with google.rpc.RetryInfo in the status details: the replica is saturated. Retry after that delay, on the
+    same replica or on another one.
+    - RESOURCE_EXHAUSTED without google.rpc.RetryInfo: the request exceeds a limit, for example one of
+    GetCapabilitiesResponse.limits. The status details contain google.rpc.BadRequest, which names the field, unless the replica
+    rejected the message before reading it.
+    - UNAVAILABLE: the replica is draining. Retry on another replica.
+    - DEADLINE_EXCEEDED: the deadline of the call passed, or the longest time that the replica allows for a call. The replica
+    stopped planning.
+    - INTERNAL: the service has a defect. Retry once on another replica, then back off.
+
+    After any error the executor must not write to the cluster.
     """
 
     def __init__(self, channel):
@@ -65,66 +68,77 @@ class ReconcileServiceStub(object):
 
 
 class ReconcileServiceServicer(object):
-    """ReconcileService plans. It never talks to a cluster: an executor sends a snapshot, applies the plan it gets back
-    and reports what it did.
+    """ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
+    receives, and reports the results.
 
-    Every answer depends on the request alone. Equal requests get byte-equal answers from any replica and at any time;
-    a replica keeps caches and nothing else.
+    A response depends on the request alone. Equal requests get byte-equal responses, from any replica of the same version and at any
+    time. A replica keeps caches and no other state.
 
     Errors, for every method:
-    - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
-    description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
-    is listed, up to 32 fields. Do not retry.
-    - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
-    send the same call again with those buckets inline.
-    - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-    retry after its delay, here or on another replica; without it the request itself exceeds a limit of
-    GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
-    - UNAVAILABLE: the replica is draining. Retry on another one.
-    - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
-    abandoned.
-    After any error the executor must write nothing to the cluster.
+    - INVALID_ARGUMENT: the request is wrong. Do not retry. The status details contain google.rpc.BadRequest with up to 32
+    violations. Each violation names a field as a path from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). If
+    the field holds JSON, the description begins with the path inside the JSON (`spec.selector.matchLabels: ...`).
+    - FAILED_PRECONDITION: the request gives buckets by digest only, and the replica does not have them. The status details contain
+    MissingBuckets. Send the same request again with those buckets inline.
+    - RESOURCE_EXHAUSTED with google.rpc.RetryInfo in the status details: the replica is saturated. Retry after that delay, on the
+    same replica or on another one.
+    - RESOURCE_EXHAUSTED without google.rpc.RetryInfo: the request exceeds a limit, for example one of
+    GetCapabilitiesResponse.limits. The status details contain google.rpc.BadRequest, which names the field, unless the replica
+    rejected the message before reading it.
+    - UNAVAILABLE: the replica is draining. Retry on another replica.
+    - DEADLINE_EXCEEDED: the deadline of the call passed, or the longest time that the replica allows for a call. The replica
+    stopped planning.
+    - INTERNAL: the service has a defect. Retry once on another replica, then back off.
+
+    After any error the executor must not write to the cluster.
     """
 
     def Plan(self, request, context):
-        """Plan answers one workload's snapshot with one plan.
+        """Plan computes the plan for one workload.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PlanStream(self, request_iterator, context):
-        """PlanStream is Plan for many workloads pipelined over one stream. Answers carry their request's id and may come in
-        any order. A bad request fails alone; the stream goes on. A saturated replica does not shed the requests of a
-        stream, it reads on when there is room; only a question whose answer takes more memory than there is now is answered
-        RESOURCE_EXHAUSTED with RetryInfo. So is a stream when too many are open, and one ends so that has asked nothing for a
-        minute when another stream needs its place; it may live on while there is room. The call's deadline is that of
-        the whole stream; each question has the longest time that the replica gives to a call. A replica that drains reads no
-        more, answers what it has read and ends the stream with UNAVAILABLE; so does, with its own error, a message that
-        cannot be read.
+        """PlanStream is Plan for many workloads over one stream. The clients of this repository do not use it.
+
+        Responses carry the id of their request and may come in any order. If one request fails, the stream continues.
+
+        Load: a saturated replica does not reject the requests of a stream; it stops reading until it has capacity. A request whose
+        response needs more memory than is free gets RESOURCE_EXHAUSTED with RetryInfo. If too many streams are open, a new stream ends
+        with RESOURCE_EXHAUSTED and RetryInfo, unless an open stream has been idle for the server's stream idle timeout (60 s by
+        default): then the stream that was idle longest ends in that way instead. Otherwise an idle stream may stay open.
+
+        Time: the deadline of the call applies to the whole stream. Each request has the longest time that the replica allows for a
+        call.
+
+        End: a draining replica stops reading, answers the requests that it has read, and ends the stream with UNAVAILABLE. A message
+        that cannot be read ends the stream in the same way, with the error of that message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Report(self, request, context):
-        """Report takes what the executor did and answers with the state to hold and when to come back. A report that could not
-        be delivered may ride on the next Plan; losing every report costs time, never correctness.
+        """Report takes the results of a plan. The response has the state that the executor must hold, and the time of the next reconcile.
+        A report that could not be delivered may be sent with the next Plan (`PlanRequest.undelivered_reports`). If a report is lost,
+        the next plan may come later, but is still correct.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetCapabilities(self, request, context):
-        """GetCapabilities tells what this replica is and what it accepts.
+        """GetCapabilities describes the replica: its version, its limits and what it can plan for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Explain tells, for each node or for one, whether the workload runs there and the rule that decides it.
+        """Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
+        nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -166,26 +180,29 @@ def add_ReconcileServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ReconcileService(object):
-    """ReconcileService plans. It never talks to a cluster: an executor sends a snapshot, applies the plan it gets back
-    and reports what it did.
+    """ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
+    receives, and reports the results.
 
-    Every answer depends on the request alone. Equal requests get byte-equal answers from any replica and at any time;
-    a replica keeps caches and nothing else.
+    A response depends on the request alone. Equal requests get byte-equal responses, from any replica of the same version and at any
+    time. A replica keeps caches and no other state.
 
     Errors, for every method:
-    - INVALID_ARGUMENT: the request is wrong. The status details carry google.rpc.BadRequest whose violations name the
-    fields as paths from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`); where a field holds JSON, the
-    description begins with the path inside it (`spec.selector.matchExpressions[0].operator: ...`). All that is wrong
-    is listed, up to 32 fields. Do not retry.
-    - FAILED_PRECONDITION: the replica lacks buckets that were given by digest only. The details carry MissingBuckets;
-    send the same call again with those buckets inline.
-    - RESOURCE_EXHAUSTED: the replica is saturated or the message is too large. With google.rpc.RetryInfo in the details
-    retry after its delay, here or on another replica; without it the request itself exceeds a limit of
-    GetCapabilitiesResponse, which google.rpc.BadRequest names unless the message was not even read.
-    - UNAVAILABLE: the replica is draining. Retry on another one.
-    - DEADLINE_EXCEEDED: the call's deadline, or the longest time that the replica gives to a call, passed; planning was
-    abandoned.
-    After any error the executor must write nothing to the cluster.
+    - INVALID_ARGUMENT: the request is wrong. Do not retry. The status details contain google.rpc.BadRequest with up to 32
+    violations. Each violation names a field as a path from the request message (`snapshot.pod_buckets[0].data.pods[3].uid`). If
+    the field holds JSON, the description begins with the path inside the JSON (`spec.selector.matchLabels: ...`).
+    - FAILED_PRECONDITION: the request gives buckets by digest only, and the replica does not have them. The status details contain
+    MissingBuckets. Send the same request again with those buckets inline.
+    - RESOURCE_EXHAUSTED with google.rpc.RetryInfo in the status details: the replica is saturated. Retry after that delay, on the
+    same replica or on another one.
+    - RESOURCE_EXHAUSTED without google.rpc.RetryInfo: the request exceeds a limit, for example one of
+    GetCapabilitiesResponse.limits. The status details contain google.rpc.BadRequest, which names the field, unless the replica
+    rejected the message before reading it.
+    - UNAVAILABLE: the replica is draining. Retry on another replica.
+    - DEADLINE_EXCEEDED: the deadline of the call passed, or the longest time that the replica allows for a call. The replica
+    stopped planning.
+    - INTERNAL: the service has a defect. Retry once on another replica, then back off.
+
+    After any error the executor must not write to the cluster.
     """
 
     @staticmethod

@@ -31,43 +31,53 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_UNSPECIFIED: _Result.ValueType  # 0
     """Not set."""
     RESULT_SUCCEEDED: _Result.ValueType  # 1
-    """Done."""
+    """The action succeeded."""
     RESULT_ALREADY_EXISTS: _Result.ValueType  # 2
-    """Create pod: a pod of that name exists and is ours for the same node and revision: as good as done."""
+    """CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
+    failure.
+    """
     RESULT_NAME_TAKEN: _Result.ValueType  # 3
-    """Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
-    Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
+    """CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+    revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
+    name.
     """
     RESULT_NOT_FOUND: _Result.ValueType  # 4
-    """Delete, adopt or release: the object is gone. Not a failure."""
+    """DeletePod, adopt or release: the object does not exist any more. Not a failure. For DeleteRevision, the result is RESULT_FAILED
+    instead.
+    """
     RESULT_NAMESPACE_TERMINATING: _Result.ValueType  # 5
-    """Create pod: refused because the namespace is terminating. Not a failure, and no batch stops for it."""
+    """CreatePod: the apiserver refused the pod because the namespace is terminating. Not a failure: later batches still run."""
     RESULT_FAILED: _Result.ValueType  # 6
-    """Failed: refused, timed out or unclear."""
+    """The action failed: the apiserver refused it, it timed out, or its result is not known."""
     RESULT_SKIPPED: _Result.ValueType  # 7
-    """Not attempted."""
+    """The executor did not attempt the action."""
 
 class Result(_Result, metaclass=_ResultEnumTypeWrapper):
-    """Result is how an action ended."""
+    """Result is the result of an action."""
 
 RESULT_UNSPECIFIED: Result.ValueType  # 0
 """Not set."""
 RESULT_SUCCEEDED: Result.ValueType  # 1
-"""Done."""
+"""The action succeeded."""
 RESULT_ALREADY_EXISTS: Result.ValueType  # 2
-"""Create pod: a pod of that name exists and is ours for the same node and revision: as good as done."""
+"""CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
+failure.
+"""
 RESULT_NAME_TAKEN: Result.ValueType  # 3
-"""Create pod: the name is taken by a pod that is not the workload's, or by one of its own for another node or with another hash.
-Not a failure, and no batch stops for it; the next plan, which follows at once, derives another name.
+"""CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
+name.
 """
 RESULT_NOT_FOUND: Result.ValueType  # 4
-"""Delete, adopt or release: the object is gone. Not a failure."""
+"""DeletePod, adopt or release: the object does not exist any more. Not a failure. For DeleteRevision, the result is RESULT_FAILED
+instead.
+"""
 RESULT_NAMESPACE_TERMINATING: Result.ValueType  # 5
-"""Create pod: refused because the namespace is terminating. Not a failure, and no batch stops for it."""
+"""CreatePod: the apiserver refused the pod because the namespace is terminating. Not a failure: later batches still run."""
 RESULT_FAILED: Result.ValueType  # 6
-"""Failed: refused, timed out or unclear."""
+"""The action failed: the apiserver refused it, it timed out, or its result is not known."""
 RESULT_SKIPPED: Result.ValueType  # 7
-"""Not attempted."""
+"""The executor did not attempt the action."""
 global___Result = Result
 
 class _Requeue:
@@ -79,28 +89,32 @@ class _RequeueEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     REQUEUE_UNSPECIFIED: _Requeue.ValueType  # 0
     """Not set."""
     REQUEUE_NONE: _Requeue.ValueType  # 1
-    """Only when a watch event asks for it. The retry counter is reset."""
+    """Reconcile only after a watch event. Reset the workload's retry counter."""
     REQUEUE_AFTER: _Requeue.ValueType  # 2
-    """After `requeue_after`, or earlier on an event. The retry counter is reset."""
+    """Reconcile after `requeue_after`, or earlier after a watch event. Reset the workload's retry counter."""
     REQUEUE_BACKOFF: _Requeue.ValueType  # 3
-    """With the executor's per-workload exponential back-off: something failed. `requeue_after`, if set, holds besides."""
+    """An action failed, or the plan had an error. Reconcile after the workload's exponential back-off. If `requeue_after` is set,
+    also reconcile after that delay.
+    """
 
 class Requeue(_Requeue, metaclass=_RequeueEnumTypeWrapper):
-    """Requeue is how an executor comes back to a workload."""
+    """Requeue is how an executor schedules the next reconcile of a workload."""
 
 REQUEUE_UNSPECIFIED: Requeue.ValueType  # 0
 """Not set."""
 REQUEUE_NONE: Requeue.ValueType  # 1
-"""Only when a watch event asks for it. The retry counter is reset."""
+"""Reconcile only after a watch event. Reset the workload's retry counter."""
 REQUEUE_AFTER: Requeue.ValueType  # 2
-"""After `requeue_after`, or earlier on an event. The retry counter is reset."""
+"""Reconcile after `requeue_after`, or earlier after a watch event. Reset the workload's retry counter."""
 REQUEUE_BACKOFF: Requeue.ValueType  # 3
-"""With the executor's per-workload exponential back-off: something failed. `requeue_after`, if set, holds besides."""
+"""An action failed, or the plan had an error. Reconcile after the workload's exponential back-off. If `requeue_after` is set,
+also reconcile after that delay.
+"""
 global___Requeue = Requeue
 
 @typing.final
 class ReportRequest(google.protobuf.message.Message):
-    """ReportRequest says what an executor did with a plan."""
+    """ReportRequest contains what an executor did with one plan."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -112,32 +126,32 @@ class ReportRequest(google.protobuf.message.Message):
     REQUEUE_AFTER_FIELD_NUMBER: builtins.int
     PLAN_ERROR_FIELD_NUMBER: builtins.int
     plan_id: builtins.str
-    """The plan's id. Required."""
+    """`Plan.plan_id`. Required."""
     plan_error: builtins.str
-    """`Plan.error`, echoed."""
+    """`Plan.error`, unchanged."""
     @property
     def workload(self) -> nodewise.v1.plan_pb2.WorkloadReference:
-        """The workload, as in the plan. Required."""
+        """`Plan.workload`. Required."""
 
     @property
     def state(self) -> nodewise.v1.snapshot_pb2.ReconcileState:
-        """What the executor holds now: `Plan.state` less what its watches have shown since. Ignored when the report
-        rides on a PlanRequest.
+        """The state that the executor holds now: `Plan.state` without what its watches have shown since. Ignored in
+        `PlanRequest.undelivered_reports`.
         """
 
     @property
     def outcomes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Outcome]:
-        """One per action of the plan, the skipped ones too, in any order. Those that succeeded and have no subject, such as
-        adoptions, may be left out: nothing depends on them.
+        """One entry per action of the plan, also for skipped actions, in any order. Entries for actions that succeeded and have no
+        `subject`, such as adoptions, may be left out.
         """
 
     @property
     def options(self) -> nodewise.v1.snapshot_pb2.PlanOptions:
-        """As in the PlanRequest."""
+        """The options of the PlanRequest."""
 
     @property
     def requeue_after(self) -> google.protobuf.duration_pb2.Duration:
-        """`Plan.requeue_after`, echoed."""
+        """`Plan.requeue_after`, unchanged."""
 
     def __init__(
         self,
@@ -157,7 +171,7 @@ global___ReportRequest = ReportRequest
 
 @typing.final
 class Outcome(google.protobuf.message.Message):
-    """Outcome is what became of one action."""
+    """Outcome is the result of one action."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -170,16 +184,16 @@ class Outcome(google.protobuf.message.Message):
     action_id: builtins.int
     """`Action.id`."""
     result: global___Result.ValueType
-    """How it ended."""
+    """The result."""
     message: builtins.str
     """The error, for people. Empty after success."""
     http_status: builtins.int
-    """The HTTP status of the apiserver's answer; 0 when there was none."""
+    """The HTTP status code that the apiserver returned. 0 if there was no response."""
     deleted_pod_uid: builtins.str
-    """The uid of the pod to delete."""
+    """For DeletePod: the uid of the pod."""
     @property
     def created_pod(self) -> nodewise.v1.snapshot_pb2.ExpectedCreate:
-        """The create, as in `Plan.state.expectations.creates`."""
+        """For CreatePod: the entry of `Plan.state.expectations.creates`."""
 
     def __init__(
         self,
@@ -199,7 +213,7 @@ global___Outcome = Outcome
 
 @typing.final
 class ReportResponse(google.protobuf.message.Message):
-    """ReportResponse tells the executor what to hold and when to come back."""
+    """ReportResponse contains the state that the executor must hold and the time of the next reconcile."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -208,19 +222,19 @@ class ReportResponse(google.protobuf.message.Message):
     REQUEUE_AFTER_FIELD_NUMBER: builtins.int
     MESSAGE_FIELD_NUMBER: builtins.int
     requeue: global___Requeue.ValueType
-    """How to come back."""
+    """How to schedule the next reconcile of the workload."""
     message: builtins.str
-    """Why, for people."""
+    """The reason, for people. May be empty."""
     @property
     def state(self) -> nodewise.v1.snapshot_pb2.ReconcileState:
-        """The state of the request less everything that the outcomes settle, plus pod name collisions. Since watch events go on
-        while a report is under way, the executor removes from what it holds whatever is missing here and never adds an
-        expectation.
+        """`ReportRequest.state` without the expectations that the outcomes settle, and with new pod name collisions. Watch events may
+        arrive during the Report call. So the executor removes from the expectations that it holds those that are missing here, and
+        never adds one.
         """
 
     @property
     def requeue_after(self) -> google.protobuf.duration_pb2.Duration:
-        """With REQUEUE_AFTER: when."""
+        """The delay before the next reconcile. Always set with REQUEUE_AFTER. May be set with REQUEUE_BACKOFF. Zero means at once."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class _DigestFunctionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper.
     """SHA-256, 32 bytes."""
 
 class DigestFunction(_DigestFunction, metaclass=_DigestFunctionEnumTypeWrapper):
-    """DigestFunction names how a bucket's digest is computed."""
+    """DigestFunction is the function that computes the digest of a bucket."""
 
 DIGEST_FUNCTION_UNSPECIFIED: DigestFunction.ValueType  # 0
 """Not set."""
@@ -57,7 +57,7 @@ class _ConditionStatusEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper
     """`Unknown`."""
 
 class ConditionStatus(_ConditionStatus, metaclass=_ConditionStatusEnumTypeWrapper):
-    """ConditionStatus is the status of a condition."""
+    """ConditionStatus is the status of a node or pod condition."""
 
 CONDITION_STATUS_UNSPECIFIED: ConditionStatus.ValueType  # 0
 """The condition is absent."""
@@ -76,7 +76,7 @@ class _PodPhase:
 class _PodPhaseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PodPhase.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     POD_PHASE_UNSPECIFIED: _PodPhase.ValueType  # 0
-    """Empty or not known to this schema; treated as a pod that has not finished."""
+    """Empty, or a value that this schema does not know. The service treats the pod as not finished."""
     POD_PHASE_PENDING: _PodPhase.ValueType  # 1
     """`Pending`."""
     POD_PHASE_RUNNING: _PodPhase.ValueType  # 2
@@ -92,7 +92,7 @@ class PodPhase(_PodPhase, metaclass=_PodPhaseEnumTypeWrapper):
     """PodPhase is a pod's status.phase."""
 
 POD_PHASE_UNSPECIFIED: PodPhase.ValueType  # 0
-"""Empty or not known to this schema; treated as a pod that has not finished."""
+"""Empty, or a value that this schema does not know. The service treats the pod as not finished."""
 POD_PHASE_PENDING: PodPhase.ValueType  # 1
 """`Pending`."""
 POD_PHASE_RUNNING: PodPhase.ValueType  # 2
@@ -114,26 +114,24 @@ class _ScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     SCOPE_UNSPECIFIED: _Scope.ValueType  # 0
     """Same as SCOPE_WORKLOAD."""
     SCOPE_WORKLOAD: _Scope.ValueType  # 1
-    """All of it: the caller is its controller."""
+    """The whole workload. The caller is its controller."""
     SCOPE_ROLLOUTS: _Scope.ValueType  # 2
-    """Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
-    DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
-    DeletePod, and EmitEvent where something is wrong with that annotation or another one. Plan.scope
-    says that it was understood.
+    """Rollouts only: which old pods are deleted, and when. Another controller does everything else. Only for DaemonSets with update
+    strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan contains only DeletePod actions, and an EmitEvent
+    action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
     """
 
 class Scope(_Scope, metaclass=_ScopeEnumTypeWrapper):
-    """Scope is what of a workload is decided."""
+    """Scope is the part of a workload that the service plans."""
 
 SCOPE_UNSPECIFIED: Scope.ValueType  # 0
 """Same as SCOPE_WORKLOAD."""
 SCOPE_WORKLOAD: Scope.ValueType  # 1
-"""All of it: the caller is its controller."""
+"""The whole workload. The caller is its controller."""
 SCOPE_ROLLOUTS: Scope.ValueType  # 2
-"""Its rollouts alone, beside another controller that does everything else: which old pods are deleted, and when. Only of
-DaemonSets with the strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan has no other actions than
-DeletePod, and EmitEvent where something is wrong with that annotation or another one. Plan.scope
-says that it was understood.
+"""Rollouts only: which old pods are deleted, and when. Another controller does everything else. Only for DaemonSets with update
+strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan contains only DeletePod actions, and an EmitEvent
+action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
 """
 global___Scope = Scope
 
@@ -146,9 +144,9 @@ class _ProfileEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTy
     PROFILE_UNSPECIFIED: _Profile.ValueType  # 0
     """Same as PROFILE_DEFAULT."""
     PROFILE_DEFAULT: _Profile.ValueType  # 1
-    """Every deviation that is on by default."""
+    """Every deviation that is enabled by default."""
     PROFILE_UPSTREAM_STRICT: _Profile.ValueType  # 2
-    """No deviation: what upstream v1.36 does, its defects included."""
+    """No deviation: the behaviour of upstream v1.36, including its defects."""
 
 class Profile(_Profile, metaclass=_ProfileEnumTypeWrapper):
     """Profile is a set of deviations."""
@@ -156,9 +154,9 @@ class Profile(_Profile, metaclass=_ProfileEnumTypeWrapper):
 PROFILE_UNSPECIFIED: Profile.ValueType  # 0
 """Same as PROFILE_DEFAULT."""
 PROFILE_DEFAULT: Profile.ValueType  # 1
-"""Every deviation that is on by default."""
+"""Every deviation that is enabled by default."""
 PROFILE_UPSTREAM_STRICT: Profile.ValueType  # 2
-"""No deviation: what upstream v1.36 does, its defects included."""
+"""No deviation: the behaviour of upstream v1.36, including its defects."""
 global___Profile = Profile
 
 class _FeatureGate:
@@ -192,7 +190,7 @@ class _DeviationEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     DEVIATION_IDEMPOTENT_CREATES: _Deviation.ValueType  # 1
     """Pod names are derived from the workload, node and revision instead of generated by the apiserver."""
     DEVIATION_CLEAR_REPLACED_OWN_WRITES: _Deviation.ValueType  # 2
-    """Clear the own-write record of the old uid when a workload is replaced (Q-2). Executor."""
+    """When a workload is replaced under its name, the executor clears its record of own writes to the old uid (Q-2). Executor."""
     DEVIATION_RELABEL_DUPLICATES_ONLY: _Deviation.ValueType  # 3
     """De-duplicating revisions relabels only the pods of the duplicates (Q-4)."""
     DEVIATION_DELETIONS_BY_UID: _Deviation.ValueType  # 4
@@ -200,39 +198,41 @@ class _DeviationEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     DEVIATION_SKIP_DELETING_ON_MISSING_NODES: _Deviation.ValueType  # 5
     """Pods of missing nodes that are already being deleted are not deleted again (Q-6)."""
     DEVIATION_SURGE_IGNORES_MISSING_NODES: _Deviation.ValueType  # 6
-    """An old pod bound to a missing node does not fail a rollout with surge (Q-7)."""
+    """A rollout with surge does not fail because of an old pod that is bound to a missing node (Q-7)."""
     DEVIATION_SURGE_HONOURS_BACKOFF: _Deviation.ValueType  # 7
-    """With surge, a node whose failed pod waits in back-off gets no further pod (Q-9). Off by default."""
+    """With surge, a node gets no further pod while its failed pod is in back-off (Q-9). Disabled by default."""
     DEVIATION_DECIDE_AFTER_CUT: _Deviation.ValueType  # 8
-    """Back-off advances and events are emitted only for failed or succeeded pods whose delete is in the plan (Q-12)."""
+    """Only for a finished pod whose delete is in the plan, the back-off advances and an Event is emitted (Q-12)."""
     DEVIATION_SHORTEN_REVISION_NAMES: _Deviation.ValueType  # 9
-    """Names of revisions are shortened to fit an object name (Q-14)."""
+    """Names of revisions are shortened to the maximum length of an object name (Q-14)."""
     DEVIATION_DELETE_WITH_UID: _Deviation.ValueType  # 10
     """Deletes carry the pod's uid as a precondition (Q-16)."""
     DEVIATION_EMPTY_SELECTOR_BY_MEANING: _Deviation.ValueType  # 11
     """Any selector without requirements counts as the empty selector (Q-17)."""
     DEVIATION_EARLIEST_REQUEUE: _Deviation.ValueType  # 12
-    """Come back at the earliest moment when something changes, not after whole periods (Q-18)."""
+    """`Plan.requeue_after` ends at the earliest time at which the plan may change, not after whole periods (Q-18)."""
     DEVIATION_WAKE_ON_NODE_DELETE: _Deviation.ValueType  # 13
-    """A deleted node wakes the DaemonSets (Q-19). Executor."""
+    """The deletion of a node triggers a reconcile of the DaemonSets (Q-19). Executor."""
     DEVIATION_LOWER_ON_NAMESPACE_TERMINATING: _Deviation.ValueType  # 14
-    """Creates refused because the namespace is terminating are no longer expected (Q-20)."""
+    """A create that is refused because the namespace is terminating is removed from the expectations (Q-20)."""
     DEVIATION_SKIP_EQUAL_STATUS_WRITES: _Deviation.ValueType  # 15
-    """No status write when nothing would change, also while expectations are pending (Q-21)."""
+    """An unchanged status is not written while expectations are outstanding (Q-21)."""
     DEVIATION_STATUS_WITH_UID: _Deviation.ValueType  # 16
-    """A status is written only to the workload that was planned for, never to one that replaced it under its name."""
+    """A status is written only to the workload with the uid of the snapshot, not to one that replaced it under its name."""
     DEVIATION_SLOW_START_ACROSS_PLANS: _Deviation.ValueType  # 17
-    """The slow start of creates goes on from plan to plan, and creates are planned while earlier ones are not seen yet."""
+    """The slow start of creates continues across plans, and a plan may create pods while earlier creates are outstanding."""
 
 class Deviation(_Deviation, metaclass=_DeviationEnumTypeWrapper):
-    """Deviation is one defect of upstream that Nodewise mends. docs/upstream-differences.md tells both sides of each."""
+    """Deviation is a difference from upstream that fixes one of its defects. docs/upstream-differences.md describes both behaviours of
+    each. Those marked "Executor" are behaviours of the executor and do not change plans.
+    """
 
 DEVIATION_UNSPECIFIED: Deviation.ValueType  # 0
 """Not set."""
 DEVIATION_IDEMPOTENT_CREATES: Deviation.ValueType  # 1
 """Pod names are derived from the workload, node and revision instead of generated by the apiserver."""
 DEVIATION_CLEAR_REPLACED_OWN_WRITES: Deviation.ValueType  # 2
-"""Clear the own-write record of the old uid when a workload is replaced (Q-2). Executor."""
+"""When a workload is replaced under its name, the executor clears its record of own writes to the old uid (Q-2). Executor."""
 DEVIATION_RELABEL_DUPLICATES_ONLY: Deviation.ValueType  # 3
 """De-duplicating revisions relabels only the pods of the duplicates (Q-4)."""
 DEVIATION_DELETIONS_BY_UID: Deviation.ValueType  # 4
@@ -240,36 +240,36 @@ DEVIATION_DELETIONS_BY_UID: Deviation.ValueType  # 4
 DEVIATION_SKIP_DELETING_ON_MISSING_NODES: Deviation.ValueType  # 5
 """Pods of missing nodes that are already being deleted are not deleted again (Q-6)."""
 DEVIATION_SURGE_IGNORES_MISSING_NODES: Deviation.ValueType  # 6
-"""An old pod bound to a missing node does not fail a rollout with surge (Q-7)."""
+"""A rollout with surge does not fail because of an old pod that is bound to a missing node (Q-7)."""
 DEVIATION_SURGE_HONOURS_BACKOFF: Deviation.ValueType  # 7
-"""With surge, a node whose failed pod waits in back-off gets no further pod (Q-9). Off by default."""
+"""With surge, a node gets no further pod while its failed pod is in back-off (Q-9). Disabled by default."""
 DEVIATION_DECIDE_AFTER_CUT: Deviation.ValueType  # 8
-"""Back-off advances and events are emitted only for failed or succeeded pods whose delete is in the plan (Q-12)."""
+"""Only for a finished pod whose delete is in the plan, the back-off advances and an Event is emitted (Q-12)."""
 DEVIATION_SHORTEN_REVISION_NAMES: Deviation.ValueType  # 9
-"""Names of revisions are shortened to fit an object name (Q-14)."""
+"""Names of revisions are shortened to the maximum length of an object name (Q-14)."""
 DEVIATION_DELETE_WITH_UID: Deviation.ValueType  # 10
 """Deletes carry the pod's uid as a precondition (Q-16)."""
 DEVIATION_EMPTY_SELECTOR_BY_MEANING: Deviation.ValueType  # 11
 """Any selector without requirements counts as the empty selector (Q-17)."""
 DEVIATION_EARLIEST_REQUEUE: Deviation.ValueType  # 12
-"""Come back at the earliest moment when something changes, not after whole periods (Q-18)."""
+"""`Plan.requeue_after` ends at the earliest time at which the plan may change, not after whole periods (Q-18)."""
 DEVIATION_WAKE_ON_NODE_DELETE: Deviation.ValueType  # 13
-"""A deleted node wakes the DaemonSets (Q-19). Executor."""
+"""The deletion of a node triggers a reconcile of the DaemonSets (Q-19). Executor."""
 DEVIATION_LOWER_ON_NAMESPACE_TERMINATING: Deviation.ValueType  # 14
-"""Creates refused because the namespace is terminating are no longer expected (Q-20)."""
+"""A create that is refused because the namespace is terminating is removed from the expectations (Q-20)."""
 DEVIATION_SKIP_EQUAL_STATUS_WRITES: Deviation.ValueType  # 15
-"""No status write when nothing would change, also while expectations are pending (Q-21)."""
+"""An unchanged status is not written while expectations are outstanding (Q-21)."""
 DEVIATION_STATUS_WITH_UID: Deviation.ValueType  # 16
-"""A status is written only to the workload that was planned for, never to one that replaced it under its name."""
+"""A status is written only to the workload with the uid of the snapshot, not to one that replaced it under its name."""
 DEVIATION_SLOW_START_ACROSS_PLANS: Deviation.ValueType  # 17
-"""The slow start of creates goes on from plan to plan, and creates are planned while earlier ones are not seen yet."""
+"""The slow start of creates continues across plans, and a plan may create pods while earlier creates are outstanding."""
 global___Deviation = Deviation
 
 @typing.final
 class Snapshot(google.protobuf.message.Message):
-    """Snapshot is everything that a plan depends on, besides PlanOptions.
+    """Snapshot is the complete input of a plan, except for PlanOptions.
 
-    An executor takes it from caches that have synced. Order matters nowhere: a shuffled snapshot gives the same plan.
+    An executor builds it from caches that have synced. The order of entries never changes the plan.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -285,20 +285,21 @@ class Snapshot(google.protobuf.message.Message):
     STATE_FIELD_NUMBER: builtins.int
     OWN_WRITES_FIELD_NUMBER: builtins.int
     caches_synced: builtins.bool
-    """True when all caches behind this snapshot have completed their first list. Without it an empty set of nodes or of
-    pods is an error, since it could be a cache that has not filled.
+    """True if all caches of the executor have completed their first list. If false, a snapshot without nodes or without pods is an
+    error, because the cache may not be filled yet.
     """
     bucket_count: builtins.int
-    """How many buckets nodes and pods are divided into, 1 to the server's max_bucket_count. The bucket of a node is the
-    64-bit FNV-1a hash of its name (UTF-8 bytes) modulo bucket_count; of a pod, the same of its target node's name
-    (`node_name`, else `target_node_name`, else the empty string). Required; 1 is always valid.
+    """The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid.
+
+    A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod
+    belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string.
     """
     digest_function: global___DigestFunction.ValueType
-    """The function behind every `Bucket.digest`. Required as soon as one is set."""
+    """The function that computes every `Bucket.digest`. Required if any bucket has a digest."""
     @property
     def now(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The executor's clock when the snapshot was taken. Required. All rules about time (availability, back-off,
-        expiry of expectations) use this and no other clock.
+        """The executor's clock when it took the snapshot. Required. All time-based rules (availability, back-off, expiry of expectations)
+        use this time. The service reads no clock of its own.
         """
 
     @property
@@ -307,29 +308,29 @@ class Snapshot(google.protobuf.message.Message):
 
     @property
     def revisions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ControllerRevision]:
-        """Every ControllerRevision of the workload's namespace that the workload controls, and those without a controller whose labels
-        match its selector. Others without a controller may be there as well; no rule reads them.
+        """Every ControllerRevision of the workload's namespace that the workload controls, or that has no controller and matches the
+        workload's selector. Further ones without a controller are allowed and ignored.
         """
 
     @property
     def node_buckets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Bucket]:
-        """Every node of the cluster: exactly bucket_count buckets, in order of their index."""
+        """Every node of the cluster. Exactly `bucket_count` buckets, in order of their index."""
 
     @property
     def pod_buckets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Bucket]:
-        """Every pod of the workload's namespace that the workload controls, and those without a controller whose labels match its
-        selector: exactly bucket_count buckets, in order of their index. Others without a controller may be there as well; no rule
-        reads them.
+        """Every pod of the workload's namespace that the workload controls, or that has no controller and matches the workload's
+        selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in order of their index.
         """
 
     @property
     def state(self) -> global___ReconcileState:
-        """What earlier answers told the executor to hold, less what it has observed since. Empty at first."""
+        """The state that the executor holds for the workload. Empty at first."""
 
     @property
     def own_writes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___OwnWrite]:
-        """The executor's newest own writes against what its caches have reached. Optional; an executor that checks this
-        before it asks need not send it. A cache that is behind makes the verdict STALE.
+        """For each resource, the executor's newest own write and the version that its cache has reached. If a cache is behind, the
+        verdict is VERDICT_STALE. Optional. The clients of this repository check this before they send a snapshot, and leave the field
+        empty.
         """
 
     def __init__(
@@ -353,7 +354,7 @@ global___Snapshot = Snapshot
 
 @typing.final
 class Workload(google.protobuf.message.Message):
-    """Workload is the object to plan for. More kinds will join."""
+    """Workload is the object to plan for. Later versions may add kinds."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -381,9 +382,9 @@ class DaemonSet(google.protobuf.message.Message):
 
     OBJECT_FIELD_NUMBER: builtins.int
     object: builtins.bytes
-    """The object as JSON (UTF-8), untouched, so that fields newer than this schema survive. Required;
-    at most 4 MiB. At most 1,024 tolerations, node selector entries, selector labels and expressions, and required node
-    affinity terms and expressions; selectors and affinities name at most 16,384 values.
+    """The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 4 MiB; 1,024
+    entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
+    expressions; 16,384 values in the selector and in the affinity.
     """
     def __init__(
         self,
@@ -403,11 +404,11 @@ class ControllerRevision(google.protobuf.message.Message):
     OBJECT_FIELD_NUMBER: builtins.int
     READ_AFTER_NAME_COLLISION_FIELD_NUMBER: builtins.int
     object: builtins.bytes
-    """The object as JSON (UTF-8), untouched. Required. May be as large as the message."""
+    """The object as unmodified JSON (UTF-8). Required. It has no size limit of its own."""
     read_after_name_collision: builtins.bool
-    """True when the executor read this object live because a CreateRevision ended in ALREADY_EXISTS. Such a revision
-    is used as current when its data equals the template, whoever owns it; otherwise the plan raises the workload's
-    collision count so that the next name differs.
+    """True if the executor read this object from the apiserver because a CreateRevision failed with AlreadyExists. If its data equals
+    the template, the plan uses it as the current revision, whatever its owner. Otherwise the plan raises the workload's
+    status.collisionCount, so that the next name differs.
     """
     def __init__(
         self,
@@ -421,8 +422,8 @@ global___ControllerRevision = ControllerRevision
 
 @typing.final
 class Bucket(google.protobuf.message.Message):
-    """Bucket is a part of the nodes or of the pods, given inline, or by the digest of its bytes when the executor believes
-    that the replica has it.
+    """Bucket is a part of the nodes or of the pods. The executor sends the bucket's bytes, or only their digest if it expects that the
+    replica has cached the bucket.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -430,10 +431,12 @@ class Bucket(google.protobuf.message.Message):
     DATA_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The serialized NodeBucket or PodBucket. Absent: the bucket is given by digest. Present and empty: an empty bucket."""
+    """The serialized NodeBucket or PodBucket. Absent: the replica reads the bucket from its cache. Present and empty: the bucket has
+    no entries.
+    """
     digest: builtins.bytes
-    """The digest of `data` under `Snapshot.digest_function`. May be left empty with inline data, which is then neither
-    checked against it nor kept for later calls.
+    """The digest of the serialized bucket. Required without `data`. If `data` is set and the digest is empty, the replica does not
+    cache the bucket. If both are set and do not match, the request fails.
     """
     def __init__(
         self,
@@ -449,14 +452,14 @@ global___Bucket = Bucket
 
 @typing.final
 class NodeBucket(google.protobuf.message.Message):
-    """NodeBucket is what `Bucket.data` of `Snapshot.node_buckets` holds."""
+    """NodeBucket is the message in `Bucket.data` of `Snapshot.node_buckets`."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NODES_FIELD_NUMBER: builtins.int
     @property
     def nodes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Node]:
-        """Nodes whose name hashes to this bucket. Sorted by name is fastest, any order is right."""
+        """The nodes whose name hashes to this bucket, in any order. The service is fastest if they are sorted by name."""
 
     def __init__(
         self,
@@ -469,7 +472,7 @@ global___NodeBucket = NodeBucket
 
 @typing.final
 class PodBucket(google.protobuf.message.Message):
-    """PodBucket is what `Bucket.data` of `Snapshot.pod_buckets` holds."""
+    """PodBucket is the message in `Bucket.data` of `Snapshot.pod_buckets`."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -477,12 +480,14 @@ class PodBucket(google.protobuf.message.Message):
     SHARED_METADATA_FIELD_NUMBER: builtins.int
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pod]:
-        """Pods whose target node's name hashes to this bucket. Sorted by (target node, name) is fastest, any order is right."""
+        """The pods whose node name hashes to this bucket, in any order. The service is fastest if they are sorted by node name, then by
+        name.
+        """
 
     @property
     def shared_metadata(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SharedMetadata]:
-        """What several of them have in common, once. Pods refer to it by `Pod.shared_metadata`. Optional: pods may carry everything
-        themselves, which takes about twice the bytes.
+        """Labels and controllers that several pods have in common. A pod refers to an entry with `Pod.shared_metadata`. Optional: without
+        it a bucket takes about twice as many bytes.
         """
 
     def __init__(
@@ -497,8 +502,9 @@ global___PodBucket = PodBucket
 
 @typing.final
 class SharedMetadata(google.protobuf.message.Message):
-    """SharedMetadata is what the pods of one workload and revision have in common. Its fields have the numbers that they have in
-    Pod: the bytes of a pod without them, followed by these, are the whole pod.
+    """SharedMetadata contains the labels and the controller that the pods of one workload and revision have in common. The fields have
+    the same numbers as in Pod. So the bytes of a Pod without these fields, followed by the bytes of its SharedMetadata, are the
+    complete Pod.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -507,11 +513,11 @@ class SharedMetadata(google.protobuf.message.Message):
     CONTROLLER_FIELD_NUMBER: builtins.int
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
-        """As Pod.labels."""
+        """As `Pod.labels`."""
 
     @property
     def controller(self) -> global___ControllerReference:
-        """As Pod.controller."""
+        """As `Pod.controller`."""
 
     def __init__(
         self,
@@ -533,11 +539,11 @@ class Label(google.protobuf.message.Message):
     KEY_FIELD_NUMBER: builtins.int
     VALUE_FIELD_NUMBER: builtins.int
     key: builtins.str
-    """The key. An apiserver serves each key once and none that is empty; of a key that is there twice the last value is used, and an
-    empty one is left out.
+    """The key. Must be unique within the object and not empty, as the apiserver ensures. If a key occurs twice, the service uses the
+    last value and adds a warning to the plan. It ignores an empty key, also with a warning.
     """
     value: builtins.str
-    """The value; may be empty."""
+    """The value. May be empty."""
     def __init__(
         self,
         *,
@@ -550,7 +556,7 @@ global___Label = Label
 
 @typing.final
 class Node(google.protobuf.message.Message):
-    """Node is the projection of a v1 Node: only what a plan or its explanation reads."""
+    """Node contains the fields of a v1 Node that a plan or an explanation reads."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -561,20 +567,20 @@ class Node(google.protobuf.message.Message):
     UNSCHEDULABLE_FIELD_NUMBER: builtins.int
     READY_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """metadata.name. Required, unique in the snapshot."""
+    """metadata.name. Required. Unique in the snapshot."""
     uid: builtins.str
     """metadata.uid."""
     unschedulable: builtins.bool
-    """spec.unschedulable. No rule reads it (a cordon acts through its taint); explanations show it."""
+    """spec.unschedulable. Used by explanations only. Plans use the taint that Kubernetes adds to a cordoned node."""
     ready: global___ConditionStatus.ValueType
-    """The status of the Ready condition. No rule reads it; explanations show it."""
+    """The status of the Ready condition. Used by explanations only."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
-        """metadata.labels. Only those that a node selector or node affinity of a DaemonSet names are needed."""
+        """metadata.labels. Only labels that a nodeSelector or a required node affinity of a DaemonSet names are needed."""
 
     @property
     def taints(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Taint]:
-        """spec.taints, in the object's order."""
+        """spec.taints, in the order of the object."""
 
     def __init__(
         self,
@@ -602,9 +608,9 @@ class Taint(google.protobuf.message.Message):
     key: builtins.str
     """The key."""
     value: builtins.str
-    """The value; may be empty."""
+    """The value. May be empty."""
     effect: builtins.str
-    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`, as served. Unknown effects are ignored."""
+    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`. The service ignores other values."""
     def __init__(
         self,
         *,
@@ -618,7 +624,10 @@ global___Taint = Taint
 
 @typing.final
 class Pod(google.protobuf.message.Message):
-    """Pod is the projection of a v1 Pod of the workload's namespace."""
+    """Pod contains the fields of a v1 Pod that a plan or an explanation reads. The pod is in the workload's namespace.
+
+    Times outside of the years 1 to 9999 are replaced by the nearest time in that range.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -636,34 +645,34 @@ class Pod(google.protobuf.message.Message):
     HAS_FINALIZERS_FIELD_NUMBER: builtins.int
     SHARED_METADATA_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """metadata.name. Required, unique in the snapshot."""
+    """metadata.name. Required. Unique in the snapshot."""
     uid: builtins.str
-    """metadata.uid. Required, unique in the snapshot."""
+    """metadata.uid. Required. Unique in the snapshot."""
     node_name: builtins.str
-    """spec.nodeName; empty while the pod is not bound."""
+    """spec.nodeName. Empty while the pod is not bound to a node."""
     target_node_name: builtins.str
-    """For a pod that is not bound: the node that its required node affinity names through the first matchFields entry with
-    key `metadata.name` and operator `In`, when that entry has exactly one value. Else empty.
+    """For a pod that is not bound to a node: the node that it is meant for. That is the value of the first matchFields entry with key
+    `metadata.name` and operator `In` in its required node affinity, if that entry has exactly one value. Otherwise empty.
     """
     phase: global___PodPhase.ValueType
     """status.phase."""
     ready: global___ConditionStatus.ValueType
-    """The first condition of type Ready."""
+    """The status of the first condition of type Ready."""
     has_finalizers: builtins.bool
-    """True when metadata.finalizers is not empty. No rule reads it; it is for people who look at a snapshot."""
+    """True if metadata.finalizers is not empty. For people who read a snapshot; the service does not use it."""
     shared_metadata: builtins.int
-    """Which entry of `PodBucket.shared_metadata`, counted from 1, holds the pod's labels and controller; it has then neither of its
-    own. 0: it has its own.
+    """The entry of `PodBucket.shared_metadata` that has the pod's labels and controller, counted from 1. If set, `labels` and
+    `controller` must be empty. 0: the pod has its own labels and controller.
     """
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
-        """metadata.labels. Only those that a selector of a DaemonSet of the namespace names are needed, and the labels
-        `controller-revision-hash` and `pod-template-generation`.
+        """metadata.labels. Only the labels `controller-revision-hash` and `pod-template-generation` are needed, and those that a selector
+        of a DaemonSet of the namespace names.
         """
 
     @property
     def controller(self) -> global___ControllerReference:
-        """The one entry of metadata.ownerReferences with `controller: true`. Absent for an orphan."""
+        """The entry of metadata.ownerReferences with `controller: true`. Absent if the pod has no controller."""
 
     @property
     def ready_transition_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -671,13 +680,11 @@ class Pod(google.protobuf.message.Message):
 
     @property
     def creation_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """metadata.creationTimestamp. Of this moment and the others of a pod, what is beyond the years 1 to 9999 counts as the nearest
-        moment that can be counted with.
-        """
+        """metadata.creationTimestamp."""
 
     @property
     def deletion_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """metadata.deletionTimestamp. Set when the pod is being deleted."""
+        """metadata.deletionTimestamp. Set if the pod is being deleted."""
 
     def __init__(
         self,
@@ -703,7 +710,7 @@ global___Pod = Pod
 
 @typing.final
 class ControllerReference(google.protobuf.message.Message):
-    """ControllerReference is the owner reference with `controller: true`."""
+    """ControllerReference identifies the controller of a pod: its owner reference with `controller: true`."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -729,10 +736,13 @@ global___ControllerReference = ControllerReference
 
 @typing.final
 class ReconcileState(google.protobuf.message.Message):
-    """ReconcileState is what must outlive a call. It travels with the executor: `Plan.state` replaces what the executor
-    holds, watch events and `ReportResponse.state` shrink it, and it goes out with the next snapshot. An executor that
-    starts, or gains leadership, starts with an empty one. When a failed phase ended a plan, the `failed_pod_backoffs` that were
-    sent with its request are held again: it did not come to failed pods.
+    """ReconcileState is the state of one workload between two plans. The executor holds it in memory, because the service is stateless.
+
+     - An executor that starts, or becomes the leader, begins with an empty state.
+     - The executor sends its state in `Snapshot.state`, and replaces it with `Plan.state` before the first write.
+     - Watch events and `ReportResponse.state` remove entries from it.
+     - If a failed phase with `aborts_on_failure` ended the plan, the executor restores the `failed_pod_backoffs` that it sent with
+       the request, because the plan did not reach the failed pods.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -744,23 +754,25 @@ class ReconcileState(google.protobuf.message.Message):
     USED_POD_NAMES_FIELD_NUMBER: builtins.int
     @property
     def expectations(self) -> global___Expectations:
-        """Creates and deletes that were started and not yet seen in a watch."""
+        """Creates and deletes that no watch event has shown yet."""
 
     @property
     def failed_pod_backoffs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___FailedPodBackoff]:
-        """Back-off of failed pods, at most one entry per (observed generation, node)."""
+        """Back-offs of failed pods. At most one entry per observed generation and node."""
 
     @property
     def pod_name_collisions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodNameCollision]:
-        """Nodes for which derived pod names were found taken, in the snapshot or by the apiserver (RESULT_NAME_TAKEN)."""
+        """Nodes for which a derived pod name was taken, in the snapshot or in the apiserver (RESULT_NAME_TAKEN). At most one entry per
+        node.
+        """
 
     @property
     def slow_start(self) -> global___SlowStart:
-        """How far the slow start of pod creates has come. Not set: at its beginning."""
+        """The progress of the slow start of pod creates. Absent: the slow start begins with one create."""
 
     @property
     def used_pod_names(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___UsedPodName]:
-        """Names that no new pod gets for now: those of pods that are gone. The executor adds them; a plan leaves out those that it does
+        """Names of deleted pods that a plan must not give to a new pod. The executor adds entries. A plan leaves out entries that it does
         not need any more.
         """
 
@@ -780,12 +792,14 @@ global___ReconcileState = ReconcileState
 
 @typing.final
 class Expectations(google.protobuf.message.Message):
-    """Expectations are the creates and deletes of one plan that the executor has not yet observed.
+    """Expectations are creates and deletes that are outstanding: the executor has started them, and its watch has not shown them yet.
 
-    While any is outstanding and younger than five minutes, the service plans status only, or, with the SLOW_START_ACROSS_PLANS
-    deviation and when only creates of named pods are, creates for nodes that have no pod and are not among them. The executor removes a create
-    when its watch shows that pod (or the call failed), and a delete when its watch shows that pod gone or being deleted
-    (or the call failed).
+    While there are expectations that are not older than five minutes, a plan contains no creates and no deletes of pods
+    (VERDICT_STATUS_ONLY). Exception: if DEVIATION_SLOW_START_ACROSS_PLANS is enabled and only creates of named pods are outstanding,
+    the plan may create pods on other nodes that have none.
+
+    The executor removes a create when its watch shows the pod or when the call fails. It removes a delete when its watch shows that
+    the pod is gone or being deleted, or when the call fails.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -795,15 +809,15 @@ class Expectations(google.protobuf.message.Message):
     DELETE_UIDS_FIELD_NUMBER: builtins.int
     @property
     def set_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The clock of the plan that set them; of the earliest plan, when creates of several are outstanding."""
+        """`Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding."""
 
     @property
     def creates(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExpectedCreate]:
-        """Creates outstanding."""
+        """The outstanding creates."""
 
     @property
     def delete_uids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Uids of pods whose deletion is outstanding."""
+        """The uids of the pods whose deletion is outstanding."""
 
     def __init__(
         self,
@@ -819,15 +833,15 @@ global___Expectations = Expectations
 
 @typing.final
 class ExpectedCreate(google.protobuf.message.Message):
-    """ExpectedCreate is one create outstanding."""
+    """ExpectedCreate is one outstanding create."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     POD_NAME_FIELD_NUMBER: builtins.int
     NODE_NAME_FIELD_NUMBER: builtins.int
     pod_name: builtins.str
-    """The pod's name. Empty when the apiserver chooses it (without the IDEMPOTENT_CREATES deviation); the create is then
-    observed by any new pod of the workload that targets the node.
+    """The pod's name. Empty if the apiserver chooses the name, for example without DEVIATION_IDEMPOTENT_CREATES. Any new pod of the
+    workload for the node then settles the expectation.
     """
     node_name: builtins.str
     """The node that the pod is for."""
@@ -843,8 +857,8 @@ global___ExpectedCreate = ExpectedCreate
 
 @typing.final
 class SlowStart(google.protobuf.message.Message):
-    """SlowStart is how many creates may go out at once. It grows by each create that succeeded, begins again at 1 after one
-    that failed, with another revision, and when there was no create for 30 seconds, and is never more than the burst.
+    """SlowStart is the number of pods that a plan may create concurrently. It grows by one with each create that succeeds, up to the
+    burst. It goes back to 1 after a create that failed, for pods of another revision, and after 30 seconds without a create.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -853,12 +867,12 @@ class SlowStart(google.protobuf.message.Message):
     REVISION_HASH_FIELD_NUMBER: builtins.int
     LAST_FIELD_NUMBER: builtins.int
     size: builtins.int
-    """The size of the next batch of creates."""
+    """The size of the next batch of creates, in pods."""
     revision_hash: builtins.str
-    """The hash label of the revision whose pods were created."""
+    """The value of the label `controller-revision-hash` of the pods that were created."""
     @property
     def last(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The clock of the last plan that created any."""
+        """`Snapshot.now` of the last plan that created pods."""
 
     def __init__(
         self,
@@ -883,16 +897,16 @@ class FailedPodBackoff(google.protobuf.message.Message):
     DELAY_FIELD_NUMBER: builtins.int
     LAST_FIELD_NUMBER: builtins.int
     observed_generation: builtins.int
-    """The workload's status.observedGeneration when the entry was made: a new spec starts afresh."""
+    """The workload's status.observedGeneration when the entry was made. A new generation starts without back-off."""
     node_name: builtins.str
     """The node."""
     @property
     def delay(self) -> google.protobuf.duration_pb2.Duration:
-        """The current delay, 1 s doubling to 15 min. More than that is an error."""
+        """The present delay: 1 s at first, doubled with each deletion, at most 15 min. A longer delay in a request is an error."""
 
     @property
     def last(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """When a failed pod was last deleted. Entries older than 30 min are dropped by the service."""
+        """The time of the last deletion of a failed pod on the node. The service drops entries that are older than 30 min."""
 
     def __init__(
         self,
@@ -909,7 +923,9 @@ global___FailedPodBackoff = FailedPodBackoff
 
 @typing.final
 class PodNameCollision(google.protobuf.message.Message):
-    """PodNameCollision makes the next name derived for a node differ."""
+    """PodNameCollision counts the derived pod names that were taken on one node. The next derived name depends on the count, so it
+    differs.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -919,10 +935,10 @@ class PodNameCollision(google.protobuf.message.Message):
     node_name: builtins.str
     """The node."""
     count: builtins.int
-    """How many names were found taken."""
+    """The number of names that were taken."""
     refused_count: builtins.int
-    """How many of them the apiserver refused, because another pod has the name (RESULT_NAME_TAKEN). From 3 on
-    the apiserver chooses the name of the node's next pod.
+    """The number of those that the apiserver refused because another pod has the name (RESULT_NAME_TAKEN). From 3 on, the apiserver
+    chooses the name of the node's next pod.
     """
     def __init__(
         self,
@@ -937,11 +953,12 @@ global___PodNameCollision = PodNameCollision
 
 @typing.final
 class UsedPodName(google.protobuf.message.Message):
-    """UsedPodName keeps a pod from being called like the one that it replaces: people and programs wait for a name to go away.
+    """UsedPodName is the name of a pod that is gone. The pod that replaces it gets another name, because people and programs wait until
+    the old name has disappeared.
 
-    The executor adds one when a pod of the workload vanishes from its cache: deleted, absent in a list, or replaced by another uid.
-    Before that the snapshot has the pod, and no other pod gets its name. It removes those of a node when a pod of the workload is
-    added there. A name whose pod was never seen is not among them: a create that is repeated must collide with itself.
+    The executor adds an entry when a pod of the workload disappears from its cache: deleted, missing in a list, or replaced by a pod
+    with another uid. It removes all entries of a node when a new pod of the workload appears on that node. It never adds a name
+    whose pod it has not seen: a repeated create must have the same name, so that it collides.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -949,7 +966,7 @@ class UsedPodName(google.protobuf.message.Message):
     NODE_NAME_FIELD_NUMBER: builtins.int
     POD_NAME_FIELD_NUMBER: builtins.int
     node_name: builtins.str
-    """The node that the pod was on or meant for."""
+    """The node that the pod was bound to or meant for."""
     pod_name: builtins.str
     """metadata.name of the pod."""
     def __init__(
@@ -964,7 +981,7 @@ global___UsedPodName = UsedPodName
 
 @typing.final
 class OwnWrite(google.protobuf.message.Message):
-    """OwnWrite compares an executor's own writes with one of its caches."""
+    """OwnWrite compares an executor's own writes to one resource with its cache of that resource."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -974,9 +991,9 @@ class OwnWrite(google.protobuf.message.Message):
     resource: builtins.str
     """The resource, for example `pods` or `daemonsets`."""
     written_resource_version: builtins.str
-    """The highest metadata.resourceVersion that the executor's own writes for this workload returned."""
+    """The highest metadata.resourceVersion that the apiserver returned for the executor's own writes for this workload."""
     observed_resource_version: builtins.str
-    """The highest metadata.resourceVersion that the cache of that resource has reached."""
+    """The highest metadata.resourceVersion that the executor's cache of the resource has reached."""
     def __init__(
         self,
         *,
@@ -990,7 +1007,7 @@ global___OwnWrite = OwnWrite
 
 @typing.final
 class PlanOptions(google.protobuf.message.Message):
-    """PlanOptions say how to plan."""
+    """PlanOptions are the settings of a plan."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1001,24 +1018,26 @@ class PlanOptions(google.protobuf.message.Message):
     BURST_FIELD_NUMBER: builtins.int
     SCOPE_FIELD_NUMBER: builtins.int
     profile: global___Profile.ValueType
-    """Which deviations from upstream are on. DEFAULT when not set."""
+    """The deviations from upstream that are enabled. Default: PROFILE_DEFAULT."""
     burst: builtins.int
-    """Most creates, and separately most deletes, of one plan. Default 250, upstream's value. 0 is an error. Adoptions, releases,
-    relabels and writes of revisions are 1,000 at most in one plan, or as many as this if it is more, but never over 10,000.
+    """The largest number of pod creates in one plan, and also of pod deletes. Default 250, as upstream. 0 is an error.
+
+    Adoptions, releases, relabels and writes of revisions have a limit of their own: 1,000 per plan; if `burst` is larger, `burst`,
+    but at most 10,000.
     """
     scope: global___Scope.ValueType
-    """What the caller is there for. SCOPE_WORKLOAD when not set."""
+    """The part of the workload that the caller controls. Default: SCOPE_WORKLOAD."""
     @property
     def enabled_deviations(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Deviation.ValueType]:
-        """Deviations to switch on besides those of the profile."""
+        """Deviations to enable in addition to those of the profile."""
 
     @property
     def disabled_deviations(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Deviation.ValueType]:
-        """Deviations to switch off. A deviation named in both lists is an error."""
+        """Deviations to disable. A deviation in both lists is an error."""
 
     @property
     def feature_gates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___FeatureGate.ValueType]:
-        """Kubernetes feature gates to treat as on."""
+        """Kubernetes feature gates that the service treats as enabled."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
 use std::sync::Mutex;
 
+use nodewise_runtime::testing::{Requests, apiserver, failure};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{Requests, apiserver, failure};
 
-/// A slice with the usual port 7443 named grpc, behind another one.
+/// A slice with two ports; the second one is 7443 with the name grpc.
 fn slice(name: &str, endpoints: &Value) -> Value {
     json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
@@ -27,15 +27,15 @@ fn ready(address: &str) -> Value {
 
 fn found(slices: &[Value], port: &ServicePort) -> Result<Vec<String>, String> {
     let mut present = Slices::default();
-    assert!(!present.take(Event::Init));
+    assert!(!present.apply(Event::Init));
     for slice in slices {
         let slice = serde_json::from_value(slice.clone()).expect("a slice");
         assert!(
-            !present.take(Event::InitApply(slice)),
+            !present.apply(Event::InitApply(slice)),
             "half a list is no picture"
         );
     }
-    assert!(present.take(Event::InitDone));
+    assert!(present.apply(Event::InitDone));
     let addresses = present.addresses(port)?;
     Ok(addresses.iter().map(ToString::to_string).collect())
 }
@@ -45,7 +45,7 @@ fn grpc() -> ServicePort {
 }
 
 #[test]
-fn conditions_say_who_is_asked() {
+fn conditions_decide_which_endpoints_are_used() {
     for (case, endpoints, expected) in [
         (
             "ready",
@@ -98,7 +98,7 @@ fn conditions_say_who_is_asked() {
 }
 
 #[test]
-fn slices_are_one_set_of_one_family() {
+fn slices_are_merged_to_one_family() {
     let mut six = slice("six", &json!([ready("fd00::1")]));
     six["addressType"] = json!("IPv6");
     assert_eq!(
@@ -128,26 +128,26 @@ fn the_port_is_a_name_a_number_or_the_first() {
 }
 
 #[test]
-fn changes_are_followed_one_by_one() {
+fn each_event_changes_the_set() {
     let mut slices = Slices::default();
     let read = |value: Value| serde_json::from_value::<EndpointSlice>(value).expect("a slice");
     let (a, b) = (
         slice("a", &json!([ready("10.0.0.1")])),
         slice("b", &json!([ready("10.0.0.2")])),
     );
-    assert!(slices.take(Event::Apply(read(a.clone()))));
-    assert!(slices.take(Event::Apply(read(b))));
+    assert!(slices.apply(Event::Apply(read(a.clone()))));
+    assert!(slices.apply(Event::Apply(read(b))));
     assert_eq!(slices.addresses(&grpc()).expect("addresses").len(), 2);
-    assert!(slices.take(Event::Delete(read(a))));
+    assert!(slices.apply(Event::Delete(read(a))));
     assert_eq!(slices.addresses(&grpc()).expect("addresses").len(), 1);
-    // A new list replaces what it does not have, but not before it is complete.
-    slices.take(Event::Init);
+    // A new list removes slices that it does not contain, but only when it is complete.
+    slices.apply(Event::Init);
     assert_eq!(slices.addresses(&grpc()).expect("addresses").len(), 1);
-    slices.take(Event::InitDone);
+    slices.apply(Event::InitDone);
     assert_eq!(slices.addresses(&grpc()), Ok(Vec::new()));
 }
 
-/// Answers one after the other; when they are used up, silence.
+/// Returns the answers one after the other. When they are used up, requests get no answer.
 fn scripted(answers: Vec<(u16, Value)>) -> (Client, Requests) {
     let answers = Mutex::new(answers.into_iter());
     apiserver(move |_| answers.lock().expect("lock").next())
@@ -161,9 +161,9 @@ fn list(slices: &[Value]) -> (u16, Value) {
     (200, body)
 }
 
-// D-112: a watch that breaks begins again with a list, whatever version it had reached.
+// D-112: after an error the watch starts again with a list, whatever resourceVersion it had reached.
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_breaks_lists_again() {
+async fn a_broken_watch_lists_again() {
     let one = slice("a", &json!([ready("10.0.0.1")]));
     let two = slice("a", &json!([ready("10.0.0.1"), ready("10.0.0.2")]));
     let (client, requests) = scripted(vec![
@@ -194,9 +194,9 @@ fn planner() -> ServiceName {
     }
 }
 
-// List, watch from there, and after a gap list again; an apiserver that refuses says why, and nothing is lost.
+// List, watch, and list again after "Gone". A refused request is an error with the apiserver's message; the addresses stay.
 #[tokio::test(start_paused = true)]
-async fn the_watch_goes_on_after_a_gap() {
+async fn the_watch_continues_after_gone() {
     let one = slice("a", &json!([ready("10.0.0.1")]));
     let two = slice("a", &json!([ready("10.0.0.1"), ready("10.0.0.2")]));
     let (client, requests) = scripted(vec![
@@ -215,7 +215,7 @@ async fn the_watch_goes_on_after_a_gap() {
     assert!(refused.contains("Forbidden"), "{refused}");
     let mut counts = Vec::new();
     while counts.len() < 3 {
-        // Beside the pictures there may be word of the gap.
+        // The stream may also contain the error of the gap.
         counts.extend(told.next().await.expect("endless").ok().map(|found| found.len()));
     }
     assert_eq!(counts, [1, 2, 1]);

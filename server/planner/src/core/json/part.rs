@@ -1,8 +1,8 @@
-//! Looking around in a text.
+//! Read access to the members and items of a canonical JSON text.
 
 use std::borrow::Cow;
 
-/// A value within a [`Json`](super::Json): what is relied upon is that the text is of its form.
+/// A value within a [`Json`](super::Json). The text is in canonical form; the methods rely on that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part<'a>(&'a str);
 
@@ -30,17 +30,17 @@ impl<'a> Part<'a> {
         self.0.starts_with('[')
     }
 
-    /// The text of a string as it is written, and of anything else that of an empty one.
+    /// The quoted text of a string; for any other value an empty quoted string.
     pub(crate) fn string_text(self) -> &'a str {
         if self.0.starts_with('"') { self.0 } else { "\"\"" }
     }
 
-    /// The members of an object, sorted by key; of anything else none.
+    /// The members of an object, sorted by key; none for any other value.
     pub(crate) fn members(self) -> Members<'a> {
         Members(self.inside('{', '}'))
     }
 
-    /// The items of a list; of anything else none.
+    /// The items of a list; none for any other value.
     pub(crate) fn items(self) -> Items<'a> {
         Items(self.inside('[', ']'))
     }
@@ -52,7 +52,7 @@ impl<'a> Part<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The member with a key, if it is an object, and an empty object if not.
+    /// The member with a key if it is an object, else an empty object.
     pub(crate) fn object(self, key: &str) -> Self {
         self.get(key)
             .filter(|value| value.is_object())
@@ -67,7 +67,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What is left of the members of an object.
+/// Iterates over the members of an object.
 pub(crate) struct Members<'a>(&'a str);
 
 impl<'a> Iterator for Members<'a> {
@@ -84,7 +84,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// What is left of the items of a list.
+/// Iterates over the items of a list.
 pub(crate) struct Items<'a>(&'a str);
 
 impl<'a> Iterator for Items<'a> {
@@ -100,13 +100,13 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// The value that a text begins with, and what follows the comma after it.
+/// Splits a text after its first value: the value, and the text after the comma.
 fn first(text: &str) -> (Part<'_>, &str) {
     let (value, rest) = text.split_at(length(text));
     (Part(value), rest.strip_prefix(',').unwrap_or(rest))
 }
 
-/// How long the value is that a text begins with.
+/// The length of the first value of a text, in bytes.
 pub(super) fn length(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     let bytes = text.as_bytes();
@@ -115,7 +115,7 @@ pub(super) fn length(text: &str) -> usize {
             b'"' => at = string_end(bytes, at),
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth -= 1,
-            // A number or a word ends with what follows it.
+            // A number or a literal ends at the next comma or at the end of the text.
             _ if depth == 0 => {
                 let end = text[at..].find(',');
                 return end.map_or(text.len(), |end| at + end);
@@ -130,7 +130,7 @@ pub(super) fn length(text: &str) -> usize {
     text.len()
 }
 
-/// Where the string that begins there ends: at its last quote.
+/// The index of the closing quote of the string that begins at `begin`.
 fn string_end(bytes: &[u8], begin: usize) -> usize {
     let mut at = begin + 1;
     while let Some(byte) = bytes.get(at) {
@@ -143,10 +143,10 @@ fn string_end(bytes: &[u8], begin: usize) -> usize {
     at
 }
 
-/// What a string says.
+/// The content of a quoted string, without quotes and escapes.
 pub(super) fn plain(string: &str) -> Cow<'_, str> {
     if string.contains('\\') {
-        // The text is JSON.
+        // The text is valid JSON, so this never fails.
         serde_json::from_str::<String>(string).unwrap_or_default().into()
     } else {
         string

@@ -1,4 +1,4 @@
-//! Reading any JSON into the one form, as a text and never as a tree.
+//! Parses any JSON into the canonical text, without building a tree.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Appends a value.
+/// Appends a value to a text.
 struct Writer<'a>(&'a mut String);
 
 impl<'de> DeserializeSeed<'de> for Writer<'_> {
@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for Writer<'_> {
     }
 }
 
-/// Separates what comes from what is there since `begin`; gives where the text ends if nothing comes.
+/// Appends a comma if anything was written since `begin`. Returns the length before the comma, so that the caller can remove it.
 fn separate(out: &mut String, begin: usize) -> usize {
     let end = out.len();
     if end > begin {
@@ -115,7 +115,7 @@ fn separate(out: &mut String, begin: usize) -> usize {
     end
 }
 
-/// Appends a key.
+/// Appends a key to a text.
 struct Key<'a>(&'a mut String);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
@@ -139,8 +139,8 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// Sorts the members that are there since `begin`, of which each begins so many bytes after it. Of several with one key the
-/// last one stays, as in every reader of JSON that makes a table of them.
+/// Sorts the members written since `begin`. `begins` are their offsets from `begin`. Of members with the same key the last one
+/// stays, as in JSON parsers that build a map.
 fn sort(out: &mut String, begin: usize, begins: &[u32]) {
     let members = &out[begin..];
     let end = |index: usize| {
@@ -173,9 +173,9 @@ mod tests {
 
     use super::*;
 
-    // A source other than JSON may have them.
+    // Deserializers of other formats may produce such values.
     #[test]
-    fn values_and_keys_that_json_has_not_are_refused() {
+    fn values_and_keys_that_json_cannot_express_are_rejected() {
         let bytes = Json::deserialize(BytesDeserializer::<Error>::new(b"x"));
         assert_eq!(
             bytes.map_err(|error| error.to_string()).err().as_deref(),

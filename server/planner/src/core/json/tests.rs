@@ -56,7 +56,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    // D-58: any reader gets the same value back, and no raw character is left that Go would have escaped.
+    // D-58: parsing the text gives the same value, and every character that Go escapes is escaped.
     #[test]
     fn d_58_written_values_read_back_equal(value in any_json()) {
         let json = Json::from(&value);
@@ -66,7 +66,7 @@ proptest! {
         prop_assert!(!raw, "{}", text);
     }
 
-    // D-58: members that arrive in another order give the same bytes.
+    // D-58: the order of the members does not change the bytes.
     #[test]
     fn d_58_member_order_does_not_matter(members in proptest::collection::btree_map(any::<String>(), any::<i64>(), 0..8)) {
         let ascending: Map<String, Value> = members.iter().map(|(k, v)| (k.clone(), (*v).into())).collect();
@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// The members and items are those that a tree has.
+/// Whether members and items are those of the tree.
 fn same(part: Part<'_>, value: &Value) -> bool {
     let (members, items) = (value.as_object(), value.as_array());
     let members = members
@@ -96,28 +96,28 @@ fn same(part: Part<'_>, value: &Value) -> bool {
 }
 
 proptest! {
-    // What is taken of a text is what a tree would have.
+    // Members and items read from the text are those of the tree.
     #[test]
-    fn d_59_a_text_is_looked_around_in_as_a_tree_is(value in any_json()) {
+    fn d_59_members_and_items_of_a_text_are_those_of_the_tree(value in any_json()) {
         prop_assert!(same(Json::from(&value).part(), &value));
     }
 }
 
 #[test]
-fn texts_are_read_into_the_one_form() {
+fn texts_are_parsed_into_the_canonical_form() {
     let table = [
         (
             r#"{ "b" : 1 , "a" : [ 1.0 , -0 , 1e3 , "\u00e9\/" , {} ] }"#,
             r#"{"a":[1.0,-0.0,1000.0,"é/",{}],"b":1}"#,
         ),
-        // The last one of a name counts.
+        // The last member of a name wins.
         (r#"{"b":1,"a":2,"b":3,"\u0062":4}"#, r#"{"a":2,"b":4}"#),
         (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
         (
             r#"{"z":{"y":1,"x":2},"a":"}]\","}"#,
             r#"{"a":"}]\",","z":{"x":2,"y":1}}"#,
         ),
-        // Not the order of the texts: a backslash is larger than `<`.
+        // Keys are sorted before escaping: a backslash is greater than `<`.
         (r#"{"<":1,"=":2,"@":3}"#, r#"{"\u003c":1,"=":2,"@":3}"#),
         (r#"{"@":3,"=":2,"<":1}"#, r#"{"\u003c":1,"=":2,"@":3}"#),
     ];
@@ -138,7 +138,7 @@ fn texts_are_read_into_the_one_form() {
 }
 
 #[test]
-fn objects_are_written_anew_in_the_order_of_their_keys() {
+fn rewritten_objects_keep_the_order_of_keys() {
     let rewritten = |object: Value| {
         let mut out = String::new();
         let object = Json::from(object);

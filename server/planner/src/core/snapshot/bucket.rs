@@ -1,14 +1,15 @@
-//! Nodes and pods in the parts in which they come.
+//! Buckets: a snapshot holds its nodes and pods in parts, so that unchanged parts need not be sent and planned again.
 
 use std::{cmp::Ordering, ops::Deref, sync::Arc};
 
 use super::{Node, Pod};
-/// What tells the content of a list: lists of equal digests hold equal objects.
+
+/// The digest of a list. Lists with equal digests hold equal objects.
 pub type Digest = [u8; 32];
 
-/// Some nodes, and the pods that are on them or meant for them.
+/// Some nodes, and the pods on or for these nodes.
 ///
-/// Pods whose node does not exist, or that have no node, are in any one bucket, those of one name in the same.
+/// Pods of a node that does not exist are all in one bucket, whichever that is. So are pods without a node.
 #[derive(Debug, Clone, Default)]
 pub struct Bucket {
     /// The nodes.
@@ -18,8 +19,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Divides objects among `count` buckets. `bucket_of` tells the bucket of a node's name; a pod without a node is asked for by
-    /// the empty name.
+    /// Divides objects among `count` buckets. `bucket_of` gives the index of the bucket for a node's name, which is empty for
+    /// pods without a node. It must be less than `count`.
     #[must_use]
     pub fn divide(
         nodes: Vec<Node>,
@@ -46,9 +47,9 @@ impl Bucket {
     }
 }
 
-/// What a bucket holds lists of.
+/// An object that a bucket holds lists of.
 pub trait Listed {
-    /// The order in which plans walk the objects of a bucket.
+    /// The order of the objects in a list.
     fn order(a: &Self, b: &Self) -> Ordering;
 }
 
@@ -58,7 +59,7 @@ impl Listed for Node {
     }
 }
 
-/// The objects of one kind in one bucket, sorted once for all plans.
+/// The objects of one kind in one bucket, sorted. A clone shares the objects.
 #[derive(Debug)]
 pub struct List<T> {
     items: Arc<[T]>,
@@ -66,15 +67,15 @@ pub struct List<T> {
 }
 
 impl<T: Listed + Clone> List<T> {
-    /// A list of objects in any order, which nothing is remembered of.
+    /// A list without a digest. The objects may be in any order.
     #[must_use]
     pub fn new(items: Vec<T>) -> Self {
         Self::sorted(items, None)
     }
 
-    /// A list of objects in any order that are known by a digest.
+    /// A list with a digest. The objects may be in any order.
     #[must_use]
-    pub fn known_by(items: Vec<T>, digest: Digest) -> Self {
+    pub fn with_digest(items: Vec<T>, digest: Digest) -> Self {
         Self::sorted(items, Some(digest))
     }
 
@@ -84,7 +85,8 @@ impl<T: Listed + Clone> List<T> {
             items.into()
         } else {
             items.sort_by(T::order);
-            // Plans walk thousands of objects, and wait for memory above all: what is next in the walk should lie next.
+            // Clone the items, so that their allocations are in list order too: plans visit thousands of items, and the time is
+            // mostly memory access.
             items.iter().cloned().collect()
         };
         Self { items, digest }
@@ -92,7 +94,7 @@ impl<T: Listed + Clone> List<T> {
 }
 
 impl<T> List<T> {
-    /// What the content is known by, if by anything.
+    /// The digest, if the list has one.
     #[must_use]
     pub fn digest(&self) -> Option<&Digest> {
         self.digest.as_ref()

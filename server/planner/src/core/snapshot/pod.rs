@@ -1,11 +1,11 @@
-//! What is true of a pod by itself, and the order of pods.
+//! Properties of a single pod, and the order of pods.
 
 use std::cmp::Ordering;
 
 use super::{Listed, Pod, Target};
 
 impl Pod {
-    /// Finished and being deleted: such a pod does not occupy its node any more (D-26).
+    /// Finished and being deleted: the pod no longer occupies its node (D-26).
     pub(crate) fn is_gone(&self) -> bool {
         self.deleting && self.phase.is_terminal()
     }
@@ -17,7 +17,7 @@ impl Pod {
 }
 
 impl Listed for Pod {
-    /// By node, those without one first, and on a node in the order in which they are kept.
+    /// By node, pods without a node first. The pods of one node are in the order of D-38.
     fn order(a: &Self, b: &Self) -> Ordering {
         a.target
             .node()
@@ -26,8 +26,8 @@ impl Listed for Pod {
     }
 }
 
-/// The order in which pods of a node are kept (D-38): bound first, then older, then by name; last those that do not occupy
-/// the node any more. The uid only makes the order total where names repeat.
+/// The order of the pods of one node (D-38): bound pods first, then older ones, then by name. Pods that no longer occupy the node
+/// come last. The first pod is the one that stays. The uid makes the order total if names repeat.
 fn order_on_node(a: &Pod, b: &Pod) -> Ordering {
     let unbound = |pod: &Pod| !matches!(pod.target, Target::Bound(_));
     a.is_gone()

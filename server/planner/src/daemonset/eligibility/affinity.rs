@@ -1,25 +1,25 @@
-//! Required node affinity (D-9, D-11 to D-16), compiled.
+//! The required node affinity of a template (D-9, D-11 to D-16), compiled.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use super::syntax::{self, word};
 use crate::core::snapshot::{Node, NodeSelectorRequirement, NodeSelectorTerm};
 
-/// The one field that a term can read.
+/// The only field that a term can test.
 const NAME_FIELD: &str = "metadata.name";
 
 /// The terms, ORed.
 #[derive(Debug)]
 pub(super) struct RequiredTerms {
-    /// Names of the terms that ask for one node by its name and for nothing else: there may be as many as nodes.
+    /// The node names of terms that only ask for a name. There may be one such term per node.
     names: BTreeSet<String>,
-    /// All other terms that can match.
+    /// All other valid terms.
     others: Vec<Vec<Expression>>,
     /// All terms, in the template's order, for explanations.
     all: Vec<Term>,
 }
 
-/// A term: why it never matches, or what must hold.
+/// A compiled term: its expressions, or why it never matches.
 pub(super) type Term = Result<Vec<Expression>, String>;
 
 /// One expression or field of a term.
@@ -27,7 +27,7 @@ pub(super) type Term = Result<Vec<Expression>, String>;
 pub(super) struct Expression {
     subject: Subject,
     test: Test,
-    /// As served, for explanations.
+    /// The requirement as served, for explanations.
     requirement: NodeSelectorRequirement,
 }
 
@@ -47,7 +47,7 @@ enum Test {
     NotIn(Vec<String>),
     Exists,
     DoesNotExist,
-    /// Compared with the operand, the label's value comes out so.
+    /// The required ordering of the label's value relative to the operand.
     Number(Ordering, i64),
 }
 
@@ -71,19 +71,19 @@ impl RequiredTerms {
         Self { names, others, all }
     }
 
-    /// A term asks for exactly this node.
+    /// Whether a term only asks for this node's name.
     pub(super) fn name(&self, node: &str) -> bool {
         self.names.contains(node)
     }
 
-    /// One of the terms that are not just a name matches.
+    /// Whether one of the other terms matches.
     pub(super) fn match_otherwise(&self, node: &Node) -> bool {
         self.others
             .iter()
             .any(|term| term.iter().all(|expression| expression.holds(node)))
     }
 
-    /// [`Self::match_otherwise`] depends on the node's name, too.
+    /// Whether [`Self::match_otherwise`] also depends on the node's name.
     pub(super) fn mix_names_and_labels(&self) -> bool {
         self.others
             .iter()
@@ -91,7 +91,7 @@ impl RequiredTerms {
             .any(|expression| expression.subject == Subject::Name)
     }
 
-    /// The labels that [`Self::match_otherwise`] looks at.
+    /// The label keys on which [`Self::match_otherwise`] depends.
     pub(super) fn label_keys(&self) -> impl Iterator<Item = &str> {
         let labels = self
             .others
@@ -116,7 +116,7 @@ impl Expression {
             Test::Exists => value.is_some(),
             Test::DoesNotExist => value.is_none(),
             Test::Number(wanted, operand) => {
-                // Base 10 with an optional sign, as the standard library parses, too (D-13).
+                // Decimal with an optional sign (D-13), as `str::parse` accepts.
                 value
                     .and_then(|value| value.parse::<i64>().ok())
                     .is_some_and(|value| value.cmp(operand) == *wanted)
@@ -124,7 +124,7 @@ impl Expression {
         }
     }
 
-    /// What the node has where the expression looks; `None`: no such label.
+    /// The node's value that the expression tests; `None` if the node does not have the label.
     pub(super) fn value<'a>(&self, node: &'a Node) -> Option<&'a str> {
         match self.subject {
             Subject::Label => node.labels.get(&self.requirement.key),
@@ -133,12 +133,12 @@ impl Expression {
         }
     }
 
-    /// The expression reads a label, not a field.
+    /// Whether the expression tests a label, not a field.
     pub(super) fn reads_label(&self) -> bool {
         self.subject == Subject::Label
     }
 
-    /// As served.
+    /// The requirement, as served.
     pub(super) fn requirement(&self) -> &NodeSelectorRequirement {
         &self.requirement
     }
@@ -160,7 +160,7 @@ fn compile_term(term: &NodeSelectorTerm) -> Term {
         .collect()
 }
 
-/// An expression on labels, or why it is invalid (D-12, D-14).
+/// Compiles an expression on labels. The error says why it is invalid (D-12, D-14).
 fn compile_expression(requirement: &NodeSelectorRequirement) -> Result<Expression, String> {
     let NodeSelectorRequirement {
         key,
@@ -219,7 +219,7 @@ fn compile_expression(requirement: &NodeSelectorRequirement) -> Result<Expressio
     })
 }
 
-/// An expression on fields, or why it is invalid (D-15).
+/// Compiles an expression on fields. The error says why it is invalid (D-15).
 fn compile_field(requirement: &NodeSelectorRequirement) -> Result<Expression, String> {
     let NodeSelectorRequirement {
         key,

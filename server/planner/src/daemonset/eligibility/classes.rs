@@ -1,4 +1,5 @@
-//! Nodes that agree in all labels that the required node affinity looks at are evaluated once.
+//! A cache of affinity results. Nodes with equal values for all labels that the required node affinity tests form a class, which is
+//! evaluated once.
 
 use std::{
     cell::RefCell,
@@ -10,35 +11,35 @@ use hashbrown::HashTable;
 
 use crate::core::snapshot::{Labels, Node};
 
-/// Below this many comparisons evaluating a node is cheaper than finding its class.
+/// With fewer comparisons, evaluating a node is faster than finding its class.
 const MIN_COMPARISONS: usize = 8;
-/// Most classes that are remembered. Nodes of further ones are evaluated each by itself: where every node is a class of its own,
-/// which one label does that no two nodes share, remembering saves nothing.
+/// The most classes that are cached. Nodes of other classes are evaluated one by one. If every node has its own value of a label,
+/// every node is a class, and caching saves nothing.
 const MOST_CLASSES: usize = 4096;
 
-/// Outcomes by class. The nodeSelector is left out: to find the class would take as long. So are taints: few nodes have any, and each
-/// has few.
+/// Results by class. The nodeSelector is not part of a result, since finding the class would take as long as evaluating it.
+/// Taints are not either, since few nodes have any, and those have few.
 #[derive(Debug)]
 pub(super) struct Classes {
-    /// The labels that make the class.
+    /// The label keys that define a class.
     keys: Vec<String>,
-    /// Keyed, so that nobody can choose labels that all fall together.
+    /// Keyed with a random key, so that nobody can choose labels that collide in the table.
     hasher: RandomState,
     known: RefCell<HashTable<Class>>,
 }
 
-/// What is known of a class. It takes the same memory however many labels make it: a template may name thousands.
+/// A class with its result. Its size does not depend on the number of keys: a template may name thousands.
 #[derive(Debug)]
 struct Class {
-    /// Of the values of the labels that make it.
+    /// Hash of the values of the keys.
     hash: u64,
-    /// Those of its first node: a copy, which takes no memory for them.
+    /// The labels of the first node of the class. The clone shares their memory.
     labels: Labels,
     outcome: bool,
 }
 
 impl Classes {
-    /// Whether classes save anything: many comparisons, and an outcome that does not depend on the node's name.
+    /// Whether caching pays: there are many comparisons, and the result does not depend on the node's name.
     pub(super) fn worth_it(comparisons: usize, depends_on_name: bool) -> bool {
         comparisons >= MIN_COMPARISONS && !depends_on_name
     }
@@ -52,11 +53,11 @@ impl Classes {
         }
     }
 
-    /// The outcome for the node's class, computed if none is known.
+    /// The result for the node's class; `compute` computes it if it is not cached.
     pub(super) fn recall(&self, node: &Node, compute: impl FnOnce() -> bool) -> bool {
         let hash = self.hash(&node.labels);
         let mut known = self.known.borrow_mut();
-        // Equal hashes are no proof.
+        // Equal hashes do not imply equal values.
         let is_it = |class: &Class| class.hash == hash && self.are_equal(&class.labels, &node.labels);
         if let Some(class) = known.find(hash, is_it) {
             return class.outcome;
@@ -79,7 +80,7 @@ impl Classes {
         hasher.finish()
     }
 
-    /// Whether nodes with these labels are of one class.
+    /// Whether nodes with these labels are in the same class.
     fn are_equal(&self, a: &Labels, b: &Labels) -> bool {
         self.keys.iter().all(|key| a.get(key) == b.get(key))
     }
@@ -91,7 +92,7 @@ mod tests {
     use crate::fixtures::node;
 
     #[test]
-    fn d_21_classes_are_for_many_comparisons_that_leave_names_out() {
+    fn d_21_classes_are_used_for_many_comparisons_without_node_names() {
         for (comparisons, depends_on_name, worth_it) in [
             (MIN_COMPARISONS, false, true),
             (MIN_COMPARISONS - 1, false, false),
@@ -130,7 +131,7 @@ mod tests {
         ];
         for (index, (node, fresh)) in table.iter().enumerate() {
             let mut computed = false;
-            // The outcome tells classes apart: missing and empty labels, and values under another key.
+            // Missing labels, empty labels, and values under another key are different classes.
             let expected = node.labels.get("zone").is_some();
             let outcome = classes.recall(node, || {
                 computed = true;
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_classes_are_remembered_than_are_of_use_and_the_others_are_evaluated() {
+    fn the_number_of_cached_classes_is_limited_and_other_nodes_are_evaluated() {
         let classes = Classes::new(["name", "parity"].into_iter());
         let remembers = |number: usize| {
             let labels = [("name", number.to_string()), ("parity", (number % 2).to_string())];
@@ -156,7 +157,7 @@ mod tests {
             !computed
         };
         let numbers = || 0..2 * MOST_CLASSES;
-        assert!(!numbers().any(remembers), "each is met for the first time");
+        assert!(!numbers().any(remembers), "each class is new");
         let remembered: Vec<_> = numbers().filter(|number| remembers(*number)).collect();
         assert_eq!(remembered, (0..MOST_CLASSES).collect::<Vec<_>>());
         assert_eq!(classes.known.borrow().len(), MOST_CLASSES);

@@ -1,4 +1,4 @@
-//! Why the workload may, or may not, run on a node: the same rules as [`Eligibility::evaluate`], in words.
+//! Explains why the workload may or may not run on a node. The rules are those of [`Eligibility::evaluate`].
 
 use super::{
     Eligibility, Fit,
@@ -7,19 +7,19 @@ use super::{
 };
 use crate::core::snapshot::{Node, Taint, TaintEffect};
 
-/// Most details of a node.
+/// The most details of a node.
 const DETAILS: usize = 16;
-/// Values of an expression that a sentence names.
+/// The most values of an expression that a message names.
 const VALUES_IN_A_SENTENCE: usize = 3;
-/// Terms that a sentence names before it refers to the details.
+/// The most terms that a message names.
 const TERMS_IN_A_SENTENCE: usize = 3;
-/// Taints that a sentence names: a node may have thousands.
+/// The most taints that a message names. A node may have thousands.
 const TAINTS_IN_A_SENTENCE: usize = 8;
 
 /// The constraint that decides about a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Constraint {
-    /// None: all are met.
+    /// No constraint: all are met.
     Eligible,
     /// The template's nodeName.
     NodeName,
@@ -27,26 +27,26 @@ pub(crate) enum Constraint {
     NodeSelector,
     /// The template's required node affinity.
     NodeAffinity,
-    /// A taint with effect `NoSchedule` (no untolerated `NoExecute` taint besides).
+    /// A taint with effect `NoSchedule`, and all `NoExecute` taints are tolerated.
     TaintNoSchedule,
     /// A taint with effect `NoExecute`.
     TaintNoExecute,
 }
 
-/// A fit, and what decided it.
+/// A fit with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// The outcome; equals that of [`Eligibility::evaluate`].
+    /// The result; the same as that of [`Eligibility::evaluate`].
     pub(crate) fit: Fit,
     /// The constraint that decides.
     pub(crate) constraint: Constraint,
-    /// One sentence for people that names what decides.
+    /// One sentence for people that names the constraint.
     pub(crate) message: String,
-    /// Each constraint that was looked at and how it came out, one sentence each.
+    /// One sentence for each constraint with its result, at most [`DETAILS`] and one that counts the others.
     pub(crate) details: Vec<String>,
 }
 
-/// The first constraint that fails decides, in the order of D-8.
+/// Collects the results of constraints in the order of D-8. The first constraint that fails decides.
 #[derive(Default)]
 struct Findings {
     decided: Option<(Constraint, String)>,
@@ -64,10 +64,11 @@ impl Findings {
     }
 }
 
-/// How constraints came out, in order. A template may have a thousand, and there may be as many such lists as nodes.
+/// The results of constraints, in order. Their number is limited: a template may have a thousand constraints, and each node has
+/// such a list.
 #[derive(Default)]
 struct Details {
-    /// Whether each is met, and how it came out: of either kind no more than are told.
+    /// Whether the constraint is met, and a sentence: at most [`DETAILS`] that are met, and as many that are not.
     kept: Vec<(bool, String)>,
     met: usize,
     failed: usize,
@@ -82,7 +83,7 @@ impl Details {
         }
     }
 
-    /// First of all those that are not met, and how many more there are.
+    /// At most [`DETAILS`] sentences, in order, and one that counts the others. Constraints that are not met have precedence.
     fn into_sentences(self) -> Vec<String> {
         let more = (self.met + self.failed).saturating_sub(DETAILS);
         let mut room = DETAILS.saturating_sub(self.failed);
@@ -100,7 +101,7 @@ impl Details {
 }
 
 impl Eligibility {
-    /// The same as [`Self::evaluate`], with the reasons.
+    /// Like [`Self::evaluate`], with an explanation.
     pub(crate) fn decide(&self, node: &Node) -> Decision {
         let mut findings = Findings::default();
         self.explain_node_name(node, &mut findings);
@@ -214,7 +215,7 @@ impl Eligibility {
                 list.add(text);
             }
         }
-        // NoExecute first: it forbids more.
+        // NoExecute first: such a taint also forbids existing pods to stay.
         for (constraint, taints) in [Constraint::TaintNoExecute, Constraint::TaintNoSchedule]
             .into_iter()
             .zip(untolerated)
@@ -226,10 +227,10 @@ impl Eligibility {
     }
 }
 
-/// Taints of one effect that are not tolerated.
+/// The taints of one effect that are not tolerated.
 #[derive(Default)]
 struct Untolerated {
-    /// The first ones.
+    /// The first of them, as text.
     named: Vec<String>,
     more: usize,
 }

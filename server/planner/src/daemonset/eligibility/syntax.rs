@@ -1,14 +1,14 @@
-//! What Kubernetes accepts as a label key, a label value, and a number (D-13, D-14, D-17).
+//! The syntax of label keys, label values and numbers in Kubernetes (D-13, D-14, D-17).
 
-/// Bytes of a key or a value that a sentence repeats. The apiserver takes none that is longer.
+/// The most bytes of a key or value in a message. The apiserver accepts no longer ones.
 const WORD_BYTES: usize = 317;
 
-/// Longest label value, and longest name part of a key.
+/// Longest label value, and longest name part of a key, in bytes.
 const MAX_NAME: usize = 63;
-/// Longest prefix of a key.
+/// Longest prefix of a key, in bytes.
 const MAX_PREFIX: usize = 253;
 
-/// An optional DNS-1123 subdomain and `/`, then a name.
+/// Whether this is a label key: an optional DNS-1123 subdomain and `/`, then a name.
 pub(super) fn is_qualified_name(key: &str) -> bool {
     match key.split_once('/') {
         Some((prefix, name)) => is_subdomain(prefix) && is_name(name),
@@ -16,19 +16,19 @@ pub(super) fn is_qualified_name(key: &str) -> bool {
     }
 }
 
-/// Empty or a name.
+/// Whether this is a label value: empty, or a name.
 pub(super) fn is_label_value(value: &str) -> bool {
     value.is_empty() || is_name(value)
 }
 
-/// `0`, or an optional minus and digits without a leading zero, in the range of an int64.
+/// Parses an int64: `0`, or an optional minus and digits without a leading zero.
 pub(super) fn canonical_int64(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let canonical = text == "0" || digits.starts_with(|first: char| ('1'..='9').contains(&first));
     if canonical { text.parse().ok() } else { None }
 }
 
-/// At most 63 of `[-A-Za-z0-9_.]`, the first and last of `[A-Za-z0-9]`.
+/// At most 63 characters of `[-A-Za-z0-9_.]`; the first and the last one of `[A-Za-z0-9]`.
 fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME
         && has_alphanumeric_ends(name)
@@ -54,7 +54,7 @@ fn has_alphanumeric_ends(name: &str) -> bool {
         .all(|end| end.is_some_and(u8::is_ascii_alphanumeric))
 }
 
-/// A key or a value of the template, cut where no real one would be.
+/// A key or a value for a message, cut to [`WORD_BYTES`].
 pub(super) fn word(text: &str) -> &str {
     &text[..text.floor_char_boundary(WORD_BYTES)]
 }

@@ -74,14 +74,14 @@ fn with_tolerations(texts: &[&str]) -> Scheduling {
     }
 }
 
-/// Evaluates, and holds the explanation to the outcome.
+/// Evaluates, and checks that the explanation gives the same result.
 fn fit_with(scheduling: &Scheduling, gate: bool, node: &Node) -> Fit {
     let eligibility = Eligibility::compile(scheduling, gate);
     let fit = eligibility.evaluate(node);
     let decision = eligibility.decide(node);
     assert_eq!(
         decision.fit, fit,
-        "explained otherwise than evaluated: {decision:?}"
+        "explanation and evaluation differ: {decision:?}"
     );
     assert_eq!(
         decision.constraint == Constraint::Eligible,
@@ -107,17 +107,17 @@ fn taints_and_tolerations() {
     // (requirement, tolerations, taints, fit)
     #[rustfmt::skip] // one case, one line
     let table: &[(&str, &[&str], &[&str], Fit)] = &[
-        ("D-8.4", &[], &[], RUN),
-        ("S-5, D-18", &[], &[&unready_execute], RUN),
-        ("S-5, D-18", &[], &[&lost_execute], RUN),
-        ("S-6, D-20", &[], &[&unready_schedule], KEEP),
+        ("D-8", &[], &[], RUN),
+        ("D-18", &[], &[&unready_execute], RUN),
+        ("D-18", &[], &[&lost_execute], RUN),
+        ("D-20", &[], &[&unready_schedule], KEEP),
         ("D-20", &[], &[&lost_schedule], KEEP),
         ("D-20", &[], &[&out_of_service], NEITHER),
-        ("S-7, D-18", &[], &[&pressures[0], &pressures[1], &pressures[2]], RUN),
-        ("S-8, D-18", &[], &[&cordon], RUN),
-        ("S-10, S-13, D-8.3", &[], &["dedicated=user1:NoSchedule"], KEEP),
-        ("S-11, D-17", &["dedicated - user1 NoSchedule"], &["dedicated=user1:NoSchedule"], RUN),
-        ("S-12", &["dedicated - user1 NoSchedule"], &[], RUN),
+        ("D-18", &[], &[&pressures[0], &pressures[1], &pressures[2]], RUN),
+        ("D-18", &[], &[&cordon], RUN),
+        ("D-8", &[], &["dedicated=user1:NoSchedule"], KEEP),
+        ("D-17", &["dedicated - user1 NoSchedule"], &["dedicated=user1:NoSchedule"], RUN),
+        ("D-17 no taint", &["dedicated - user1 NoSchedule"], &[], RUN),
         ("D-17 effect", &["dedicated - user1 NoExecute"], &["dedicated=user1:NoSchedule"], KEEP),
         ("D-17 value", &["dedicated - user2 NoSchedule"], &["dedicated=user1:NoSchedule"], KEEP),
         ("D-17 key", &["other Exists - -"], &["dedicated=user1:NoSchedule"], KEEP),
@@ -127,12 +127,12 @@ fn taints_and_tolerations() {
         ("D-17 empty key, Equal", &["- Equal user1 -"], &["dedicated=user1:NoSchedule"], RUN),
         ("D-17 empty key, Equal", &["- Equal user1 -"], &["dedicated=user2:NoSchedule"], KEEP),
         ("D-17 empty value", &["dedicated - - -"], &["dedicated:NoSchedule"], RUN),
-        ("S-14, D-8.3", &[], &["a:NoExecute"], NEITHER),
-        ("S-15, D-17", &[], &["a:PreferNoSchedule"], RUN),
-        ("S-18, D-17", &["- Exists - -"], &["a=b:NoSchedule", "c:NoExecute"], RUN),
-        ("S-19, D-8.3", &["b Exists - NoExecute"], &["a:NoSchedule", "b:NoExecute"], KEEP),
-        ("D-8.3", &["a Exists - -"], &["a:NoSchedule", "b:NoExecute"], NEITHER),
-        ("D-8.3", &[], &["b:NoExecute", "a:NoSchedule"], NEITHER),
+        ("D-8", &[], &["a:NoExecute"], NEITHER),
+        ("D-17", &[], &["a:PreferNoSchedule"], RUN),
+        ("D-17", &["- Exists - -"], &["a=b:NoSchedule", "c:NoExecute"], RUN),
+        ("D-8", &["b Exists - NoExecute"], &["a:NoSchedule", "b:NoExecute"], KEEP),
+        ("D-8", &["a Exists - -"], &["a:NoSchedule", "b:NoExecute"], NEITHER),
+        ("D-8", &[], &["b:NoExecute", "a:NoSchedule"], NEITHER),
     ];
     for (requirement, own, taints, expected) in table {
         let node = node("n", &[], taints);
@@ -145,7 +145,7 @@ fn taints_and_tolerations() {
 }
 
 #[test]
-fn d_18_s_9_only_the_host_network_tolerates_a_missing_network() {
+fn d_18_only_the_host_network_tolerates_a_missing_network() {
     let node = node("n", &[], &["node.kubernetes.io/network-unavailable:NoSchedule"]);
     for (host_network, expected) in [(true, RUN), (false, KEEP)] {
         assert_eq!(
@@ -159,7 +159,7 @@ fn d_18_s_9_only_the_host_network_tolerates_a_missing_network() {
             expected
         );
     }
-    // S-3: six for any pod, a seventh on the host's network.
+    // Every pod gets six, a pod on the host network gets a seventh.
     let keys = |host_network| {
         automatic_tolerations(host_network)
             .map(|(key, _)| key)
@@ -170,7 +170,7 @@ fn d_18_s_9_only_the_host_network_tolerates_a_missing_network() {
 }
 
 #[test]
-fn d_17_s_17_comparisons_need_the_gate_and_canonical_numbers() {
+fn d_17_comparisons_need_the_gate_and_canonical_numbers() {
     // (toleration, taint's value, tolerated with the gate on)
     let table = [
         ("a Gt 1 -", "2", true),
@@ -227,10 +227,10 @@ fn d_8_node_name_and_node_selector() {
     );
     // (requirement, template, fit)
     let table = [
-        ("S-20, D-8.1", named("node-0"), RUN),
-        ("S-21, D-8.1", named("node-9"), NEITHER),
-        ("S-22, D-10", selector(&[("color", "blue")]), RUN),
-        ("S-22, D-10", selector(&[("color", "red")]), NEITHER),
+        ("D-8", named("node-0"), RUN),
+        ("D-8", named("node-9"), NEITHER),
+        ("D-10", selector(&[("color", "blue")]), RUN),
+        ("D-10", selector(&[("color", "red")]), NEITHER),
         (
             "D-10 all",
             selector(&[("color", "blue"), ("size", "big")]),
@@ -240,9 +240,9 @@ fn d_8_node_name_and_node_selector() {
         ("D-10 missing is not empty", selector(&[("size", "")]), NEITHER),
         ("D-10 no syntax check", selector(&[("bad key!", "b c")]), RUN),
         ("D-9 an empty nodeSelector is none", selector(&[]), RUN),
-        ("S-23", both("node-0", &[("color", "blue")]), RUN),
-        ("S-23", both("node-0", &[("color", "red")]), NEITHER),
-        ("S-23", both("node-9", &[("color", "blue")]), NEITHER),
+        ("D-8 both match", both("node-0", &[("color", "blue")]), RUN),
+        ("D-8 another label", both("node-0", &[("color", "red")]), NEITHER),
+        ("D-8 another node", both("node-9", &[("color", "blue")]), NEITHER),
     ];
     for (requirement, scheduling, expected) in table {
         assert_eq!(fit(&scheduling, &blue), expected, "{requirement}: {scheduling:?}");
@@ -267,7 +267,7 @@ fn d_12_to_d_14_expressions_on_labels() {
     // (requirement, key, operator, values, fit)
     #[rustfmt::skip] // one case, one line
     let table: &[(&str, &str, &str, &[&str], Fit)] = &[
-        ("S-24, D-12", "word", "In", &["w", "x"], RUN),
+        ("D-12", "word", "In", &["w", "x"], RUN),
         ("D-12", "word", "In", &["w"], NEITHER),
         ("D-12 missing", "gone", "In", &["x"], NEITHER),
         ("D-12 empty value", "none", "In", &[""], RUN),
@@ -282,7 +282,7 @@ fn d_12_to_d_14_expressions_on_labels() {
         ("D-12", "gone", "DoesNotExist", &[], RUN),
         ("D-12", "none", "DoesNotExist", &[], NEITHER),
         ("D-12 values", "gone", "DoesNotExist", &["x"], NEITHER),
-        ("S-28, D-12", "n", "Gt", &["4"], RUN),
+        ("D-12", "n", "Gt", &["4"], RUN),
         ("D-12 strictly", "n", "Gt", &["5"], NEITHER),
         ("D-12", "n", "Lt", &["6"], RUN),
         ("D-12 strictly", "n", "Lt", &["5"], NEITHER),
@@ -291,14 +291,14 @@ fn d_12_to_d_14_expressions_on_labels() {
         ("D-13 leading zeros", "pad", "Gt", &["006"], RUN),
         ("D-13 leading zeros", "pad", "Lt", &["8"], RUN),
         ("D-13 a negative label", "neg", "Lt", &["0"], RUN),
-        ("S-28, D-13 a negative operand", "n", "Gt", &["-6"], NEITHER),
+        ("D-13 a negative operand", "n", "Gt", &["-6"], NEITHER),
         ("D-13 a signed operand", "n", "Gt", &["+4"], NEITHER),
         ("D-13 a word as label", "word", "Gt", &["0"], NEITHER),
         ("D-13 an empty label", "none", "Lt", &["9"], NEITHER),
         ("D-13 no label", "gone", "Lt", &["9"], NEITHER),
         ("D-14 a word as operand", "n", "Gt", &["x"], NEITHER),
         ("D-14 overflow", "n", "Lt", &["9223372036854775808"], NEITHER),
-        ("S-29, D-14 one bad value", "n", "In", &["5", "a b"], NEITHER),
+        ("D-14 one bad value", "n", "In", &["5", "a b"], NEITHER),
         ("D-14 a long value", "big", "In", &[&long], NEITHER),
         ("D-14 a bad key", "no key", "DoesNotExist", &[], NEITHER),
         ("D-14 unknown operator", "n", "Ge", &["5"], NEITHER),
@@ -359,14 +359,14 @@ fn d_11_d_16_terms_are_ored_and_their_expressions_anded() {
     // (requirement, terms, fit on node-1 in zone test, fit on node-2 in zone prod)
     #[rustfmt::skip] // one case, one line
     let table = [
-        ("S-26, D-11", vec![], NEITHER, NEITHER),
+        ("D-11", vec![], NEITHER, NEITHER),
         ("D-11", vec![NodeSelectorTerm::default()], NEITHER, NEITHER),
         ("D-11", vec![NodeSelectorTerm::default(), zone.clone()], RUN, NEITHER),
-        ("S-25, D-11", vec![zone.clone(), name.clone()], RUN, RUN),
+        ("D-11", vec![zone.clone(), name.clone()], RUN, RUN),
         ("D-11", vec![name.clone()], NEITHER, RUN),
         ("D-11", vec![mixed.clone()], NEITHER, NEITHER),
         ("D-11", vec![labels_term(&[("zone", "Exists", &[]), ("color", "Exists", &[])])], RUN, NEITHER),
-        ("S-27, D-16", vec![invalid.clone(), zone.clone()], RUN, NEITHER),
+        ("D-16", vec![invalid.clone(), zone.clone()], RUN, NEITHER),
         ("D-16", vec![invalid.clone()], NEITHER, NEITHER),
         ("D-16", vec![labels_term(&[("zone", "Exists", &[]), ("zone", "Maybe", &[])])], NEITHER, NEITHER),
     ];
@@ -396,14 +396,18 @@ fn d_9_selector_and_affinity_are_anded() {
     assert_eq!(fit(&both("test"), &subject), RUN);
     assert_eq!(fit(&both("prod"), &subject), NEITHER);
     assert_eq!(fit(&both("test"), &pale), NEITHER);
-    // A taint never helps a node that does not match.
+    // A NoSchedule taint does not let a node keep pods that do not match it.
     let tainted = node("n", &[("zone", "test")], &["a:NoSchedule"]);
-    assert_eq!(fit(&both("test"), &tainted), NEITHER, "D-8.2 before D-8.3");
+    assert_eq!(
+        fit(&both("test"), &tainted),
+        NEITHER,
+        "D-8: the affinity comes before taints"
+    );
 }
 
 #[test]
 fn d_11_names_and_labels_among_terms_that_are_many() {
-    // Enough terms on labels that nodes are told apart by class.
+    // Enough terms on labels that classes of nodes are used.
     let zones: Vec<String> = (0..12).map(|number| format!("z{number}")).collect();
     let mut terms: Vec<_> = zones
         .iter()
@@ -425,7 +429,7 @@ fn d_11_names_and_labels_among_terms_that_are_many() {
         ("n2", &[("zone", "z3")], NEITHER),
         ("n1", &[("disk", "ssd"), ("zone", "elsewhere")], RUN),
     ];
-    // Twice, since a class is remembered.
+    // Twice, because the result of a class is cached.
     for (name, labels, fit) in table.iter().chain(&table) {
         let node = node(name, labels, &[]);
         assert_eq!(eligibility.evaluate(&node), *fit, "D-9, D-11: {name} {labels:?}");
@@ -457,7 +461,7 @@ fn d_11_a_name_and_a_label_in_one_term_of_many() {
 
 #[test]
 fn d_2_d_21_conditions_and_cordons_play_no_part() {
-    // S-4, S-8: without a taint an unready or cordoned node is like any other; D-6: nothing else is an input.
+    // Without a taint, an unready or cordoned node is like any other. D-6: nothing else is an input.
     let mut subject = node("n", &[], &[]);
     subject.ready = Some(false);
     subject.unschedulable = true;
@@ -466,12 +470,12 @@ fn d_2_d_21_conditions_and_cordons_play_no_part() {
     assert_eq!(
         decision.details.len(),
         2,
-        "people who look for the reason are told: {decision:?}"
+        "the details mention both: {decision:?}"
     );
 }
 
 #[test]
-fn of_many_details_those_that_are_not_met_are_told() {
+fn of_many_details_those_that_are_not_met_are_shown_first() {
     for (met, failed, told) in [
         (0, 0, (0, 0, "")),
         (3, 2, (3, 2, "")),
@@ -509,7 +513,7 @@ fn of_many_details_those_that_are_not_met_are_told() {
 }
 
 #[test]
-fn of_many_values_the_first_are_told() {
+fn of_many_values_the_first_are_shown() {
     for (values, told) in [
         (&["a", "b", "c"][..], "it asks for zone In [a, b, c], and"),
         (
@@ -524,7 +528,7 @@ fn of_many_values_the_first_are_told() {
 }
 
 #[test]
-fn decisions_name_what_decides() {
+fn decisions_name_the_reason() {
     let terms = with_terms(vec![
         labels_term(&[("zone", "In", &["a", "b"])]),
         labels_term(&[("gpu", "Exists", &[])]),
@@ -614,7 +618,7 @@ fn a_decision_names_three_terms_and_counts_the_others() {
     "#);
 }
 
-/// Templates whose parts meet those of [`any_node`] often.
+/// Templates with keys and values that often match those of [`any_node`].
 fn any_scheduling() -> impl Strategy<Value = Scheduling> {
     let values = || proptest::collection::vec("[0-2]?", 0..3);
     let operator = prop_oneof![
@@ -702,9 +706,9 @@ fn any_node() -> impl Strategy<Value = Node> {
 }
 
 proptest! {
-    // D-8, D-21: what is remembered of a class of nodes changes no answer, and the explanation agrees with it.
+    // D-8, D-21: cached results of classes equal computed ones, and so does the explanation.
     #[test]
-    fn d_21_eligibility_does_not_depend_on_what_was_asked_before(
+    fn d_21_eligibility_does_not_depend_on_nodes_evaluated_before(
         scheduling in any_scheduling(),
         nodes in proptest::collection::vec(any_node(), 1..12),
     ) {

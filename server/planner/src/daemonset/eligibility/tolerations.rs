@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Fit, syntax::canonical_int64};
 use crate::core::snapshot::{Taint, TaintEffect, Toleration};
 
-/// Keys and effects of the tolerations that every daemon pod has, in the order in which they are added (D-18). All have the
-/// operator `Exists`, no value and no seconds.
+/// Keys and effects of the tolerations that every daemon pod gets, in the order in which they are added (D-18). All have the
+/// operator `Exists`, no value and no tolerationSeconds.
 const AUTOMATIC: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -15,7 +15,7 @@ const AUTOMATIC: [(&str, &str); 6] = [
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
-/// The one that only pods on the host's network have: they need no pod network.
+/// The toleration that only pods on the host network get, since they do not need the pod network.
 const HOST_NETWORK: (&str, &str) = ("node.kubernetes.io/network-unavailable", "NoSchedule");
 
 /// Keys and effects of the automatic tolerations, in order.
@@ -23,25 +23,25 @@ pub(crate) fn automatic(host_network: bool) -> impl Iterator<Item = (&'static st
     AUTOMATIC.into_iter().chain(host_network.then_some(HOST_NETWORK))
 }
 
-/// The tolerations of a daemon pod, the automatic ones included, by what they ask for: a node and a template may have
-/// thousands of taints and tolerations, and these must not multiply.
+/// The tolerations of a daemon pod, including the automatic ones, indexed by key and effect. A node may have thousands of taints
+/// and a template thousands of tolerations, so not every pair may be compared.
 #[derive(Debug, Default)]
 pub(super) struct Tolerations {
-    /// Those of every key.
+    /// Tolerations without a key, which match every key.
     of_any_key: Tests,
-    /// Those of one key.
+    /// Tolerations by key.
     of_key: BTreeMap<String, Tests>,
 }
 
-/// Which values tolerations of one key ask for, for each of the effects that matter.
+/// The tolerations of one key, by effect.
 #[derive(Debug, Default)]
 struct Tests {
     no_schedule: Test,
     no_execute: Test,
 }
 
-/// Tolerations of one key and one effect. One that asks for greater values tolerates all that one with a larger bound does, so
-/// that of those the smallest bound says everything; the other way round for smaller values.
+/// The tolerations of one key and one effect. Of several `Gt` tolerations, the one with the smallest bound covers the others, so
+/// only that bound is kept. Of several `Lt` tolerations, the one with the largest bound does.
 #[derive(Debug, Default)]
 struct Test {
     any: bool,
@@ -51,21 +51,22 @@ struct Test {
 }
 
 impl Tolerations {
-    /// Leaves out what tolerates nothing that matters.
+    /// Compiles the tolerations of a template and the automatic ones. Those with other effects are dropped.
     pub(super) fn compile(template: &[Toleration], host_network: bool, comparison_operators: bool) -> Self {
         let mut compiled = Self::default();
         for toleration in template {
             let Toleration { key, effect, .. } = toleration;
             compiled.add(key, effect, |test| test.add(toleration, comparison_operators));
         }
-        // Whether an automatic one replaces an equal one or is added (D-19) makes no difference here: seconds do not count.
+        // Whether an automatic toleration replaces an equal one or is added (D-19) makes no difference here, since
+        // tolerationSeconds are ignored.
         for (key, effect) in automatic(host_network) {
             compiled.add(key, effect, |test| test.any = true);
         }
         compiled
     }
 
-    /// Adds a toleration of a key, or of every key, and of an effect, or of every effect.
+    /// Adds a toleration. An empty key means every key, an empty effect every effect.
     fn add(&mut self, key: &str, effect: &str, add: impl Fn(&mut Test)) {
         let effects = match (effect, effect_of(effect)) {
             ("", _) => [TaintEffect::NoSchedule, TaintEffect::NoExecute].as_slice(),
@@ -85,7 +86,7 @@ impl Tolerations {
         }
     }
 
-    /// What the taints leave of a node that meets all other constraints (D-8.3).
+    /// What the workload may do on a node with these taints that meets all other constraints (D-8).
     pub(super) fn fit(&self, taints: &[Taint]) -> Fit {
         let mut fit = Fit::RUN;
         for taint in taints {
@@ -98,7 +99,7 @@ impl Tolerations {
         fit
     }
 
-    /// Whether one of them tolerates the taint.
+    /// Whether one of the tolerations tolerates the taint.
     pub(super) fn tolerate(&self, taint: &Taint) -> bool {
         self.of_any_key.hold(taint) || self.of_key.get(&taint.key).is_some_and(|tests| tests.hold(taint))
     }
@@ -123,7 +124,7 @@ impl Tests {
 }
 
 impl Test {
-    /// Adds what a toleration asks of the value; nothing where that cannot be.
+    /// Adds a toleration. One that no value can match is ignored.
     fn add(&mut self, toleration: &Toleration, comparison_operators: bool) {
         let value = &toleration.value;
         match toleration.operator.as_str() {
@@ -156,7 +157,7 @@ impl Test {
     }
 }
 
-/// The effects that matter; `PreferNoSchedule` does not.
+/// The effect with this name; `None` for effects that are ignored, such as `PreferNoSchedule`.
 fn effect_of(text: &str) -> Option<TaintEffect> {
     match text {
         "NoSchedule" => Some(TaintEffect::NoSchedule),

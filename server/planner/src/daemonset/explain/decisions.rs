@@ -1,4 +1,4 @@
-//! What the next plan would do, looked up by node, and the rule that decides about each.
+//! The decisions of the next plan, by node, and the rule that decides about each node.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,8 +17,8 @@ use crate::{
         context::PlanContext,
         eligibility::Decision,
         expectations,
-        memory::Memory,
         placement::{self, Waiting},
+        plan_cache::PlanCache,
         pod_changes::{self, PodChanges},
         pod_classifier::OwnPod,
         rollout::{self, node_content::Content, step::Step},
@@ -27,34 +27,39 @@ use crate::{
     },
 };
 
-/// The answer for one node, before its constraints and pods are listed.
+/// State, rule and message of an explanation.
 type Verdict = (NodeState, Rule, String);
 
-/// Everything that an explanation is read from.
+/// The inputs of explanations.
 pub(super) struct Decisions<'a> {
     snapshot: &'a Snapshot,
     context: PlanContext<'a>,
     inactive: Option<Inactive>,
-    /// How long expectations may hold everything up.
+    /// The time until outstanding expectations expire; `None` if there are none.
     pending: Option<Duration>,
-    /// What is to be done, not cut at the burst.
+    /// The creates and deletes, without the limit of the burst.
     changes: PodChanges<'a>,
-    /// Rank in `changes.creates`, by entry.
+    /// Position in `changes.creates`, by index of the entry.
     creates: BTreeMap<usize, usize>,
-    /// While creates are not seen: rank among those that are made meanwhile, by entry.
+    /// If creates of an earlier plan are outstanding: position among the creates that may be made meanwhile, by index of the entry.
     ahead: BTreeMap<usize, usize>,
-    /// Rank in `changes.deletes` of the first delete on a node.
+    /// Position in `changes.deletes` of the first delete on a node, by node name.
     deletes: BTreeMap<&'a str, usize>,
     waiting: BTreeMap<&'a str, Waiting<'a>>,
-    /// The rollout's step; its changes are those that wait for placement.
+    /// The rollout's step. Its changes wait for placement.
     step: Step<'a>,
     budget: String,
 }
 
 impl<'a> Decisions<'a> {
-    /// Decides as a plan would, whatever stands in the way of acting on it.
+    /// Makes the decisions of a plan, even if expectations hold them up. `None` if cancelled.
     pub(super) fn of(snapshot: &'a Snapshot, cancellation: Cancellation<'_>) -> Option<Self> {
-        let context = PlanContext::of(snapshot, &mut Memory::default(), Detail::Everything, cancellation)?;
+        let context = PlanContext::of(
+            snapshot,
+            &mut PlanCache::default(),
+            Detail::Everything,
+            cancellation,
+        )?;
         let backoffs = Backoffs::of(snapshot);
         let placement = placement::decide(snapshot, &context.view, &backoffs);
         let mut step = rollout::step(&context.strategy, &context.view, &snapshot.options);
@@ -69,7 +74,8 @@ impl<'a> Decisions<'a> {
         let ranks = changes.deletes.iter().enumerate().rev();
         let expected = snapshot.state.expectations.as_ref();
         let unseen = expected.and_then(|expected| slow_start::unseen(expected, &snapshot.options));
-        let ahead = unseen.map(|unseen| slow_start::ahead(changes.clone(), &context.view, &unseen));
+        let ahead =
+            unseen.map(|unseen| slow_start::creates_on_other_nodes(changes.clone(), &context.view, &unseen));
         Some(Self {
             inactive: sync::inactive(snapshot),
             pending: expectations::pending(expected, snapshot.now),
@@ -89,7 +95,7 @@ impl<'a> Decisions<'a> {
         })
     }
 
-    /// Every node, by name.
+    /// Explains all nodes, by name.
     pub(super) fn every_node(
         &self,
         cancellation: Cancellation<'_>,
@@ -105,7 +111,7 @@ impl<'a> Decisions<'a> {
         Some(())
     }
 
-    /// One node, known or not.
+    /// Explains one node, which may be unknown.
     pub(super) fn node(&self, name: &str) -> NodeExplanation {
         let entries = &self.context.view.entries;
         match entries.binary_search_by(|entry| entry.name.cmp(name)) {
@@ -128,7 +134,7 @@ impl<'a> Decisions<'a> {
         let decision = entry.node.map(|node| self.context.eligibility.decide(node));
         let (state, rule, message) = match (&decision, self.inactive) {
             (_, Some(inactive)) => {
-                // What an empty selector selects is not the workload's.
+                // With an empty selector the workload owns no pods.
                 if inactive != Inactive::Deleting {
                     pods = &[];
                 }
@@ -223,8 +229,8 @@ impl<'a> Decisions<'a> {
         )
     }
 
-    /// What is to be created or deleted on a node: the rule, why, and whether it is beyond the burst. Where a node gets a pod
-    /// and loses another, what the next plan does counts, and the create before the delete.
+    /// The create or delete on a node: rule, message, and whether it exceeds the burst. If there are both, one within the burst
+    /// comes first, and the create before the delete.
     fn change(&self, index: usize, entry: &NodeEntry<'a>) -> Option<(Rule, String, bool)> {
         let burst = self.snapshot.options.burst;
         let create = self
@@ -264,7 +270,7 @@ impl<'a> Decisions<'a> {
         (rule, pod_changes::delete_message(delete, self.changes.budget))
     }
 
-    /// A node that should run a pod and where nothing is to be done now.
+    /// Explains a node that should run a pod and on which nothing is created or deleted now.
     fn settled_node(&self, entry: &NodeEntry<'a>) -> Verdict {
         let pods = self.context.view.pods(entry);
         if let Some(waiting) = self.waiting.get(entry.name) {
@@ -295,7 +301,7 @@ impl<'a> Decisions<'a> {
             }
             Content::Old(old) => self.outdated_node(old),
             Content::New(new) => (NodeState::Runs, Rule::Eligible, sentences::runs(new)),
-            Content::Crowd => (
+            Content::Several => (
                 NodeState::Waiting,
                 Rule::ExcessPod,
                 format!("{} has several pods of a kind", entry.name),
@@ -303,7 +309,7 @@ impl<'a> Decisions<'a> {
         }
     }
 
-    /// An old pod that nothing replaces now.
+    /// Explains an old pod that is not replaced now.
     fn outdated_node(&self, old: &OwnPod<'a>) -> Verdict {
         let pod = &old.pod.name;
         let waiting = |rule, why: &str| (NodeState::Waiting, rule, format!("pod {pod} is outdated; {why}"));
@@ -346,7 +352,7 @@ impl<'a> Decisions<'a> {
     }
 }
 
-/// The rank of each create, by entry.
+/// The position of each create, by index of the entry.
 fn by_entry(changes: &PodChanges<'_>) -> BTreeMap<usize, usize> {
     let creates = changes.creates.iter().enumerate();
     creates.map(|(rank, create)| (create.entry, rank)).collect()

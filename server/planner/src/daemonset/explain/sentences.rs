@@ -1,4 +1,4 @@
-//! Sentences that more than one rule needs, or that need some looking up.
+//! Messages that several rules share, or that need a lookup.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
     },
 };
 
-/// Users of a budget that a sentence names.
+/// The most users of a budget that a message names.
 const NAMED: usize = 3;
 
-/// Who uses up the rollout's budget.
+/// The nodes that use the rollout's budget.
 pub(super) fn budget(view: &ClusterView<'_>, limits: &Limits) -> String {
     let surge = limits.max_surge != 0;
     let (mut count, mut named) = (0, Vec::new());
@@ -26,7 +26,7 @@ pub(super) fn budget(view: &ClusterView<'_>, limits: &Limits) -> String {
         } else {
             content.is_unavailable()
         };
-        // There may be as many users as nodes.
+        // All nodes may use the budget, so only a few are named.
         if uses && count < NAMED {
             named.push(user(entry, content, pods));
         }
@@ -49,7 +49,7 @@ pub(super) fn budget(view: &ClusterView<'_>, limits: &Limits) -> String {
     format!("{count} of {field} {limit} in use by {}{more}", named.join(", "))
 }
 
-/// One user of a budget.
+/// A node that uses the budget, and why.
 fn user(entry: &NodeEntry<'_>, content: Content<'_, '_>, pods: &[OwnPod<'_>]) -> String {
     let node = entry.name;
     match (content, pods) {
@@ -62,7 +62,7 @@ fn user(entry: &NodeEntry<'_>, content: Content<'_, '_>, pods: &[OwnPod<'_>]) ->
     }
 }
 
-/// A change that expectations hold up.
+/// The message about a change that expectations hold up.
 pub(super) fn expectations(
     entry: &NodeEntry<'_>,
     snapshot: &Snapshot,
@@ -84,7 +84,7 @@ pub(super) fn expectations(
     )
 }
 
-/// A failed pod that waits.
+/// The message about a failed pod in back-off.
 pub(super) fn backoff(waiting: &Waiting<'_>) -> String {
     let Waiting { pod, node, wait } = waiting;
     format!(
@@ -94,7 +94,7 @@ pub(super) fn backoff(waiting: &Waiting<'_>) -> String {
     )
 }
 
-/// A pod that is as it should be.
+/// The message about a pod of the current template.
 pub(super) fn runs(own: &OwnPod<'_>) -> String {
     let pod = &own.pod.name;
     match own.pod.phase {
@@ -105,7 +105,7 @@ pub(super) fn runs(own: &OwnPod<'_>) -> String {
     }
 }
 
-/// Seconds, rounded up.
+/// A duration in seconds, rounded up.
 fn seconds(duration: Duration) -> String {
     let whole = duration
         .as_secs()

@@ -1,30 +1,30 @@
-//! How long the explanations of all nodes may be.
+//! Limits the total length of the explanations of all nodes.
 //!
-//! They repeat what the template says, for every node. So what there is room for is in proportion to what the nodes
-//! themselves say: of real nodes, whose labels and taints are long, every explanation is whole.
+//! Each explanation repeats parts of the template, so a small request could give a very large response. The limit is in proportion
+//! to the names, labels and taints of the nodes. Real nodes have many labels, so their explanations are not cut.
 
 use super::NodeExplanation;
 use crate::core::snapshot::Node;
 
-/// Bytes that there is room for however little the nodes say.
+/// The limit in bytes before the first node.
 const LEAST: usize = 256 << 10;
-/// Bytes that there is room for for each of a node.
+/// Each byte of a node raises the limit by this many bytes.
 const TIMES: usize = 2;
-/// Bytes of a message without room.
+/// The length to which a message is cut, in bytes.
 const CUT: usize = 100;
 
-/// What is left.
+/// The bytes that are left.
 pub(super) struct SizeLimit(usize);
 
 impl SizeLimit {
-    /// Before the first node.
+    /// The limit before the first node.
     pub(super) const fn new() -> Self {
         Self(LEAST)
     }
 
-    /// Cuts an explanation for which there is no room.
+    /// Cuts an explanation that exceeds the rest of the limit: drops its details and shortens its message.
     pub(super) fn fit(&mut self, node: Option<&Node>, explanation: &mut NodeExplanation) {
-        self.0 += TIMES * node.map_or(explanation.node_name.len(), says);
+        self.0 += TIMES * node.map_or(explanation.node_name.len(), node_bytes);
         let details = &mut explanation.details;
         let length = |texts: &[String]| {
             texts
@@ -48,8 +48,8 @@ impl SizeLimit {
     }
 }
 
-/// How much a node says.
-fn says(node: &Node) -> usize {
+/// The length of a node's name, labels and taints, in bytes.
+fn node_bytes(node: &Node) -> usize {
     let taints = node
         .taints
         .iter()
@@ -75,19 +75,22 @@ mod tests {
     }
 
     #[test]
-    fn a_node_says_its_name_its_labels_and_its_taints() {
-        assert_eq!(says(&fixtures::node("name", &[], &[])), 4);
-        assert_eq!(says(&fixtures::node("name", &[("key", "value")], &[])), 4 + 3 + 5);
+    fn name_labels_and_taints_count() {
+        assert_eq!(node_bytes(&fixtures::node("name", &[], &[])), 4);
         assert_eq!(
-            says(&fixtures::node("name", &[("key", "value")], &["k=v:NoSchedule"])),
+            node_bytes(&fixtures::node("name", &[("key", "value")], &[])),
+            4 + 3 + 5
+        );
+        assert_eq!(
+            node_bytes(&fixtures::node("name", &[("key", "value")], &["k=v:NoSchedule"])),
             4 + 3 + 5 + 1 + 1
         );
     }
 
     #[test]
-    fn what_fits_stays_and_what_does_not_is_cut() {
+    fn explanations_beyond_the_limit_are_cut() {
         let node = fixtures::node("name", &[], &[]);
-        // Twice the name is new room.
+        // The name of four bytes raises the limit by eight.
         let taken = |room: usize, text: usize, details: usize| {
             let mut room = SizeLimit(room);
             let mut explained = explanation(&"x".repeat(text), details);

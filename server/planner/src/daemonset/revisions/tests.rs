@@ -31,7 +31,7 @@ fn revision(name: &str, image: &str, number: i64) -> Revision {
     }
 }
 
-/// What an action does, on one line; a creation's manifest is left to the tests about it.
+/// An action on one line, without the manifest of a create.
 fn line(action: &Action) -> String {
     let patched = |verb: &str, object: &ObjectRef, patch: &[u8]| {
         assert_eq!(
@@ -75,7 +75,7 @@ fn old<'a>(resolution: &Resolution<'a>) -> Vec<&'a str> {
 }
 
 #[test]
-fn d_54_d_60_s_102_the_first_sync_creates_revision_1() {
+fn d_54_d_60_the_first_sync_creates_revision_1() {
     let mut ds = daemon_set();
     ds.annotations = pairs(&[("note", "x"), ("other", "y")]);
     let snapshot = snapshot(ds, vec![]);
@@ -104,7 +104,7 @@ fn d_54_d_60_s_102_the_first_sync_creates_revision_1() {
         String::from_utf8(manifest.clone()).unwrap(),
         String::from_utf8(canonical::to_bytes(&expected)).unwrap()
     );
-    // D-58: within the manifest the data stands in the bytes that upstream compares.
+    // D-58: the manifest contains the data in the bytes that upstream compares.
     let data = canonical::to_bytes(&expected["data"]);
     assert!(manifest.windows(data.len()).any(|window| window == data));
 }
@@ -143,12 +143,12 @@ fn d_53_d_54_d_55_template_changes_and_returns() {
     #[rustfmt::skip] // one case, one line
     let table: Vec<Row> = vec![
         ("D-53 nothing to do", "img:1", vec![revision("a", "img:1", 1)], Some("a-hash"), 1, &[], vec![]),
-        ("S-73 the highest already", "img:2", vec![revision("b", "img:2", 9), revision("a", "img:1", 1)], Some("b-hash"), 9, &["a"], vec![]),
-        ("S-102, S-82 back", "img:1", vec![revision("a", "img:1", 1), revision("b", "img:2", 2)], Some("a-hash"), 3, &["b"], vec![renumber("a", 3)]),
+        ("D-54 the highest already", "img:2", vec![revision("b", "img:2", 9), revision("a", "img:1", 1)], Some("b-hash"), 9, &["a"], vec![]),
+        ("D-54 back", "img:1", vec![revision("a", "img:1", 1), revision("b", "img:2", 2)], Some("a-hash"), 3, &["b"], vec![renumber("a", 3)]),
         ("D-54 equal numbers", "img:1", vec![revision("a", "img:1", 2), revision("b", "img:2", 2)], Some("a-hash"), 3, &["b"], vec![renumber("a", 3)]),
         ("D-54 negative numbers", "img:1", vec![revision("a", "img:1", 0), revision("b", "img:2", -7)], Some("a-hash"), 1, &["b"], vec![renumber("a", 1)]),
-        ("S-102 changed", "img:3", vec![revision("b", "img:2", 2), revision("a", "img:1", 1)], None, 3, &["a", "b"], vec!["create".to_owned()]),
-        ("S-104 the current one is gone", "img:2", vec![revision("c", "img:3", 7), revision("a", "img:1", 1)], None, 8, &["a", "c"], vec!["create".to_owned()]),
+        ("D-54 changed", "img:3", vec![revision("b", "img:2", 2), revision("a", "img:1", 1)], None, 3, &["a", "b"], vec!["create".to_owned()]),
+        ("D-54 the current one is gone", "img:2", vec![revision("c", "img:3", 7), revision("a", "img:1", 1)], None, 8, &["a", "c"], vec!["create".to_owned()]),
         ("D-54 the end of numbers", "img:2", vec![revision("a", "img:1", i64::MAX)], None, i64::MAX, &["a"], vec!["create".to_owned()]),
     ];
     for (requirement, image, revisions, hash, number, expected_old, actions) in table {
@@ -207,7 +207,7 @@ fn d_65_a_revision_with_the_former_serialization_is_another() {
 }
 
 #[test]
-fn d_51_s_111_s_112_revisions_are_claimed_by_the_rules_of_pods() {
+fn d_51_revisions_are_claimed_by_the_rules_of_pods() {
     let orphan = |name: &str| Revision {
         controller: None,
         ..revision(name, "img:0", 1)
@@ -250,7 +250,7 @@ fn d_51_s_111_s_112_revisions_are_claimed_by_the_rules_of_pods() {
     assert_eq!(
         confirms,
         [true],
-        "D-23.4, D-27: all claims together, with one live read for the adoptions"
+        "D-23, D-27: all claims together, with one live read for the adoptions"
     );
     assert_eq!(resolution.current_hash, "current-hash");
     assert_eq!(
@@ -261,7 +261,7 @@ fn d_51_s_111_s_112_revisions_are_claimed_by_the_rules_of_pods() {
 }
 
 #[test]
-fn s_112_without_the_released_one_a_new_revision_is_created() {
+fn d_54_after_a_release_a_new_revision_is_created() {
     let lost = Revision {
         labels: labels(&[("app", "bar")]),
         ..revision("lost", "img:1", 3)
@@ -279,7 +279,7 @@ fn s_112_without_the_released_one_a_new_revision_is_created() {
 }
 
 #[test]
-fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
+fn d_52_a_revision_without_hash_label_is_given_its_name() {
     let bare = |name: &str, image: &str, number| Revision {
         labels: labels(&[("app", "foo")]),
         ..revision(name, image, number)
@@ -302,7 +302,7 @@ fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
         "an empty label is a label"
     );
     assert_eq!(resolution.current_hash, "a", "D-55: the label that it is given");
-    // D-63: the old one's hash is the label that it is given, too.
+    // D-63: an old revision's hash is the added label, too.
     let deleted = cleanup(&resolution, &BTreeSet::from(["b"]), Some(0));
     assert_eq!(deleted.iter().map(line).collect::<Vec<_>>(), ["delete c (1)"]);
     // An empty hash label keeps nothing alive.
@@ -310,8 +310,8 @@ fn d_52_s_109_a_revision_without_hash_label_is_given_its_name() {
     assert_eq!(deleted.iter().map(line).collect::<Vec<_>>(), ["delete c (1)"]);
 }
 
-// Whoever may create ControllerRevisions may give one a name that no label can have as its value. The apiserver refuses such
-// a label with 422, and the DaemonSet would stand still.
+// Somebody may create a ControllerRevision whose name is too long for a label value. The apiserver rejects such a label with 422,
+// and the DaemonSet would make no progress.
 #[test]
 fn d_52_the_hash_of_a_long_name_is_a_label_value() {
     let long = "n".repeat(64);
@@ -330,7 +330,7 @@ fn d_52_the_hash_of_a_long_name_is_a_label_value() {
     let former = snapshot(at("img:1"), vec![bare("img:0"), revision("now", "img:1", 6)]);
     let resolution = resolve(&former);
     assert_eq!(lines(&resolution), [label]);
-    // D-63: it is known by the label that it is given.
+    // D-63: its hash is the added label.
     assert!(cleanup(&resolution, &BTreeSet::from([hash.as_str()]), Some(0)).is_empty());
     assert_eq!(
         cleanup(&resolution, &BTreeSet::from([long.as_str()]), Some(0)).len(),
@@ -360,15 +360,15 @@ fn duplicated(options: Options) -> Snapshot {
 }
 
 #[test]
-fn d_56_s_103_of_equal_revisions_the_newest_is_kept() {
+fn d_56_of_equal_revisions_the_newest_is_kept() {
     let relabel = |pod: &str| {
         format!(
             r#"relabel {pod} {{"metadata":{{"labels":{{"{HASH_LABEL}":"keep-hash"}},"uid":"{pod}-uid"}}}}"#
         )
     };
     let renumber = r#"update keep {"metadata":{"uid":"keep-uid"},"revision":6}"#.to_owned();
-    // Q-4: upstream passes off the truly outdated pod as new; here only the duplicate's pod is relabelled.
-    // D-54: renumbered after that, so that a failure leaves the numbers as they were.
+    // Q-4: upstream also relabels the outdated pod. Here only the duplicate's pod is relabelled.
+    // D-54: the renumbering comes last, so that after a failure the numbers are unchanged.
     let removed = "delete twin (1)".to_owned();
     let strict = vec![relabel("p1"), relabel("p3"), removed.clone(), renumber.clone()];
     let mended = vec![relabel("p1"), removed, renumber];
@@ -390,13 +390,13 @@ fn d_56_s_103_of_equal_revisions_the_newest_is_kept() {
             ("keep-hash", 6)
         );
         assert_eq!(old(&resolution), ["old"], "a duplicate is not an old revision");
-        // D-57: what is relabelled counts as such within the plan.
+        // D-57: relabelled pods count as updated in the same plan.
         assert_eq!(resolution.relabelled, relabelled.into_iter().collect());
         assert_eq!(resolution.deviations, deviations);
     }
 }
 
-// A finalizer may hold a revision for ever: whoever plans its deletion again has nothing done, again and again.
+// A finalizer may hold a revision for ever. Deleting it again in every plan would be useless.
 #[test]
 fn d_56_a_duplicate_that_is_being_deleted_is_not_deleted_again() {
     let mut snapshot = duplicated(Options::upstream_strict());
@@ -408,7 +408,7 @@ fn d_56_a_duplicate_that_is_being_deleted_is_not_deleted_again() {
         .filter(|line| line.starts_with("delete"))
         .collect();
     assert_eq!(deleted, ["delete third (0)"]);
-    // Its pods get the hash that is kept all the same.
+    // Its pods are relabelled nevertheless.
     assert!(resolution.relabelled.contains("p1-uid"));
     assert_eq!(old(&resolution), ["old"]);
 }
@@ -465,7 +465,7 @@ fn d_56_a_pod_without_a_hash_label_carries_the_empty_hash() {
 }
 
 #[test]
-fn s_105_a_hand_made_copy_with_a_higher_number_takes_over() {
+fn d_56_a_manual_copy_with_a_higher_number_becomes_current() {
     let mut snapshot = snapshot(
         at("img:1"),
         vec![revision("ours", "img:1", 1), revision("copy", "img:1", 8)],
@@ -487,7 +487,7 @@ fn s_105_a_hand_made_copy_with_a_higher_number_takes_over() {
 }
 
 #[test]
-fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
+fn d_62_another_template_under_the_name_raises_the_collision_count() {
     for (count, raised) in [(None, 1), (Some(0), 1), (Some(4), 5), (Some(i32::MAX), i32::MAX)] {
         let mut ds = DaemonSet {
             collision_count: count,
@@ -505,8 +505,8 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
         };
         let snapshot = snapshot(ds.clone(), vec![taken, orphan]);
         let resolution = resolve(&snapshot);
-        let halt = resolution.halt.expect("S-106: the sync fails once");
-        // S-107: the executor compares the live count with the expected one.
+        let halt = resolution.halt.expect("the sync fails once");
+        // The executor compares the live count with the expected one.
         let collision = Some(Collision {
             count: raised,
             expected: count,
@@ -523,7 +523,7 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
         assert!(halt.error.contains(&wanted), "{}", halt.error);
         assert!(resolution.batches.is_empty(), "nothing else is planned");
         if raised != i32::MAX {
-            // S-106: with the count raised the next name differs, and what took the former one plays no part.
+            // With a higher count the next name differs, and the revision with the taken name is ignored.
             let raised = DaemonSet {
                 collision_count: Some(raised),
                 ..ds
@@ -541,7 +541,7 @@ fn d_62_s_106_another_template_under_the_name_raises_the_collision_count() {
 }
 
 #[test]
-fn d_62_s_108_the_same_template_under_the_name_is_used_as_it_is() {
+fn d_62_the_same_template_under_the_name_is_used_as_it_is() {
     let wanted = resolve(&snapshot(at("img:1"), vec![])).current_hash;
     let found = |edit: fn(&mut Revision)| {
         let mut found = Revision {
@@ -609,7 +609,7 @@ fn d_62_a_claimed_current_revision_comes_before_one_that_was_read() {
 #[test]
 fn d_62_only_a_live_read_tells_whether_a_name_is_taken() {
     let wanted = resolve(&snapshot(at("img:1"), vec![])).current_hash;
-    // Not selected, and so not claimed.
+    // The selector does not match, so the revision is not claimed.
     let cached = Revision {
         labels: labels(&[("app", "bar")]),
         controller: None,
@@ -653,7 +653,7 @@ fn q_14_a_name_that_does_not_fit_is_shortened_where_the_deviation_is_on() {
 
 #[test]
 fn d_63_d_64_clean_up_deletes_the_oldest_that_no_pod_needs() {
-    // Requirement, limit, hashes that pods carry, deletes.
+    // (requirement, limit, hashes that pods have, deletes)
     type Row = (
         &'static str,
         Option<i32>,
@@ -672,7 +672,7 @@ fn d_63_d_64_clean_up_deletes_the_oldest_that_no_pod_needs() {
         ("D-63 below the limit", Some(6), &[], &[]),
         ("D-63", Some(3), &[], &["delete r1 (1)", "delete r2 (2)"]),
         ("D-63 a live one is skipped", Some(3), &["r1-hash"], &["delete r2 (2)", "delete r3 (3)"]),
-        ("S-110", Some(1), &["r1-hash"], &["delete r2 (2)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"]),
+        ("D-63 nearly all", Some(1), &["r1-hash"], &["delete r2 (2)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"]),
         ("D-64 limit 0", Some(0), &["r2-hash", "r3-hash", "now-hash"], &["delete r1 (1)", "delete r4 (4)", "delete r5 (5)"]),
         ("D-120 a negative limit", Some(-1), &["r2-hash"], &["delete r1 (1)", "delete r3 (3)", "delete r4 (4)", "delete r5 (5)"]),
         ("D-63 all live", Some(0), &["r1-hash", "r2-hash", "r3-hash", "r4-hash", "r5-hash"], &[]),
@@ -708,7 +708,7 @@ fn q_15_without_a_limit_ten_old_revisions_stay() {
     let revisions = (1..=12).map(|number| revision(&format!("r{number}"), &format!("img:{number}"), number));
     let snapshot = snapshot(at("img:99"), revisions.collect());
     let actions = cleanup(&resolve(&snapshot), &BTreeSet::new(), None);
-    // D-63, D-120: a nil limit has a defined meaning.
+    // D-63, D-120: a missing limit counts as 10.
     assert_eq!(
         actions.iter().map(line).collect::<Vec<_>>(),
         ["delete r1 (1)", "delete r2 (2)"]

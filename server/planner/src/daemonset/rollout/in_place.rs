@@ -1,4 +1,4 @@
-//! The rolling update without surge (chapter 6): the old pod goes before the new one comes.
+//! The rolling update without surge: the old pod is deleted before the new one is created (D-41 to D-44).
 
 use crate::{
     core::plan::Reason,
@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Takes old pods down within maxUnavailable; placement fills the nodes later (D-41 to D-44).
+/// Deletes old pods within maxUnavailable. Placement creates the new pods in a later plan.
 pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits) -> Step<'a> {
     let mut step = Step {
         limits,
@@ -21,7 +21,7 @@ pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits) -> Step<'a> {
         step.unavailable += i64::from(content.is_unavailable());
         match content {
             Content::Old(old) if old.available => candidates.push((entry, old)),
-            // It goes even when the budget is exceeded, since it adds nothing to what is unavailable (D-42).
+            // An unavailable old pod is deleted even beyond the budget, since its node already counts as unavailable (D-42).
             Content::Old(old) => step.changes.delete(entry, old, Reason::RolloutOldUnavailable),
             _ => {}
         }

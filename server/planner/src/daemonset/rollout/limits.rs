@@ -1,8 +1,8 @@
-//! How far a rollout may go at once: maxUnavailable and maxSurge.
+//! The limits of a rollout: maxUnavailable and maxSurge.
 
 use crate::core::snapshot::{DaemonSet, IntOrString, RollingUpdate, UpdateStrategy};
 
-/// How far a rollout may go at once, scaled to the nodes that should run a pod.
+/// The limits of a rollout, scaled to the number of nodes that should run a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Limits {
     /// maxUnavailable.
@@ -22,7 +22,7 @@ pub(crate) fn allows_surge(ds: &DaemonSet) -> bool {
     }
 }
 
-/// Scales both limits (D-40).
+/// Scales both limits (D-40). The error says which field is missing or invalid.
 pub(crate) fn limits(rolling_update: Option<&RollingUpdate>, desired: usize) -> Result<Limits, String> {
     let Some(rolling_update) = rolling_update else {
         return Ok(at_least_one(Limits::default(), desired));
@@ -45,7 +45,7 @@ pub(crate) fn limits(rolling_update: Option<&RollingUpdate>, desired: usize) -> 
     ))
 }
 
-/// Both zero would stop every rollout, so one pod at a time is then the rule.
+/// If both limits are zero, maxUnavailable is 1. Otherwise no rollout could proceed.
 fn at_least_one(limits: Limits, desired: usize) -> Limits {
     match limits {
         Limits {
@@ -73,8 +73,8 @@ pub(crate) fn scale(field: &str, value: &IntOrString, total: usize) -> Result<i6
                 "spec.updateStrategy.rollingUpdate.{field} is {text:?}, neither a number nor a percentage"
             )
         })?;
-    // Where this saturates it is still far more than there are nodes.
+    // A saturated value is still far more than the number of nodes.
     let hundredths = percent.saturating_mul(i64::try_from(total).unwrap_or(i64::MAX));
-    // Division towards negative infinity of the negated value rounds up.
+    // Negate, divide towards negative infinity, negate again: this rounds up.
     Ok(-hundredths.saturating_neg().div_euclid(100))
 }

@@ -1,29 +1,29 @@
-//! What a rolling update sees of a node: pods of the current template, of another, or both.
+//! Classifies a node for a rolling update: it has a new pod, an old pod, both, or several of a kind.
 
 use crate::daemonset::pod_classifier::OwnPod;
 
-/// What the pods of an entry that are not being deleted amount to.
+/// The pods of a node that are not being deleted. "New" means of the current template.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Content<'p, 'a> {
-    /// None.
+    /// No pods.
     Nothing,
-    /// One of the current template.
+    /// One new pod.
     New(&'p OwnPod<'a>),
-    /// One of another template.
+    /// One old pod.
     Old(&'p OwnPod<'a>),
-    /// One of each.
+    /// One new and one old pod.
     Both {
-        /// Of the current template.
+        /// The new pod.
         new: &'p OwnPod<'a>,
-        /// Of another.
+        /// The old pod.
         old: &'p OwnPod<'a>,
     },
-    /// Several of a kind: placement's business.
-    Crowd,
+    /// Several new or several old pods. Placement deletes the excess.
+    Several,
 }
 
 impl<'p, 'a> Content<'p, 'a> {
-    /// Looks at an entry.
+    /// Classifies a node by its pods.
     pub(crate) fn of(pods: &'p [OwnPod<'a>]) -> Self {
         let mut content = Self::Nothing;
         for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
@@ -32,7 +32,7 @@ impl<'p, 'a> Content<'p, 'a> {
                 (Self::Nothing, false) => Self::Old(pod),
                 (Self::Old(old), true) => Self::Both { new: pod, old },
                 (Self::New(new), false) => Self::Both { new, old: pod },
-                _ => return Self::Crowd,
+                _ => return Self::Several,
             };
         }
         content
@@ -40,18 +40,18 @@ impl<'p, 'a> Content<'p, 'a> {
 }
 
 impl Content<'_, '_> {
-    /// Whether the entry uses maxUnavailable (D-41).
+    /// Whether the node counts against maxUnavailable (D-41).
     pub(crate) fn is_unavailable(&self) -> bool {
         match self {
-            Self::Nothing | Self::Both { .. } | Self::Crowd => true,
+            Self::Nothing | Self::Both { .. } | Self::Several => true,
             Self::New(pod) | Self::Old(pod) => !pod.available,
         }
     }
 
-    /// Whether the entry uses maxSurge (D-45).
+    /// Whether the node counts against maxSurge (D-45).
     pub(crate) fn is_surging(&self) -> bool {
         match self {
-            Self::Crowd => true,
+            Self::Several => true,
             Self::Both { new, .. } => !new.available,
             Self::Nothing | Self::New(_) | Self::Old(_) => false,
         }

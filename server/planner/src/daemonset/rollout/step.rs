@@ -1,4 +1,4 @@
-//! One step of a rollout.
+//! The result of one step of a rollout.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use crate::{
     daemonset::{pod_changes::PodChanges, rollout::limits::Limits},
 };
 
-/// One step of a rollout: what it would do now, and how it stands.
+/// One step of a rollout: its changes, and the state of its budget.
 #[derive(Debug, Default)]
 pub(crate) struct Step<'a> {
-    /// The limits; zero where there are none or they cannot be read.
+    /// The limits; zero if there are none or if they are invalid.
     pub(crate) limits: Limits,
-    /// Entries that use maxUnavailable; counted without surge only.
+    /// The number of nodes that count against maxUnavailable; only without surge.
     pub(crate) unavailable: i64,
-    /// Entries that use maxSurge; counted with surge only.
+    /// The number of nodes that count against maxSurge; only with surge.
     pub(crate) surging: i64,
-    /// What it asks for. Not cut yet.
+    /// The creates and deletes. The burst is not applied yet.
     pub(crate) changes: PodChanges<'a>,
-    /// Why it cannot do anything.
+    /// The error, if the step cannot be decided.
     pub(crate) error: Option<String>,
-    /// The deviations that made a difference.
+    /// The deviations that changed the result.
     pub(crate) deviations: BTreeSet<Deviation>,
 }

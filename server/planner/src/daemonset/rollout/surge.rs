@@ -1,4 +1,4 @@
-//! The rolling update with surge (chapter 7): the new pod comes before the old one goes.
+//! The rolling update with surge: the new pod is created before the old one is deleted (D-45 to D-49).
 
 use crate::{
     core::{
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// The next step. maxUnavailable plays no part.
+/// The next step. maxUnavailable is ignored.
 pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits, options: &Options) -> Step<'a> {
     let mut budget = SurgeBudget {
         step: Step {
@@ -24,7 +24,7 @@ pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits, options: &Options
         ..SurgeBudget::default()
     };
     for (index, entry, pods) in view.rollout_entries() {
-        budget.weigh(index, entry, Content::of(pods), options);
+        budget.add_node(index, entry, Content::of(pods), options);
     }
     budget.finish(view.desired)
 }
@@ -32,17 +32,23 @@ pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits, options: &Options
 #[derive(Default)]
 struct SurgeBudget<'p, 'a> {
     step: Step<'a>,
-    /// Entries with a pod that is available.
+    /// The number of nodes with an available pod.
     available: usize,
     /// Nodes that may get a second pod.
     candidates: Vec<usize>,
-    /// Available old pods on nodes that may not get a new one.
+    /// Available old pods on nodes that may not run a new one.
     sunset: Vec<(&'p NodeEntry<'a>, &'p OwnPod<'a>)>,
 }
 
 impl<'p, 'a> SurgeBudget<'p, 'a> {
-    /// Looks at one entry (D-45).
-    fn weigh(&mut self, index: usize, entry: &'p NodeEntry<'a>, content: Content<'p, 'a>, options: &Options) {
+    /// Adds one node (D-45).
+    fn add_node(
+        &mut self,
+        index: usize,
+        entry: &'p NodeEntry<'a>,
+        content: Content<'p, 'a>,
+        options: &Options,
+    ) {
         if let Content::Old(pod) | Content::New(pod) | Content::Both { old: pod, .. } = content {
             self.available += usize::from(pod.available);
         }
@@ -79,7 +85,7 @@ impl<'p, 'a> SurgeBudget<'p, 'a> {
         }
     }
 
-    /// Spends the budget (D-46, D-47).
+    /// Creates and deletes pods within the budget (D-46, D-47).
     fn finish(mut self, desired: usize) -> Step<'a> {
         let room = self.step.limits.max_surge.saturating_sub(self.step.surging);
         for index in self

@@ -1,4 +1,4 @@
-//! Plans, writes, lags and losses in any order.
+//! Properties under any sequence of plans, writes, cache updates and failures.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use super::keeps_bounds;
 use super::world::{Event, World};
 use crate::support::{Cluster, HASH_LABEL, actions};
 
-/// Most nodes of a world.
+/// The most nodes of a cluster.
 const NODES: usize = 6;
 
 fn sync() -> impl Strategy<Value = Event> {
-    // Most calls work.
+    // Most actions succeed.
     (any::<u32>(), any::<u32>(), any::<u32>(), any::<bool>()).prop_map(|(a, b, c, unclear)| Event::Sync {
         faults: a & b & c,
         unclear,
     })
 }
 
-fn anything_at_all() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = Event> {
     let index = || 0..16_usize;
     prop_oneof![
         8 => sync(),
@@ -43,11 +43,11 @@ fn anything_at_all() -> impl Strategy<Value = Event> {
         1 => (0..3_u8).prop_map(Event::Template),
         1 => Just(Event::Restart),
         2 => (0..20_u8).prop_map(Event::Wait),
-        2 => Just(Event::Land),
+        2 => Just(Event::LateCreate),
     ]
 }
 
-/// Without anything that takes a pod away but plans.
+/// Events without those that remove pods outside of plans.
 fn no_losses() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => sync(),
@@ -57,11 +57,11 @@ fn no_losses() -> impl Strategy<Value = Event> {
         6 => (0..16_usize).prop_map(Event::Ready),
         1 => Just(Event::Restart),
         2 => (0..20_u8).prop_map(Event::Wait),
-        2 => Just(Event::Land),
+        2 => Just(Event::LateCreate),
     ]
 }
 
-/// (maxUnavailable, maxSurge) of a cluster that the apiserver accepts (D-115).
+/// Pairs of maxUnavailable and maxSurge that the apiserver accepts (D-115).
 fn limits() -> impl Strategy<Value = (&'static str, &'static str)> {
     proptest::sample::select(
         &[
@@ -94,7 +94,7 @@ fn is_available(pod: &Pod, min_ready: i32, now: Timestamp) -> bool {
     pod.ready && (min_ready == 0 || pod.ready_since.is_some_and(since))
 }
 
-/// The budgets of chapters 6 and 7, counted a second time from the snapshot.
+/// The budgets of rolling updates, computed independently of the planner (D-41, D-45).
 struct Budget {
     max_unavailable: usize,
     unavailable: usize,
@@ -153,7 +153,7 @@ impl Budget {
     }
 }
 
-/// D-41, D-42, D-45, D-46: no plan exceeds a budget.
+/// Checks that the plan exceeds no budget (D-41, D-42, D-45, D-46).
 fn holds_budgets(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
     let Some(rollout) = &plan.rollout else {
         return Ok(());
@@ -200,7 +200,7 @@ fn holds_budgets(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> 
         };
         match action.reason {
             Reason::RolloutOldUnavailable => prop_assert!(!available(pod), "D-42"),
-            // Whatever is pruned, something stays.
+            // If an excess pod is deleted, another pod stays.
             Reason::ExcessPod | Reason::SurgeOldNotReady => {
                 prop_assert!(pods.values().any(|pod| stays(&pod)), "D-31, D-34");
             }
@@ -216,7 +216,7 @@ fn holds_budgets(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// Never more than one pod per node without surge, and two with it, one of each template (S-130).
+/// Checks that each node has at most one live pod, or with surge two of different templates.
 fn holds_one_pod_a_node(world: &World, surge: bool) -> Result<(), TestCaseError> {
     let mut nodes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for pod in world
@@ -236,17 +236,12 @@ fn holds_one_pod_a_node(world: &World, surge: bool) -> Result<(), TestCaseError>
         prop_assert!(count <= 1 + usize::from(surge), "{} has {} pods", node, count);
         hashes.sort_unstable();
         hashes.dedup();
-        prop_assert_eq!(
-            hashes.len(),
-            count,
-            "S-130: {} has two pods of one template",
-            node
-        );
+        prop_assert_eq!(hashes.len(), count, "{} has two pods of one template", node);
     }
     Ok(())
 }
 
-/// No pod is called like the one that it replaces.
+/// Checks that no pod gets the name of the pod that it replaces.
 fn holds_new_names(world: &World, plan: &Plan) -> Result<(), TestCaseError> {
     for action in actions(plan, PhaseKind::Creates) {
         if let ActionKind::CreatePod { pod_name, node_name } = &action.kind {
@@ -256,7 +251,7 @@ fn holds_new_names(world: &World, plan: &Plan) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Every node that should run a pod has one of the template, and no other node has what it must not have.
+/// Checks that every node that should run a pod has one of the current template, and that no node has a pod that it must not have.
 fn holds_what_was_asked_for(world: &World) -> Result<(), TestCaseError> {
     let hash = world.live.current_hash();
     for node in &world.live.nodes {
@@ -288,13 +283,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn budgets_hold_and_everything_comes_to_rest(
+    fn budgets_hold_and_the_cluster_converges(
         nodes in 1..=NODES,
         (max_unavailable, max_surge) in limits(),
         min_ready in prop_oneof![Just(0), Just(10)],
         gate in any::<bool>(),
         rolling in any::<bool>(),
-        events in proptest::collection::vec(anything_at_all(), 0..60),
+        events in proptest::collection::vec(any_event(), 0..60),
     ) {
         let mut cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready);
         if rolling {
@@ -309,11 +304,11 @@ proptest! {
                 holds_new_names(&world, &plan)?;
             }
         }
-        world.come_to_rest().map_err(TestCaseError::fail)?;
+        world.converge().map_err(TestCaseError::fail)?;
         holds_what_was_asked_for(&world)?;
     }
 
-    // The promise to users: with working pods, a rollout never leaves more than maxUnavailable nodes without one.
+    // If no pod fails, a rollout never leaves more than maxUnavailable nodes without an available pod.
     #[test]
     fn a_rollout_keeps_enough_pods_available(
         nodes in 1..=NODES,
@@ -345,7 +340,7 @@ proptest! {
             let available = available.count();
             prop_assert!(available + down >= nodes, "{} of {} available", available, nodes);
         }
-        world.come_to_rest().map_err(TestCaseError::fail)?;
+        world.converge().map_err(TestCaseError::fail)?;
         holds_what_was_asked_for(&world)?;
     }
 }

@@ -1,4 +1,4 @@
-//! A cluster whose caches lag, whose writes fail and whose pods come and go.
+//! A cluster whose caches lag behind and whose writes can fail.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,41 +11,41 @@ use nodewise_planner::{
 
 use crate::support::{Cluster, HASH_LABEL, node, taint};
 
-/// What can happen next.
+/// An event in the cluster.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
-    /// Plan and apply; the bits say, action by action, which creates and deletes go wrong, and whether a create that seems
-    /// to fail was done after all (D-82).
+    /// The executor plans and applies. The bits of `faults` say which creates and deletes fail. With `unclear`, creates that seem
+    /// to fail are done nevertheless (D-82).
     Sync {
         faults: u32,
         unclear: bool,
     },
     /// The caches catch up.
     Observe,
-    /// The caches catch up a little: with so many of the changes that they lag behind.
+    /// The caches show that many of the outstanding changes.
     ObserveSome(usize),
-    /// Pods that are being deleted are gone.
+    /// Pods that were being deleted are gone.
     Vanish,
-    /// A pod becomes ready, or stops being so.
+    /// A pod becomes ready or unready.
     Ready(usize),
     Unready(usize),
     /// A pod fails.
     Fail(usize),
     /// Someone deletes a pod.
     Delete(usize),
-    /// A node is tainted, freed, removed, or added.
+    /// A node is tainted, loses its taints, is removed, or is added.
     Taint(usize, &'static str),
     Free(usize),
     Remove(usize),
     Add(usize),
-    /// A new template.
+    /// The template changes.
     Template(u8),
-    /// The executor starts anew: its lists are most recent, and it remembers nothing.
+    /// The executor restarts: its caches are up to date, and its state is empty.
     Restart,
     /// Time passes, in seconds.
     Wait(u8),
-    /// A create whose answer was lost long ago is done now.
-    Land,
+    /// A create whose response was lost earlier takes effect now.
+    LateCreate,
 }
 
 /// The cluster as it is, and as the executor sees it.
@@ -53,14 +53,15 @@ pub(super) enum Event {
 pub(super) struct World {
     pub(super) live: Cluster,
     cache: Vec<Pod>,
-    /// What the caches are still to show, in order.
+    /// The changes that the caches do not show yet, in order.
     behind: VecDeque<Vec<Pod>>,
-    /// The executor uses the own-write gate.
+    /// Whether the executor uses the own-write gate.
     gate: bool,
     wrote: bool,
-    /// Creates that may still be done though they seemed to fail.
+    /// Creates that seemed to fail and may still take effect.
     late: Vec<Action>,
-    /// By node the name of the pod that was seen to vanish last, until another one is seen there or nothing is replaced.
+    /// By node: the name of the pod that last vanished from the cache, until the cache shows another pod there or no pod is
+    /// replaced.
     vanished: BTreeMap<String, String>,
 }
 
@@ -77,7 +78,7 @@ impl World {
         }
     }
 
-    /// What the executor asks.
+    /// The executor's snapshot.
     pub(super) fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.live.snapshot();
         snapshot.buckets = Bucket::divide(self.live.nodes.clone(), self.cache.clone(), 1, |_| 0);
@@ -92,7 +93,7 @@ impl World {
         snapshot
     }
 
-    /// Lets something happen. Returns the question and the answer where there was one.
+    /// Applies an event. Returns the snapshot and the plan if it was a sync.
     pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
         let asked = self.change(event);
         if self.behind.back().unwrap_or(&self.cache) != &self.live.pods {
@@ -123,8 +124,8 @@ impl World {
                 (pod.phase, pod.ready) = (PodPhase::Failed, false);
             }),
             Event::Delete(index) => self.pod(*index, |pod, _| pod.deleting = true),
-            // What is known of names is dropped for nodes that may not run a pod: a create that is done after that, and after the node
-            // may run one again, makes an excess pod, which placement removes.
+            // The state drops names for nodes that may not run a pod. A late create on such a node would make an excess pod, which
+            // placement deletes. That is not the subject of this test.
             Event::Taint(index, text) => {
                 self.late.clear();
                 self.node(*index, |node| node.taints = vec![taint(text)]);
@@ -144,7 +145,7 @@ impl World {
                 }
             }
             Event::Template(version) => {
-                // A create of the former template that no one has seen yet is not this test's subject.
+                // Outstanding creates of the former template are not the subject of this test.
                 self.late.clear();
                 self.observe();
                 self.live.change_template(&format!("img:{version}"));
@@ -153,15 +154,15 @@ impl World {
                 self.catch_up();
                 self.live.state = nodewise_planner::snapshot::State::default();
                 self.vanished.clear();
-                // The one case that nothing in the cluster tells of: a create of the process before, for a pod that replaced another
-                // one, is done after the lists of the process that follows.
+                // One case cannot be recognized from the cluster: a create by the old process, for a pod that replaces another one,
+                // takes effect after the new process has listed the pods.
                 let late = std::mem::take(&mut self.late).into_iter();
                 self.late = late
                     .filter(|action| created(action).is_some_and(|name| self.is_first_name(name)))
                     .collect();
             }
             Event::Wait(seconds) => self.live.now += SignedDuration::from_secs((*seconds).into()),
-            Event::Land => {
+            Event::LateCreate => {
                 if let Some(action) = self.late.pop() {
                     self.live.create_unless_there(&action);
                 }
@@ -183,7 +184,7 @@ impl World {
         change(&mut self.live.nodes[index % count]);
     }
 
-    /// The caches show what is, and expectations are met by what they show.
+    /// Lets the caches show everything, and updates expectations.
     fn observe(&mut self) {
         self.catch_up();
         self.settle_expectations();
@@ -197,7 +198,8 @@ impl World {
         self.wrote = false;
     }
 
-    /// The cache shows these pods: names of those that are gone count as used until another pod of the workload comes to their node.
+    /// Lets the cache show these pods. Names of vanished pods count as used until another pod of the workload appears on their
+    /// node.
     fn see(&mut self, pods: Vec<Pod>) {
         let before = std::mem::replace(&mut self.cache, pods);
         let node = |pod: &Pod| pod.target.node().expect("every pod has a node").to_owned();
@@ -213,13 +215,13 @@ impl World {
             used.retain(|used| used.node_name != node(pod));
             self.vanished.remove(&node(pod));
         }
-        // A create of this name has been done; another one is answered before its pod can be gone.
+        // If a pod of this name appeared, the create has taken effect and cannot do so again.
         let cache = &self.cache;
         self.late
             .retain(|action| !created(action).is_some_and(|name| cache.iter().any(|pod| pod.name == name)));
     }
 
-    /// Whether a process that remembers nothing gives this name.
+    /// Whether a process with an empty state would choose this name.
     fn is_first_name(&self, name: &str) -> bool {
         let mut anew = self.live.clone();
         anew.state = nodewise_planner::snapshot::State::default();
@@ -271,8 +273,8 @@ impl World {
         (snapshot, plan)
     }
 
-    /// Of the nodes from which a pod vanished, those that have a pod of the present revision, or may not run one: nothing is
-    /// replaced there.
+    /// The nodes from which a pod vanished and on which no pod is replaced: they have a pod of the present revision, or may not
+    /// run one.
     fn settled_nodes(&self) -> Vec<String> {
         let hash = self.live.current_hash();
         let has_new = |node: &str| {
@@ -289,8 +291,8 @@ impl World {
             .collect()
     }
 
-    /// Lets the cluster come to rest: everything works, everything is seen, and time passes.
-    pub(super) fn come_to_rest(&mut self) -> Result<(), String> {
+    /// Syncs without faults until there is nothing left to do.
+    pub(super) fn converge(&mut self) -> Result<(), String> {
         for _ in 0..120 {
             self.live.pods.retain(|pod| {
                 let bound_to_missing = pod
@@ -300,7 +302,7 @@ impl World {
                 !pod.deleting && !bound_to_missing
             });
             self.live.all_ready();
-            // Longer than expectations, minReadySeconds and the longest back-off.
+            // Longer than the lifetime of expectations, minReadySeconds and the longest back-off.
             self.live.now += SignedDuration::from_mins(16);
             self.observe();
             let (_, plan) = self.sync(0, false);
@@ -308,15 +310,15 @@ impl World {
                 return Ok(());
             }
         }
-        Err(format!("it does not come to rest: {:?}", self.live.plan()))
+        Err(format!("it does not converge: {:?}", self.live.plan()))
     }
 
-    /// The name of the pod that was seen to vanish last from a node.
+    /// The name of the pod that last vanished from a node in the cache.
     pub(super) fn vanished_from(&self, node: &str) -> Option<&str> {
         self.vanished.get(node).map(String::as_str)
     }
 
-    /// Whether a pod may start, and may stay, on a node: there are no tolerations here.
+    /// Whether a pod may start and may stay on a node. The workload has no tolerations.
     pub(super) fn may(&self, name: &str) -> Option<(bool, bool)> {
         let node = self.live.nodes.iter().find(|node| node.name == name)?;
         let has = |effect| node.taints.iter().any(|taint| taint.effect == effect);

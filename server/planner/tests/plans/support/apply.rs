@@ -1,4 +1,4 @@
-//! The apiserver of the small cluster: carries out plans.
+//! Applies plans to the small cluster.
 
 use nodewise_planner::{
     plan::{Action, ActionKind, PhaseKind, Plan},
@@ -10,12 +10,12 @@ use serde_json::Value;
 use super::{Cluster, HASH_LABEL, labels_of};
 
 impl Cluster {
-    /// Carries out a whole plan: new pods are bound and pending, deleted ones are being deleted. Nothing is observed.
+    /// Applies a whole plan. New pods are bound and pending, deleted pods are being deleted. Expectations stay.
     pub(crate) fn apply(&mut self, plan: &Plan) -> Vec<Outcome> {
         self.apply_with(plan, &mut |_| OutcomeResult::Succeeded)
     }
 
-    /// Carries out a plan as the protocol says, where `fate` decides how each action ends.
+    /// Applies a plan as the protocol says. `fate` decides the result of each action.
     pub(crate) fn apply_with(
         &mut self,
         plan: &Plan,
@@ -63,7 +63,7 @@ impl Cluster {
         OutcomeResult::Succeeded
     }
 
-    /// Carries out one action.
+    /// Applies one action.
     pub(crate) fn write(&mut self, action: &Action) {
         match &action.kind {
             ActionKind::CreateRevision { name, manifest } => self.create_revision(name, manifest),
@@ -106,7 +106,7 @@ impl Cluster {
                 }
             }
             ActionKind::EmitEvent { reason, message, .. } => self.events.push((reason, message.clone())),
-            other => panic!("nothing in these tests leads to {other:?}"),
+            other => panic!("no test needs {other:?}"),
         }
     }
 
@@ -159,7 +159,7 @@ impl Cluster {
         });
     }
 
-    /// Carries out a create unless a pod of that name is there.
+    /// Applies a create unless a pod of that name exists.
     pub(crate) fn create_unless_there(&mut self, action: &Action) {
         if let ActionKind::CreatePod { pod_name, .. } = &action.kind
             && self.pods.iter().all(|pod| &pod.name != pod_name)
@@ -168,13 +168,13 @@ impl Cluster {
         }
     }
 
-    /// The watches show everything: deleted pods are gone, expectations are met.
+    /// Lets the caches show everything: pods that were being deleted are gone, expectations are met.
     pub(crate) fn observe(&mut self) {
         self.pods.retain(|pod| !pod.deleting || pod.has_finalizers);
         self.state.expectations = None;
     }
 
-    /// Every pod that is not finished runs and is ready from now on.
+    /// Makes all pods ready that are not finished.
     pub(crate) fn all_ready(&mut self) {
         let now = self.now;
         for pod in self
@@ -186,7 +186,7 @@ impl Cluster {
         }
     }
 
-    /// One sync: plans, applies, observes. Returns how many pods were created and deleted.
+    /// One sync: plans, applies, observes. Returns the number of created and of deleted pods.
     pub(crate) fn sync(&mut self) -> (usize, usize) {
         let plan = self.plan();
         self.apply(&plan);

@@ -1,4 +1,4 @@
-//! A cluster small enough to read: nodes, pods and revisions in memory, written in a line each.
+//! A small cluster in memory. Pods and taints are written as short texts.
 
 pub(crate) mod apply;
 
@@ -16,17 +16,17 @@ use nodewise_planner::{
 };
 use serde_json::{Value, json};
 
-/// Label values of pods that are not of the current template.
+/// The hash label of pods that are not of the current template.
 pub(crate) const OLD_HASH: &str = "old";
 pub(crate) const HASH_LABEL: &str = "controller-revision-hash";
 pub(crate) const GENERATION_LABEL: &str = "pod-template-generation";
 
-/// Seconds after the epoch.
+/// The time that many seconds after the epoch.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds)
 }
 
-/// So many names of a node were found taken, some of which the apiserver refused.
+/// A count of taken names of a node.
 pub(crate) fn collision(node: &str, count: u32, refused: u32) -> PodNameCollision {
     PodNameCollision {
         node_name: node.to_owned(),
@@ -78,7 +78,7 @@ impl Cluster {
         cluster
     }
 
-    /// Creates the revision of the present template, as a plan asks for it, and observes the generation.
+    /// Creates the revision of the present template as planned, and sets observedGeneration.
     pub(crate) fn install_revision(&mut self) {
         let plan = self.plan();
         for action in actions(&plan, PhaseKind::Revisions) {
@@ -87,7 +87,7 @@ impl Cluster {
         self.ds.status.observed_generation = self.ds.generation;
     }
 
-    /// With these pods besides, each written as [`Self::pod`] reads it.
+    /// Adds pods, each written as for [`Self::pod`].
     pub(crate) fn with(mut self, pods: &[&str]) -> Self {
         for pod in pods {
             self.pod(pod);
@@ -95,7 +95,7 @@ impl Cluster {
         self
     }
 
-    /// With pods that are all old, ready and available, one a node.
+    /// Adds an old, ready and available pod to each node.
     pub(crate) fn with_old_pods(mut self) -> Self {
         for index in 0..self.nodes.len() {
             let text = format!("old-{index}@{} old ready", self.nodes[index].name);
@@ -104,7 +104,7 @@ impl Cluster {
         self
     }
 
-    /// With this strategy.
+    /// Sets the strategy RollingUpdate with these limits, written as for [`int_or_string`].
     pub(crate) fn rolling(mut self, max_unavailable: &str, max_surge: &str) -> Self {
         self.ds.strategy = UpdateStrategy::RollingUpdate(Some(RollingUpdate {
             max_unavailable: int_or_string(max_unavailable),
@@ -113,19 +113,19 @@ impl Cluster {
         self
     }
 
-    /// With strategy OnDelete.
+    /// Sets the strategy OnDelete.
     pub(crate) fn on_delete(mut self) -> Self {
         self.ds.strategy = UpdateStrategy::OnDelete;
         self
     }
 
-    /// With minReadySeconds.
+    /// Sets minReadySeconds.
     pub(crate) fn min_ready(mut self, seconds: i32) -> Self {
         self.ds.min_ready_seconds = seconds;
         self
     }
 
-    /// Without any deviation.
+    /// Switches all deviations off.
     pub(crate) fn strict(mut self) -> Self {
         self.options = Options {
             burst: self.options.burst,
@@ -134,13 +134,13 @@ impl Cluster {
         self
     }
 
-    /// With taints on a node, each written `key=value:Effect`.
+    /// Sets the taints of a node, each written `key=value:Effect`.
     pub(crate) fn taint(mut self, node: usize, taints: &[&str]) -> Self {
         self.nodes[node].taints = taints.iter().map(|text| taint(text)).collect();
         self
     }
 
-    /// With a toleration of a key, whatever value and effect.
+    /// Adds a toleration of a key with every value and effect.
     pub(crate) fn tolerate(mut self, key: &str) -> Self {
         self.ds.scheduling.tolerations.push(Toleration {
             key: key.to_owned(),
@@ -226,7 +226,7 @@ impl Cluster {
         }
     }
 
-    /// The controller reference of what `foo` owns.
+    /// The controller reference of objects that `foo` owns.
     pub(crate) fn controller(&self) -> ControllerRef {
         ControllerRef {
             kind: "DaemonSet".to_owned(),
@@ -244,7 +244,7 @@ impl Cluster {
             .to_owned()
     }
 
-    /// The question.
+    /// A snapshot of the cluster.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             now: self.now,
@@ -257,12 +257,12 @@ impl Cluster {
         }
     }
 
-    /// The answer.
+    /// The plan for the cluster.
     pub(crate) fn plan(&self) -> Plan {
         nodewise_planner::plan(&self.snapshot())
     }
 
-    /// A new template.
+    /// Changes the image in the template.
     pub(crate) fn change_template(&mut self, image: &str) {
         edit(&mut self.ds.template, |template| {
             template["spec"]["containers"][0]["image"] = json!(image);
@@ -271,8 +271,8 @@ impl Cluster {
     }
 }
 
-/// What a plan does to pods: nodes of creates and names of deleted pods, in order.
-pub(crate) fn moves(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
+/// The nodes of a plan's creates and the names of the pods that it deletes, in order.
+pub(crate) fn pod_changes(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
     let creates = actions(plan, PhaseKind::Creates)
         .into_iter()
         .map(|action| match &action.kind {
@@ -290,7 +290,7 @@ pub(crate) fn moves(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
 
 /// How many creates and deletes a plan has.
 pub(crate) fn counts(plan: &Plan) -> (usize, usize) {
-    let (creates, deletes) = moves(plan);
+    let (creates, deletes) = pod_changes(plan);
     (creates.len(), deletes.len())
 }
 
@@ -322,12 +322,12 @@ pub(crate) fn actions(plan: &Plan, kind: PhaseKind) -> Vec<&Action> {
         .collect()
 }
 
-/// The status that a plan counted.
+/// The status of a plan.
 pub(crate) fn status(plan: &Plan) -> Status {
     plan.status.expect("the plan counted")
 }
 
-/// DaemonSet `foo`, which selects `app=foo`; one pod at a time.
+/// DaemonSet `foo`, which selects `app=foo`, with maxUnavailable 1.
 pub(crate) fn daemon_set() -> DaemonSet {
     DaemonSet {
         name: "foo".to_owned(),
@@ -358,7 +358,7 @@ pub(crate) fn daemon_set() -> DaemonSet {
     }
 }
 
-/// Changes a JSON text as a tree.
+/// Edits a JSON text through a [`Value`].
 pub(crate) fn edit(json: &mut Json, change: impl FnOnce(&mut Value)) {
     let mut value = json.to_value();
     change(&mut value);
@@ -418,7 +418,7 @@ pub(crate) fn labels_of(object: &Value) -> Labels {
         .collect()
 }
 
-/// The names of the pods that a plan creates, in order; empty where the apiserver chooses.
+/// The names of the pods that a plan creates, in order; empty if the apiserver chooses the name.
 pub(crate) fn pod_names(plan: &Plan) -> Vec<&str> {
     let names = actions(plan, PhaseKind::Creates)
         .into_iter()

@@ -1,0 +1,179 @@
+//! The simulated cluster, with a service and an executor.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context as _, anyhow, bail};
+use jiff::Timestamp;
+use nodewise_client::{ClientConfig, PlanClient};
+use nodewise_executor::{
+    controller::{self, ControllerError},
+    metrics::Metrics,
+    sim::{Picture, SimCluster, SimConfig},
+};
+use nodewise_projection::Key;
+use nodewise_server::Ended;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle, time::Interval};
+use tokio_util::sync::CancellationToken;
+
+/// The time of one simulation step. A pod takes two steps to start and one to stop.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The simulated cluster, the service and the executor.
+pub(super) struct Simulation {
+    pub(super) cluster: SimCluster,
+    /// The address of the service.
+    pub(super) server: String,
+    /// The key of the DaemonSet.
+    pub(super) daemon_set: Key,
+    pub(super) metrics: Metrics,
+    ticks: Interval,
+    controller: JoinHandle<Result<(), ControllerError>>,
+    service: JoinHandle<Result<Ended, nodewise_server::Error>>,
+    stop_controller: CancellationToken,
+    stop_service: CancellationToken,
+}
+
+/// The name of a node. Numbers are padded with zeros to the same width.
+pub(super) fn node_name(number: usize, nodes: usize) -> String {
+    format!("node-{number:0width$}", width = nodes.to_string().len())
+}
+
+impl Simulation {
+    /// Starts a cluster with this number of nodes and no workload, the service on a free port, and the executor.
+    pub(super) async fn start(nodes: usize) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .context("cannot listen on a loopback port for the service")?;
+        let server = listener
+            .local_addr()
+            .context("cannot tell the service's port")?
+            .to_string();
+        let stop_service = CancellationToken::new();
+        let service = tokio::spawn(nodewise_server::run(
+            nodewise_server::Config::default(),
+            listener,
+            stop_service.clone().cancelled_owned(),
+        ));
+
+        let cluster = SimCluster::new(SimConfig::default(), Timestamp::now());
+        for number in 1..=nodes {
+            cluster.add_node(&node_name(number, nodes), &[("kubernetes.io/os", "linux")]);
+        }
+        let metrics = Metrics::new();
+        let client = PlanClient::new(
+            &[format!("http://{server}")],
+            ClientConfig::default(),
+            Arc::new(metrics.clone()),
+        )?;
+        let stop_controller = CancellationToken::new();
+        let controller = tokio::spawn(controller::run(
+            cluster.watch(),
+            Arc::new(cluster.actuator()),
+            Arc::new(client),
+            controller::Config::default(),
+            metrics.clone(),
+            stop_controller.clone(),
+        ));
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        Ok(Self {
+            cluster,
+            server,
+            daemon_set: Key::new("demo", "agent"),
+            metrics,
+            ticks,
+            controller,
+            service,
+            stop_controller,
+            stop_service,
+        })
+    }
+
+    /// Creates the first version of the DaemonSet.
+    pub(super) fn create_daemon_set(&self) -> anyhow::Result<()> {
+        let labels = json!({"app": &*self.daemon_set.name});
+        self.cluster
+            .create_daemon_set(json!({
+                "apiVersion": "apps/v1",
+                "kind": "DaemonSet",
+                "metadata": {"namespace": &*self.daemon_set.namespace, "name": &*self.daemon_set.name},
+                "spec": {
+                    "selector": {"matchLabels": labels},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": {"containers": [{"name": "agent", "image": image(1)}]},
+                    },
+                },
+            }))
+            .map_err(|error| anyhow!("the simulated cluster refuses the DaemonSet: {error}"))?;
+        Ok(())
+    }
+
+    /// Changes the DaemonSet to another version, with these limits of the rollout.
+    pub(super) fn roll_out(
+        &self,
+        version: u32,
+        max_unavailable: &str,
+        max_surge: &str,
+    ) -> anyhow::Result<()> {
+        let strategy = json!({
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxUnavailable": max_unavailable, "maxSurge": max_surge},
+        });
+        self.cluster
+            .update_daemon_set(&self.daemon_set, |spec| {
+                spec["updateStrategy"] = strategy;
+                spec["template"]["spec"]["containers"][0]["image"] = image(version).into();
+            })
+            .map_err(|error| anyhow!("the simulated cluster refuses version {version}: {error}"))
+    }
+
+    /// Runs one simulation step. It is an error if the service or the executor has ended.
+    pub(super) async fn tick(&mut self) -> anyhow::Result<()> {
+        self.ticks.tick().await;
+        if self.controller.is_finished() {
+            let ended = (&mut self.controller).await.context("the executor broke down")?;
+            bail!(
+                "the executor ended: {}",
+                ended
+                    .err()
+                    .map_or("nobody told it to".to_owned(), |error| error.to_string())
+            );
+        }
+        if self.service.is_finished() {
+            let ended = (&mut self.service).await.context("the service broke down")?;
+            bail!(
+                "the service ended: {}",
+                ended
+                    .err()
+                    .map_or("nobody told it to".to_owned(), |error| error.to_string())
+            );
+        }
+        self.cluster.tick(Timestamp::now());
+        Ok(())
+    }
+
+    /// The cluster's own view of the DaemonSet.
+    pub(super) fn picture(&self) -> Picture {
+        self.cluster.picture(&self.daemon_set)
+    }
+
+    /// The DaemonSet as the cluster serves it, with the status that the executor wrote.
+    pub(super) fn object(&self) -> Value {
+        self.cluster.daemon_set(&self.daemon_set).unwrap_or_default()
+    }
+
+    /// Stops the executor, then the service, so that the executor does not lose its service.
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        self.stop_controller.cancel();
+        self.controller.await.context("the executor broke down")??;
+        self.stop_service.cancel();
+        self.service.await.context("the service broke down")??;
+        Ok(())
+    }
+}
+
+fn image(version: u32) -> String {
+    format!("registry.example/agent:{version}")
+}

@@ -1,0 +1,459 @@
+"""The caches of all watched resources."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from .. import tracing, v1
+from ..buckets import Buckets, Digest, Labels, SharedParts, Stored, bucket_of, render
+from ..changes import Changes
+from ..kinds import OWNER_KIND, Key, Resource
+from ..label_keys import MAX_LABELS, KeySet
+from ..objects import DaemonSet, Node, Owner, Pod, Revision
+from ..overlaps import Overlaps
+from ..revisions import Revisions, concerns
+from ..sent_keys import SentKeys
+from .events import (
+    RESOURCE_OF,
+    Applied,
+    Bookmark,
+    DaemonSetChange,
+    Deleted,
+    Event,
+    Listed,
+    NodeChange,
+    PodChange,
+    RevisionChange,
+    RevisionPage,
+    Visit,
+    Watched,
+    identity,
+    is_kept,
+)
+from .namespace import LivePods, Namespace, PodView
+
+_log = tracing.logger("nodewise.store")
+
+
+class Store:
+    """The caches. Nodes and pods are sent in `bucket_count` buckets."""
+
+    def __init__(self, bucket_count: int) -> None:
+        if bucket_count < 1:
+            raise ValueError("there is at least one bucket")
+        self.bucket_count = bucket_count
+        self.nodes = Buckets(bucket_count)
+        self._daemon_sets: dict[Key, DaemonSet] = {}
+        self._namespaces: dict[str, Namespace] = {}
+        self.cut = 0
+        """The number of added or changed objects of which labels that a decision could read were not sent."""
+        self._parts = SharedParts()
+        self._labels = Labels()
+        self._keys = SentKeys()
+        self._reached: dict[Resource, str] = {}
+        self._changes = Changes()
+        self._pages: dict[str, Revisions] = {}
+        """The revisions of an incomplete list, by namespace."""
+        self.overlaps = Overlaps()
+        self.is_relisting = False
+        """Versions restarted, and not every resource was listed since: the caches mix two histories."""
+
+    def apply(self, event: Event, visit: Visit) -> None:
+        """Applies a watch event. Calls `visit` with each change as it is made."""
+        match event:
+            case Applied(obj):
+                self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
+                self._put(obj, visit)
+            case Deleted(obj):
+                self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
+                self._remove(obj, visit)
+            case RevisionPage(revisions, is_first):
+                self._put_page(revisions, is_first)
+            case Listed(resource, objects, version):
+                self._reached[resource] = version
+                if resource is Resource.REVISIONS:
+                    objects = [*self._take_pages(), *objects]
+                self._forget_missing(resource, objects, visit)
+                for obj in objects:
+                    self._put(obj, visit)
+                self.is_relisting = self.is_relisting and bool(self.unsynced())
+            case Bookmark(resource, version):
+                self._advance(resource, version)
+
+    def _advance(self, resource: Resource, version: str) -> None:
+        """Records the version that a watch has reached. Ignored before the first list."""
+        if resource in self._reached:
+            self._reached[resource] = version
+
+    def restart_versions(self) -> None:
+        """Versions restarted (D-112): the same version may now stand for another state. The cached objects of each
+        resource stay until a list replaces them.
+        """
+        self.is_relisting = True
+        self._reached.clear()
+        for kept in self._namespaces.values():
+            kept.sealed.clear()
+
+    def unsynced(self) -> list[Resource]:
+        """The resources whose first list is not complete yet."""
+        return [resource for resource in Resource if resource not in self._reached]
+
+    def reached(self, resource: Resource) -> str:
+        """The resourceVersion that the watch of a resource has reached; empty before the first list."""
+        return self._reached.get(resource, "")
+
+    def daemon_set(self, key: Key) -> DaemonSet | None:
+        """The DaemonSet of this key."""
+        return self._daemon_sets.get(key)
+
+    def every_key(self) -> list[Key]:
+        """The keys of all DaemonSets, in order."""
+        return sorted(self._daemon_sets)
+
+    def resolve(self, namespace: str, controller: Owner | None) -> DaemonSet | None:
+        """The DaemonSet of a controller reference: the one of that name and uid in the object's namespace (D-103)."""
+        if controller is None or controller.kind != OWNER_KIND:
+            return None
+        daemon_set = self._daemon_sets.get(Key(namespace, controller.name))
+        return daemon_set if daemon_set is not None and daemon_set.uid == controller.uid else None
+
+    def matching(self, namespace: str, labels: Mapping[str, str]) -> list[DaemonSet]:
+        """The DaemonSets of a namespace whose selectors match an orphan's labels, ordered by name (D-104)."""
+        found = (workload for workload in self._daemon_sets_in(namespace) if workload.selector.matches(labels))
+        return sorted(found, key=lambda daemon_set: daemon_set.key)
+
+    def _daemon_sets_in(self, namespace: str) -> Iterator[DaemonSet]:
+        return (workload for workload in self._daemon_sets.values() if workload.key.namespace == namespace)
+
+    def revisions(self, workload: DaemonSet) -> list[Revision]:
+        """The revisions that a workload controls, and orphans that its selector matches (D-4), ordered by name."""
+        kept = self._namespaces.get(workload.key.namespace)
+        revisions = kept.revisions.by_name if kept else {}
+        concern = (revision for revision in revisions.values() if concerns(workload, revision))
+        return sorted(concern, key=lambda revision: revision.name)
+
+    def pod(self, namespace: str, name: str) -> v1.Pod | None:
+        """The pod of this name, if it is cached: an orphan, or controlled by a DaemonSet."""
+        kept = self._namespaces.get(namespace)
+        pod = kept.pods.get(name) if kept else None
+        return None if pod is None else pod.pod()
+
+    def has_node(self, name: str) -> bool:
+        """Whether there is a node of this name."""
+        return self.nodes.get(bucket_of(name, self.bucket_count), name) is not None
+
+    @property
+    def last_change(self) -> int:
+        """The number of the last change of the caches."""
+        return self._changes.last
+
+    def changed(self, resource: Resource, namespace: str, name: str) -> int:
+        """The number of the last change of a pod or revision. For a node, or an object that is not in the caches: of
+        the last removal of any object of the resource.
+        """
+        kept = self._namespaces.get(namespace)
+        obj: Stored | Revision | None = None
+        if kept is not None and resource is Resource.PODS:
+            obj = kept.pods.get(name)
+        elif kept is not None and resource is Resource.REVISIONS:
+            obj = kept.revisions.by_name.get(name)
+        return self._changes.removal(resource) if obj is None else obj.changed
+
+    def revisions_changed(self, namespace: str) -> int:
+        """The number of the last change or removal of any revision of a namespace."""
+        kept = self._namespaces.get(namespace)
+        revisions = kept.revisions.by_name.values() if kept else ()
+        return max([self._changes.removal(Resource.REVISIONS), *(revision.changed for revision in revisions)])
+
+    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, LivePods]:
+        """The existing ones of these nodes, with the workload's live pods on or targeting each: pods that it controls
+        and selects, and that have not finished and are not being deleted.
+        """
+        bucket_of_node = {name: bucket_of(name, self.bucket_count) for name in nodes}
+        live = {name: LivePods() for name, bucket in bucket_of_node.items() if self.nodes.get(bucket, name) is not None}
+        kept = self._namespaces.get(workload.key.namespace)
+        return kept.live_pods(workload, live, {bucket_of_node[name] for name in live}) if kept else live
+
+    def revision(self, namespace: str, name: str) -> Revision | None:
+        """The revision of this name, if it is cached: an orphan, or controlled by a DaemonSet."""
+        kept = self._namespaces.get(namespace)
+        return kept.revisions.by_name.get(name) if kept else None
+
+    def node_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
+        """The node buckets to send for a workload."""
+        self.ensure_keys(workload)
+        return render(self.nodes, None, self._keys.of_nodes(), self.bucket_count, known)
+
+    def pod_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
+        """The pod buckets to send for a workload: its pods, and the orphans of its namespace that it selects (D-3)."""
+        self.ensure_keys(workload)
+        namespace = workload.key.namespace
+        kept = self._namespaces.get(namespace)
+        owned, orphans = kept.sets(workload, self.bucket_count) if kept else (None, None)
+        return render(owned, orphans, self._keys.of_pods(namespace), self.bucket_count, known)
+
+    def ensure_keys(self, workload: DaemonSet) -> None:
+        """Makes sure that the labels that a workload names are sent, also if the caches have another version of it."""
+        kept = self._daemon_sets.get(workload.key)
+        if kept is None or kept.label_keys != workload.label_keys:
+            self._keys.name_besides(workload)
+
+    def _warn_all_cut_labels(self, namespace: str) -> None:
+        """Logs labels that cannot be sent, for objects that were cached before a DaemonSet named more labels."""
+        if self._keys.nodes_have_grown():
+            keys = self._keys.of_nodes()
+            for node in self.nodes:
+                self._warn_cut_labels(Resource.NODES, "", node, keys)
+        if self._keys.pods_have_grown(namespace):
+            keys, kept = self._keys.of_pods(namespace), self._namespaces.get(namespace)
+            for pod in kept.pods.values() if kept else ():
+                self._warn_cut_labels(Resource.PODS, namespace, pod, keys)
+
+    def _warn_cut_labels(self, resource: Resource, namespace: str, stored: Stored, keys: KeySet) -> None:
+        """Logs if some labels of an added or changed object cannot be sent."""
+        cut = stored.cut(keys)
+        if not cut:
+            return
+        self.cut += 1
+        _log.warning(
+            "%d labels of %s %s that DaemonSets may read are not sent: at most %d are",
+            cut,
+            resource.value,
+            Key(namespace, stored.name),
+            MAX_LABELS,
+        )
+
+    def pod_view(self, namespace: str, uid: str) -> PodView:
+        """The cached pods of a workload."""
+        return PodView(self._namespaces.get(namespace), uid)
+
+    def forget_orphan(self, resource: Resource, namespace: str, name: str) -> None:
+        """Removes an orphan that the apiserver does not find, before its watch reports that."""
+        kept = self._namespaces.get(namespace)
+        if kept is None:
+            return
+        # Another object may have that name by now.
+        if resource is Resource.PODS:
+            pod = kept.pods.get(name)
+            if pod is not None and pod.owner is None:
+                self._remove_pod(namespace, name)
+        elif resource is Resource.REVISIONS:
+            revision = kept.revisions.by_name.get(name)
+            if revision is not None and revision.controller is None:
+                self._remove_revision(namespace, name)
+
+    def seal(self, resource: Resource, namespace: str, name: str) -> None:
+        """Marks a revision or an orphaned pod that cannot be changed, until it changes. A marked revision is sent with
+        that mark. A marked pod is not sent.
+        """
+        kept = self._namespaces.get(namespace)
+        if kept is None:
+            return
+        revision = kept.revisions.by_name.get(name)
+        if resource is Resource.PODS:
+            kept.leave_out(name)
+        elif resource is Resource.REVISIONS and revision is not None:
+            kept.sealed[name] = revision.resource_version
+
+    def is_sealed(self, revision: Revision) -> bool:
+        """Whether a revision has that mark."""
+        kept = self._namespaces.get(revision.namespace)
+        return kept is not None and kept.sealed.get(revision.name) == revision.resource_version
+
+    def count(self, resource: Resource) -> int:
+        """The number of cached objects of a resource."""
+        match resource:
+            case Resource.DAEMON_SETS:
+                return len(self._daemon_sets)
+            case Resource.NODES:
+                return len(self.nodes)
+            case Resource.PODS:
+                return sum(len(kept.pods) for kept in self._namespaces.values())
+            case Resource.REVISIONS:
+                return sum(len(kept.revisions.by_name) for kept in self._namespaces.values())
+
+    def _put(self, obj: Watched, visit: Visit) -> None:
+        match obj:
+            case DaemonSet():
+                old = self._daemon_sets.get(obj.key)
+                self._daemon_sets[obj.key] = obj
+                self._keys.replace(old, obj)
+                self._warn_all_cut_labels(obj.key.namespace)
+                visit(DaemonSetChange(old, obj))
+            case Node():
+                self._put_node(obj, visit)
+            case Pod():
+                self._put_pod(obj, visit)
+            case Revision():
+                self._put_revision(obj, visit)
+
+    def _put_node(self, node: Node, visit: Visit) -> None:
+        stored = self._labels.store_node(node.projection, node.resource_version, self.bucket_count)
+        old = self.nodes.put(stored)
+        if old is not None:
+            self._labels.release(old)
+        keys = self._keys.of_nodes()
+        # Heartbeats change nodes all the time, without changing the sent fields.
+        if old is None or not old.is_sent_the_same(stored, keys):
+            self._warn_cut_labels(Resource.NODES, "", stored, keys)
+            visit(NodeChange(old.sent_node(keys) if old else None, stored.sent_node(keys)))
+
+    def _remove_node(self, bucket: int, name: str) -> Stored | None:
+        node = self.nodes.remove(bucket, name)
+        if node is not None:
+            self._labels.release(node)
+            self._changes.removed(Resource.NODES)
+        return node
+
+    def _remove_daemon_set(self, key: Key) -> DaemonSet | None:
+        old = self._daemon_sets.pop(key, None)
+        if old is not None:
+            self._keys.replace(old, None)
+            kept = self._namespaces.get(key.namespace)
+            if kept is not None:
+                kept.selected.pop(key.name, None)
+        return old
+
+    def _put_pod(self, pod: Pod, visit: Visit) -> None:
+        projection, namespace = pod.projection, pod.namespace
+        if not is_kept(pod):
+            old = self._remove_pod(namespace, projection.name)
+            if old is not None:
+                visit(PodChange(namespace, old, projection))
+            return
+        stored = self._parts.store_pod(projection, pod.resource_version, self.bucket_count, self._changes.next())
+        kept = self._namespaces.setdefault(namespace, Namespace())
+        before = kept.pods.get(stored.name)
+        # After versions restarted, one version may stand for two states (D-112).
+        ordered = not self.is_relisting
+        if ordered and before is not None and before.version == stored.version:
+            # A list after a gap has the same object again.
+            self._parts.release(stored)
+            return
+        # A marked orphan that changed is tried again, as if it were new.
+        is_back = stored.owner is None and stored.name in kept.left_out
+        kept.put(stored, self.bucket_count)
+        keys = self._keys.of_pods(namespace)
+        is_news = is_back or before is None or not before.is_sent_the_same(stored, keys)
+        if is_news:
+            self._warn_cut_labels(Resource.PODS, namespace, stored, keys)
+        # Most events of a pod change no sent field, for example a container's state or an annotation. But upstream
+        # counts each event of a pod that is being deleted (Q-5).
+        if is_news or projection.HasField("deletion_time"):
+            visit(PodChange(namespace, before.pod() if before and not is_back else None, projection))
+        if before is not None:
+            self._parts.release(before)
+
+    def _put_revision(self, revision: Revision, visit: Visit) -> None:
+        revisions = self._namespaces.setdefault(revision.namespace, Namespace()).revisions
+        foreign = not is_kept(revision)
+        old = revisions.by_name.get(revision.name)
+        same = old is not None and old.resource_version == revision.resource_version
+        if not foreign:
+            # After versions restarted, one version may stand for two states (D-112).
+            changed = old.changed if old and same and not self.is_relisting else self._changes.next()
+            revision = replace(self._reduced(revision, revisions), changed=changed)
+            revisions.put(revision)
+        elif revisions.remove(revision.name) is not None:
+            self._changes.removed(Resource.REVISIONS)
+        self._drop_if_empty(revision.namespace)
+        if not same and not (foreign and old is None):
+            # A sealed orphan that changed is tried again, as if it were new.
+            is_back = old is not None and revision.controller is None and self.is_sealed(old)
+            visit(RevisionChange(None if is_back else old, revision))
+
+    def _put_page(self, revisions: Iterable[Revision], is_first: bool) -> None:
+        """Keeps a page of a list. No plan may use an incomplete list, so the page is not visible. The size limits are
+        those of a complete list.
+        """
+        if is_first:
+            self._pages.clear()
+        for revision in revisions:
+            page = self._pages.setdefault(revision.namespace, Revisions())
+            page.put(self._reduced(revision, page))
+
+    def _take_pages(self) -> list[Revision]:
+        pages, self._pages = self._pages, {}
+        return [revision for page in pages.values() for revision in page.by_name.values()]
+
+    def _reduced(self, revision: Revision, beside: Revisions | None = None) -> Revision:
+        """The cached form of a revision, which has to fit beside these. Without `beside` there is no limit."""
+        namespace, keys = revision.namespace, self._keys.of_pods(revision.namespace).labels
+        has_room = beside is None or beside.has_room_for(revision, self._keys.daemon_sets_in(namespace))
+        is_whole = has_room and any(concerns(workload, revision) for workload in self._daemon_sets_in(namespace))
+        revision = revision.with_labels_of(keys)
+        return revision if is_whole else revision.without_object()
+
+    def keep_whole(self, read: Revision) -> None:
+        """Caches a revision completely that was read live, if a DaemonSet needs it and its watch shows the same
+        version.
+        """
+        kept = self.revision(read.namespace, read.name)
+        if kept is not None and (kept.uid, kept.resource_version) == (read.uid, read.resource_version):
+            self._namespaces[read.namespace].revisions.put(replace(self._reduced(read), changed=kept.changed))
+
+    def drop_object(self, revision: Revision) -> None:
+        """Reduces a cached revision to its metadata."""
+        self._namespaces[revision.namespace].revisions.put(revision.without_object())
+
+    def _remove(self, obj: Watched, visit: Visit) -> None:
+        match obj:
+            case DaemonSet():
+                self._remove_daemon_set(obj.key)
+                visit(DaemonSetChange(obj, None))
+            case Node():
+                name = obj.projection.name
+                self._remove_node(bucket_of(name, self.bucket_count), name)
+                visit(NodeChange(obj.projection, None))
+            case Pod():
+                self._remove_pod(obj.namespace, obj.projection.name)
+                visit(PodChange(obj.namespace, obj.projection, None))
+            case Revision():
+                self._remove_revision(obj.namespace, obj.name)
+                visit(RevisionChange(obj, None))
+
+    def _forget_missing(self, resource: Resource, listed: Iterable[Watched], visit: Visit) -> None:
+        """Removes the cached objects that a list does not have."""
+        there = set(map(identity, listed))
+        if resource is Resource.DAEMON_SETS:
+            for key in [key for key in self._daemon_sets if key not in there]:
+                visit(DaemonSetChange(self._remove_daemon_set(key), None))
+        elif resource is Resource.NODES:
+            for node in [node for node in self.nodes if Key("", node.name) not in there]:
+                self._remove_node(node.bucket, node.name)
+                visit(NodeChange(node.node(), None))
+        elif resource is Resource.PODS:
+            kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.pods]
+            for namespace, name in kept:
+                if Key(namespace, name) not in there:
+                    visit(PodChange(namespace, self._remove_pod(namespace, name), None))
+        else:
+            kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.revisions.by_name]
+            for namespace, name in kept:
+                if Key(namespace, name) not in there:
+                    visit(RevisionChange(self._remove_revision(namespace, name), None))
+
+    def _remove_pod(self, namespace: str, name: str) -> v1.Pod | None:
+        kept = self._namespaces.get(namespace)
+        pod = kept.remove(name) if kept else None
+        if pod is None:
+            return None
+        self._changes.removed(Resource.PODS)
+        self._drop_if_empty(namespace)
+        self._parts.release(pod)
+        return pod.pod()
+
+    def _remove_revision(self, namespace: str, name: str) -> Revision | None:
+        kept = self._namespaces.get(namespace)
+        if kept is None:
+            return None
+        revision = kept.revisions.remove(name)
+        if revision is not None:
+            self._changes.removed(Resource.REVISIONS)
+        kept.sealed.pop(name, None)
+        self._drop_if_empty(namespace)
+        return revision
+
+    def _drop_if_empty(self, namespace: str) -> None:
+        kept = self._namespaces[namespace]
+        if not kept.pods and not kept.revisions.by_name:
+            del self._namespaces[namespace]

@@ -1,0 +1,122 @@
+"""The events of a watch, and the cache changes that an event makes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from .. import v1
+from ..kinds import OWNER_KIND, Key, Resource
+from ..objects import DaemonSet, Node, Pod, Revision
+
+Watched: TypeAlias = DaemonSet | Pod | Node | Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An object was added or modified."""
+
+    object: Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """An object was deleted. This is its last state."""
+
+    object: Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A complete list: the first one, or one after a gap. Objects that it does not have are gone."""
+
+    resource: Resource
+    objects: list[Watched]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Nothing changed. The watch of this resource has reached this version."""
+
+    resource: Resource
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionPage:
+    """A part of an incomplete list of revisions. After the last part, `Listed` follows without revisions."""
+
+    revisions: list[Revision]
+    is_first: bool
+    """The first page of a list. Pages of an earlier, incomplete list are void."""
+
+
+Event: TypeAlias = Applied | Deleted | Listed | Bookmark | RevisionPage
+"""An event of a watch. Events of one resource are in the order of the watch. There is no order across resources."""
+
+
+class DaemonSetChange(NamedTuple):
+    """A DaemonSet changed. In each of these changes, `old` is None if the object is new, and `new` is None if it is
+    gone.
+    """
+
+    old: DaemonSet | None
+    new: DaemonSet | None
+
+
+class PodChange(NamedTuple):
+    """A pod of this namespace changed."""
+
+    namespace: str
+    old: v1.Pod | None
+    new: v1.Pod | None
+
+
+class NodeChange(NamedTuple):
+    """A node changed."""
+
+    old: v1.Node | None
+    new: v1.Node | None
+
+
+class RevisionChange(NamedTuple):
+    """A revision changed."""
+
+    old: Revision | None
+    new: Revision | None
+
+
+Transition: TypeAlias = DaemonSetChange | PodChange | NodeChange | RevisionChange
+Visit: TypeAlias = Callable[[Transition], None]
+
+RESOURCE_OF: Mapping[type, Resource] = {
+    DaemonSet: Resource.DAEMON_SETS,
+    Pod: Resource.PODS,
+    Node: Resource.NODES,
+    Revision: Resource.REVISIONS,
+}
+"""The resource of each type."""
+
+
+def is_kept(obj: Watched) -> bool:
+    """Whether an object is cached: of pods and revisions only orphans and those that a DaemonSet controls."""
+    match obj:
+        case Pod(projection=pod):
+            return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
+        case Revision(controller=controller):
+            return controller is None or controller.kind == OWNER_KIND
+        case _:
+            return True
+
+
+def identity(obj: Watched) -> Key:
+    """The namespace and name of an object."""
+    match obj:
+        case DaemonSet():
+            return obj.key
+        case Node():
+            return Key("", obj.projection.name)
+        case Pod():
+            return Key(obj.namespace, obj.projection.name)
+        case Revision():
+            return Key(obj.namespace, obj.name)

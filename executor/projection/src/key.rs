@@ -1,0 +1,30 @@
+//! The key of a workload.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The namespace and name of a workload. Queues, expectations and own-write records use it as their key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// metadata.namespace.
+    pub namespace: Arc<str>,
+    /// metadata.name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// Creates the key of an object.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}

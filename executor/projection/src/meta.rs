@@ -1,0 +1,114 @@
+//! The fields of ObjectMeta that are read.
+
+use std::collections::BTreeMap;
+
+use nodewise_proto::v1;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::error::ProjectError;
+use crate::first_match::{ElementFilter, FirstMatch};
+use crate::time::Time;
+use crate::writers::Writers;
+
+/// Converts labels to messages, ordered by key.
+pub(crate) fn labels(labels: Option<BTreeMap<String, String>>) -> Vec<v1::Label> {
+    labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| v1::Label { key, value })
+        .collect()
+}
+
+/// Most bytes of a kind.
+const MAX_KIND_LEN: usize = 63;
+/// Most bytes of the name of an object.
+const MAX_NAME_LEN: usize = 253;
+/// Most bytes of a uid. The apiserver generates uids of 36 bytes.
+const MAX_UID_LEN: usize = 128;
+
+/// The parts of ObjectMeta that are read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Meta {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) uid: String,
+    pub(crate) resource_version: String,
+    pub(crate) labels: Option<BTreeMap<String, String>>,
+    owner_references: Option<FirstMatch<OwnerReference>>,
+    pub(crate) finalizers: Option<Vec<IgnoredAny>>,
+    pub(crate) creation_timestamp: Option<Time>,
+    pub(crate) deletion_timestamp: Option<Time>,
+    pub(crate) generation: Option<i64>,
+    annotations: Option<Annotations>,
+    managed_fields: Option<Writers>,
+}
+
+/// The annotations that are read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Annotations {
+    // The same key as `trace::ANNOTATION` of the executor.
+    #[serde(rename = "nodewise.dev/traceparent")]
+    traceparent: Option<String>,
+    /// Which controller deletes old pods under the OnDelete strategy. The planner for companions reads this annotation.
+    #[serde(rename = "nodewise.dev/rollout")]
+    rollout: Option<String>,
+}
+
+impl Meta {
+    /// Whether the annotation asks a companion controller to roll out.
+    pub(crate) fn has_managed_rollout(&self) -> bool {
+        let annotations = self.annotations.as_ref();
+        annotations.is_some_and(|annotations| annotations.rollout.as_deref() == Some("managed"))
+    }
+
+    /// Takes the writers of the object.
+    pub(crate) fn take_writers(&mut self) -> Writers {
+        self.managed_fields.take().unwrap_or_default()
+    }
+
+    /// The annotation `nodewise.dev/traceparent`.
+    pub(crate) fn traceparent(&self) -> Option<String> {
+        self.annotations.as_ref()?.traceparent.clone()
+    }
+
+    /// The owner reference with `controller: true`. If one of its fields is longer than the API allows for workloads, the
+    /// result is an empty reference: a client that may create the object could make it very large.
+    pub(crate) fn controller(&self) -> Option<v1::ControllerReference> {
+        let owner = self.owner_references.as_ref()?.0.as_ref()?;
+        if owner.kind.len() > MAX_KIND_LEN || owner.name.len() > MAX_NAME_LEN || owner.uid.len() > MAX_UID_LEN
+        {
+            return Some(v1::ControllerReference::default());
+        }
+        Some(v1::ControllerReference {
+            kind: owner.kind.clone(),
+            name: owner.name.clone(),
+            uid: owner.uid.clone(),
+        })
+    }
+
+    pub(crate) fn require_name(&self) -> Result<(), ProjectError> {
+        if self.name.is_empty() {
+            Err(ProjectError::at("metadata.name", "is missing"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct OwnerReference {
+    kind: String,
+    name: String,
+    uid: String,
+    controller: Option<bool>,
+}
+
+impl ElementFilter for OwnerReference {
+    fn is_match(&self) -> bool {
+        self.controller == Some(true)
+    }
+}

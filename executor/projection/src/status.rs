@@ -1,0 +1,90 @@
+//! The parts of the status of nodes and pods that are read.
+
+use std::fmt;
+
+use nodewise_proto::v1;
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+
+use crate::time::Time;
+
+/// The parts of a node's or pod's status that are read.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Status {
+    pub(crate) phase: Option<String>,
+    pub(crate) conditions: Option<Conditions>,
+}
+
+/// The first condition of each type that is read. The other conditions are dropped, so a long list takes no memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conditions {
+    pub(crate) ready: Option<Condition>,
+    /// DisruptionTarget.
+    pub(crate) disruption: Option<Condition>,
+}
+
+impl<'de> Deserialize<'de> for Conditions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ConditionsVisitor)
+    }
+}
+
+struct ConditionsVisitor;
+
+impl<'de> Visitor<'de> for ConditionsVisitor {
+    type Value = Conditions;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("conditions")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Conditions, A::Error> {
+        let mut conditions = Conditions::default();
+        while let Some(condition) = list.next_element::<Condition>()? {
+            let kept = match &*condition.kind {
+                "Ready" => &mut conditions.ready,
+                "DisruptionTarget" => &mut conditions.disruption,
+                _ => continue,
+            };
+            kept.get_or_insert(condition);
+        }
+        Ok(conditions)
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    pub(crate) status: String,
+    pub(crate) reason: Option<String>,
+    last_transition_time: Option<Time>,
+}
+
+impl Status {
+    /// Returns the phase, and the status and transition time of the first Ready condition.
+    pub(crate) fn read(status: Option<Self>) -> (v1::PodPhase, v1::ConditionStatus, Option<Time>) {
+        let Some(status) = status else {
+            return (v1::PodPhase::Unspecified, v1::ConditionStatus::Unspecified, None);
+        };
+        let phase = match status.phase.as_deref() {
+            Some("Pending") => v1::PodPhase::Pending,
+            Some("Running") => v1::PodPhase::Running,
+            Some("Succeeded") => v1::PodPhase::Succeeded,
+            Some("Failed") => v1::PodPhase::Failed,
+            Some("Unknown") => v1::PodPhase::Unknown,
+            _ => v1::PodPhase::Unspecified,
+        };
+        let ready = status.conditions.and_then(|conditions| conditions.ready);
+        let Some(ready) = ready else {
+            return (phase, v1::ConditionStatus::Unspecified, None);
+        };
+        let status = match ready.status.as_str() {
+            "True" => v1::ConditionStatus::True,
+            "False" => v1::ConditionStatus::False,
+            _ => v1::ConditionStatus::Unknown,
+        };
+        (phase, status, ready.last_transition_time)
+    }
+}

@@ -1,0 +1,53 @@
+//! Names of deleted pods of one workload, until another pod of the workload is seen on the node.
+//!
+//! The planner does not reuse such a name, because people and programs wait for the name of a deleted pod to disappear.
+//! Watches add names. A plan only says which names are not needed any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodewise_proto::v1;
+
+/// Pod names by node name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct UsedNames(BTreeMap<String, BTreeSet<String>>);
+
+impl UsedNames {
+    /// Adds the name of a pod that is gone from the cache.
+    pub(super) fn record(&mut self, node_name: String, pod_name: String) {
+        self.0.entry(node_name).or_default().insert(pod_name);
+    }
+
+    /// Removes the names of a node, because another pod was seen on it.
+    pub(super) fn replaced(&mut self, node_name: &str) {
+        self.0.remove(node_name);
+    }
+
+    /// Drops the names that were `sent` with the request and that the plan did not keep. Names that were added since stay.
+    pub(super) fn drop_unneeded(&mut self, sent: &[v1::UsedPodName], kept: &[v1::UsedPodName]) {
+        let kept: BTreeSet<_> = kept
+            .iter()
+            .map(|name| (&name.node_name, &name.pod_name))
+            .collect();
+        for name in sent {
+            if !kept.contains(&(&name.node_name, &name.pod_name))
+                && let Some(names) = self.0.get_mut(&name.node_name)
+            {
+                names.remove(&name.pod_name);
+                if names.is_empty() {
+                    self.0.remove(&name.node_name);
+                }
+            }
+        }
+    }
+
+    /// Returns the names for a request, ordered by node and name.
+    pub(super) fn to_message(&self) -> Vec<v1::UsedPodName> {
+        let names = self.0.iter().flat_map(|(node_name, names)| {
+            names.iter().map(|pod_name| v1::UsedPodName {
+                node_name: node_name.clone(),
+                pod_name: pod_name.clone(),
+            })
+        });
+        names.collect()
+    }
+}

@@ -1,0 +1,59 @@
+//! The parts of a Kubernetes controller that do not depend on the kind of workload.
+//!
+//! This crate owns:
+//! - [`watch`]: list-and-watch loops that send changes to the controller, and [`list`], which reads lists in bounded pages.
+//! - [`queue`]: the work queue, with delays, back-off and priorities.
+//! - [`lead`]: leader election with a Lease.
+//! - [`gate`]: the own-write gate. It delays a plan until the caches show the executor's own writes.
+//! - [`expectations`]: creates and deletes that no watch has shown yet, and the other state that plans return.
+//! - [`actuator`] and [`events`]: writes and Kubernetes Events.
+//! - [`metrics`] and [`trace`]: Prometheus metrics, and the switch for spans of calls to the apiserver.
+//!
+//! It does not own the caches, the reconcile loop or the rules of any kind of workload; these are in `nodewise-executor`. It
+//! decides nothing about pods; the service does.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use nodewise_runtime::Metrics;
+//! use nodewise_runtime::queue::{RateLimits, Serves, Urgency, WorkQueue};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+//! # runtime.block_on(async {
+//! let metrics = Metrics::new("workloads", "nodewise-executor");
+//! let queue = WorkQueue::new(RateLimits::default(), Duration::ZERO, metrics);
+//! queue.add(&"kube-system/agent", Urgency::Normal);
+//! queue.add(&"kube-system/agent", Urgency::Normal); // Merged: the key is queued already.
+//! queue.shut_down();
+//!
+//! // A worker takes a key, reconciles the workload, and reports the end of the work.
+//! while let Some(taken) = queue.take(Serves::All).await {
+//!     assert_eq!(taken.key, "kube-system/agent");
+//!     queue.forget(&taken.key); // It succeeded: reset the back-off.
+//!     queue.done(&taken.key);
+//! }
+//! # });
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+pub mod actuator;
+pub mod admission;
+pub mod connect;
+pub mod events;
+pub mod expectations;
+pub mod gate;
+pub mod lead;
+pub mod list;
+pub mod log_limiter;
+pub mod metrics;
+pub mod queue;
+mod resource;
+pub mod response;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod trace;
+pub mod watch;
+
+pub use metrics::Metrics;
+pub use resource::Resource;
+pub use watch::Delta;

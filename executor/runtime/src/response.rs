@@ -1,0 +1,106 @@
+//! Reads responses of the apiserver as text, up to a size limit.
+//!
+//! The data of a ControllerRevision is what some client wrote, byte for byte, and may contain invalid UTF-8. Invalid bytes
+//! are replaced in the same way wherever an object is read: in a list, in a watch, and by itself.
+
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::{Client, client::Body, core::Status};
+use serde::Deserialize;
+
+/// Most bytes of a response about one object: 64 MiB. etcd stores 1.5 MiB per object by default, and up to 10 MiB if
+/// configured. The apiserver may escape each byte as six (`\u003c`).
+pub const MAX_OBJECT_BYTES: usize = 64 << 20;
+/// Most bytes of an error response that are read: 4 MiB. The response may quote the rejected object, and requests have at
+/// most 3 MiB.
+const ERROR_BYTES: usize = 4 << 20;
+
+/// Sends a request and returns the body of a successful response.
+pub async fn read_text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
+    send(client, request).await.map(|(_, text)| text)
+}
+
+/// Sends a request and returns the status and the body of a successful response.
+pub(crate) async fn send(
+    client: &Client,
+    request: Request<Vec<u8>>,
+) -> Result<(StatusCode, String), kube::Error> {
+    let answer = send_bounded(client, request, MAX_OBJECT_BYTES).await?;
+    answer.ok_or_else(|| too_long(MAX_OBJECT_BYTES))
+}
+
+/// Sends a request and returns the status and the body, or `None` if the body has more than `most` bytes. It stops reading
+/// then.
+pub(crate) async fn send_bounded(
+    client: &Client,
+    request: Request<Vec<u8>>,
+    most: usize,
+) -> Result<Option<(StatusCode, String)>, kube::Error> {
+    let response = client.send(request.map(Body::from)).await?;
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        let text = read(response.into_body(), most).await?;
+        return Ok(text.map(|text| (status, text)));
+    }
+    let text = read(response.into_body(), ERROR_BYTES).await?.unwrap_or_default();
+    // A proxy may answer in another format.
+    let mut error = serde_json::from_str::<Status>(&text)
+        .unwrap_or_else(|_| Status::failure(text.trim(), "Failed to parse error data"));
+    if error.message.is_empty() {
+        error.message = format!("the answer is {status}, and gives no reason");
+    }
+    // The HTTP status counts, because the body may not be a Status at all.
+    Err(kube::Error::Api(error.with_code(status.as_u16()).boxed()))
+}
+
+/// The error for a response that has more than `most` bytes.
+pub(crate) fn too_long(most: usize) -> kube::Error {
+    kube::Error::Service(format!("the answer is longer than {most} bytes").into())
+}
+
+/// Reads a body as text. Returns `None` if the text has more than `most` bytes.
+async fn read(mut body: Body, most: usize) -> Result<Option<String>, kube::Error> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if bytes.len() + data.len() > most {
+            return Ok(None);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    // The replacement character has three bytes.
+    let replaced = |chunk: std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { 0 } else { 3 };
+    let length: usize = (bytes.utf8_chunks())
+        .map(|chunk| chunk.valid().len() + replaced(chunk))
+        .sum();
+    Ok((length <= most).then(|| lossy(bytes)))
+}
+
+/// Converts bytes to text. Invalid UTF-8 is replaced.
+pub(crate) fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// The namespace, name and resourceVersion of an object, as far as they can be read.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectIdentity {
+    /// metadata.namespace.
+    pub namespace: String,
+    /// metadata.name.
+    pub name: String,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+}
+
+impl ObjectIdentity {
+    /// Reads the identity from the JSON of an object. Fields that cannot be read are empty.
+    #[must_use]
+    pub fn of(object: &str) -> Self {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: ObjectIdentity,
+        }
+        serde_json::from_str(object).map_or_else(|_| Self::default(), |object: Object| object.metadata)
+    }
+}

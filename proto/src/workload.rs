@@ -1,0 +1,15 @@
+//! Names and times of workloads that every party of the protocol must agree on.
+
+use std::time::Duration;
+
+/// `Workload.kind` of an apps/v1 DaemonSet, and `kind` in owner references to it.
+pub const DAEMON_SET: &str = "DaemonSet";
+
+/// The label of pods and ControllerRevisions that holds the hash of their revision.
+pub const HASH_LABEL: &str = "controller-revision-hash";
+
+/// The most pods that a plan creates, and the most that it deletes, where the request does not say (`PlanOptions.burst`).
+pub const DEFAULT_BURST: u32 = 250;
+
+/// How long a create or delete that no watch has shown holds up further ones.
+pub const EXPECTATION_LIFETIME: Duration = Duration::from_mins(5);

@@ -1,0 +1,279 @@
+//! A control plane with the real server and executor.
+
+use std::{
+    net::SocketAddr,
+    ops::Deref,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use nodewise_conformance::{AuditPosition, Cluster, DEADLINE, Server, TestNamespace, binaries, http_get};
+use nodewise_testbed::{AuditEvent, ControlPlane, Process, eventually};
+
+/// The namespace of the executors' Lease, as in `deploy/`.
+const LEASE_NAMESPACE: &str = "nodewise-system";
+
+/// The options of a test environment.
+#[derive(Debug, Clone)]
+pub struct SetupOptions {
+    nodes: usize,
+    /// The overlay with the RBAC rights of the executor.
+    overlay: &'static str,
+    pub(crate) executor_args: Vec<String>,
+    /// The collector for the spans of the control plane.
+    collector: Option<String>,
+    /// Environment variables of the server and the executor.
+    environment: Vec<(String, String)>,
+}
+
+impl SetupOptions {
+    /// `nodes` nodes, and one executor in mode `own` without leader election.
+    #[must_use]
+    pub fn nodes(nodes: usize) -> Self {
+        Self {
+            nodes,
+            overlay: "own",
+            executor_args: vec!["--mode=own".into(), "--leader-elect=false".into()],
+            collector: None,
+            environment: Vec::new(),
+        }
+    }
+
+    /// The server, the executor, the apiserver and etcd export their spans to this collector.
+    #[must_use]
+    pub fn traced(mut self, collector: &str) -> Self {
+        self.collector = Some(collector.to_owned());
+        self.variable("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+    }
+
+    /// Adds an environment variable of the server and the executor.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a flag of the executor.
+    #[must_use]
+    pub fn executor_arg(mut self, flag: &str) -> Self {
+        self.executor_args.push(flag.to_owned());
+        self
+    }
+
+    /// The executor runs in mode `observe`, with the rights for that.
+    #[must_use]
+    pub fn observe(mut self) -> Self {
+        self.overlay = "observe";
+        self.executor_args = vec!["--mode=observe".into(), "--leader-elect=false".into()];
+        self
+    }
+
+    /// The executor runs in mode `companion`, with the rights for that and leader election.
+    #[must_use]
+    pub fn companion(mut self) -> Self {
+        self.overlay = "companion";
+        self.executor_args = leader_election("companion");
+        self
+    }
+
+    /// The executor runs in mode `own` with leader election.
+    #[must_use]
+    pub fn leader_election(mut self) -> Self {
+        self.executor_args = leader_election("own");
+        self
+    }
+}
+
+/// The flags of executors with leader election.
+fn leader_election(mode: &str) -> Vec<String> {
+    vec![
+        format!("--mode={mode}"),
+        "--leader-elect=true".into(),
+        format!("--lease-namespace={LEASE_NAMESPACE}"),
+    ]
+}
+
+/// A control plane with nodes, a server and an executor. Everything ends when the value is dropped. It derefs to
+/// [`TestNamespace`] for requests about the namespace `default`.
+#[derive(Debug)]
+pub struct Setup {
+    pub(crate) executor: Process,
+    pub(crate) executor_http: SocketAddr,
+    server: Server,
+    pub(crate) options: SetupOptions,
+    test_namespace: TestNamespace,
+    pub(crate) cluster: Cluster,
+}
+
+impl Deref for Setup {
+    type Target = TestNamespace;
+
+    fn deref(&self) -> &TestNamespace {
+        &self.test_namespace
+    }
+}
+
+impl Setup {
+    /// Starts everything and waits until the executor is ready.
+    pub async fn start(options: SetupOptions) -> Result<Self> {
+        tokio::task::spawn_blocking(binaries).await??;
+        let cluster = match &options.collector {
+            Some(collector) => Cluster::start_traced(collector).await?,
+            None => Cluster::start_for(options.overlay).await?,
+        };
+        let plane = cluster.plane();
+        plane.create_nodes(options.nodes).await?;
+        let flags = ["--http-listen", "127.0.0.1:0"];
+        let server = Server::start_in(plane, "127.0.0.1:0", &flags, &options.environment).await?;
+        let kubeconfig = cluster.executor_kubeconfig()?;
+        let url = format!("http://{}", server.address());
+        let (executor, executor_http) =
+            start_executor(plane, "executor", &url, &options, &kubeconfig).await?;
+        Ok(Self {
+            executor,
+            executor_http,
+            server,
+            options,
+            test_namespace: TestNamespace::of_all_nodes(cluster.client(), "default").with_deadline(DEADLINE),
+            cluster,
+        })
+    }
+
+    /// The control plane.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// Runs kubectl in the namespace `default` and returns its standard output.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        self.cluster.plane().kubectl(args).await
+    }
+
+    /// Runs `nodewise` as the administrator. Returns its exit status and output.
+    pub async fn nodewise(&self, args: &[&str]) -> Result<Output> {
+        let mut command = tokio::process::Command::new(&binaries()?.cli);
+        command
+            .args(args)
+            .arg("--kubeconfig")
+            .arg(self.cluster.plane().kubeconfig());
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        command.output().await.context("running nodewise")
+    }
+
+    /// The URL of the server.
+    #[must_use]
+    pub fn server_url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    /// The audit events so far that `wanted` accepts.
+    pub async fn audit(&self, wanted: impl Fn(&AuditEvent) -> bool) -> Result<Vec<AuditEvent>> {
+        self.cluster.audited(AuditPosition::BEGINNING, wanted).await
+    }
+
+    /// Kills the executor.
+    pub fn kill_executor(&self) -> Result<()> {
+        self.executor.kill9()
+    }
+
+    /// Starts the executor again.
+    pub async fn start_executor(&mut self) -> Result<()> {
+        let kubeconfig = self.cluster.executor_kubeconfig()?;
+        self.start_executor_with(&kubeconfig).await
+    }
+
+    /// Starts the executor again with another kubeconfig.
+    pub async fn start_executor_with(&mut self, kubeconfig: &Path) -> Result<()> {
+        let url = self.server_url();
+        let started = start_executor(self.cluster.plane(), "executor", &url, &self.options, kubeconfig);
+        (self.executor, self.executor_http) = started.await?;
+        Ok(())
+    }
+
+    /// Starts another executor.
+    pub async fn spawn_executor(&self, name: &str) -> Result<Process> {
+        let kubeconfig = self.cluster.executor_kubeconfig()?;
+        let url = self.server_url();
+        let started = start_executor(self.cluster.plane(), name, &url, &self.options, &kubeconfig);
+        Ok(started.await?.0)
+    }
+
+    /// Sends SIGTERM to the executor and waits until it has ended.
+    pub async fn stop_executor(&self) -> Result<()> {
+        self.executor.terminate(DEADLINE).await.map(|_| ())
+    }
+
+    /// Kills the server.
+    pub fn kill_server(&self) -> Result<()> {
+        self.server.process().kill9()
+    }
+
+    /// Starts the server again on the same address.
+    pub async fn start_server_again(&mut self) -> Result<()> {
+        self.server.start_again(self.cluster.plane()).await
+    }
+
+    /// The holder of the executors' Lease.
+    pub async fn lease_holder(&self) -> Result<Option<String>> {
+        let leases: Api<Lease> = Api::namespaced(self.client(), LEASE_NAMESPACE);
+        let lease = leases.get_opt("nodewise-executor").await?;
+        Ok(lease.and_then(|lease| lease.spec?.holder_identity))
+    }
+
+    /// The server.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The executor.
+    #[must_use]
+    pub fn executor(&self) -> &Process {
+        &self.executor
+    }
+
+    /// The address of the executor's health and metrics.
+    #[must_use]
+    pub fn executor_http(&self) -> SocketAddr {
+        self.executor_http
+    }
+
+    /// GETs a path from the server's HTTP server. Returns status and body.
+    pub async fn server_get(&self, path: &str) -> Result<(u16, String)> {
+        http_get(self.server.http_address().await?, path).await
+    }
+
+    /// GETs a path from the executor's HTTP server. Returns status and body.
+    pub async fn executor_get(&self, path: &str) -> Result<(u16, String)> {
+        http_get(self.executor_http, path).await
+    }
+}
+
+pub(crate) async fn start_executor(
+    plane: &ControlPlane,
+    name: &str,
+    servers: &str,
+    options: &SetupOptions,
+    kubeconfig: &Path,
+) -> Result<(Process, SocketAddr)> {
+    let mut command = Command::new(&binaries()?.executor);
+    command
+        .args(["--server", servers, "--http-listen", "127.0.0.1:0"])
+        .args(&options.executor_args);
+    command.arg("--kubeconfig").arg(kubeconfig);
+    command.envs(options.environment.iter().cloned());
+    let process = plane.spawn(name, command)?;
+    let address = process.listening_on(DEADLINE).await?;
+    eventually(DEADLINE, format!("{name} to be ready"), async || {
+        process.check_running()?;
+        let (status, body) = http_get(address, "/readyz").await?;
+        ensure!(status == 200, "{status}: {body}");
+        Ok(())
+    })
+    .await?;
+    Ok((process, address))
+}
