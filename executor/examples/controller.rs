@@ -8,8 +8,9 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    controller::{self, Config},
-    event::DAEMON_SET_COMPONENT,
+    DaemonSets, Manager, controller,
+    kind::Kind,
+    manager,
     metrics::Metrics,
     runtime::{actuator::KubeActuator, connect, events::EventRecorder},
     watch,
@@ -33,8 +34,11 @@ async fn main() -> anyhow::Result<()> {
     tokio::spawn(async move { background.tend().await });
 
     // The writer. Its background task sends Events.
-    let (recorder, events) =
-        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
+    let (recorder, events) = EventRecorder::new(
+        client.clone(),
+        DaemonSets::EVENT_SOURCE,
+        metrics.runtime().clone(),
+    );
     tokio::spawn(events);
     let actuator = KubeActuator::new(
         client.clone(),
@@ -43,8 +47,8 @@ async fn main() -> anyhow::Result<()> {
         recorder,
     );
 
-    // The watches, and the control loop until SIGTERM.
-    let mut watches = watch::start(&client, None, &Checks::default(), metrics.runtime());
+    // The watches, and the controller of DaemonSets until SIGTERM.
+    let mut watches = watch::start::<DaemonSets>(&client, None, &Checks::default(), metrics.runtime());
     let stop = CancellationToken::new();
     let mut terminated = signal(SignalKind::terminate())?;
     let stopping = stop.clone();
@@ -52,15 +56,12 @@ async fn main() -> anyhow::Result<()> {
         terminated.recv().await;
         stopping.cancel();
     });
-    controller::run(
-        &mut watches,
+    let manager = Manager::new(manager::Config::default(), metrics, stop).with::<DaemonSets>(
+        controller::Config::default(),
         Arc::new(actuator),
         service,
-        Config::default(),
-        metrics,
-        stop,
-    )
-    .await?;
+    );
+    manager.run(&mut watches).await?;
     watches.stop().await;
     Ok(())
 }

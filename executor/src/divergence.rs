@@ -180,6 +180,7 @@ fn subject(action: &v1::Action) -> &str {
 mod tests {
     use super::*;
     use crate::testing::{creating, key, with_actions};
+    use nodewise_proto::workload::DAEMON_SET;
 
     fn plan(nodes: &[&str]) -> v1::Plan {
         let pods: Vec<_> = nodes.iter().map(|node| (*node, *node)).collect();
@@ -269,7 +270,11 @@ mod tests {
             &plan(&["a", "b", "c", "d", "e", "f", "g"]),
             Instant::now(),
         );
-        divergences.record(&Key::new("ns", "fine"), &v1::Plan::default(), Instant::now());
+        divergences.record(
+            &Key::new(DAEMON_SET, "ns", "fine"),
+            &v1::Plan::default(),
+            Instant::now(),
+        );
         tokio::time::advance(Duration::from_secs(125)).await;
         let expected = "\
 1 of 2 DaemonSets diverge: what would be done has not been done for 30s

@@ -1,32 +1,14 @@
 //! Events of the watches.
 
-use nodewise_projection::{DaemonSet, Node, Pod, Revision};
-use nodewise_proto::workload::DAEMON_SET;
+use nodewise_projection::{Node, Pod, Revision, Workload};
 use nodewise_runtime::{Delta, Resource};
-
-/// The source component of Events about DaemonSets. It is upstream's name, which people and tools look for.
-pub const DAEMON_SET_COMPONENT: &str = "daemonset-controller";
-
-/// apps/v1 daemonsets.
-pub const DAEMON_SETS: Resource = Resource {
-    group: "apps",
-    version: "v1",
-    plural: "daemonsets",
-    kind: DAEMON_SET,
-    is_namespaced: true,
-    is_kept_as_served: true,
-    page_size: 250,
-};
-
-/// The resources that are watched.
-pub const WATCHED: [Resource; 4] = [DAEMON_SETS, Resource::PODS, Resource::NODES, Resource::REVISIONS];
 
 /// A change that a watch showed. The events of one resource come in the order of its watch. There is no order across
 /// resources.
 #[derive(Clone, Debug)]
 pub enum ClusterEvent {
-    /// A change of DaemonSets.
-    DaemonSets(Delta<DaemonSet>),
+    /// A change of the workloads of a kind, whose resource this is.
+    Workloads(Resource, Delta<Workload>),
     /// A change of pods.
     Pods(Delta<Pod>),
     /// A change of nodes.
@@ -67,14 +49,13 @@ impl ClusterEvent {
     #[must_use]
     pub fn resource(&self) -> Resource {
         match self {
-            Self::DaemonSets(_) => DAEMON_SETS,
+            Self::Workloads(resource, _) | Self::Bookmark(resource, _) => *resource,
             Self::Pods(_) | Self::PodPage { .. } => Resource::PODS,
             Self::Nodes(_) => Resource::NODES,
             Self::Revisions(_)
             | Self::RevisionPage { .. }
             | Self::RevisionRead(_)
             | Self::RevisionGone { .. } => Resource::REVISIONS,
-            Self::Bookmark(resource, _) => *resource,
         }
     }
 
@@ -82,7 +63,7 @@ impl ClusterEvent {
     #[must_use]
     pub fn listed(&self) -> Option<&str> {
         match self {
-            Self::DaemonSets(delta) => delta.listed(),
+            Self::Workloads(_, delta) => delta.listed(),
             Self::Pods(delta) => delta.listed(),
             Self::Nodes(delta) => delta.listed(),
             Self::Revisions(delta) => delta.listed(),

@@ -1,5 +1,5 @@
-//! Detects pods of DaemonSets that somebody else deletes. The apiserver does not record who deletes an object. So a
-//! delete counts if none of our plans deletes the pod, the pod was live, and its node and its DaemonSet still exist.
+//! Detects pods of workloads that somebody else deletes. The apiserver does not record who deletes an object. So a
+//! delete counts if none of our plans deletes the pod, the pod was live, and its node and its workload still exist.
 //!
 //! Such deletes are logged, counted and reported in Events. They do not stop any work.
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nodewise_projection::{DaemonSet, Key, OwnershipSelector};
+use nodewise_projection::{Key, OwnershipSelector, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{Delta, actuator::WorkloadEvent};
 use tokio::time::Instant;
@@ -16,9 +16,9 @@ use crate::event::ClusterEvent;
 use crate::store::{Change, Store, is_live, target_node};
 
 /// A delete counts after this delay. Many deletes are then reported together, and if they belong to the deletion of
-/// their DaemonSet, it is gone by then.
+/// their workload, it is gone by then.
 pub(crate) const SETTLED: Duration = Duration::from_secs(5);
-/// Minimum interval between two reports (log and Event) about one DaemonSet.
+/// Minimum interval between two reports (log and Event) about one workload.
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 /// The reason of the Event.
 pub(crate) const REASON: &str = "PodsDeletedByAnother";
@@ -30,6 +30,8 @@ const UNKNOWN: &str = "the apiserver does not tell who";
 /// Tracks deletes of pods, by our plans and by others.
 #[derive(Debug)]
 pub(crate) struct ForeignDeletes {
+    /// The kind of the workloads.
+    kind: &'static str,
     selection: OwnershipSelector,
     /// Pods that our plans delete and whose deletion no watch has shown yet: names by uid.
     own: HashMap<Key, HashMap<String, String>>,
@@ -39,7 +41,7 @@ pub(crate) struct ForeignDeletes {
 /// The deletes by others of the pods of one workload.
 #[derive(Debug)]
 struct DeletesByOthers {
-    workload: Arc<DaemonSet>,
+    workload: Arc<Workload>,
     /// The time of the first delete that does not count yet, and how many there are.
     uncounted: Option<(Instant, u64)>,
     unreported: Unreported,
@@ -85,9 +87,10 @@ pub(crate) struct Found {
 }
 
 impl ForeignDeletes {
-    /// Tracks the pods of the selected DaemonSets.
-    pub(crate) fn new(selection: OwnershipSelector) -> Self {
+    /// Tracks the pods of the selected workloads of a kind.
+    pub(crate) fn new(kind: &'static str, selection: OwnershipSelector) -> Self {
         Self {
+            kind,
             selection,
             own: HashMap::new(),
             seen: HashMap::new(),
@@ -150,7 +153,7 @@ impl ForeignDeletes {
     }
 
     fn deletion_began(&mut self, store: &Store, namespace: &str, pod: &v1::Pod, cause: Option<&str>) {
-        let workload = store.resolve(namespace, pod.controller.as_ref());
+        let workload = store.resolve(self.kind, namespace, pod.controller.as_ref());
         let Some(workload) = workload.filter(|workload| self.selection.owns(workload)) else {
             return;
         };
@@ -189,7 +192,7 @@ impl ForeignDeletes {
     pub(crate) fn take_due(&mut self, store: &Store) -> Vec<Found> {
         let now = Instant::now();
         let is_there = |seen: &DeletesByOthers| {
-            let workload = store.daemon_set(&seen.workload.key);
+            let workload = store.workload(&seen.workload.key);
             workload.is_some_and(|there| there.uid == seen.workload.uid && !there.deleting)
         };
         self.seen.retain(|_, seen| is_there(seen));

@@ -1,17 +1,17 @@
 //! The executor: watches the apiserver, asks the service for plans, applies them and reports the outcomes. It makes no
 //! decision about a workload; every decision comes from the service over `nodewise.v1`.
 //!
-//! The `nodewise-executor` command is [`args::Args`] and [`run`]. A program of your own can run the same controller:
+//! The `nodewise-executor` command is [`args::Args`] and [`run`]. A program of your own can run the same controllers:
 //! connect a [`PlanClient`](nodewise_client::PlanClient), create an [`Actuator`](runtime::actuator::Actuator) for the
-//! writes, start the watches with [`watch::start`], and call [`controller::run`] once for each term of leadership.
-//! [`sim`] has an apiserver in memory for tests.
+//! writes, start the watches with [`watch::start`], and run a [`Manager`] once for each term of leadership. Each kind of
+//! workload, such as [`DaemonSets`], has a controller in the manager. [`sim`] has an apiserver in memory for tests.
 //!
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
 //!
 //! use nodewise_client::{ClientConfig, PlanClient};
 //! use nodewise_executor::runtime::{actuator::KubeActuator, connect, events::EventRecorder};
-//! use nodewise_executor::{controller, event::DAEMON_SET_COMPONENT, metrics::Metrics, watch};
+//! use nodewise_executor::{DaemonSets, Manager, controller, kind::Kind, manager, metrics::Metrics, watch};
 //! use nodewise_telemetry::http::Checks;
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -28,16 +28,17 @@
 //!
 //! // The writer. `events` sends the Kubernetes Events.
 //! let runtime_metrics = metrics.runtime().clone();
-//! let (recorder, events) = EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, runtime_metrics.clone());
+//! let (recorder, events) = EventRecorder::new(client.clone(), DaemonSets::EVENT_SOURCE, runtime_metrics.clone());
 //! tokio::spawn(events);
 //! let timeout = Duration::from_secs(30);
 //! let actuator = Arc::new(KubeActuator::new(client.clone(), timeout, runtime_metrics, recorder));
 //!
-//! // The watches and the control loop. Cancel `stop` to end the loop.
-//! let mut watches = watch::start(&client, None, &Checks::default(), metrics.runtime());
+//! // The watches and the controllers. Cancel `stop` to end them.
+//! let mut watches = watch::start::<DaemonSets>(&client, None, &Checks::default(), metrics.runtime());
 //! let stop = CancellationToken::new();
-//! let config = controller::Config::default();
-//! controller::run(&mut watches, actuator, service, config, metrics, stop).await?;
+//! let manager = Manager::new(manager::Config::default(), metrics, stop)
+//!     .with::<DaemonSets>(controller::Config::default(), actuator, service);
+//! manager.run(&mut watches).await?;
 //! watches.stop().await;
 //! # Ok(())
 //! # }
@@ -49,12 +50,16 @@ pub mod apply;
 pub mod args;
 pub mod config;
 pub mod controller;
+pub mod daemon_set;
 mod divergence;
+pub mod effects;
 pub mod event;
 mod foreign_deletes;
-pub mod handlers;
+pub mod kind;
+pub mod manager;
 pub mod metrics;
 mod other_owner;
+mod overlaps;
 mod plan_check;
 pub mod reconcile;
 mod run;
@@ -69,6 +74,8 @@ pub mod trace;
 mod vectors;
 pub mod watch;
 
+pub use daemon_set::DaemonSets;
+pub use manager::Manager;
 pub use nodewise_projection as projection;
 pub use nodewise_runtime as runtime;
 pub use run::{RunError, run};

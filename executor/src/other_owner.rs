@@ -1,4 +1,4 @@
-//! Detects another controller that works on the same DaemonSets: it creates pods for them, or writes their status. The
+//! Detects another controller that works on the same workloads: it creates pods for them, or writes their status. The
 //! managed fields of an object name its writers.
 //!
 //! Such writes are logged, counted and reported in Events. They do not stop any work: otherwise anyone who may create pods
@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::event::ClusterEvent;
 use crate::metrics::{Metrics, OTHER_WRITES};
 use crate::store::Store;
-use nodewise_projection::{DaemonSet, OwnershipSelector, WRITER};
+use nodewise_projection::{OwnershipSelector, WRITER, Workload};
 use nodewise_runtime::{Delta, actuator::WorkloadEvent, log_limiter::LogLimiter};
 
 /// The reason of the Event.
@@ -19,9 +19,9 @@ pub(crate) const REASON: &str = "AnotherController";
 /// A write of another controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// It created a pod of the DaemonSet; the pod's name.
+    /// It created a pod of the workload; the pod's name.
     Pod(String),
-    /// It wrote the DaemonSet's status.
+    /// It wrote the workload's status.
     Status,
 }
 
@@ -44,24 +44,25 @@ impl fmt::Display for Write {
     }
 }
 
-/// The write of another controller that an event shows, with the DaemonSet and the name of the writer. Call this before
-/// the store has the event. Lists are ignored: they show writes of any age.
+/// The write of another controller that an event shows, with the workload of this kind and the name of the writer. Call
+/// this before the store has the event. Lists are ignored: they show writes of any age.
 pub(crate) fn foreign_write<'a>(
     store: &'a Store,
+    kind: &'static str,
     event: &'a ClusterEvent,
-) -> Option<(&'a DaemonSet, Write, &'a str)> {
+) -> Option<(&'a Workload, Write, &'a str)> {
     match event {
         ClusterEvent::Pods(Delta::Applied(pod)) => {
             let writer = pod.created_by.as_deref().filter(|writer| *writer != WRITER)?;
             let shown = &pod.projection;
-            let owner = store.resolve(&pod.namespace, shown.controller.as_ref())?;
+            let owner = store.resolve(kind, &pod.namespace, shown.controller.as_ref())?;
             let known = store.pod(&pod.namespace, &shown.name);
             let is_new = known.is_none_or(|known| known.uid != shown.uid);
             is_new.then(|| (&**owner, Write::Pod(shown.name.clone()), writer))
         }
-        ClusterEvent::DaemonSets(Delta::Applied(new)) => {
+        ClusterEvent::Workloads(_, Delta::Applied(new)) if new.key.kind == kind => {
             let other = new.other_status_writer.as_ref()?;
-            let old = store.daemon_set(&new.key).filter(|old| old.uid == new.uid)?;
+            let old = store.workload(&new.key).filter(|old| old.uid == new.uid)?;
             let is_new = old.other_status_writer.as_ref() != Some(other);
             is_new.then_some((new, Write::Status, &*other.manager))
         }
@@ -73,19 +74,23 @@ pub(crate) fn foreign_write<'a>(
 pub(crate) struct OtherOwners {
     emit: Box<dyn Fn(WorkloadEvent) + Send + Sync>,
     metrics: Metrics,
-    /// Only these DaemonSets are reported. The others belong to another controller.
+    /// The kind of the workloads.
+    kind: &'static str,
+    /// Only these workloads are reported. The others belong to another controller.
     selection: OwnershipSelector,
-    /// Rate limit of log and Events, by the DaemonSet's uid.
+    /// Rate limit of log and Events, by the workload's uid.
     reported: Mutex<LogLimiter<String>>,
 }
 
 impl OtherOwners {
     pub(crate) fn new(
+        kind: &'static str,
         emit: impl Fn(WorkloadEvent) + Send + Sync + 'static,
         metrics: Metrics,
         selection: OwnershipSelector,
     ) -> Self {
         Self {
+            kind,
             emit: Box::new(emit),
             metrics,
             selection,
@@ -95,7 +100,7 @@ impl OtherOwners {
 
     /// Handles an event, before the store has it.
     pub(crate) fn handle_event(&self, store: &Store, event: &ClusterEvent) {
-        let Some((workload, write, writer)) = foreign_write(store, event) else {
+        let Some((workload, write, writer)) = foreign_write(store, self.kind, event) else {
             return;
         };
         if !self.selection.owns(workload) {
@@ -109,7 +114,8 @@ impl OtherOwners {
         }
         drop(reported);
         let message = format!(
-            "{writer:?} {write}: another controller works on this DaemonSet, too, and both replace each other's pods; stop one of them"
+            "{writer:?} {write}: another controller works on this {}, too, and both replace each other's pods; stop one of them",
+            self.kind
         );
         tracing::warn!(%key, "{message}");
         (self.emit)(WorkloadEvent {

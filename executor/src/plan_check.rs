@@ -11,12 +11,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use bytes::Bytes;
-use nodewise_projection::{DaemonSet, Pod, Revision};
+use nodewise_projection::{Pod, Revision, Workload};
 use nodewise_proto::v1::{self, action::Kind};
 
 use crate::apply::{self, LeftOut};
 use crate::store::LivePods;
-use nodewise_proto::workload::DAEMON_SET;
 use nodewise_runtime::Resource;
 use nodewise_telemetry::in_short;
 
@@ -44,7 +43,7 @@ pub(crate) const MAX_UNSEEN: usize = 100;
 #[derive(Debug)]
 pub(crate) struct RequestContext<'a> {
     /// The workload, as it was when the snapshot was taken.
-    pub(crate) workload: &'a DaemonSet,
+    pub(crate) workload: &'a Workload,
     /// The scope of the request.
     pub(crate) scope: v1::Scope,
     /// Revisions of the snapshot that were read live.
@@ -328,12 +327,12 @@ impl Checked<'_> {
 }
 
 /// Checks that the plan is for the requested workload.
-fn check_workload(plan: &v1::Plan, workload: &DaemonSet) -> Result<(), Violation> {
+fn check_workload(plan: &v1::Plan, workload: &Workload) -> Result<(), Violation> {
     let Some(planned) = &plan.workload else {
         return Err(Violation::of_plan("it names no workload"));
     };
     let asked = (
-        DAEMON_SET,
+        workload.key.kind,
         &*workload.key.namespace,
         &*workload.key.name,
         &*workload.uid,
@@ -342,8 +341,14 @@ fn check_workload(plan: &v1::Plan, workload: &DaemonSet) -> Result<(), Violation
         return Ok(());
     }
     Err(Violation::of_plan(format!(
-        "it is for {} {}/{} with uid {:?}, and was asked for {DAEMON_SET} {} with uid {:?}",
-        planned.kind, planned.namespace, planned.name, planned.uid, workload.key, workload.uid
+        "it is for {} {}/{} with uid {:?}, and was asked for {} {} with uid {:?}",
+        planned.kind,
+        planned.namespace,
+        planned.name,
+        planned.uid,
+        workload.key.kind,
+        workload.key,
+        workload.uid
     )))
 }
 

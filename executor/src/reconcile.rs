@@ -5,13 +5,14 @@
 //! unchanged.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use nodewise_client::{Answer, Digest, PlanService, ServiceError};
-use nodewise_projection::{DaemonSet, Key, Pod, Revision};
+use nodewise_projection::{Key, Pod, Revision, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{
     Resource,
@@ -25,10 +26,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::apply::{self, Applied, LeftOut};
+use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::plan_check::retain_valid_entries;
 use crate::snapshot;
-use crate::state::{Shared, is_enabled};
+use crate::state::Shared;
 use crate::trace::{self, Origins};
 use nodewise_telemetry::in_short;
 
@@ -110,8 +112,10 @@ impl Ending {
     }
 }
 
-/// What is needed to reconcile workloads.
-pub struct Reconciler<A, P> {
+/// What is needed to reconcile workloads of a kind.
+pub struct Reconciler<K, A, P> {
+    /// The kind.
+    pub kind: PhantomData<K>,
     /// The caches and everything else that is remembered.
     pub state: Shared,
     /// Makes the writes.
@@ -146,7 +150,7 @@ impl NextPlans {
     }
 
     /// The plan for a workload, if it is recent and was made from the current version of the workload.
-    fn take(&self, workload: &DaemonSet) -> Option<Planned> {
+    fn take(&self, workload: &Workload) -> Option<Planned> {
         let (next, asked) = self.lock().remove(&workload.key)?;
         let same =
             next.workload.uid == workload.uid && next.workload.resource_version == workload.resource_version;
@@ -163,7 +167,7 @@ impl NextPlans {
     }
 }
 
-impl<A, P> std::fmt::Debug for Reconciler<A, P> {
+impl<K, A, P> std::fmt::Debug for Reconciler<K, A, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reconciler")
             .field("options", &self.options)
@@ -175,13 +179,13 @@ impl<A, P> std::fmt::Debug for Reconciler<A, P> {
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: v1::Plan,
-    pub(crate) workload: Arc<DaemonSet>,
+    pub(crate) workload: Arc<Workload>,
     pub(crate) sent: v1::ReconcileState,
     /// The number of the last cache change that the snapshot contains.
     pub(crate) as_of: u64,
 }
 
-impl<A: Actuator, P: PlanService> Reconciler<A, P> {
+impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
     /// Reconciles a workload once.
     pub async fn reconcile(&self, key: &Key) -> Ending {
         match self.try_reconcile(key).await {
@@ -314,7 +318,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
 
     /// Returns the workload if it exists, is selected, and the caches show the executor's last writes to it (D-71,
     /// steps 1 and 2). While the caches are behind, revisions that were read live are kept for the next reconcile.
-    fn admit(&self, key: &Key, live: &mut Vec<Revision>) -> Result<Option<Arc<DaemonSet>>, Ending> {
+    fn admit(&self, key: &Key, live: &mut Vec<Revision>) -> Result<Option<Arc<Workload>>, Ending> {
         let mut state = self.state.lock();
         let state = &mut *state;
         if state.is_left_alone(key) {
@@ -342,7 +346,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     }
 
     /// Requests a plan. If the service refuses the request, the parts that may be the cause are dropped.
-    async fn plan(&self, workload: &Arc<DaemonSet>, colliding: &[Revision]) -> Result<Planned, Ending> {
+    async fn plan(&self, workload: &Arc<Workload>, colliding: &[Revision]) -> Result<Planned, Ending> {
         let planned = self.request_plan(workload, colliding).await;
         planned.map_err(|unplanned| match unplanned {
             Unplanned::Ended(ending) => ending,
@@ -355,7 +359,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
 
     async fn request_plan(
         &self,
-        workload: &Arc<DaemonSet>,
+        workload: &Arc<Workload>,
         colliding: &[Revision],
     ) -> Result<Planned, Unplanned> {
         let (key, uid) = (&workload.key, &workload.uid);
@@ -380,7 +384,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
             ));
             let now = nodewise_projection::timestamp((self.clock)());
             v1::PlanRequest {
-                snapshot: Some(snapshot::take(
+                snapshot: Some(snapshot::take::<K>(
                     &mut state.store,
                     &current,
                     sent,
@@ -435,7 +439,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
 
     /// Reads objects live that the next snapshot needs and the caches do not keep: labels that no selector named when
     /// the object came, and data of revisions, for instance of orphans that are older than the workload.
-    async fn read_live(&self, workload: &DaemonSet, colliding: &[Revision]) -> Result<(), Ending> {
+    async fn read_live(&self, workload: &Workload, colliding: &[Revision]) -> Result<(), Ending> {
         self.read_labels(workload).await?;
         // The second pass: only after the labels of a revision are read is it known whether the revision is sent.
         for _ in 0..2 {
@@ -446,7 +450,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
     }
 
     /// Lists the pods of the namespace, if labels are not cached that the selector names.
-    async fn read_labels(&self, workload: &DaemonSet) -> Result<(), Ending> {
+    async fn read_labels(&self, workload: &Workload) -> Result<(), Ending> {
         let mut unread = self.state.lock().store.unread_pods(workload);
         if unread.is_empty() {
             return Ok(());
@@ -472,7 +476,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         Ok(())
     }
 
-    async fn read_revisions(&self, workload: &DaemonSet, unread: Vec<ObjectKey>) -> Result<(), Ending> {
+    async fn read_revisions(&self, workload: &Workload, unread: Vec<ObjectKey>) -> Result<(), Ending> {
         // By name: the uids of revisions that may be gone.
         let mut gone: HashMap<_, _> = {
             let state = self.state.lock();
@@ -554,7 +558,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
 
     /// Requests the next plan while the current one is being applied. The next plan is used only if it arrives soon and
     /// consists of creates: other actions depend on pods that may change meanwhile.
-    async fn plan_next(&self, workload: &Arc<DaemonSet>) -> Option<Planned> {
+    async fn plan_next(&self, workload: &Arc<Workload>) -> Option<Planned> {
         // The state must not be dropped here although the service refuses the request: the plan that is being applied
         // needs it.
         let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.request_plan(workload, &[]));
@@ -570,8 +574,8 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.reports_delivered(key);
-        if let Some(deletes) = &mut state.foreign_deletes {
-            deletes.expect(&state.store, key, &planned.plan);
+        if let Some((deletes, store)) = state.foreign_deletes(key.kind) {
+            deletes.expect(store, key, &planned.plan);
         }
         let Some(mut held) = planned.plan.state.clone() else {
             return;
@@ -591,7 +595,7 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
 
     /// Whether pods are created before earlier creates are seen.
     fn slow_start_across_plans(&self) -> bool {
-        is_enabled(&self.options, v1::Deviation::SlowStartAcrossPlans)
+        self.options.enables(v1::Deviation::SlowStartAcrossPlans)
     }
 
     async fn apply(&self, planned: &Planned, left_out: &LeftOut) -> Applied {
@@ -604,13 +608,19 @@ impl<A: Actuator, P: PlanService> Reconciler<A, P> {
         }
         let span = tracing::debug_span!("apply", nodewise.plan.id = plan.plan_id);
         let settings = apply::Options {
-            status_with_uid: is_enabled(&self.options, v1::Deviation::StatusWithUid),
+            status_with_uid: self.options.enables(v1::Deviation::StatusWithUid),
             ..self.apply.clone()
         };
-        let applied = apply::apply(&*self.actuator, plan, &workload.object, left_out, &settings)
-            .instrument(span.clone())
-            .await;
-        if let Some(deletes) = &mut self.state.lock().foreign_deletes {
+        let applied = apply::apply(
+            &*self.actuator,
+            plan,
+            (K::RESOURCE, &workload.object),
+            left_out,
+            &settings,
+        )
+        .instrument(span.clone())
+        .await;
+        if let Some((deletes, _)) = self.state.lock().foreign_deletes(key.kind) {
             deletes.take_back(key, plan, &applied.outcomes);
         }
         trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());

@@ -10,6 +10,7 @@ use kube::Client;
 use nodewise_client::{ClientConfig, ClientError, PlanClient};
 use nodewise_proto::v1;
 use nodewise_runtime::{
+    Resource,
     actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
     admission::AdmissionChanges,
     events::EventRecorder,
@@ -20,11 +21,13 @@ use nodewise_telemetry::http::{self, Checks, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{DAEMON_SET_COMPONENT, WATCHED};
 use crate::{
     apply,
     config::{Config, Mode},
-    controller::{self, ControllerError},
+    controller,
+    daemon_set::DaemonSets,
+    kind::Kind,
+    manager::{self, Manager, ManagerError},
     metrics::Metrics,
     watch,
 };
@@ -41,9 +44,9 @@ pub enum RunError {
     /// The health server cannot get its local address.
     #[error("the address of the health server")]
     Address(#[source] io::Error),
-    /// The controller ended although it was not asked to stop.
+    /// The manager ended although it was not asked to stop.
     #[error(transparent)]
-    Controller(#[from] ControllerError),
+    Manager(#[from] ManagerError),
 }
 
 /// Runs an executor until `shutdown` is cancelled and all work under way is done.
@@ -89,8 +92,11 @@ pub async fn run(
     let background = Arc::clone(&service);
     background_tasks.spawn(async move { background.tend().await });
 
-    let (recorder, sender) =
-        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
+    let (recorder, sender) = EventRecorder::new(
+        client.clone(),
+        DaemonSets::EVENT_SOURCE,
+        metrics.runtime().clone(),
+    );
     let mut events = JoinSet::new();
     events.spawn(sender);
     let leader_status = LeaderStatus::default();
@@ -152,7 +158,7 @@ struct Parts {
 
 impl Parts {
     /// Works until shutdown; with an election, only while leading.
-    async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ControllerError> {
+    async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ManagerError> {
         let Some(election) = &config.election else {
             // Without an election, an executor that writes reports itself as leader, so that two such executors show up in
             // the metric. An observer reports nothing: a 0 would look like a missing leader.
@@ -198,20 +204,18 @@ impl Parts {
         config: &Config,
         actuator: Arc<A>,
         stop: CancellationToken,
-    ) -> Result<(), ControllerError> {
+    ) -> Result<(), ManagerError> {
         let _checks = WatchChecks(self.health.ready.clone());
         let (ready, metrics) = (&self.health.ready, &self.metrics);
         let admission_changes = AdmissionChanges::default();
-        let mut watches = watch::start(
+        let mut watches = watch::start::<DaemonSets>(
             &self.client,
             config.namespace.as_deref(),
             ready,
             metrics.runtime(),
         );
-        let settings = controller::Config {
-            workers: config.concurrent_syncs,
+        let settings = manager::Config {
             buckets: config.buckets,
-            selection: config.selection.clone(),
             options: config.options.clone(),
             apply: apply::Options {
                 concurrency: config.concurrent_writes,
@@ -220,20 +224,19 @@ impl Parts {
                 ..apply::Options::default()
             },
             drain_timeout: config.drain_timeout,
-            is_only_owner: config.mode == Mode::Own,
             admission_changes: admission_changes.clone(),
             limits: retries(&config.options),
-            ..controller::Config::default()
+            ..manager::Config::default()
         };
-        let (service, metrics) = (Arc::clone(&self.service), metrics.clone());
-        let work = Box::pin(controller::run(
-            &mut watches,
-            actuator,
-            service,
-            settings,
-            metrics,
-            stop,
-        ));
+        let daemon_sets = controller::Config {
+            workers: config.concurrent_syncs,
+            selection: config.selection.clone(),
+            scope: config.options.scope(),
+            is_only_owner: config.mode == Mode::Own,
+        };
+        let manager = Manager::new(settings, metrics.clone(), stop);
+        let manager = manager.with::<DaemonSets>(daemon_sets, actuator, Arc::clone(&self.service));
+        let work = Box::pin(manager.run(&mut watches));
         let watching = Box::pin(async {
             if config.mode == Mode::Own {
                 admission_changes
@@ -269,7 +272,7 @@ struct WatchChecks(Checks);
 
 impl Drop for WatchChecks {
     fn drop(&mut self) {
-        for resource in WATCHED {
+        for resource in [DaemonSets::RESOURCE].into_iter().chain(Resource::INPUTS) {
             self.0.remove(&format!("watch-{resource}"));
         }
     }

@@ -3,26 +3,32 @@
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use nodewise_client::Digest;
-use nodewise_projection::{DaemonSet, Revision};
+use nodewise_projection::{Revision, Workload, buckets::RenderedBuckets};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::{Resource, actuator::ObjectKey};
 
+use crate::kind::Kind;
 use crate::store::Store;
 
 /// Takes the snapshot of a workload. `known` says of which buckets the receiver already has the content: these are sent
 /// by digest only.
 ///
 /// `colliding` are ControllerRevisions, read live, whose names a plan found taken.
-pub fn take(
+pub fn take<K: Kind>(
     store: &mut Store,
-    workload: &DaemonSet,
+    workload: &Workload,
     state: v1::ReconcileState,
     colliding: &[Revision],
     now: Timestamp,
     known: &dyn Fn(&Digest) -> bool,
 ) -> v1::Snapshot {
     let revisions = revisions(store, workload, colliding);
-    let nodes = store.node_buckets(workload, known);
+    let reads = |resource| K::READS.contains(&resource);
+    let nodes = if reads(Resource::NODES) {
+        store.node_buckets(workload, known)
+    } else {
+        RenderedBuckets::default()
+    };
     let pods = store.pod_buckets(workload, known);
     tracing::trace!(
         written = nodes.written + pods.written,
@@ -32,9 +38,7 @@ pub fn take(
     v1::Snapshot {
         now: Some(now),
         workload: Some(v1::Workload {
-            kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
-                object: workload.object.clone(),
-            })),
+            kind: Some(K::message(workload)),
         }),
         revisions,
         caches_synced: store.unsynced().next().is_none(),
@@ -58,7 +62,7 @@ const REVISION_COUNT: usize = 10_000;
 /// belong in the snapshot and whose data is not cached, and those whose labels are not all cached, so that it is not
 /// known whether the selector matches. The snapshot leaves out revisions that are still missing then. Cached data of
 /// revisions that do not fit into the snapshot is dropped.
-pub fn unread(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<ObjectKey> {
+pub fn unread(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> Vec<ObjectKey> {
     let key = |revision: &Arc<Revision>| {
         ObjectKey::new(Resource::REVISIONS, &*workload.key.namespace, &*revision.name)
     };
@@ -83,7 +87,7 @@ pub fn unread(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -
 /// live ones.
 fn cached<'a>(
     store: &'a Store,
-    workload: &'a DaemonSet,
+    workload: &'a Workload,
     colliding: &[Revision],
 ) -> (Vec<&'a Arc<Revision>>, Vec<&'a Arc<Revision>>) {
     let live = colliding.iter().map(|live| live.size).sum();
@@ -100,7 +104,7 @@ fn cached<'a>(
 }
 
 /// The revisions of the snapshot: those that were read live, and the cached ones of other names.
-fn revisions(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
+fn revisions(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> Vec<v1::ControllerRevision> {
     let mut too_many = std::mem::take(&mut store.too_many);
     let (cached, kept) = cached(store, workload, colliding);
     if kept.len() < cached.len() && too_many.is_due(workload.key.clone()) {
@@ -154,6 +158,7 @@ fn fitting<'a>(revisions: &[&'a Arc<Revision>], (count, most): (usize, usize)) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon_set::{DAEMON_SETS, DaemonSets};
     use crate::event::ClusterEvent;
     use bytes::Bytes;
     use nodewise_projection::{Node, Pod};
@@ -230,10 +235,10 @@ mod tests {
         }
     }
 
-    fn cluster() -> (Store, DaemonSet) {
-        let mut store = Store::new(4);
+    fn cluster() -> (Store, Workload) {
+        let mut store = Store::new(&[DAEMON_SETS], 4);
         for event in [
-            ClusterEvent::DaemonSets(listed()),
+            ClusterEvent::Workloads(DAEMON_SETS, listed()),
             ClusterEvent::Pods(listed()),
             ClusterEvent::Nodes(listed()),
             ClusterEvent::Revisions(listed()),
@@ -244,8 +249,11 @@ mod tests {
             "metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
             "spec": {"selector": {"matchLabels": {"app": "foo"}}},
         });
-        let daemon_set = DaemonSet::from_json(&object).expect("a DaemonSet");
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(daemon_set.clone())));
+        let daemon_set = Workload::daemon_set_from_json(&object).expect("a DaemonSet");
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(daemon_set.clone()),
+        ));
         for name in ["n1", "n2"] {
             let node = Node::from_json(&json!({"metadata": {"name": name}})).expect("a node");
             store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
@@ -272,9 +280,9 @@ mod tests {
         (store, daemon_set)
     }
 
-    fn snapshot(store: &mut Store, workload: &DaemonSet, colliding: &[Revision]) -> v1::Snapshot {
+    fn snapshot(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> v1::Snapshot {
         let now = Timestamp { seconds: 7, nanos: 0 };
-        take(
+        take::<DaemonSets>(
             store,
             workload,
             v1::ReconcileState::default(),
@@ -354,6 +362,6 @@ mod tests {
         let (mut store, workload) = cluster();
         assert_eq!(store.unsynced().count(), 0);
         assert!(snapshot(&mut store, &workload, &[]).caches_synced);
-        assert!(!snapshot(&mut Store::new(1), &workload, &[]).caches_synced);
+        assert!(!snapshot(&mut Store::new(&[DAEMON_SETS], 1), &workload, &[]).caches_synced);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nodewise_projection::{DaemonSet, Key, OwnershipSelector, Revision};
+use nodewise_projection::{Key, OwnershipSelector, Revision, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{
     actuator::ObjectKey,
@@ -13,11 +13,18 @@ use nodewise_runtime::{
     queue::Urgency,
 };
 
+use crate::effects::{Observation, Wake};
 use crate::event::ClusterEvent;
-use crate::foreign_deletes::ForeignDeletes;
-use crate::handlers::{self, Author, Overlaps, Reaction, Rules};
+use crate::foreign_deletes::{ForeignDeletes, Found};
+use crate::kind::Kind;
 use crate::metrics::Metrics;
-use crate::store::{Change, Store, Transition};
+use crate::overlaps::Overlaps;
+use crate::store::Store;
+
+mod reconciled_kind;
+
+pub use reconciled_kind::ReconciledKind;
+use reconciled_kind::Shown;
 
 /// Maximum number of undelivered reports of a workload. Older ones are dropped, which only costs time.
 const MAX_UNDELIVERED: usize = 8;
@@ -34,71 +41,80 @@ pub struct State {
     pub reconcile_states: ReconcileStates,
     /// Own-write records.
     pub gate: OwnWriteGate,
+    /// The kinds of workload that are reconciled.
+    kinds: Vec<ReconciledKind>,
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
     /// Revisions that interrupted reconciles read live, with the uid of the workload.
     read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
-    /// Reactions to objects that were read live. The next watch event returns them.
-    pending_reactions: Vec<Reaction>,
-    /// Present if no other controller should work on the same DaemonSets.
-    pub(crate) foreign_deletes: Option<ForeignDeletes>,
+    /// Workloads to enqueue because of objects that were read live. The next watch event returns them.
+    pending_wakes: Vec<Wake>,
     /// Overlaps of selectors that were logged.
     overlaps: Overlaps,
-    rules: Rules,
-    /// The owned DaemonSets. Others are ignored, except for the labels that they name.
-    selection: OwnershipSelector,
 }
 
 impl State {
-    /// Creates an empty state.
+    /// Creates an empty state, for no kind of workload.
     #[must_use]
     pub fn new(bucket_count: u32, options: &v1::PlanOptions) -> Self {
-        let by_uid = is_enabled(options, v1::Deviation::DeletionsByUid);
+        let deletion_rule = if options.enables(v1::Deviation::DeletionsByUid) {
+            DeletionRule::ByUid
+        } else {
+            DeletionRule::Counted
+        };
         Self {
-            store: Store::new(bucket_count),
-            reconcile_states: ReconcileStates::new(if by_uid {
-                DeletionRule::ByUid
-            } else {
-                DeletionRule::Counted
-            }),
+            store: Store::new(&[], bucket_count),
+            reconcile_states: ReconcileStates::new(deletion_rule),
             gate: OwnWriteGate::default(),
+            kinds: Vec::new(),
             undelivered: HashMap::new(),
             read_live: HashMap::new(),
-            pending_reactions: Vec::new(),
-            foreign_deletes: None,
+            pending_wakes: Vec::new(),
             overlaps: Overlaps::default(),
-            rules: Rules {
-                clear_replaced_own_writes: is_enabled(options, v1::Deviation::ClearReplacedOwnWrites),
-                wake_on_node_delete: is_enabled(options, v1::Deviation::WakeOnNodeDelete),
-                count_repeated_deletions: !by_uid,
-                revisions: match options.scope() {
-                    v1::Scope::Rollouts => Author::Another,
-                    _ => Author::Us,
-                },
-            },
-            selection: OwnershipSelector::default(),
         }
     }
 
-    /// Restricts the owned DaemonSets.
+    /// Creates an empty state for all workloads of one kind.
     #[must_use]
-    pub fn with_selection(self, selection: OwnershipSelector) -> Self {
-        Self { selection, ..self }
+    pub fn of<K: Kind>(bucket_count: u32, options: &v1::PlanOptions) -> Self {
+        let mut state = Self::new(bucket_count, options);
+        state.reconcile(ReconciledKind::new::<K>(options, OwnershipSelector::default()));
+        state
     }
 
-    /// A DaemonSet from the cache, if it is owned.
-    #[must_use]
-    pub fn owned(&self, key: &Key) -> Option<&Arc<DaemonSet>> {
-        self.store
-            .daemon_set(key)
-            .filter(|workload| self.selection.owns(workload))
+    /// Adds a kind of workload.
+    pub fn reconcile(&mut self, kind: ReconciledKind) {
+        self.store.add_kind(kind.resource());
+        self.kinds.push(kind);
     }
 
-    /// Whether a DaemonSet is cached but not owned.
+    fn kind(&self, kind: &str) -> Option<&ReconciledKind> {
+        self.kinds.iter().find(|known| known.resource().kind == kind)
+    }
+
+    fn owns(&self, workload: &Workload) -> bool {
+        self.kind(workload.key.kind)
+            .is_some_and(|kind| kind.owns(workload))
+    }
+
+    /// The deletes of pods by others, if they are tracked for this kind of workload; and the caches.
+    pub(crate) fn foreign_deletes(&mut self, kind: &str) -> Option<(&mut ForeignDeletes, &Store)> {
+        let mut kinds = self.kinds.iter_mut();
+        let kind = kinds.find(|known| known.resource().kind == kind)?;
+        Some((kind.foreign_deletes.as_mut()?, &self.store))
+    }
+
+    /// A workload from the cache, if it is owned.
+    #[must_use]
+    pub fn owned(&self, key: &Key) -> Option<&Arc<Workload>> {
+        self.store.workload(key).filter(|workload| self.owns(workload))
+    }
+
+    /// Whether a workload is cached but not owned.
     #[must_use]
     pub fn is_left_alone(&self, key: &Key) -> bool {
         self.store
-            .daemon_set(key)
-            .is_some_and(|workload| !self.selection.owns(workload))
+            .workload(key)
+            .is_some_and(|workload| !self.owns(workload))
     }
 
     /// Forgets everything that depends on resourceVersions if this list shows that they have restarted. A new list is
@@ -120,112 +136,126 @@ impl State {
         self.read_live.clear();
     }
 
-    /// Handles a watch event. Returns which workloads to enqueue, and when: only [`Reaction::Enqueue`],
-    /// [`Reaction::EnqueueFirst`] and [`Reaction::EnqueueAfter`].
-    pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Reaction> {
+    /// Handles a watch event. Returns which workloads to enqueue, and when.
+    pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Wake> {
         self.handle_version_restart(&event);
         let was_relisting = self.store.relisting().is_some();
-        let is_list = event.listed().is_some();
         let was_synced = self.store.is_synced();
-        let (mut wake_ups, mut wake_all, mut came) =
-            (std::mem::take(&mut self.pending_reactions), None, Vec::new());
+        let resource = event.resource();
+        let mut shown = Shown {
+            // Pods that vanish through a restore of etcd were not deleted by anybody.
+            shows_deletes: event.listed().is_some() && !was_relisting,
+            wakes: std::mem::take(&mut self.pending_wakes),
+            wake_all: vec![None; self.kinds.len()],
+            came: Vec::new(),
+        };
         let Self {
             store,
+            kinds,
             reconcile_states,
             gate,
             undelivered,
             read_live,
-            foreign_deletes,
             overlaps,
-            rules,
-            selection,
             ..
         } = self;
-        if let Some(deletes) = foreign_deletes {
-            deletes.handle_event(store, &event);
+        for kind in kinds.iter_mut() {
+            if let Some(deletes) = &mut kind.foreign_deletes {
+                deletes.handle_event(store, &event);
+            }
         }
         let mut held = HeldState {
             reconcile_states,
             gate,
             undelivered,
             read_live,
+            overlaps,
             metrics,
         };
-        let resource = event.resource();
         store.apply_each(event, &mut |store, transition| {
-            if let Transition::DaemonSet(Change { old, new }) = &transition {
-                let old = old.as_ref().filter(|old| selection.owns(old));
-                let new = new.as_ref().filter(|new| selection.owns(new));
-                if let Some(workload) = new {
-                    metrics.workload_status(workload);
-                    if old.is_none_or(|old| old.uid != workload.uid) {
-                        came.push(Arc::clone(workload));
-                    }
-                } else if old.is_none() {
-                    return;
-                }
-            }
-            // A workload that has lost its label is enqueued once more, to be forgotten then.
-            let is_of_others = |key: &Key| {
-                !matches!(transition, Transition::DaemonSet(_))
-                    && store
-                        .daemon_set(key)
-                        .is_some_and(|workload| !selection.owns(workload))
-            };
-            // Pods that vanish through a restore of etcd were not deleted by anybody.
-            if is_list
-                && !was_relisting
-                && let Transition::Pod(namespace, change) = &transition
-                && let Some(deletes) = foreign_deletes.as_mut()
-            {
-                deletes.handle_list_change(store, namespace, change);
-            }
-            for reaction in handlers::react(store, &transition, *rules) {
-                match reaction {
-                    reaction if reaction.key().is_some_and(is_of_others) => {}
-                    Reaction::EnqueueAll(urgency) => wake_all = wake_all.max(Some(urgency)),
-                    Reaction::Enqueue(_) | Reaction::EnqueueFirst(_) | Reaction::EnqueueAfter(..) => {
-                        // A list shows the pods of a workload one after the other.
-                        if wake_ups.last() != Some(&reaction) {
-                            wake_ups.push(reaction);
-                        }
-                    }
-                    Reaction::Overlap(keys) => overlaps.log(keys),
-                    reaction => held.observe(reaction),
-                }
+            for (index, kind) in kinds.iter_mut().enumerate() {
+                kind.handle(
+                    index,
+                    store,
+                    &transition,
+                    &mut shown,
+                    &mut |seen| held.observe(seen),
+                    metrics,
+                );
             }
         });
-        if store.is_synced() && !was_synced {
-            let owned = store.workloads().filter(|workload| selection.owns(workload));
-            came = owned.cloned().collect();
+        if self.store.is_synced() && !was_synced {
+            shown.came = self
+                .store
+                .workloads()
+                .filter(|workload| self.owns(workload))
+                .cloned()
+                .collect();
         }
-        create_metrics(&came, store, foreign_deletes.is_some(), metrics);
-        for (resource, count) in store.take_cuts() {
+        self.create_metrics(&shown.came, metrics);
+        for (resource, count) in self.store.take_cuts() {
             metrics.cut(resource, count);
         }
-        metrics.runtime().watched(resource, store.reached(resource));
-        let opened = gate.take_ready(|resource| store.reached(resource));
-        wake_ups.extend(opened.into_iter().map(Reaction::Enqueue));
-        if was_relisting && store.relisting().is_none() {
-            wake_all = wake_all.max(Some(Urgency::Normal));
+        metrics.runtime().watched(resource, self.store.reached(resource));
+        let opened = self.gate.take_ready(|resource| self.store.reached(resource));
+        shown.wakes.extend(opened.into_iter().map(Wake::now));
+        if was_relisting && self.store.relisting().is_none() {
+            for urgency in &mut shown.wake_all {
+                *urgency = (*urgency).max(Some(Urgency::Normal));
+            }
         }
-        if let Some(urgency) = wake_all {
-            let enqueue = match urgency {
-                Urgency::Urgent => Reaction::EnqueueFirst,
-                Urgency::Normal => Reaction::Enqueue,
-            };
-            wake_ups.extend(self.every_workload().into_iter().map(enqueue));
+        for (kind, urgency) in self.kinds.iter().zip(shown.wake_all) {
+            if let Some(urgency) = urgency {
+                let all = self.every_workload(kind.resource().kind);
+                shown
+                    .wakes
+                    .extend(all.into_iter().map(|key| Wake::with(key, urgency)));
+            }
         }
-        wake_ups
+        shown.wakes
     }
 
-    /// The keys of all owned workloads, sorted.
+    /// Creates the metrics of workloads that came.
+    fn create_metrics(&self, came: &[Arc<Workload>], metrics: &Metrics) {
+        for workload in came {
+            if self.store.is_synced() {
+                let stalled = || self.store.stalled(workload, jiff::Timestamp::now());
+                metrics.rollout_found(&workload.key, stalled);
+            }
+            let kind = self.kind(workload.key.kind);
+            if kind.is_some_and(|kind| kind.foreign_deletes.is_some()) {
+                // Created at the start, so that the first increment shows as a change.
+                metrics.foreign_pod_deletes(&workload.key, 0);
+            }
+        }
+    }
+
+    /// The keys of all owned workloads of a kind, sorted.
     #[must_use]
-    pub fn every_workload(&self) -> Vec<Key> {
-        let keys = self.store.keys().filter(|key| !self.is_left_alone(key));
-        let mut keys: Vec<_> = keys.cloned().collect();
+    pub fn every_workload(&self, kind: &str) -> Vec<Key> {
+        let owned = self
+            .store
+            .workloads()
+            .filter(|workload| workload.key.kind == kind && self.owns(workload));
+        let mut keys: Vec<_> = owned.map(|workload| workload.key.clone()).collect();
         keys.sort_unstable();
         keys
+    }
+
+    /// When [`Self::take_due_foreign_deletes`] is due, if deletes by somebody else are pending.
+    pub(crate) fn foreign_deletes_due(&self) -> Option<tokio::time::Instant> {
+        let tracked = self.kinds.iter().filter_map(|kind| kind.foreign_deletes.as_ref());
+        tracked.filter_map(ForeignDeletes::next_due).min()
+    }
+
+    /// The deletes of pods by others that count now.
+    pub(crate) fn take_due_foreign_deletes(&mut self) -> Vec<Found> {
+        let store = &self.store;
+        let tracked = self
+            .kinds
+            .iter_mut()
+            .filter_map(|kind| kind.foreign_deletes.as_mut());
+        tracked.flat_map(|deletes| deletes.take_due(store)).collect()
     }
 
     /// Forgets a workload that is gone or not owned any more.
@@ -236,10 +266,11 @@ impl State {
             gate: &mut self.gate,
             undelivered: &mut self.undelivered,
             read_live: &mut self.read_live,
+            overlaps: &mut self.overlaps,
             metrics,
         };
         held.drop_held(key);
-        if let Some(deletes) = &mut self.foreign_deletes {
+        if let Some((deletes, _)) = self.foreign_deletes(key.kind) {
             deletes.forget(key);
         }
     }
@@ -280,13 +311,13 @@ impl State {
 
     /// Handles a revision that was read live for a workload. If its version is newer than the cached one, it is handled
     /// like a watch event: a revision that changes all the time must not delay the workload.
-    pub fn take_read(&mut self, workload: &DaemonSet, read: Revision, metrics: &Metrics) {
+    pub fn take_read(&mut self, workload: &Workload, read: Revision, metrics: &Metrics) {
         let kept = self.store.revision(&read.namespace, &read.name);
         let is_newer = kept.is_some_and(|kept| {
             kept.uid == read.uid && gate::is_behind(&read.resource_version, &kept.resource_version)
         });
         if is_newer {
-            self.pending_reactions = self.take_in(ClusterEvent::RevisionRead(read.clone()), metrics);
+            self.pending_wakes = self.take_in(ClusterEvent::RevisionRead(read.clone()), metrics);
         }
         self.store.keep_whole(workload, read);
     }
@@ -297,7 +328,7 @@ impl State {
         let kept = self.store.revision(&namespace, &name);
         // Meanwhile another object may have got the name.
         if kept.is_some_and(|kept| kept.uid == uid) {
-            self.pending_reactions = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
+            self.pending_wakes = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
         }
     }
 
@@ -333,13 +364,14 @@ struct HeldState<'a> {
     gate: &'a mut OwnWriteGate,
     undelivered: &'a mut HashMap<Key, Vec<v1::ReportRequest>>,
     read_live: &'a mut HashMap<Key, (Arc<str>, Vec<Revision>)>,
+    overlaps: &'a mut Overlaps,
     metrics: &'a Metrics,
 }
 
 impl HeldState<'_> {
-    fn observe(&mut self, reaction: Reaction) {
-        match reaction {
-            Reaction::ObserveCreate {
+    fn observe(&mut self, observation: Observation) {
+        match observation {
+            Observation::PodCreated {
                 key,
                 pod_name,
                 node_name,
@@ -347,7 +379,7 @@ impl HeldState<'_> {
                 self.reconcile_states.observe_create(&key, &pod_name, &node_name);
                 set_expectation_metrics(self.reconcile_states, &key, self.metrics);
             }
-            Reaction::ObserveDeletion {
+            Observation::PodDeleted {
                 key,
                 pod_name,
                 pod_uid,
@@ -355,7 +387,7 @@ impl HeldState<'_> {
                 self.reconcile_states.observe_deletion(&key, &pod_name, &pod_uid);
                 set_expectation_metrics(self.reconcile_states, &key, self.metrics);
             }
-            Reaction::RetireName {
+            Observation::NameUsed {
                 key,
                 uid,
                 pod_name,
@@ -363,15 +395,11 @@ impl HeldState<'_> {
             } => self
                 .reconcile_states
                 .record_used_name(&key, &uid, node_name, pod_name),
-            Reaction::Forget { key, own_writes_of } => {
+            Observation::Gone { key, own_writes_of } => {
                 self.gate.clear(&key, Some(&own_writes_of));
                 self.drop_held(&key);
             }
-            Reaction::Enqueue(_)
-            | Reaction::EnqueueFirst(_)
-            | Reaction::EnqueueAll(_)
-            | Reaction::EnqueueAfter(..)
-            | Reaction::Overlap(_) => {}
+            Observation::Overlap(keys) => self.overlaps.log(keys),
         }
     }
 
@@ -379,27 +407,13 @@ impl HeldState<'_> {
         self.reconcile_states.forget(key);
         self.undelivered.remove(key);
         self.read_live.remove(key);
-        self.metrics.forget_workload(&key.namespace, &key.name);
-    }
-}
-
-/// Creates the metrics of workloads that came.
-fn create_metrics(came: &[Arc<DaemonSet>], store: &Store, counts_foreign_deletes: bool, metrics: &Metrics) {
-    for workload in came {
-        if store.is_synced() {
-            let stalled = || store.stalled(workload, jiff::Timestamp::now());
-            metrics.rollout_found(&workload.key, stalled);
-        }
-        if counts_foreign_deletes {
-            // Created at the start, so that the first increment shows as a change.
-            metrics.foreign_pod_deletes(&workload.key, 0);
-        }
+        self.metrics.forget_workload(key);
     }
 }
 
 fn set_expectation_metrics(reconcile_states: &ReconcileStates, key: &Key, metrics: &Metrics) {
     let (creates, deletes) = reconcile_states.outstanding(key);
-    metrics.expectations(&key.namespace, &key.name, creates, deletes);
+    metrics.expectations(key, creates, deletes);
 }
 
 /// A [`State`] that the watches and the workers share.
@@ -419,43 +433,15 @@ impl Shared {
     }
 }
 
-/// Whether a deviation that is on by default is on.
-#[must_use]
-pub fn is_enabled(options: &v1::PlanOptions, deviation: v1::Deviation) -> bool {
-    let named = |list: &[i32]| list.contains(&deviation.into());
-    named(&options.enabled_deviations)
-        || (options.profile() != v1::Profile::UpstreamStrict && !named(&options.disabled_deviations))
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
 
     use super::*;
-    use crate::event::DAEMON_SETS;
+    use crate::daemon_set::{DAEMON_SETS, DaemonSets};
     use crate::testing::listed;
-    use nodewise_projection::DaemonSet;
+    use nodewise_proto::workload::DAEMON_SET;
     use nodewise_runtime::{Delta, Resource};
-
-    #[test]
-    fn deviations_follow_the_profile() {
-        let of =
-            |profile: v1::Profile, enabled: &[v1::Deviation], disabled: &[v1::Deviation]| v1::PlanOptions {
-                profile: profile.into(),
-                enabled_deviations: enabled.iter().map(|deviation| (*deviation).into()).collect(),
-                disabled_deviations: disabled.iter().map(|deviation| (*deviation).into()).collect(),
-                ..Default::default()
-            };
-        let deviation = v1::Deviation::DeletionsByUid;
-        for (options, expected) in [
-            (of(v1::Profile::Unspecified, &[], &[]), true),
-            (of(v1::Profile::Default, &[], &[deviation]), false),
-            (of(v1::Profile::UpstreamStrict, &[], &[]), false),
-            (of(v1::Profile::UpstreamStrict, &[deviation], &[]), true),
-        ] {
-            assert_eq!(is_enabled(&options, deviation), expected, "{options:?}");
-        }
-    }
 
     // D-110: a workload that waits for a cache is enqueued by any event that shows that the cache is up to date, even
     // if no cached object changed.
@@ -492,7 +478,7 @@ mod tests {
             }),
         ];
         for (case, event) in events {
-            let mut state = State::new(1, &v1::PlanOptions::default());
+            let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
             for event in crate::testing::first_lists() {
                 state.take_in(event, &metrics);
             }
@@ -504,11 +490,7 @@ mod tests {
                 .check(&key, |resource| state.store.reached(resource))
                 .is_err();
             assert!(refused, "{case}");
-            for (version, expected) in [
-                ("19", vec![]),
-                ("20", vec![Reaction::Enqueue(key)]),
-                ("21", vec![]),
-            ] {
+            for (version, expected) in [("19", vec![]), ("20", vec![Wake::now(key)]), ("21", vec![])] {
                 assert_eq!(
                     state.take_in(event(version), &metrics),
                     expected,
@@ -538,7 +520,7 @@ mod tests {
             ("1000", "odd", true),
         ] {
             let metrics = Metrics::new();
-            let mut state = State::new(1, &v1::PlanOptions::default());
+            let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
             for event in crate::testing::first_lists() {
                 state.take_in(event, &metrics);
             }
@@ -551,7 +533,7 @@ mod tests {
                 gate.check(&key, |resource| store.reached(resource)).is_ok()
             };
             assert!(!check(&mut state));
-            let wakes = |woken: Vec<Reaction>| woken.contains(&Reaction::Enqueue(key.clone()));
+            let wakes = |woken: Vec<Wake>| woken.contains(&Wake::now(key.clone()));
             let mut woken = wakes(state.take_in(listed(version), &metrics));
             let begins_anew = expected && version != "odd";
             assert_eq!(state.store.relisting().is_some(), begins_anew, "{version}");
@@ -584,7 +566,7 @@ mod tests {
                 resource_version: version.to_owned(),
             })
         };
-        let mut state = State::new(1, &v1::PlanOptions::default());
+        let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
         for event in crate::testing::first_lists() {
             state.take_in(event, &metrics);
         }
@@ -618,27 +600,28 @@ mod tests {
             "namespace": "ns", "name": "r", "resourceVersion": "11", "creationTimestamp": hour_ago.to_string(),
             "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}],
         }}));
-        let workload = DaemonSet::from_json(&serde_json::json!({
+        let workload = Workload::daemon_set_from_json(&serde_json::json!({
             "metadata": {"namespace": "ns", "name": "foo", "uid": "u1", "resourceVersion": "10", "generation": 2},
             "spec": {"selector": {"matchLabels": {"app": "foo"}}},
             "status": {"observedGeneration": 2, "desiredNumberScheduled": 3, "currentNumberScheduled": 3},
         }));
         let (revision, workload) = (revision.expect("a revision"), workload.expect("a DaemonSet"));
         let lists = [
-            ClusterEvent::DaemonSets(listed(vec![workload])),
+            ClusterEvent::Workloads(DAEMON_SETS, listed(vec![workload])),
             ClusterEvent::Nodes(listed(Vec::new())),
             ClusterEvent::Pods(listed(Vec::new())),
             ClusterEvent::Revisions(listed(vec![revision])),
         ];
         for first in 0..lists.len() {
             let (metrics, mut lists) = (Metrics::new(), lists.clone());
-            let mut state = State::new(1, &v1::PlanOptions::default());
+            let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
             lists.rotate_left(first);
             for list in lists {
                 state.take_in(list, &metrics);
             }
             let scrape = metrics.encode();
-            let series = "nodewise_rollout_since_progress_seconds{namespace=\"ns\",name=\"foo\"} ";
+            let series =
+                "nodewise_rollout_since_progress_seconds{kind=\"DaemonSet\",namespace=\"ns\",name=\"foo\"} ";
             let age = scrape.lines().find_map(|line| line.strip_prefix(series));
             let age: f64 = age.expect("an age").parse().expect("a number");
             assert!((3_600.0..3_660.0).contains(&age), "{age}, {first}");
@@ -648,7 +631,7 @@ mod tests {
     // D-105: each workload is enqueued once, however many nodes an event brings.
     #[test]
     fn many_nodes_enqueue_each_workload_once() {
-        let mut state = State::new(1, &v1::PlanOptions::default());
+        let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
         for event in crate::testing::first_lists() {
             state.take_in(event, &Metrics::new());
         }
@@ -659,14 +642,14 @@ mod tests {
         };
         let list = crate::testing::listed((0..1_000).map(node).collect());
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
-        assert_eq!(woken, [Reaction::EnqueueFirst(Key::new("ns", "foo"))]);
+        assert_eq!(woken, [Wake::urgent(Key::new(DAEMON_SET, "ns", "foo"))]);
         // One added node makes the event urgent, however many nodes were removed.
         let list = crate::testing::listed(vec![node(1_000)]);
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
-        assert_eq!(woken, [Reaction::EnqueueFirst(Key::new("ns", "foo"))]);
+        assert_eq!(woken, [Wake::urgent(Key::new(DAEMON_SET, "ns", "foo"))]);
         let list = crate::testing::listed(Vec::new());
         let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
-        assert_eq!(woken, [Reaction::Enqueue(Key::new("ns", "foo"))]);
+        assert_eq!(woken, [Wake::now(Key::new(DAEMON_SET, "ns", "foo"))]);
     }
 
     // A plan may be made between the events of the workload and of the revision. No other event shows that the revision
@@ -679,16 +662,13 @@ mod tests {
         }});
         for (scope, expected) in [
             (v1::Scope::Workload, vec![]),
-            (
-                v1::Scope::Rollouts,
-                vec![Reaction::Enqueue(crate::testing::key())],
-            ),
+            (v1::Scope::Rollouts, vec![Wake::now(crate::testing::key())]),
         ] {
             let options = v1::PlanOptions {
                 scope: scope.into(),
                 ..Default::default()
             };
-            let mut state = State::new(1, &options);
+            let mut state = State::of::<DaemonSets>(1, &options);
             for event in crate::testing::first_lists() {
                 state.take_in(event, &Metrics::new());
             }
@@ -701,13 +681,14 @@ mod tests {
     // W17: DaemonSets that are not selected are ignored.
     #[test]
     fn unselected_daemon_sets_are_ignored() {
-        use crate::testing::{daemon_set, key, labelled, owned, pod};
+        use crate::testing::{daemon_set, key, labelled, pod};
         let metrics = Metrics::new();
-        let mut state = State::new(1, &v1::PlanOptions::default()).with_selection(owned());
+        let mut state = crate::testing::selective_state();
         for event in crate::testing::first_lists() {
             assert_eq!(state.take_in(event, &metrics), []);
         }
-        let changed = |version: &str| ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", version)));
+        let changed =
+            |version: &str| ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", version)));
         let node = nodewise_projection::Node::from_json(&serde_json::json!({"metadata": {"name": "n1"}}));
         let node = ClusterEvent::Nodes(Delta::Applied(node.expect("a node")));
         let pod = |version| ClusterEvent::Pods(Delta::Applied(pod("p", version)));
@@ -715,14 +696,14 @@ mod tests {
             assert_eq!(state.take_in(event, &metrics), []);
         }
         assert!(!metrics.encode().contains("name=\"foo\""));
-        let wakes = [Reaction::Enqueue(key())];
-        let selected = ClusterEvent::DaemonSets(Delta::Applied(labelled("12")));
+        let wakes = [Wake::now(key())];
+        let selected = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(labelled("12")));
         assert_eq!(state.take_in(selected, &metrics), wakes);
-        assert_eq!(state.every_workload(), [key()]);
+        assert_eq!(state.every_workload(DAEMON_SET), [key()]);
         assert!(metrics.encode().contains("name=\"foo\""));
         // The workload is enqueued to be forgotten.
         assert_eq!(state.take_in(changed("13"), &metrics), wakes);
-        let gone = ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "14")));
+        let gone = ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(daemon_set("u1", "14")));
         for event in [changed("14"), pod("14"), gone] {
             assert_eq!(state.take_in(event, &metrics), []);
         }
@@ -730,8 +711,8 @@ mod tests {
 
     #[test]
     fn the_newest_reports_are_kept_until_delivered() {
-        let key = Key::new("ns", "foo");
-        let mut state = State::new(1, &v1::PlanOptions::default());
+        let key = Key::new(DAEMON_SET, "ns", "foo");
+        let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
         let report = |plan: usize| v1::ReportRequest {
             workload: Some(v1::WorkloadReference {
                 uid: "u1".into(),
@@ -758,7 +739,7 @@ mod tests {
 
     #[test]
     fn live_revisions_are_kept_for_one_workload() {
-        let (key, metrics) = (Key::new("ns", "foo"), Metrics::new());
+        let (key, metrics) = (Key::new(DAEMON_SET, "ns", "foo"), Metrics::new());
         let (uid, other) = (Arc::from("u1"), Arc::from("u2"));
         let revision = |name: &str| {
             Revision::from_json(&serde_json::json!({"metadata": {"namespace": "ns", "name": name}}))
@@ -770,7 +751,7 @@ mod tests {
                 .map(|revision| revision.name.clone())
                 .collect()
         };
-        let mut state = State::new(1, &v1::PlanOptions::default());
+        let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
         state.keep_live(&key, &uid, vec![revision("a")]);
         state.keep_live(&key, &uid, Vec::new());
         state.keep_live(&key, &uid, vec![revision("b")]);

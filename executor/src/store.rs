@@ -1,4 +1,4 @@
-//! The caches: DaemonSets by key, pods by their controller, nodes, revisions, and the resourceVersion that each watch
+//! The caches: workloads by key, pods by their controller, nodes, revisions, and the resourceVersion that each watch
 //! has reached.
 //!
 //! Applying an event returns the transitions that it caused; [`crate::handlers`] derives from these which workloads to
@@ -8,12 +8,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use nodewise_projection::{DaemonSet, Key, KeySet, Pod, Revision, Selector, buckets::Buckets};
-use nodewise_proto::workload::DAEMON_SET;
+use nodewise_projection::{Key, KeySet, Pod, Revision, Selector, Workload, buckets::Buckets};
 use nodewise_proto::{bucket, v1};
 use nodewise_runtime::{Delta, Resource, expectations::CachedPods, log_limiter::LogLimiter};
 
-use crate::event::{ClusterEvent, DAEMON_SETS, WATCHED};
+use crate::event::ClusterEvent;
 
 mod cached;
 mod changes;
@@ -51,8 +50,8 @@ pub struct Change<T> {
 /// A change that an event caused.
 #[derive(Clone, Debug)]
 pub enum Transition {
-    /// A DaemonSet.
-    DaemonSet(Change<Arc<DaemonSet>>),
+    /// A workload.
+    Workload(Change<Arc<Workload>>),
     /// A pod of this namespace.
     Pod(Arc<str>, Box<Change<v1::Pod>>),
     /// A node.
@@ -67,8 +66,10 @@ pub type Visit<'a> = &'a mut dyn FnMut(&Store, Transition);
 /// The caches.
 #[derive(Debug)]
 pub struct Store {
+    /// The kinds of workload that are cached.
+    kinds: Vec<Resource>,
     bucket_count: u32,
-    daemon_sets: HashMap<Key, Arc<DaemonSet>>,
+    workloads: HashMap<Key, Arc<Workload>>,
     nodes: Buckets,
     namespaces: HashMap<Arc<str>, Namespace>,
     /// Metadata that several pods share.
@@ -102,13 +103,14 @@ struct Namespace {
 }
 
 impl Store {
-    /// Creates empty caches, whose nodes and pods are divided into this many buckets (at least 1).
+    /// Creates empty caches for these kinds of workload. Nodes and pods are divided into this many buckets (at least 1).
     #[must_use]
-    pub fn new(bucket_count: u32) -> Self {
+    pub fn new(kinds: &[Resource], bucket_count: u32) -> Self {
         let bucket_count = bucket_count.max(1);
         Self {
+            kinds: kinds.to_vec(),
             bucket_count,
-            daemon_sets: HashMap::new(),
+            workloads: HashMap::new(),
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
             parts: Parts::default(),
@@ -124,6 +126,11 @@ impl Store {
         }
     }
 
+    /// Adds a kind of workload. Call this before the first event.
+    pub(crate) fn add_kind(&mut self, kind: Resource) {
+        self.kinds.push(kind);
+    }
+
     /// Applies an event. Returns the changes that it caused.
     pub fn apply(&mut self, event: ClusterEvent) -> Vec<Transition> {
         let mut transitions = Vec::new();
@@ -136,7 +143,7 @@ impl Store {
     pub fn apply_each(&mut self, event: ClusterEvent, visit: Visit<'_>) {
         self.changes.begin();
         match event {
-            ClusterEvent::DaemonSets(delta) => self.apply_delta(DAEMON_SETS, delta, visit),
+            ClusterEvent::Workloads(resource, delta) => self.apply_delta(resource, delta, visit),
             ClusterEvent::Pods(delta) => self.apply_delta(Resource::PODS, delta, visit),
             ClusterEvent::Nodes(delta) => self.apply_delta(Resource::NODES, delta, visit),
             ClusterEvent::Revisions(delta) => self.apply_delta(Resource::REVISIONS, delta, visit),
@@ -144,6 +151,9 @@ impl Store {
                 if is_first {
                     self.pages.discard(&mut self.parts);
                 }
+                let pods = pods
+                    .into_iter()
+                    .filter(|pod| is_cached(&self.kinds, pod.projection.controller.as_ref()));
                 self.pages
                     .add(pods, &mut self.keys, &mut self.parts, self.bucket_count);
             }
@@ -191,7 +201,7 @@ impl Store {
                 resource_version,
             } => {
                 self.reached.insert(resource, resource_version);
-                for id in T::missing(self, &objects) {
+                for id in T::missing(self, resource, &objects) {
                     let transition = T::forget(self, &id);
                     notify(self, transition);
                 }
@@ -231,9 +241,8 @@ impl Store {
 
     /// Resources whose first list is not complete yet.
     pub fn unsynced(&self) -> impl Iterator<Item = Resource> {
-        WATCHED
-            .into_iter()
-            .filter(|resource| !self.reached.contains_key(resource))
+        let watched = self.kinds.iter().copied().chain(Resource::INPUTS);
+        watched.filter(|resource| !self.reached.contains_key(resource))
     }
 
     /// Whether every resource was listed.
@@ -248,53 +257,65 @@ impl Store {
         self.reached.get(&resource).map_or("", String::as_str)
     }
 
-    /// A DaemonSet.
+    /// A workload.
     #[must_use]
-    pub fn daemon_set(&self, key: &Key) -> Option<&Arc<DaemonSet>> {
-        self.daemon_sets.get(key)
+    pub fn workload(&self, key: &Key) -> Option<&Arc<Workload>> {
+        self.workloads.get(key)
     }
 
-    /// All DaemonSets.
-    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Arc<DaemonSet>> {
-        self.daemon_sets.values()
+    /// All workloads.
+    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+        self.workloads.values()
     }
 
-    /// The keys of all DaemonSets.
-    pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.daemon_sets.keys()
-    }
-
-    /// The DaemonSet that an object's controller reference points at: of that name in the object's namespace, with that
-    /// uid (D-103).
+    /// The workload of this kind that an object's controller reference points at: of that name in the object's
+    /// namespace, with that uid (D-103).
     #[must_use]
     pub fn resolve(
         &self,
+        kind: &'static str,
         namespace: &str,
         controller: Option<&v1::ControllerReference>,
-    ) -> Option<&Arc<DaemonSet>> {
-        let controller = controller.filter(|controller| controller.kind == DAEMON_SET)?;
-        self.daemon_sets
-            .get(&Key::new(namespace, &controller.name))
-            .filter(|daemon_set| *daemon_set.uid == *controller.uid)
+    ) -> Option<&Arc<Workload>> {
+        let controller = controller.filter(|controller| controller.kind == kind)?;
+        self.workloads
+            .get(&Key::new(kind, namespace, &controller.name))
+            .filter(|workload| *workload.uid == *controller.uid)
     }
 
-    /// Every DaemonSet of a namespace whose selector matches an orphan's labels, ordered by name (D-104). If only
-    /// labels of the `known` keys are cached, DaemonSets whose selectors may match are included.
+    /// The workload that an object's controller reference points at, of any kind.
+    #[must_use]
+    pub fn owner(
+        &self,
+        namespace: &str,
+        controller: Option<&v1::ControllerReference>,
+    ) -> Option<&Arc<Workload>> {
+        let mut kinds = self.kinds.iter();
+        kinds.find_map(|resource| self.resolve(resource.kind, namespace, controller))
+    }
+
+    /// Every workload of a kind in a namespace whose selector matches an orphan's labels, ordered by name (D-104). If
+    /// only labels of the `known` keys are cached, workloads whose selectors may match are included.
     #[must_use]
     pub fn matching(
         &self,
+        kind: &str,
         namespace: &str,
         labels: &[v1::Label],
         known: Option<&KeySet>,
-    ) -> Vec<&Arc<DaemonSet>> {
+    ) -> Vec<&Arc<Workload>> {
         let matches = |selector: &Selector| match known {
             None => selector.matches(labels),
             Some(known) => !known.has(selector.keys()) || selector.matches_with_other_labels(labels),
         };
         let mut matching: Vec<_> = self
-            .daemon_sets
+            .workloads
             .values()
-            .filter(|daemon_set| *daemon_set.key.namespace == *namespace && matches(&daemon_set.selector))
+            .filter(|workload| {
+                workload.key.kind == kind
+                    && *workload.key.namespace == *namespace
+                    && matches(&workload.selector)
+            })
             .collect();
         matching.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         matching
@@ -305,7 +326,7 @@ impl Store {
         self.nodes.contains(bucket::of(name, self.bucket_count), name)
     }
 
-    /// The cached pod of this name: one that a DaemonSet controls, or an orphan.
+    /// The cached pod of this name: one that a workload controls, or an orphan.
     #[must_use]
     pub fn pod(&self, namespace: &str, name: &str) -> Option<v1::Pod> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
@@ -323,7 +344,7 @@ impl Store {
     #[must_use]
     pub(crate) fn live_pods<'n>(
         &self,
-        workload: &DaemonSet,
+        workload: &Workload,
         nodes: &HashSet<&'n str>,
     ) -> HashMap<&'n str, LivePods> {
         let there = nodes.iter().copied().filter(|node| self.has_node(node));
@@ -341,7 +362,7 @@ impl Store {
             };
             let pod = stored.pod();
             let is_own = |controller: &v1::ControllerReference| {
-                controller.kind == DAEMON_SET && *controller.name == *workload.key.name
+                controller.kind == workload.key.kind && *controller.name == *workload.key.name
             };
             let is_own = pod.controller.as_ref().is_some_and(is_own);
             if is_own && workload.selector.selects(&pod.labels) && is_live(&pod) {
@@ -352,7 +373,7 @@ impl Store {
         live
     }
 
-    /// The cached revision of this name: one that a DaemonSet controls, or an orphan.
+    /// The cached revision of this name: one that a workload controls, or an orphan.
     #[must_use]
     pub fn revision(&self, namespace: &str, name: &str) -> Option<&Arc<Revision>> {
         self.namespaces.get(namespace)?.revisions.get(name)
@@ -428,7 +449,6 @@ impl Store {
     #[must_use]
     pub fn count(&self, resource: Resource) -> usize {
         match resource {
-            DAEMON_SETS => self.daemon_sets.len(),
             Resource::PODS => self
                 .namespaces
                 .values()
@@ -440,7 +460,10 @@ impl Store {
                 .values()
                 .map(|namespace| namespace.revisions.len())
                 .sum(),
-            _ => 0,
+            kind => {
+                let of_kind = self.workloads.keys().filter(|key| key.kind == kind.kind);
+                of_kind.count()
+            }
         }
     }
 
@@ -476,11 +499,11 @@ impl Store {
         Some(node.node())
     }
 
-    fn remove_daemon_set(&mut self, key: &Key) -> Option<Arc<DaemonSet>> {
-        let old = self.daemon_sets.remove(key)?;
+    fn remove_workload(&mut self, key: &Key) -> Option<Arc<Workload>> {
+        let old = self.workloads.remove(key)?;
         self.keys.replace(Some(&old), None);
         if let Some(kept) = self.namespaces.get_mut(&key.namespace) {
-            kept.pods.forget_selected(&key.name);
+            kept.pods.forget_selected(key);
         }
         self.drop_unneeded(&key.namespace);
         Some(old)
@@ -500,6 +523,11 @@ impl Namespace {
 }
 
 pub(crate) use nodewise_proto::pods::target_node;
+
+/// Whether objects with this controller are cached, if these kinds of workload are: those of these kinds, and orphans.
+pub(crate) fn is_cached(kinds: &[Resource], controller: Option<&v1::ControllerReference>) -> bool {
+    controller.is_none_or(|controller| kinds.iter().any(|resource| resource.kind == controller.kind))
+}
 
 /// Whether a pod is neither finished nor being deleted.
 pub(crate) fn is_live(pod: &v1::Pod) -> bool {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
-use nodewise_projection::{DaemonSet, Key, Node, OwnershipSelector, Pod, Revision};
-use nodewise_proto::workload::HASH_LABEL;
+use nodewise_projection::{Key, Node, OwnershipSelector, Pod, Revision, Workload};
+use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::{
     Delta, Resource,
@@ -14,8 +14,10 @@ use nodewise_runtime::{
 };
 use serde_json::{Value, json};
 
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::event::ClusterEvent;
 use crate::plan_check::NODE_NAME_POINTER;
+use crate::state::{ReconciledKind, State};
 
 type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
 pub(crate) type Hook = Box<dyn FnMut() + Send>;
@@ -236,24 +238,24 @@ impl Actuator for ScriptedActuator {
 
 /// The workload of these tests.
 pub(crate) fn key() -> Key {
-    Key::new("ns", "foo")
+    Key::new(DAEMON_SET, "ns", "foo")
 }
 
-pub(crate) fn daemon_set(uid: &str, version: &str) -> DaemonSet {
+pub(crate) fn daemon_set(uid: &str, version: &str) -> Workload {
     let object = json!({
         "metadata": {"namespace": "ns", "name": "foo", "uid": uid, "resourceVersion": version},
         "spec": {"selector": {"matchLabels": {"app": "foo"}}},
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 /// The workload with the label that [`owned`] selects.
-pub(crate) fn labelled(version: &str) -> DaemonSet {
+pub(crate) fn labelled(version: &str) -> Workload {
     let label = v1::Label {
         key: "owned".into(),
         value: "yes".into(),
     };
-    DaemonSet {
+    Workload {
         labels: vec![label],
         ..daemon_set("u1", version)
     }
@@ -262,6 +264,14 @@ pub(crate) fn labelled(version: &str) -> DaemonSet {
 /// Selects the DaemonSets with that label.
 pub(crate) fn owned() -> OwnershipSelector {
     "owned=yes".parse().expect("a selector")
+}
+
+/// A state that owns only these.
+pub(crate) fn selective_state() -> State {
+    let options = v1::PlanOptions::default();
+    let mut state = State::new(1, &options);
+    state.reconcile(ReconciledKind::new::<DaemonSets>(&options, owned()));
+    state
 }
 
 /// A pod of the workload.
@@ -309,7 +319,7 @@ pub(crate) fn first_lists() -> Vec<ClusterEvent> {
     vec![
         ClusterEvent::Nodes(listed(["n1", "n2", "n3"].map(node).into())),
         ClusterEvent::Pods(listed::<Pod>(Vec::new())),
-        ClusterEvent::DaemonSets(listed(vec![daemon_set("u1", "10")])),
+        ClusterEvent::Workloads(DAEMON_SETS, listed(vec![daemon_set("u1", "10")])),
         ClusterEvent::Revisions(listed(vec![current_revision()])),
     ]
 }

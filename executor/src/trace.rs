@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use nodewise_projection::{DaemonSet, Key};
+use nodewise_projection::{Key, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{Delta, Resource};
 use nodewise_telemetry::{propagation, traces};
@@ -47,7 +47,7 @@ impl Trigger {
             return None;
         }
         let (name, link) = match event {
-            ClusterEvent::DaemonSets(Delta::Applied(object) | Delta::Deleted(object)) => {
+            ClusterEvent::Workloads(_, Delta::Applied(object) | Delta::Deleted(object)) => {
                 (Some(object.key.to_string()), None)
             }
             ClusterEvent::Pods(Delta::Applied(pod) | Delta::Deleted(pod)) => {
@@ -116,10 +116,10 @@ impl Origins {
     pub fn begin(&self, key: &Key, waited: Duration) -> Span {
         // The span has the highest level, so that every log line inside it names the workload, whatever the log filter
         // is.
-        let span = tracing::error_span!(parent: None, "reconcile", %key);
+        let span = tracing::error_span!(parent: None, "reconcile", kind = key.kind, %key);
         if traces::is_on() {
             span.set_attribute("k8s.namespace.name", key.namespace.to_string());
-            span.set_attribute("k8s.daemonset.name", key.name.to_string());
+            span.set_attribute(attribute(key.kind, "name"), key.name.to_string());
             span.set_attribute("nodewise.queue.duration", waited.as_secs_f64());
             let triggers = self.lock().triggers.remove(key);
             // Pods of one batch name the same trace.
@@ -138,7 +138,7 @@ impl Origins {
     }
 
     /// Records that the current reconcile is of this workload, and adds links to earlier traces.
-    pub fn is_of(&self, workload: &DaemonSet) {
+    pub fn is_of(&self, workload: &Workload) {
         let context = propagation::current();
         // A span that is not sampled cannot be the target of a link.
         if !context.is_sampled() {
@@ -155,7 +155,7 @@ impl Origins {
             return;
         }
         let span = Span::current();
-        span.set_attribute("k8s.daemonset.uid", uid.to_string());
+        span.set_attribute(attribute(workload.key.kind, "uid"), uid.to_string());
         if let Some(cause) = workload
             .traceparent
             .as_deref()
@@ -178,6 +178,11 @@ impl Origins {
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An attribute of a workload, named as in the semantic conventions, such as `k8s.daemonset.name`.
+fn attribute(kind: &str, field: &str) -> String {
+    format!("k8s.{}.{field}", kind.to_lowercase())
 }
 
 /// Records the outcome of a reconcile, and the reason of a failure.

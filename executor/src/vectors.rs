@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use nodewise_projection::{self, DaemonSet, Key, KeySet, LabelKeysRead, Node, Pod};
+use nodewise_projection::{self, Key, KeySet, LabelKeysRead, Node, Pod, Workload};
 use nodewise_proto::v1;
+use nodewise_proto::workload::DAEMON_SET;
 use nodewise_runtime::{
     Delta,
     expectations::{CachedPods, ReconcileStates},
@@ -18,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::apply::render_pod;
+use crate::daemon_set::DAEMON_SETS;
 use crate::event::ClusterEvent;
 use crate::store::Store;
 
@@ -75,7 +77,7 @@ fn with_many(vector: &Value, kind: &str) -> Value {
 /// DaemonSets.
 fn reads(vector: &Value) -> Option<Vec<LabelKeysRead>> {
     let daemon_sets = vector.get("daemon_sets")?.as_array().expect("DaemonSets");
-    let read = |object| DaemonSet::from_json(object).expect("a DaemonSet").reads;
+    let read = |object| Workload::daemon_set_from_json(object).expect("a DaemonSet").reads;
     let names_many = LabelKeysRead {
         node_labels: many(vector).collect(),
         pod_labels: many(vector).collect(),
@@ -144,10 +146,13 @@ fn buckets() {
 #[test]
 fn bucket_bytes() {
     check("bucket_bytes.json", |vector| {
-        let mut store = Store::new(1);
-        let workload = DaemonSet::from_json(&vector["daemon_set"]).expect("a DaemonSet");
+        let mut store = Store::new(&[DAEMON_SETS], 1);
+        let workload = Workload::daemon_set_from_json(&vector["daemon_set"]).expect("a DaemonSet");
         let mut take = |event| _ = store.apply(event);
-        take(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+        take(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(workload.clone()),
+        ));
         let messages = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
         for node in messages("nodes") {
             take(ClusterEvent::Nodes(Delta::Applied(Node {
@@ -212,7 +217,7 @@ fn expectations() {
     check("expectations.json", |vector| {
         let (mut reconcile_states, key, uid) = (
             ReconcileStates::default(),
-            Key::new("ns", "agent"),
+            Key::new(DAEMON_SET, "ns", "agent"),
             Arc::from("u"),
         );
         for step in vector["steps"].as_array().expect("steps") {

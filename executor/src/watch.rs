@@ -1,45 +1,58 @@
-//! Starts the watches of the DaemonSet controller, and parses the objects of each watch.
+//! Starts the watches, and parses the objects of each watch.
+
+use std::marker::PhantomData;
 
 use kube::Client;
-use nodewise_projection::{DaemonSet, Node, Pod, ProjectError, Revision};
-use nodewise_proto::workload::DAEMON_SET;
+use nodewise_projection::{Node, Pod, ProjectError, Revision, Workload};
 use nodewise_runtime::{
     self as runtime, Delta, Resource,
     watch::{Builder, Watched, Watches},
 };
 use nodewise_telemetry::http::Checks;
 
-use crate::event::{ClusterEvent, DAEMON_SETS};
+use crate::event::ClusterEvent;
+use crate::kind::Kind;
+use crate::store::is_cached;
 
-/// Starts the watches, in one namespace or in all. The readiness of each watch is added to `checks`.
+/// Starts the watches for workloads of one kind, in one namespace or in all. The readiness of each watch is added to
+/// `checks`.
 #[must_use]
-pub fn start(
+pub fn start<K: Kind>(
     client: &Client,
     namespace: Option<&str>,
     checks: &Checks,
     metrics: &runtime::Metrics,
 ) -> Watches<ClusterEvent> {
-    let mut watches = Builder::new(client, namespace, checks, metrics);
-    let are_known = watches.watch::<DaemonSet>();
+    let mut watches = Builder::new(client, namespace, &[K::RESOURCE], checks, metrics);
+    let are_known = watches.watch::<Served<K>>();
     watches.watch::<Pod>();
     watches.watch::<Node>();
-    // Whether the data of a revision is cached depends on the DaemonSets.
+    // Whether the data of a revision is cached depends on the workloads.
     watches.watch_after::<Revision>(are_known);
     watches.finish()
 }
 
-impl Watched<ClusterEvent> for DaemonSet {
-    const RESOURCE: Resource = DAEMON_SETS;
+/// A workload of a kind, as the apiserver serves it.
+#[derive(Debug)]
+struct Served<K> {
+    workload: Workload,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> Watched<ClusterEvent> for Served<K> {
+    const RESOURCE: Resource = K::RESOURCE;
     const SKIPS_UNREADABLE: bool = true;
 
     fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(&Self::RESOURCE.completed(json))
+        let workload = K::read(&Self::RESOURCE.completed(json))?;
+        let kind = PhantomData;
+        Ok(Self { workload, kind })
     }
     fn bookmark(version: String) -> ClusterEvent {
         ClusterEvent::Bookmark(Self::RESOURCE, version)
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::DaemonSets(delta)
+        ClusterEvent::Workloads(Self::RESOURCE, delta.map(|served| served.workload))
     }
 }
 
@@ -59,10 +72,8 @@ impl Watched<ClusterEvent> for Revision {
     fn page(revisions: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
         Ok(ClusterEvent::RevisionPage { revisions, is_first })
     }
-    fn is_kept_from_lists(&self) -> bool {
-        self.controller
-            .as_ref()
-            .is_none_or(|controller| controller.kind == DAEMON_SET)
+    fn is_kept_from_lists(&self, kinds: &[Resource]) -> bool {
+        is_cached(kinds, self.controller.as_ref())
     }
 }
 
@@ -82,11 +93,8 @@ impl Watched<ClusterEvent> for Pod {
     fn page(pods: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
         Ok(ClusterEvent::PodPage { pods, is_first })
     }
-    fn is_kept_from_lists(&self) -> bool {
-        self.projection
-            .controller
-            .as_ref()
-            .is_none_or(|controller| controller.kind == DAEMON_SET)
+    fn is_kept_from_lists(&self, kinds: &[Resource]) -> bool {
+        is_cached(kinds, self.projection.controller.as_ref())
     }
 }
 

@@ -1,12 +1,13 @@
 //! Memory of the caches per pod, measured with the allocator. This is a test binary of its own because the allocator
 //! counts all memory of the process.
 
+use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::snapshot;
 use nodewise_executor::state::State;
 use nodewise_executor::store::Store;
-use nodewise_projection::{DaemonSet, Node, Pod};
+use nodewise_projection::{Node, Pod, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use peak_alloc::PeakAlloc;
@@ -32,12 +33,12 @@ fn node_name(index: usize) -> String {
     )
 }
 
-fn workload(index: usize) -> DaemonSet {
+fn workload(index: usize) -> Workload {
     let object = json!({
         "metadata": {"namespace": "kube-system", "name": format!("node-agent-{index:03}"), "uid": uid(0, index)},
         "spec": {"selector": {"matchLabels": {"app": format!("node-agent-{index:03}")}}},
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 fn uid(kind: usize, index: usize) -> String {
@@ -109,7 +110,7 @@ fn take_snapshots(store: &mut Store) {
     for index in 0..WORKLOADS {
         let now = Timestamp { seconds: 1, nanos: 0 };
         let state = v1::ReconcileState::default();
-        snapshot::take(store, &workload(index), state, &[], now, &|_| false);
+        snapshot::take::<DaemonSets>(store, &workload(index), state, &[], now, &|_| false);
     }
 }
 
@@ -119,9 +120,12 @@ fn a_pod_takes_at_most_300_bytes() {
     assert!(sample.name.len() >= 30 && sample.uid.len() == 36);
     assert!((20..=40).contains(&sample.node_name.len()));
 
-    let mut store = Store::new(64);
+    let mut store = Store::new(&[DAEMON_SETS], 64);
     for index in 0..WORKLOADS {
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload(index))));
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(workload(index)),
+        ));
     }
     for index in 0..NODES {
         let node = json!({"metadata": {"name": node_name(index), "labels": {"zone": "a"}}});
@@ -183,7 +187,7 @@ fn labels_of_nodes_are_kept_once() {
         }
     };
     let empty = ALLOCATED.current_usage();
-    let mut store = Store::new(64);
+    let mut store = Store::new(&[DAEMON_SETS], 64);
     for index in 0..4 * NODES {
         store.apply(ClusterEvent::Nodes(Delta::Applied(node(index))));
     }
@@ -200,9 +204,12 @@ fn labels_of_nodes_are_kept_once() {
 fn a_list_takes_no_more_than_is_kept_of_it() {
     const LISTED: usize = 20 * NODES;
     const PAGE: usize = 1_000;
-    let (mut state, metrics) = (State::new(64, &v1::PlanOptions::default()), Metrics::new());
+    let (mut state, metrics) = (
+        State::of::<DaemonSets>(64, &v1::PlanOptions::default()),
+        Metrics::new(),
+    );
     for index in 0..20 {
-        let event = ClusterEvent::DaemonSets(Delta::Applied(workload(index)));
+        let event = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload(index)));
         state.take_in(event, &metrics);
     }
     let page = |number: usize| -> Vec<Pod> {

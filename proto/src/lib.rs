@@ -27,6 +27,7 @@ pub use descriptor::FILE_DESCRIPTOR_SET;
 pub use pbjson_types::{Duration, Timestamp};
 
 pub mod bucket;
+mod options;
 mod plan;
 pub mod pods;
 pub mod workload;

@@ -658,6 +658,15 @@ fn capabilities_contain_limits_and_deviations() {
         .map(v1::DeviationInfo::deviation)
         .collect();
     assert_eq!(off, [v1::Deviation::SurgeHonoursBackoff]);
+    for info in &deviations {
+        let by_default = v1::PlanOptions::default().enables(info.deviation());
+        assert_eq!(
+            by_default,
+            info.on_by_default,
+            "as executors see {:?}",
+            info.deviation()
+        );
+    }
     assert!(deviations.iter().all(|info| info.description.ends_with('.')));
 }
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nodewise_client::{ClientConfig, Digest, Observer, PlanClient, PlanService as _, ServiceError};
+use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::{snapshot, store::Store};
-use nodewise_projection::{DaemonSet, Node};
+use nodewise_projection::{Node, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_server::Config;
@@ -70,7 +71,7 @@ fn node(index: usize) -> Node {
     }
 }
 
-fn daemon_set(name: &str, label: &str) -> DaemonSet {
+fn daemon_set(name: &str, label: &str) -> Workload {
     let labels = json!({"app": name});
     let object = json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet",
@@ -89,7 +90,7 @@ fn daemon_set(name: &str, label: &str) -> DaemonSet {
             },
         },
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 fn listed<T>(objects: Vec<T>) -> Delta<T> {
@@ -100,14 +101,14 @@ fn listed<T>(objects: Vec<T>) -> Delta<T> {
 }
 
 /// The store of a cluster with all nodes and one DaemonSet for each of these labels, and the first DaemonSet.
-fn cluster(named: &[&str]) -> (Store, DaemonSet) {
-    let mut store = Store::new(BUCKETS);
+fn cluster(named: &[&str]) -> (Store, Workload) {
+    let mut store = Store::new(&[DAEMON_SETS], BUCKETS);
     let workloads: Vec<_> = (0..)
         .zip(named)
         .map(|(number, label)| daemon_set(&format!("agent-{number}"), label))
         .collect();
     let first = workloads[0].clone();
-    store.apply(ClusterEvent::DaemonSets(listed(workloads)));
+    store.apply(ClusterEvent::Workloads(DAEMON_SETS, listed(workloads)));
     store.apply(ClusterEvent::Pods(listed(Vec::new())));
     store.apply(ClusterEvent::Revisions(listed(Vec::new())));
     store.apply(ClusterEvent::Nodes(listed(Vec::new())));
@@ -117,14 +118,21 @@ fn cluster(named: &[&str]) -> (Store, DaemonSet) {
     (store, first)
 }
 
-fn request(store: &mut Store, workload: &DaemonSet, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
+fn request(store: &mut Store, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
     let now = Timestamp {
         seconds: 1_790_000_000,
         nanos: 0,
     };
     let state = v1::ReconcileState::default();
     v1::PlanRequest {
-        snapshot: Some(snapshot::take(store, workload, state, &[], now, known)),
+        snapshot: Some(snapshot::take::<DaemonSets>(
+            store,
+            workload,
+            state,
+            &[],
+            now,
+            known,
+        )),
         ..Default::default()
     }
 }

@@ -415,8 +415,8 @@ fn as_served(cluster: Cluster) -> Cluster {
 #[test]
 fn the_executor_leaves_out_managed_fields() {
     let cluster = with_history(running("", variables(1_000)), 1);
-    let projected =
-        nodewise_projection::DaemonSet::from_json(&served(cluster.daemon_set.clone())).expect("a DaemonSet");
+    let projected = nodewise_projection::Workload::daemon_set_from_json(&served(cluster.daemon_set.clone()))
+        .expect("a DaemonSet");
     assert_eq!(projected.object, cluster.daemon_set.to_string());
     for revision in cluster.revisions {
         let projected =

@@ -12,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    controller,
+    DaemonSets, Manager, controller, manager,
     metrics::Metrics,
     sim::{SimCluster, SimConfig},
 };
@@ -40,14 +40,12 @@ async fn roll_out(url: String, nodes: u64) {
     let client =
         PlanClient::new(&[url], ClientConfig::default(), Arc::new(metrics.clone())).expect("a good URL");
     let stop = CancellationToken::new();
-    let running = tokio::spawn(controller::run(
-        cluster.watch(),
+    let manager = Manager::new(manager::Config::default(), metrics, stop.clone()).with::<DaemonSets>(
+        controller::Config::default(),
         Arc::new(cluster.actuator()),
         Arc::new(client),
-        controller::Config::default(),
-        metrics,
-        stop.clone(),
-    ));
+    );
+    let running = tokio::spawn(manager.run(cluster.watch()));
     let labels = json!({"app": "agent"});
     let key = cluster
         .create_daemon_set(json!({

@@ -6,7 +6,9 @@ use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    controller::{self, ControllerError},
+    DaemonSets, Manager, controller,
+    daemon_set::DAEMON_SETS,
+    manager::{self, ManagerError},
     metrics::Metrics,
     sim::{Picture, SimCluster, SimConfig},
 };
@@ -28,7 +30,7 @@ pub(super) struct Simulation {
     pub(super) daemon_set: Key,
     pub(super) metrics: Metrics,
     ticks: Interval,
-    controller: JoinHandle<Result<(), ControllerError>>,
+    controller: JoinHandle<Result<(), ManagerError>>,
     service: JoinHandle<Result<Ended, nodewise_server::Error>>,
     stop_controller: CancellationToken,
     stop_service: CancellationToken,
@@ -67,20 +69,23 @@ impl Simulation {
             Arc::new(metrics.clone()),
         )?;
         let stop_controller = CancellationToken::new();
-        let controller = tokio::spawn(controller::run(
-            cluster.watch(),
-            Arc::new(cluster.actuator()),
-            Arc::new(client),
-            controller::Config::default(),
+        let manager = Manager::new(
+            manager::Config::default(),
             metrics.clone(),
             stop_controller.clone(),
-        ));
+        )
+        .with::<DaemonSets>(
+            controller::Config::default(),
+            Arc::new(cluster.actuator()),
+            Arc::new(client),
+        );
+        let controller = tokio::spawn(manager.run(cluster.watch()));
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         Ok(Self {
             cluster,
             server,
-            daemon_set: Key::new("demo", "agent"),
+            daemon_set: Key::new(DAEMON_SETS.kind, "demo", "agent"),
             metrics,
             ticks,
             controller,

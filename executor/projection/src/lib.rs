@@ -44,9 +44,9 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod time;
+mod workload;
 mod writers;
 
-pub use daemon_set::{DaemonSet, DaemonSetStatus};
 pub use error::ProjectError;
 pub use first_match::{ElementFilter, FirstMatch};
 pub use key::Key;
@@ -59,4 +59,5 @@ pub use revision::Revision;
 pub use selection::OwnershipSelector;
 pub use selector::Selector;
 pub use time::{moment, timestamp};
+pub use workload::{StatusCounts, Workload};
 pub use writers::{StatusWriter, WRITER};

@@ -8,12 +8,12 @@ use nodewise_proto::{Timestamp, v1};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::daemon_set::DaemonSet;
 use crate::error::ProjectError;
 use crate::label_keys::KeySet;
 use crate::managed_fields::object_json;
 use crate::meta::{Meta, labels};
 use crate::parse::parse_text;
+use crate::workload::Workload;
 
 /// An apps/v1 ControllerRevision.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Revision {
 
     /// Whether all labels that the selector of the workload reads are stored, so that it can be evaluated.
     #[must_use]
-    pub fn has_labels_of(&self, workload: &DaemonSet) -> bool {
+    pub fn has_labels_of(&self, workload: &Workload) -> bool {
         let known = self.known.as_ref();
         known.is_none_or(|known| known.has(workload.selector.keys()))
     }

@@ -5,8 +5,8 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::daemon_set::DaemonSet;
 use crate::selector::{Operator, Requirement, Selector};
+use crate::workload::Workload;
 
 /// The DaemonSets that the executor owns, by their labels. The default is all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct OwnershipSelectorError(String);
 impl OwnershipSelector {
     /// Whether the executor owns this DaemonSet, by its current labels.
     #[must_use]
-    pub fn owns(&self, workload: &DaemonSet) -> bool {
+    pub fn owns(&self, workload: &Workload) -> bool {
         self.selector.selects(&workload.labels)
     }
 }
@@ -232,13 +232,13 @@ mod tests {
 
     use super::*;
 
-    fn labelled(labels: &[(&str, &str)]) -> DaemonSet {
+    fn labelled(labels: &[(&str, &str)]) -> Workload {
         let labels: serde_json::Map<_, _> = labels
             .iter()
             .map(|(key, value)| ((*key).to_owned(), json!(value)))
             .collect();
         let metadata = json!({"namespace": "ns", "name": "foo", "labels": labels});
-        DaemonSet::from_json(&json!({ "metadata": metadata })).expect("a DaemonSet")
+        Workload::daemon_set_from_json(&json!({ "metadata": metadata })).expect("a DaemonSet")
     }
 
     #[test]

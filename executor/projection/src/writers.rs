@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::daemon_set::DaemonSet;
+    use crate::workload::Workload;
     use crate::{Node, Pod, Revision};
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
             let text = object.to_string();
             assert!(Pod::from_text(&text).is_ok(), "{odd}");
             assert!(Node::from_text(&text).is_ok(), "{odd}");
-            assert!(DaemonSet::from_text(&text).is_ok(), "{odd}");
+            assert!(Workload::daemon_set_from_text(&text).is_ok(), "{odd}");
             assert!(Revision::from_text(&text).is_ok(), "{odd}");
         }
     }

@@ -439,6 +439,7 @@ impl ReconcileStates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::DAEMON_SETS;
 
     struct FakeCache {
         pods: &'static [&'static str],
@@ -481,7 +482,11 @@ mod tests {
     }
 
     fn holding(rule: DeletionRule, planned: v1::ReconcileState) -> (ReconcileStates, Key, Arc<str>) {
-        let (mut states, key, uid) = (ReconcileStates::new(rule), Key::new("ns", "foo"), Arc::from("d1"));
+        let (mut states, key, uid) = (
+            ReconcileStates::new(rule),
+            Key::new(DAEMON_SETS.kind, "ns", "foo"),
+            Arc::from("d1"),
+        );
         states.replace(&key, &uid, planned, &v1::ReconcileState::default(), &BEFORE);
         (states, key, uid)
     }
@@ -532,7 +537,7 @@ mod tests {
     #[test]
     fn drop_planned_keeps_expectations() {
         let now = jiff::Timestamp::new(200, 0).expect("a moment");
-        let key = Key::new("ns", "foo");
+        let key = Key::new(DAEMON_SETS.kind, "ns", "foo");
         // (start in the plan, start that is stored then, whether anything changes)
         for (at, held, is_dropped) in [
             ((100, 0), 100, false),
@@ -622,7 +627,7 @@ mod tests {
         states.observe_create(&key, "a", "n1");
         states.observe_create(&key, "someone-elses", "n2");
         states.observe_create(&key, "generated", "n3");
-        states.observe_create(&Key::new("ns", "bar"), "b", "n2");
+        states.observe_create(&Key::new(DAEMON_SETS.kind, "ns", "bar"), "b", "n2");
         assert_eq!(states.get(&key, "d1"), state(&[("b", "n2"), ("", "n3")], &[]));
     }
 

@@ -143,7 +143,11 @@ mod tests {
     use crate::testing::DAEMON_SETS;
 
     fn setup() -> (OwnWriteGate, Key, Arc<str>) {
-        (OwnWriteGate::default(), Key::new("ns", "foo"), Arc::from("u1"))
+        (
+            OwnWriteGate::default(),
+            Key::new(DAEMON_SETS.kind, "ns", "foo"),
+            Arc::from("u1"),
+        )
     }
 
     // D-111

@@ -20,7 +20,7 @@
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 //! # runtime.block_on(async {
-//! let metrics = Metrics::new("workloads", "nodewise-executor");
+//! let metrics = Metrics::new("nodewise-executor").queue("workloads");
 //! let queue = WorkQueue::new(RateLimits::default(), Duration::ZERO, metrics);
 //! queue.add(&"kube-system/agent", Urgency::Normal);
 //! queue.add(&"kube-system/agent", Urgency::Normal); // Merged: the key is queued already.

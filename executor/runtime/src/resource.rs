@@ -26,6 +26,9 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// The resources from which plans are made, besides the workloads.
+    pub const INPUTS: [Self; 3] = [Self::PODS, Self::NODES, Self::REVISIONS];
+
     /// v1 pods.
     pub const PODS: Self = Self {
         group: "",
@@ -121,7 +124,9 @@ impl Resource {
         format!("{{{}{comma}{members}", missing.join(",")).into()
     }
 
-    fn api_version(self) -> String {
+    /// `apiVersion` of its objects, such as `apps/v1`.
+    #[must_use]
+    pub fn api_version(self) -> String {
         match self.group {
             "" => self.version.to_owned(),
             group => format!("{group}/{}", self.version),

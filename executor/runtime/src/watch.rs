@@ -66,6 +66,7 @@ pub struct Watches<E> {
 pub struct Builder<'a, E> {
     client: &'a Client,
     namespace: Option<&'a str>,
+    kinds: Vec<Resource>,
     checks: &'a Checks,
     metrics: &'a Metrics,
     sender: mpsc::Sender<E>,
@@ -75,11 +76,13 @@ pub struct Builder<'a, E> {
 
 impl<'a, E: Send + 'static> Builder<'a, E> {
     /// Creates a builder for watches in one namespace, or in all of them. Each resource gets a health check
-    /// `watch-<resource>` in `checks`. The check fails, with the reason, while the watch of the resource does not work.
+    /// `watch-<resource>` in `checks`. The check fails, with the reason, while the watch of the resource does not work. `kinds`
+    /// are the kinds of workload that are reconciled.
     #[must_use]
     pub fn new(
         client: &'a Client,
         namespace: Option<&'a str>,
+        kinds: &[Resource],
         checks: &'a Checks,
         metrics: &'a Metrics,
     ) -> Self {
@@ -87,6 +90,7 @@ impl<'a, E: Send + 'static> Builder<'a, E> {
         Self {
             client,
             namespace,
+            kinds: kinds.to_vec(),
             checks,
             metrics,
             sender,
@@ -120,6 +124,7 @@ impl<'a, E: Send + 'static> Builder<'a, E> {
         Reflector::new(
             self.client,
             self.namespace,
+            &self.kinds,
             &self.sender,
             &self.restores,
             self.checks,
@@ -221,6 +226,25 @@ impl<T> Delta<T> {
     }
 }
 
+impl<T> Delta<T> {
+    /// Converts the objects.
+    #[must_use]
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Delta<U> {
+        let mut convert = convert;
+        match self {
+            Self::Applied(object) => Delta::Applied(convert(object)),
+            Self::Deleted(object) => Delta::Deleted(convert(object)),
+            Self::Listed {
+                objects,
+                resource_version,
+            } => Delta::Listed {
+                objects: objects.into_iter().map(convert).collect(),
+                resource_version,
+            },
+        }
+    }
+}
+
 /// A kind of object that can be watched. `E` is the event type of the controller.
 pub trait Watched<E>: Sized + Send + 'static {
     /// The resource of these objects.
@@ -244,8 +268,9 @@ pub trait Watched<E>: Sized + Send + 'static {
         Err(objects)
     }
 
-    /// Whether lists keep this object.
-    fn is_kept_from_lists(&self) -> bool {
+    /// Whether lists keep this object, if these kinds of workload are reconciled.
+    fn is_kept_from_lists(&self, kinds: &[Resource]) -> bool {
+        let _ = kinds;
         true
     }
 }
@@ -257,6 +282,7 @@ struct Reflector<T, E> {
     checks: Checks,
     metrics: Metrics,
     check: String,
+    kinds: Vec<Resource>,
     /// The collection's path.
     path: String,
     /// The resourceVersion that was reached, where the next watch starts. Empty before the first list.
@@ -305,6 +331,7 @@ impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
     fn new(
         client: &Client,
         namespace: Option<&str>,
+        kinds: &[Resource],
         sender: &mpsc::Sender<E>,
         restores: &watch::Sender<u64>,
         checks: &Checks,
@@ -316,6 +343,7 @@ impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
             checks: checks.clone(),
             metrics: metrics.clone(),
             check: format!("watch-{}", T::RESOURCE),
+            kinds: kinds.to_vec(),
             path: T::RESOURCE.path(namespace),
             version: String::new(),
             next: Step::List,
@@ -407,7 +435,10 @@ impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
             let page = Page::read(&text).map_err(|error| WatchError::List(T::RESOURCE.plural, error))?;
             let mut unsent = 0;
             for item in page.items.into_iter().flatten() {
-                objects.extend(self.read(item)?.filter(T::is_kept_from_lists));
+                objects.extend(
+                    self.read(item)?
+                        .filter(|object| object.is_kept_from_lists(&self.kinds)),
+                );
                 unsent += item.get().len();
                 if unsent > CHUNK_BYTES {
                     (objects, unsent) = (self.send_chunk(objects, &mut sent).await?, 0);

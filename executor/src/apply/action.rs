@@ -17,7 +17,6 @@ use super::{
     patching::{Patching, Seal},
     status,
 };
-use crate::event::DAEMON_SETS;
 
 /// The state of an object, as a live read shows it after its delete was refused or got no answer.
 enum DeletionState {
@@ -62,7 +61,7 @@ impl<A: Actuator> Context<'_, A> {
         match status::write(self, update).await {
             // The gate does not wait for the write of a collision count (D-109).
             Ok(_) if update.collision_count.is_some() => Done::succeeded(action),
-            Ok(written) => Done::recorded(action, DAEMON_SETS, written),
+            Ok(written) => Done::recorded(action, self.resource, written),
             Err(error) => Done::failed(action, &error),
         }
     }

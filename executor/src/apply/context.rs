@@ -4,7 +4,6 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use nodewise_proto::v1;
-use nodewise_proto::workload::DAEMON_SET;
 use nodewise_runtime::{
     Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, WorkloadEvent},
@@ -12,12 +11,13 @@ use nodewise_runtime::{
 use serde_json::Value;
 
 use super::{Options, manifest::PodManifest};
-use crate::event::DAEMON_SETS;
 
 /// The context that all actions of one plan share.
 pub(super) struct Context<'a, A> {
     pub(super) actuator: &'a A,
     pub(super) workload: v1::WorkloadReference,
+    /// The resource of the workload.
+    pub(super) resource: Resource,
     /// The workload's JSON, as it was when the snapshot was taken.
     pub(super) object: &'a Bytes,
     /// As [`Options::status_with_uid`].
@@ -27,11 +27,17 @@ pub(super) struct Context<'a, A> {
 }
 
 impl<'a, A: Actuator> Context<'a, A> {
-    pub(super) fn new(actuator: &'a A, plan: &'a v1::Plan, object: &'a Bytes, options: &Options) -> Self {
+    pub(super) fn new(
+        actuator: &'a A,
+        plan: &'a v1::Plan,
+        (resource, object): (Resource, &'a Bytes),
+        options: &Options,
+    ) -> Self {
         let manifest = PodManifest::parse(plan).map(|manifest| manifest.annotated(options.trace_annotations));
         Self {
             actuator,
             workload: plan.workload.clone().unwrap_or_default(),
+            resource,
             object,
             status_with_uid: options.status_with_uid,
             manifest: manifest.map(Mutex::new),
@@ -44,8 +50,8 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// The key of the workload.
     pub(super) fn workload_key(&self) -> Result<ObjectKey, ActuatorError> {
-        (self.workload.kind == DAEMON_SET)
-            .then(|| self.key(DAEMON_SETS, &self.workload.name))
+        (self.workload.kind == self.resource.kind)
+            .then(|| self.key(self.resource, &self.workload.name))
             .ok_or_else(|| {
                 ActuatorError::unclear(format!(
                     "this executor knows no workload kind {:?}",

@@ -60,7 +60,7 @@ impl Default for Options {
 /// A write of the executor that the caches must show before the next plan (D-109).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnWrite {
-    /// Pods or DaemonSets.
+    /// Pods, or the resource of the workload.
     pub resource: Resource,
     /// The resourceVersion that the write returned. Never empty.
     pub resource_version: String,
@@ -126,17 +126,17 @@ impl Applied {
     }
 }
 
-/// Applies `plan`, except the actions in `left_out`, for the workload whose cached JSON is `object`.
+/// Applies `plan`, except the actions in `left_out`, for the workload of this resource and this cached JSON.
 ///
 /// Returns when every call has been answered or has timed out. For a plan without phases the result is empty.
 pub async fn apply<A: Actuator>(
     actuator: &A,
     plan: &v1::Plan,
-    object: &Bytes,
+    workload: (Resource, &Bytes),
     left_out: &LeftOut,
     options: &Options,
 ) -> Applied {
-    let context = Context::new(actuator, plan, object, options);
+    let context = Context::new(actuator, plan, workload, options);
     let mut applied = Applied::default();
     let mut any_failure = false;
     for phase in &plan.phases {

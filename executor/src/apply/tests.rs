@@ -11,7 +11,7 @@ use nodewise_runtime::actuator::{ActuatorError, ObjectKey, Patch, Refusal, Workl
 use serde_json::{Value, json};
 
 use super::*;
-use crate::event::DAEMON_SETS;
+use crate::daemon_set::DAEMON_SETS;
 
 /// An apiserver that records every call as one line and refuses the scripted calls.
 #[derive(Default)]
@@ -256,7 +256,14 @@ fn with_deep_fields(mut object: Value) -> Value {
 }
 
 async fn run(script: &Script, plan: &v1::Plan) -> Applied {
-    apply(script, plan, &cached(), &LeftOut::new(), &Options::default()).await
+    apply(
+        script,
+        plan,
+        (DAEMON_SETS, &cached()),
+        &LeftOut::new(),
+        &Options::default(),
+    )
+    .await
 }
 
 fn results(applied: &Applied) -> Vec<v1::Result> {
@@ -343,7 +350,14 @@ async fn concurrency_is_bounded() {
         concurrency: 3,
         ..Options::default()
     };
-    apply(&script, &plan, &cached(), &LeftOut::new(), &options).await;
+    apply(
+        &script,
+        &plan,
+        (DAEMON_SETS, &cached()),
+        &LeftOut::new(),
+        &options,
+    )
+    .await;
     assert_eq!(script.most_under_way.load(Ordering::SeqCst), 3);
     assert_eq!(script.calls().len(), 20);
 }
@@ -1034,7 +1048,14 @@ async fn status_of_a_replaced_workload() {
         P::Status,
         vec![vec![Kind::UpdateStatus(new_status())]],
     )]);
-    let applied = apply(&script, &plan, &cached(), &LeftOut::new(), &options).await;
+    let applied = apply(
+        &script,
+        &plan,
+        (DAEMON_SETS, &cached()),
+        &LeftOut::new(),
+        &options,
+    )
+    .await;
     assert_eq!(results(&applied), [R::Succeeded]);
     assert_eq!(script.calls(), ["status agent", "read agent", "status agent"]);
 }

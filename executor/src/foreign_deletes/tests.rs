@@ -2,11 +2,14 @@ use nodewise_projection::{Node, Pod};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::metrics::Metrics;
+use crate::state::ReconciledKind;
 use crate::state::State;
 use crate::testing::{key, listed, with_actions};
+use nodewise_proto::workload::DAEMON_SET;
 
-fn workload(uid: &str, metadata: &Value) -> DaemonSet {
+fn workload(uid: &str, metadata: &Value) -> Workload {
     let mut object = json!({
         "metadata": { "namespace": "ns", "name": "foo", "uid": uid, "resourceVersion": "10" },
         "spec": { "selector": { "matchLabels": { "app": "foo" } } },
@@ -14,7 +17,7 @@ fn workload(uid: &str, metadata: &Value) -> DaemonSet {
     for (field, value) in metadata.as_object().into_iter().flatten() {
         object["metadata"][field] = value.clone();
     }
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 /// A pod of the workload on node n1, with these changes.
@@ -57,12 +60,14 @@ fn is_gone(pod: Pod) -> ClusterEvent {
 
 /// A state that tracks deletes, with node n1 and these live pods of the workload.
 fn state(pods: &[&str]) -> State {
-    let mut state = State::new(1, &v1::PlanOptions::default());
-    state.foreign_deletes = Some(ForeignDeletes::new(OwnershipSelector::default()));
+    let options = v1::PlanOptions::default();
+    let mut state = State::new(1, &options);
+    let kind = ReconciledKind::new::<DaemonSets>(&options, OwnershipSelector::default());
+    state.reconcile(kind.with_foreign_deletes());
     let node = json!({ "metadata": { "name": "n1", "resourceVersion": "9" } });
     let node = Node::from_json(&node).expect("a node");
     for event in [
-        ClusterEvent::DaemonSets(listed(vec![workload("u1", &json!({}))])),
+        ClusterEvent::Workloads(DAEMON_SETS, listed(vec![workload("u1", &json!({}))])),
         ClusterEvent::Nodes(listed(vec![node])),
         ClusterEvent::Revisions(listed(Vec::new())),
         ClusterEvent::Pods(listed(pods.iter().map(|name| pod(name, &[])).collect())),
@@ -88,15 +93,14 @@ fn expect(state: &mut State, pods: &[&str]) {
         })
     });
     let plan = with_actions(v1::PhaseKind::Deletes, deletes.collect());
-    let deletes = state.foreign_deletes.as_mut().expect("it looks for deletes");
-    deletes.expect(&state.store, &key(), &plan);
+    let (deletes, store) = state.foreign_deletes(DAEMON_SET).expect("it looks for deletes");
+    deletes.expect(store, &key(), &plan);
 }
 
 /// The number of deletes that count after a while, and the message.
 async fn found(state: &mut State) -> (u64, Option<String>) {
     tokio::time::advance(SETTLED).await;
-    let deletes = state.foreign_deletes.as_mut().expect("it looks for deletes");
-    let found = deletes.take_due(&state.store);
+    let found = state.take_due_foreign_deletes();
     let message = found.iter().find_map(|found| found.event.clone()).map(|event| {
         assert_eq!((&*event.kind, &*event.reason), ("Normal", REASON));
         event.message
@@ -173,7 +177,7 @@ async fn pods_deleted_with_their_daemon_set_or_node_do_not_count() {
     let foreign = || shows(pod("a", &going()));
     let deleting = json!({ "deletionTimestamp": "2026-11-23T10:00:00Z" });
     let node = Node::from_json(&json!({ "metadata": { "name": "n1" } })).expect("a node");
-    let applied = |workload| ClusterEvent::DaemonSets(Delta::Applied(workload));
+    let applied = |workload| ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload));
     for (what, events) in [
         ("is going", vec![applied(workload("u1", &deleting)), foreign()]),
         (
@@ -184,7 +188,7 @@ async fn pods_deleted_with_their_daemon_set_or_node_do_not_count() {
             "is gone",
             vec![
                 foreign(),
-                ClusterEvent::DaemonSets(Delta::Deleted(workload("u1", &json!({})))),
+                ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(workload("u1", &json!({})))),
             ],
         ),
         (
@@ -204,7 +208,7 @@ async fn pods_deleted_with_their_daemon_set_or_node_do_not_count() {
     }
     // Deletes by a former leader are under way when its successor lists.
     let mut state = state(&[]);
-    state.store = Store::new(1);
+    state.store = Store::new(&[DAEMON_SETS], 1);
     for event in crate::testing::first_lists() {
         take(&mut state, event);
     }
@@ -241,13 +245,12 @@ async fn many_deletes_are_reported_together_and_rate_limited() {
     let message = "4 pods were deleted by somebody else: a, b, c and 1 more (EvictionByEvictionAPI, the apiserver does not tell who)";
     assert_eq!(found(&mut state).await, (4, Some(message.to_owned())));
     take(&mut state, shows(pod("e", &evicted())));
-    let deletes = |state: &State| state.foreign_deletes.as_ref().and_then(ForeignDeletes::next_due);
     assert_eq!(found(&mut state).await, (1, None), "it counts, and is told later");
-    let due = deletes(&state).expect("a time");
+    let due = state.foreign_deletes_due().expect("a time");
     assert!(due > Instant::now(), "nobody is woken for nothing");
     tokio::time::advance(REPORT_INTERVAL.saturating_sub(SETTLED * 2)).await;
     take(&mut state, shows(pod("f", &evicted())));
     let message = "2 pods were deleted by somebody else: e, f (EvictionByEvictionAPI)";
     assert_eq!(found(&mut state).await, (1, Some(message.to_owned())));
-    assert_eq!(deletes(&state), None);
+    assert_eq!(state.foreign_deletes_due(), None);
 }

@@ -8,7 +8,9 @@ use prometheus_client::{
 };
 
 use super::{
-    labels::{ActionLabels, Code, OfWorkload, OtherWrite, Outcome, Verdict, Workload},
+    labels::{
+        ActionLabels, Code, OtherWriteLabels, Outcome, ReconcileLabels, StateLabels, Verdict, WorkloadLabels,
+    },
     rollout::Rollouts,
     service::Service,
 };
@@ -24,16 +26,16 @@ pub(super) struct Families {
     pub(super) actions: Family<ActionLabels, Counter>,
     pub(super) batches: Counter,
     pub(super) batch_actions: Histogram,
-    pub(super) expectations: Family<OfWorkload, Gauge>,
+    pub(super) expectations: Family<StateLabels, Gauge>,
     pub(super) expectations_expired: Counter,
     pub(super) rollouts: Rollouts,
     pub(super) plan_violations: Counter,
     pub(super) cut: Family<GroupResource, Counter>,
-    pub(super) reconciles: Histograms<Outcome>,
-    pub(super) failures: Family<Workload, Gauge>,
-    pub(super) divergence: Family<Workload, Gauge>,
-    pub(super) other_owner: Family<OtherWrite, Counter>,
-    pub(super) foreign_deletes: Family<Workload, Counter>,
+    pub(super) reconciles: Histograms<ReconcileLabels>,
+    pub(super) failures: Family<WorkloadLabels, Gauge>,
+    pub(super) divergence: Family<WorkloadLabels, Gauge>,
+    pub(super) other_owner: Family<OtherWriteLabels, Counter>,
+    pub(super) foreign_deletes: Family<WorkloadLabels, Counter>,
     pub(super) service: Service,
 }
 

@@ -1,5 +1,6 @@
 //! The labels of the metric families.
 
+use nodewise_projection::Key;
 use prometheus_client::encoding::EncodeLabelSet;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -24,70 +25,72 @@ pub(super) struct ActionLabels {
     pub(super) result: &'static str,
 }
 
+/// Labels of reconciles of a kind of workload.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct OfWorkload {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) state: &'static str,
+pub(super) struct ReconcileLabels {
+    pub(super) kind: &'static str,
+    pub(super) outcome: &'static str,
 }
 
-impl OfWorkload {
-    pub(super) fn new(namespace: &str, name: &str, state: &'static str) -> Self {
+/// Labels of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct WorkloadLabels {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+}
+
+impl WorkloadLabels {
+    pub(super) fn of(key: &Key) -> Self {
         Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            state,
+            kind: key.kind,
+            namespace: key.namespace.to_string(),
+            name: key.name.to_string(),
         }
     }
 }
 
+/// Labels of a workload and a state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Workload {
-    pub(super) namespace: String,
-    pub(super) name: String,
+pub(super) struct StateLabels {
+    #[prometheus(flatten)]
+    workload: WorkloadLabels,
+    state: &'static str,
 }
 
-impl Workload {
-    pub(super) fn new(namespace: &str, name: &str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        }
+impl StateLabels {
+    pub(super) fn of(key: &Key, state: &'static str) -> Self {
+        let workload = WorkloadLabels::of(key);
+        Self { workload, state }
     }
 }
 
 /// Labels of a budget: `max_unavailable` or `max_surge` of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct OfBudget {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) budget: &'static str,
+pub(super) struct BudgetLabels {
+    #[prometheus(flatten)]
+    workload: WorkloadLabels,
+    budget: &'static str,
 }
 
-impl OfBudget {
-    pub(super) fn new(namespace: &str, name: &str, budget: &'static str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            budget,
-        }
+impl BudgetLabels {
+    pub(super) fn of(key: &Key, budget: &'static str) -> Self {
+        let workload = WorkloadLabels::of(key);
+        Self { workload, budget }
     }
 }
 
 /// Labels of writes by another controller: `pod` or `status` of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct OtherWrite {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) write: &'static str,
+pub(super) struct OtherWriteLabels {
+    #[prometheus(flatten)]
+    workload: WorkloadLabels,
+    write: &'static str,
 }
 
-impl OtherWrite {
-    pub(super) fn of(namespace: &str, name: &str, write: &'static str) -> Self {
-        Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            write,
-        }
+impl OtherWriteLabels {
+    pub(super) fn of(key: &Key, write: &'static str) -> Self {
+        let workload = WorkloadLabels::of(key);
+        Self { workload, write }
     }
 }

@@ -11,8 +11,8 @@ use std::{
 };
 
 use nodewise_client::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
-use nodewise_projection::{DaemonSet, Key};
-use nodewise_proto::v1;
+use nodewise_projection::{Key, Workload};
+use nodewise_proto::{v1, workload};
 use nodewise_runtime::{Resource, lead::LEASE_NAME, metrics::GroupResource};
 use nodewise_telemetry::{grpc::code_name, metrics::observe};
 use prometheus_client::{encoding::text, registry::Registry};
@@ -27,11 +27,10 @@ mod service;
 mod tests;
 
 use families::Families;
-use labels::{ActionLabels, Code, OfWorkload, OtherWrite, Outcome, Verdict, Workload};
+use labels::{
+    ActionLabels, Code, OtherWriteLabels, Outcome, ReconcileLabels, StateLabels, Verdict, WorkloadLabels,
+};
 use service::{Call, Cause};
-
-/// The queue's name in the `workqueue_*` metrics.
-pub const QUEUE_NAME: &str = "daemonset";
 
 /// Label values for the writes of another controller.
 pub(crate) const OTHER_WRITES: [&str; 2] = ["pod", "status"];
@@ -69,10 +68,16 @@ impl Metrics {
     pub fn new() -> Self {
         let families = Families::default();
         // Created at the start, so that the first increment shows as a change.
-        for outcome in ["settled", "failed", "behind", "unreachable"] {
-            drop(families.reconciles.get_or_create(&Outcome { outcome }));
+        for kind in workload::KINDS {
+            for outcome in ["settled", "failed", "behind", "unreachable"] {
+                drop(
+                    families
+                        .reconciles
+                        .get_or_create(&ReconcileLabels { kind, outcome }),
+                );
+            }
         }
-        let runtime = nodewise_runtime::Metrics::new(QUEUE_NAME, LEASE_NAME);
+        let runtime = nodewise_runtime::Metrics::new(LEASE_NAME);
         let mut registry = Registry::default();
         runtime.register(&mut registry);
         families.register(&mut registry);
@@ -156,15 +161,14 @@ impl Metrics {
     }
 
     /// Updates the rollout metrics from a workload's status.
-    pub fn workload_status(&self, workload: &DaemonSet) {
+    pub fn workload_status(&self, workload: &Workload) {
         self.families().rollouts.status(workload, Instant::now());
     }
 
     /// Records a workload that is new to this executor. If its rollout is not complete, `stalled` says for how long it
     /// made no progress.
     pub(crate) fn rollout_found(&self, key: &Key, stalled: impl FnOnce() -> Stalled) {
-        let workload = Workload::new(&key.namespace, &key.name);
-        self.families().rollouts.found(&workload, Instant::now(), stalled);
+        self.families().rollouts.found(key, Instant::now(), stalled);
     }
 
     /// Counts creates and deletes that were not seen before their expectations expired.
@@ -173,9 +177,9 @@ impl Metrics {
     }
 
     /// Sets the number of creates and deletes of a workload that no watch has shown yet.
-    pub fn expectations(&self, namespace: &str, name: &str, creates: usize, deletes: usize) {
+    pub fn expectations(&self, key: &Key, creates: usize, deletes: usize) {
         for (state, count) in EXPECTATION_STATES.into_iter().zip([creates, deletes]) {
-            let labels = OfWorkload::new(namespace, name, state);
+            let labels = StateLabels::of(key, state);
             self.families()
                 .expectations
                 .get_or_create(&labels)
@@ -184,34 +188,32 @@ impl Metrics {
     }
 
     /// Removes the series of a workload that is gone.
-    pub fn forget_workload(&self, namespace: &str, name: &str) {
+    pub fn forget_workload(&self, key: &Key) {
         for state in EXPECTATION_STATES {
-            self.families()
-                .expectations
-                .remove(&OfWorkload::new(namespace, name, state));
+            self.families().expectations.remove(&StateLabels::of(key, state));
         }
-        self.families().rollouts.forget(namespace, name);
-        let workload = Workload::new(namespace, name);
+        self.families().rollouts.forget(key);
+        let workload = WorkloadLabels::of(key);
         self.families().failures.remove(&workload);
         self.families().divergence.remove(&workload);
         self.families().foreign_deletes.remove(&workload);
         for write in OTHER_WRITES {
             self.families()
                 .other_owner
-                .remove(&OtherWrite::of(namespace, name, write));
+                .remove(&OtherWriteLabels::of(key, write));
         }
-        self.inner.divergences.forget(&Key::new(namespace, name));
+        self.inner.divergences.forget(key);
     }
 
     /// Counts a write of another controller: a pod of the workload, or its status.
     pub(crate) fn other_owner(&self, key: &Key, write: &'static str) {
-        let labels = OtherWrite::of(&key.namespace, &key.name, write);
+        let labels = OtherWriteLabels::of(key, write);
         self.families().other_owner.get_or_create(&labels).inc();
     }
 
     /// Counts live pods of a workload that somebody else deleted.
     pub(crate) fn foreign_pod_deletes(&self, key: &Key, count: u64) {
-        let workload = Workload::new(&key.namespace, &key.name);
+        let workload = WorkloadLabels::of(key);
         self.families()
             .foreign_deletes
             .get_or_create(&workload)
@@ -223,7 +225,7 @@ impl Metrics {
     pub fn observed(&self, key: &Key, plan: &v1::Plan) -> Option<Duration> {
         let now = tokio::time::Instant::now();
         let again = self.inner.divergences.record(key, plan, now);
-        let workload = Workload::new(&key.namespace, &key.name);
+        let workload = WorkloadLabels::of(key);
         let count = self.inner.divergences.count(key, now);
         if count == 0 {
             self.families().divergence.remove(&workload);
@@ -241,11 +243,14 @@ impl Metrics {
     }
 
     /// Counts a reconcile of a workload that ended: `settled`, `failed`, `behind` or `unreachable`.
-    pub fn reconciled(&self, namespace: &str, name: &str, outcome: &'static str, took: Duration) {
+    pub fn reconciled(&self, key: &Key, outcome: &'static str, took: Duration) {
         let families = self.families();
-        let reconciles = families.reconciles.get_or_create(&Outcome { outcome });
+        let kind = key.kind;
+        let reconciles = families
+            .reconciles
+            .get_or_create(&ReconcileLabels { kind, outcome });
         observe(&reconciles, took.as_secs_f64());
-        let workload = Workload::new(namespace, name);
+        let workload = WorkloadLabels::of(key);
         match outcome {
             "failed" => _ = families.failures.get_or_create(&workload).inc(),
             "settled" => _ = families.failures.remove(&workload),
@@ -293,12 +298,14 @@ impl Observer for Metrics {
         observe(&families.plan_request_bytes, float(request_bytes));
         families.plans.get_or_create(&Verdict { verdict }).inc();
         observe(&families.plan_actions, float(plan.actions().count()));
-        match (&plan.workload, &plan.rollout) {
-            (Some(workload), Some(rollout)) => families.rollouts.plan(workload, rollout),
+        let key = plan.workload.as_ref().and_then(|workload| {
+            let kind = workload::known(&workload.kind)?;
+            Some(Key::new(kind, &workload.namespace, &workload.name))
+        });
+        match (key, &plan.rollout) {
+            (Some(key), Some(rollout)) => families.rollouts.plan(&key, rollout),
             // A stale plan is made again and says nothing about the rollout.
-            (Some(workload), None) if plan.verdict() != v1::Verdict::Stale => {
-                families.rollouts.not_planned(&workload.namespace, &workload.name);
-            }
+            (Some(key), None) if plan.verdict() != v1::Verdict::Stale => families.rollouts.not_planned(&key),
             _ => {}
         }
     }

@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewise_projection::{DaemonSet, DaemonSetStatus};
+use nodewise_projection::{Key, StatusCounts, Workload};
 use nodewise_proto::v1;
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
 
-use super::labels::{OfBudget, OfWorkload, Workload};
+use super::labels::{BudgetLabels, StateLabels, WorkloadLabels};
 use crate::store::Stalled;
 
 /// The states of a node that should run a pod. Each node is in exactly one.
@@ -29,11 +29,11 @@ const BUDGETS: [&str; 2] = ["max_unavailable", "max_surge"];
 /// The metric families.
 #[derive(Default)]
 pub(super) struct Rollouts {
-    nodes: Family<OfWorkload, Gauge>,
-    budget: Family<OfBudget, Gauge>,
-    budget_used: Family<OfBudget, Gauge>,
-    since_progress: Family<Workload, Gauge<f64, AtomicU64>>,
-    progress: Mutex<HashMap<Workload, Progress>>,
+    nodes: Family<StateLabels, Gauge>,
+    budget: Family<BudgetLabels, Gauge>,
+    budget_used: Family<BudgetLabels, Gauge>,
+    since_progress: Family<WorkloadLabels, Gauge<f64, AtomicU64>>,
+    progress: Mutex<HashMap<Key, Progress>>,
 }
 
 /// The progress of the rollout of one generation.
@@ -53,13 +53,13 @@ struct Progress {
 const UNKNOWN: [i64; 3] = [i64::MAX; 3];
 
 impl Progress {
-    fn of(workload: &DaemonSet, now: Instant) -> Self {
-        let DaemonSetStatus {
+    fn of(workload: &Workload, now: Instant) -> Self {
+        let StatusCounts {
             observed_generation,
-            desired_number_scheduled: desired,
-            current_number_scheduled: current,
-            updated_number_scheduled: updated,
-            number_available: available,
+            desired,
+            current,
+            updated,
+            available,
         } = workload.status;
         // With OnDelete, people replace the pods, unless a companion does so.
         let updated = if workload.updates_on_delete {
@@ -114,8 +114,7 @@ impl Progress {
 
 impl Rollouts {
     /// Updates the metrics from a plan.
-    pub(super) fn plan(&self, workload: &v1::WorkloadReference, rollout: &v1::Rollout) {
-        let (namespace, name) = (&*workload.namespace, &*workload.name);
+    pub(super) fn plan(&self, key: &Key, rollout: &v1::Rollout) {
         let counts = [
             rollout.without_pod,
             rollout.outdated,
@@ -123,7 +122,7 @@ impl Rollouts {
             rollout.updated_available,
         ];
         for (state, count) in STATES.into_iter().zip(counts) {
-            let labels = OfWorkload::new(namespace, name, state);
+            let labels = StateLabels::of(key, state);
             self.nodes.get_or_create(&labels).set(count.into());
         }
         let [unavailable, surge] = BUDGETS;
@@ -131,7 +130,7 @@ impl Rollouts {
             (unavailable, rollout.max_unavailable, rollout.unavailable),
             (surge, rollout.max_surge, rollout.surging),
         ] {
-            let labels = OfBudget::new(namespace, name, budget);
+            let labels = BudgetLabels::of(key, budget);
             self.budget.get_or_create(&labels).set(limit.into());
             self.budget_used.get_or_create(&labels).set(used.into());
         }
@@ -139,22 +138,21 @@ impl Rollouts {
 
     /// Removes the series that a plan sets: no plan decides about the rollout any more, as when a companion's
     /// annotation is removed.
-    pub(super) fn not_planned(&self, namespace: &str, name: &str) {
+    pub(super) fn not_planned(&self, key: &Key) {
         for state in STATES {
-            self.nodes.remove(&OfWorkload::new(namespace, name, state));
+            self.nodes.remove(&StateLabels::of(key, state));
         }
         for budget in BUDGETS {
-            let labels = OfBudget::new(namespace, name, budget);
+            let labels = BudgetLabels::of(key, budget);
             self.budget.remove(&labels);
             self.budget_used.remove(&labels);
         }
     }
 
     /// Updates the progress from a status.
-    pub(super) fn status(&self, workload: &DaemonSet, now: Instant) {
-        let key = &workload.key;
+    pub(super) fn status(&self, workload: &Workload, now: Instant) {
         let now = Progress::of(workload, now);
-        match self.progress().entry(Workload::new(&key.namespace, &key.name)) {
+        match self.progress().entry(workload.key.clone()) {
             Entry::Occupied(mut before) => before.get_mut().advance(now),
             Entry::Vacant(first) => _ = first.insert(now),
         }
@@ -162,9 +160,9 @@ impl Rollouts {
 
     /// Records a workload that is new to this executor. `stalled` is called at most once, and only if the rollout is
     /// not complete. If only pods are missing that were ready before their nodes broke, the rollout counts as complete.
-    pub(super) fn found(&self, workload: &Workload, now: Instant, stalled: impl FnOnce() -> Stalled) {
+    pub(super) fn found(&self, key: &Key, now: Instant, stalled: impl FnOnce() -> Stalled) {
         let mut all = self.progress();
-        let progress = all.get_mut(workload);
+        let progress = all.get_mut(key);
         if let Some(progress) = progress.filter(|progress| !progress.done && progress.fewest != UNKNOWN) {
             let Stalled { age, lost } = stalled();
             (progress.since, progress.before) = (now, age);
@@ -176,11 +174,10 @@ impl Rollouts {
     }
 
     /// Removes the series of a workload.
-    pub(super) fn forget(&self, namespace: &str, name: &str) {
-        self.not_planned(namespace, name);
-        let workload = Workload::new(namespace, name);
-        self.progress().remove(&workload);
-        self.since_progress.remove(&workload);
+    pub(super) fn forget(&self, key: &Key) {
+        self.not_planned(key);
+        self.progress().remove(key);
+        self.since_progress.remove(&WorkloadLabels::of(key));
     }
 
     /// Removes the series of every workload.
@@ -194,13 +191,13 @@ impl Rollouts {
 
     /// Updates the times since the last progress.
     pub(super) fn observe_ages(&self, now: Instant) {
-        for (workload, progress) in self.progress().iter() {
-            let age = self.since_progress.get_or_create(workload);
+        for (key, progress) in self.progress().iter() {
+            let age = self.since_progress.get_or_create(&WorkloadLabels::of(key));
             age.set(progress.age(now).as_secs_f64());
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, HashMap<Workload, Progress>> {
+    fn progress(&self) -> MutexGuard<'_, HashMap<Key, Progress>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -225,8 +222,9 @@ impl Rollouts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nodewise_proto::workload::DAEMON_SET;
 
-    fn workload(generation: i64, observed: i64, [desired, updated, available]: [u32; 3]) -> DaemonSet {
+    fn workload(generation: i64, observed: i64, [desired, updated, available]: [u32; 3]) -> Workload {
         let object = serde_json::json!({
             "metadata": {"namespace": "a", "name": "agent", "uid": "u1", "generation": generation},
             "spec": {"selector": {"matchLabels": {"app": "agent"}}},
@@ -235,7 +233,7 @@ mod tests {
                 "updatedNumberScheduled": updated, "numberAvailable": available,
             },
         });
-        DaemonSet::from_json(&object).expect("a DaemonSet")
+        Workload::daemon_set_from_json(&object).expect("a DaemonSet")
     }
 
     // A minute passes before each status. The age is that at the time of the status.
@@ -295,7 +293,7 @@ mod tests {
             ),
         ] {
             let rollouts = Rollouts::default();
-            let (start, key) = (Instant::now(), Workload::new("a", "agent"));
+            let (start, key) = (Instant::now(), Key::new(DAEMON_SET, "a", "agent"));
             let age = |now| rollouts.progress()[&key].age(now);
             rollouts.status(&workload(2, observed, counts), start);
             rollouts.found(&key, start, || Stalled { age: hour, lost: 0 });
@@ -316,7 +314,7 @@ mod tests {
             ("they have the old template", [5, 3, 3], 2, false),
         ] {
             let rollouts = Rollouts::default();
-            let (start, key) = (Instant::now(), Workload::new("a", "agent"));
+            let (start, key) = (Instant::now(), Key::new(DAEMON_SET, "a", "agent"));
             rollouts.status(&workload(2, 2, counts), start);
             rollouts.found(&key, start, || Stalled { age: hour, lost });
             let age = rollouts.progress()[&key].age(start);
@@ -329,7 +327,7 @@ mod tests {
     fn a_rollout_that_is_found_again_is_no_older() {
         let hour = Duration::from_hours(1);
         let rollouts = Rollouts::default();
-        let (start, key) = (Instant::now(), Workload::new("a", "agent"));
+        let (start, key) = (Instant::now(), Key::new(DAEMON_SET, "a", "agent"));
         rollouts.status(&workload(2, 2, [3, 1, 3]), start);
         rollouts.found(&key, start, || Stalled { age: hour, lost: 0 });
         rollouts.found(&key, start + hour, || Stalled {
@@ -354,7 +352,7 @@ mod tests {
                     "updatedNumberScheduled": 0, "numberAvailable": 3,
                 },
             });
-            let workload = DaemonSet::from_json(&object).expect("a DaemonSet");
+            let workload = Workload::daemon_set_from_json(&object).expect("a DaemonSet");
             assert_eq!(
                 Progress::of(&workload, Instant::now()).done,
                 done,

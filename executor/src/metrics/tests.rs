@@ -1,4 +1,10 @@
+use nodewise_proto::workload::DAEMON_SET;
+
 use super::*;
+
+fn agent() -> Key {
+    Key::new(DAEMON_SET, "a", "agent")
+}
 
 fn plan() -> v1::Plan {
     let action = v1::Action {
@@ -14,6 +20,7 @@ fn plan() -> v1::Plan {
     v1::Plan {
         verdict: v1::Verdict::Apply.into(),
         workload: Some(v1::WorkloadReference {
+            kind: DAEMON_SET.into(),
             name: "agent".into(),
             namespace: "a".into(),
             ..Default::default()
@@ -40,9 +47,10 @@ fn plan() -> v1::Plan {
 #[test]
 fn well_known_names_are_exposed() {
     let metrics = Metrics::new();
-    metrics.runtime().queue_added(3);
-    metrics.runtime().queue_retried();
-    drop(metrics.runtime().work_started(Duration::from_millis(5)));
+    let queue = metrics.runtime().queue("daemonset");
+    queue.added(3);
+    queue.retried();
+    drop(queue.work_started(Duration::from_millis(5)));
     metrics.runtime().set_leader(true);
     metrics.runtime().lease_slow_path();
     metrics.stale_sync(Resource::PODS);
@@ -66,9 +74,10 @@ fn well_known_names_are_exposed() {
 #[test]
 fn work_under_way_ages_until_it_ends() {
     let metrics = Metrics::new();
+    let queue = metrics.runtime().queue("daemonset");
     let (first, second) = (
-        metrics.runtime().work_started(Duration::ZERO),
-        metrics.runtime().work_started(Duration::ZERO),
+        queue.work_started(Duration::ZERO),
+        queue.work_started(Duration::ZERO),
     );
     assert!(
         !metrics
@@ -102,25 +111,25 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
             ..Applied::default()
         },
     );
-    metrics.expectations("a", "agent", 1, 0);
+    metrics.expectations(&agent(), 1, 0);
     let text = metrics.encode();
     for line in [
         "nodewise_plans_total{verdict=\"apply\"} 1",
         "nodewise_plan_errors_total{code=\"UNAVAILABLE\"} 1",
         "nodewise_actions_total{action=\"CreatePod\",reason=\"NODE_WITHOUT_POD\",result=\"SUCCEEDED\"} 1",
-        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"without_pod\"} 1",
-        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"outdated\"} 2",
-        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated_unavailable\"} 3",
-        "nodewise_rollout_nodes{namespace=\"a\",name=\"agent\",state=\"updated_available\"} 4",
-        "nodewise_rollout_budget{namespace=\"a\",name=\"agent\",budget=\"max_unavailable\"} 5",
-        "nodewise_rollout_budget_used{namespace=\"a\",name=\"agent\",budget=\"max_unavailable\"} 6",
-        "nodewise_rollout_budget_used{namespace=\"a\",name=\"agent\",budget=\"max_surge\"} 0",
-        "nodewise_expectations{namespace=\"a\",name=\"agent\",state=\"create\"} 1",
+        "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"without_pod\"} 1",
+        "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"outdated\"} 2",
+        "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"updated_unavailable\"} 3",
+        "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"updated_available\"} 4",
+        "nodewise_rollout_budget{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",budget=\"max_unavailable\"} 5",
+        "nodewise_rollout_budget_used{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",budget=\"max_unavailable\"} 6",
+        "nodewise_rollout_budget_used{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",budget=\"max_surge\"} 0",
+        "nodewise_expectations{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"create\"} 1",
     ] {
         assert_line(&text, line);
     }
     assert_eq!((metrics.plans(), metrics.batches()), (1, 1));
-    metrics.forget_workload("a", "agent");
+    metrics.forget_workload(&agent());
     assert!(!metrics.encode().contains("agent"));
 }
 
@@ -156,7 +165,7 @@ fn replicas_are_counted_without_their_names() {
     metrics.replica_evicted(Evicted::Health);
     metrics.hedged(Hedge::Won);
     metrics.planned_elsewhere();
-    metrics.reconciled("a", "agent", "settled", Duration::from_millis(3));
+    metrics.reconciled(&agent(), "settled", Duration::from_millis(3));
     let text = metrics.encode();
     for line in [
         "nodewise_replicas{state=\"ready\"} 2",
@@ -167,19 +176,19 @@ fn replicas_are_counted_without_their_names() {
         "nodewise_replica_evictions_total{cause=\"health\"} 1",
         "nodewise_plan_hedges_total{outcome=\"won\"} 1",
         "nodewise_plans_elsewhere_total 1",
-        "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"} 1",
+        "nodewise_reconcile_duration_seconds_count{kind=\"DaemonSet\",outcome=\"settled\"} 1",
     ] {
         assert_line(&text, line);
     }
 }
 
-fn workload(status: &serde_json::Value) -> DaemonSet {
+fn workload(status: &serde_json::Value) -> Workload {
     let object = serde_json::json!({
         "metadata": {"namespace": "a", "name": "agent", "uid": "u1", "generation": 2},
         "spec": {"selector": {"matchLabels": {"app": "agent"}}},
         "status": status,
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 #[test]
@@ -190,17 +199,20 @@ fn how_old_a_rollout_is_goes_with_its_workload() {
     });
     metrics.workload_status(&workload(&status));
     let text = metrics.encode();
-    assert!(text.contains("nodewise_rollout_since_progress_seconds{namespace=\"a\",name=\"agent\"} "));
-    metrics.forget_workload("a", "agent");
+    assert!(text.contains(
+        "nodewise_rollout_since_progress_seconds{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\"} "
+    ));
+    metrics.forget_workload(&agent());
     assert!(!metrics.encode().contains("agent"));
 }
 
 #[test]
 fn failures_in_a_row_are_those_of_one_workload() {
     let metrics = Metrics::new();
-    let end = |outcome| metrics.reconciled("a", "agent", outcome, Duration::ZERO);
-    let failures =
-        |count: u32| format!("nodewise_reconcile_failures{{namespace=\"a\",name=\"agent\"}} {count}");
+    let end = |outcome| metrics.reconciled(&agent(), outcome, Duration::ZERO);
+    let failures = |count: u32| {
+        format!("nodewise_reconcile_failures{{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\"}} {count}")
+    };
     for outcome in ["failed", "behind", "failed", "unreachable"] {
         end(outcome);
     }
@@ -209,7 +221,7 @@ fn failures_in_a_row_are_those_of_one_workload() {
     assert!(!metrics.encode().contains("agent"));
     end("failed");
     assert_line(&metrics.encode(), &failures(1));
-    metrics.forget_workload("a", "agent");
+    metrics.forget_workload(&agent());
     assert!(!metrics.encode().contains("agent"));
 }
 
@@ -217,11 +229,11 @@ fn failures_in_a_row_are_those_of_one_workload() {
 #[test]
 fn series_of_workloads_are_removed_at_the_end() {
     let metrics = Metrics::new();
-    metrics.expectations("a", "agent", 1, 0);
+    metrics.expectations(&agent(), 1, 0);
     metrics.plan_answered(Duration::ZERO, 1, &plan());
     metrics.workload_status(&workload(&serde_json::Value::Null));
-    metrics.reconciled("a", "agent", "failed", Duration::ZERO);
-    metrics.foreign_pod_deletes(&Key::new("a", "agent"), 1);
+    metrics.reconciled(&agent(), "failed", Duration::ZERO);
+    metrics.foreign_pod_deletes(&agent(), 1);
     metrics.runtime().watched(Resource::PODS, "9");
     assert!(metrics.encode().contains("nodewise_watch_since_event_seconds{"));
     metrics.forget_everything();
@@ -258,9 +270,10 @@ fn a_watch_lags_until_it_shows_what_was_written() {
 fn every_metric_is_documented() {
     let metrics = Metrics::new();
     let plan = plan();
-    metrics.runtime().queue_added(1);
-    metrics.runtime().queue_retried();
-    drop(metrics.runtime().work_started(Duration::ZERO));
+    let queue = metrics.runtime().queue("daemonset");
+    queue.added(1);
+    queue.retried();
+    drop(queue.work_started(Duration::ZERO));
     metrics.runtime().set_leader(true);
     metrics.runtime().lease_slow_path();
     metrics.stale_sync(Resource::PODS);
@@ -271,8 +284,8 @@ fn every_metric_is_documented() {
     let skipped = Applied::default();
     metrics.applied(&plan, &skipped);
     metrics.runtime().api_call("create", "pods", 201, Duration::ZERO);
-    metrics.expectations("a", "agent", 1, 0);
-    metrics.reconciled("a", "agent", "failed", Duration::ZERO);
+    metrics.expectations(&agent(), 1, 0);
+    metrics.reconciled(&agent(), "failed", Duration::ZERO);
     metrics.runtime().event("created");
     metrics.replicas(&ReplicaCounts::default());
     metrics.call(Method::Plan, Fate::Answered);
@@ -281,12 +294,12 @@ fn every_metric_is_documented() {
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.runtime().watched(Resource::PODS, "9");
     metrics.runtime().written(Resource::PODS, "9");
-    metrics.other_owner(&Key::new("a", "agent"), "pod");
-    metrics.foreign_pod_deletes(&Key::new("a", "agent"), 1);
+    metrics.other_owner(&agent(), "pod");
+    metrics.foreign_pod_deletes(&agent(), 1);
     metrics
         .families()
         .divergence
-        .get_or_create(&Workload::new("a", "agent"))
+        .get_or_create(&WorkloadLabels::of(&agent()))
         .set(1);
     nodewise_telemetry::testing::assert_documented("nodewise-executor", &metrics.encode());
 }

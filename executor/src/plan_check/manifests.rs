@@ -1,7 +1,7 @@
 //! Checks the objects that a plan creates: pods of the workload's template or of one of its revisions, and revisions of
 //! its template.
 
-use nodewise_projection::DaemonSet;
+use nodewise_projection::Workload;
 use nodewise_proto::v1::{self, action::Kind};
 use serde_json::{Map, Value, json};
 
@@ -170,7 +170,7 @@ fn check_generate_name(name: &Value, workload: &str) -> Result<(), String> {
 }
 
 /// Checks a revision that the plan creates.
-fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &DaemonSet) -> Result<(), String> {
+fn check_revision(create: &v1::CreateRevision, object: &Value, workload: &Workload) -> Result<(), String> {
     let what = "its manifest";
     let revision = parse_written(&create.manifest, what)?;
     only(
@@ -232,7 +232,7 @@ fn without_patch(mut template: Value) -> Value {
 
 /// Checks that the object is in the workload's namespace, that the workload is its controller and only owner, and that
 /// its hash label is a string.
-fn check_metadata(metadata: &Value, workload: &DaemonSet, what: &str) -> Result<(), String> {
+fn check_metadata(metadata: &Value, workload: &Workload, what: &str) -> Result<(), String> {
     let namespace = &metadata["namespace"];
     if !namespace.is_null() && *namespace != *workload.key.namespace {
         return Err(format!(

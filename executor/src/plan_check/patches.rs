@@ -1,7 +1,7 @@
 //! Checks the patches of a plan. Each patch contains the uid of its object, so that the apiserver refuses it for
 //! another object.
 
-use nodewise_projection::DaemonSet;
+use nodewise_projection::Workload;
 use nodewise_proto::v1::{ObjectReference, action::Kind};
 use nodewise_proto::workload::HASH_LABEL;
 use serde_json::{Map, Value};
@@ -11,9 +11,9 @@ use super::{json::parse_written, templates, v1};
 /// What a patch may change besides containing the uid.
 enum Allowed<'a> {
     /// Add the workload to the owners.
-    Adopt(&'a DaemonSet),
+    Adopt(&'a Workload),
     /// Remove the workload from the owners.
-    Release(&'a DaemonSet),
+    Release(&'a Workload),
     /// Set the hash label.
     Label,
     /// Set the number and the hash label of a revision.
@@ -24,7 +24,7 @@ enum Allowed<'a> {
 pub(super) fn check(
     action: &v1::Action,
     object: &ObjectReference,
-    workload: &DaemonSet,
+    workload: &Workload,
 ) -> Result<(), String> {
     let (patch, may) = match &action.kind {
         Some(Kind::AdoptPod(a)) => (&a.patch, Allowed::Adopt(workload)),

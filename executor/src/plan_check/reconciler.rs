@@ -4,13 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
-use nodewise_projection::{DaemonSet, Revision};
+use nodewise_projection::{Revision, Workload};
 use nodewise_proto::v1;
 
 use super::{Caches, Known, MAX_UNSEEN, RequestContext, Violation, check};
 use crate::apply::LeftOut;
+use crate::kind::Kind;
 use crate::reconcile::{Ending, Planned, Reconciler};
-use crate::state::{Shared, is_enabled};
+use crate::state::Shared;
 use crate::store::LivePods;
 use nodewise_proto::workload::DEFAULT_BURST;
 use nodewise_runtime::{
@@ -22,7 +23,7 @@ use nodewise_runtime::{
 /// wait while a manifest is parsed.
 pub(super) struct WorkloadCaches<'a> {
     pub(super) state: &'a Shared,
-    pub(super) workload: &'a DaemonSet,
+    pub(super) workload: &'a Workload,
 }
 
 impl Caches for WorkloadCaches<'_> {
@@ -72,7 +73,7 @@ impl Caches for WorkloadCaches<'_> {
     }
 }
 
-impl<A: Actuator, P> Reconciler<A, P> {
+impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
     /// Checks a plan before it is held or written. Returns the actions that must not be carried out. `live` are the
     /// revisions of the snapshot that were read live.
     pub(crate) async fn check_plan(&self, planned: &Planned, live: &[Revision]) -> Result<LeftOut, Ending> {
@@ -88,9 +89,9 @@ impl<A: Actuator, P> Reconciler<A, P> {
             workload,
             scope: self.options.scope(),
             live,
-            delete_with_uid: is_enabled(&self.options, v1::Deviation::DeleteWithUid),
+            delete_with_uid: self.options.enables(v1::Deviation::DeleteWithUid),
             burst: self.options.burst.unwrap_or(DEFAULT_BURST) as usize,
-            decides_after_cut: is_enabled(&self.options, v1::Deviation::DecideAfterCut),
+            decides_after_cut: self.options.enables(v1::Deviation::DecideAfterCut),
         };
         let caches = WorkloadCaches {
             state: &self.state,
@@ -121,7 +122,7 @@ impl<A: Actuator, P> Reconciler<A, P> {
     }
 
     /// Reports a violation and ends the reconcile, as after a refused request.
-    fn refuse(&self, workload: &DaemonSet, violation: &Violation) -> Ending {
+    fn refuse(&self, workload: &Workload, violation: &Violation) -> Ending {
         self.metrics.plan_violation();
         self.actuator.emit(WorkloadEvent {
             workload: workload.reference(),

@@ -1,7 +1,7 @@
 //! Normalises pod templates so that they can be compared.
 
-use nodewise_projection::DaemonSet;
-use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
+use nodewise_projection::Workload;
+use nodewise_proto::workload::HASH_LABEL;
 use serde_json::{Map, Value, json};
 
 /// The JSON pointer to the required node affinity of a pod spec.
@@ -12,14 +12,14 @@ pub(super) const NODE_TERMS: &str =
 pub(super) const SET_LABELS: [&str; 2] = [HASH_LABEL, "pod-template-generation"];
 
 /// Whether an owner reference makes the workload the controller.
-pub(super) fn is_owner(owner: &Value, workload: &DaemonSet) -> bool {
+pub(super) fn is_owner(owner: &Value, workload: &Workload) -> bool {
     let mut owner = owner.clone();
     if let Some(owner) = owner.as_object_mut() {
         owner.remove("blockOwnerDeletion");
     }
     owner
         == json!({
-            "apiVersion": "apps/v1", "kind": DAEMON_SET, "name": &*workload.key.name, "uid": &*workload.uid, "controller": true,
+            "apiVersion": "apps/v1", "kind": workload.key.kind, "name": &*workload.key.name, "uid": &*workload.uid, "controller": true,
         })
 }
 

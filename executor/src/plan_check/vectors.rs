@@ -1,12 +1,13 @@
 //! Runs a vector of `proto/testdata/plan_checks.json`.
 
-use nodewise_projection::{DaemonSet, Node, Pod, Revision};
+use nodewise_projection::{Node, Pod, Revision, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{Delta, Resource};
 use serde_json::{Value, json};
 
 use super::reconciler::WorkloadCaches;
 use super::{RequestContext, Violation, check};
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::event::ClusterEvent;
 use crate::metrics::Metrics;
 use crate::state::{Shared, State};
@@ -17,7 +18,7 @@ use nodewise_proto::workload::DEFAULT_BURST;
 pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violation> {
     let of = |field| vector.get(field).unwrap_or(&first[field]);
     let workload = of("workload");
-    let workload = DaemonSet::from_json(workload).expect("a DaemonSet");
+    let workload = Workload::daemon_set_from_json(workload).expect("a DaemonSet");
     let objects = |field: &str| vector[field].as_array().cloned().unwrap_or_default();
     let (state, as_of) = caches(vector, first, &workload);
     let live: Vec<_> = objects("read_live")
@@ -63,9 +64,9 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
 }
 
 /// The caches of the vector, and the number of the last cache change that its snapshot contains.
-fn caches(vector: &Value, first: &Value, workload: &DaemonSet) -> (Shared, u64) {
+fn caches(vector: &Value, first: &Value, workload: &Workload) -> (Shared, u64) {
     let of = |field| vector.get(field).unwrap_or(&first[field]);
-    let state = Shared::new(State::new(4, &v1::PlanOptions::default()));
+    let state = Shared::new(State::of::<DaemonSets>(4, &v1::PlanOptions::default()));
     let show = |event| _ = state.lock().take_in(event, &Metrics::new());
     let show_objects = |are_changed: bool| {
         for resource in ["pods", "revisions"] {
@@ -80,7 +81,10 @@ fn caches(vector: &Value, first: &Value, workload: &DaemonSet) -> (Shared, u64) 
             }
         }
     };
-    show(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+    show(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(workload.clone()),
+    ));
     for name in of("nodes").as_array().expect("nodes") {
         let node = crate::testing::node(name.as_str().expect("a name"));
         show(ClusterEvent::Nodes(Delta::Applied(node)));

@@ -8,27 +8,30 @@ use nodewise_runtime::{Delta, Resource, actuator::Refusal};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::divergence::MIN_AGE;
+use crate::effects::Wake;
 use crate::event::ClusterEvent;
-use crate::handlers::Reaction;
 use crate::state::State;
 use crate::testing::*;
+use nodewise_proto::workload::DAEMON_SET;
 
 struct Fixture {
     state: Shared,
     service: Arc<ScriptedService>,
     actuator: Arc<ScriptedActuator>,
     metrics: Metrics,
-    reconciler: Reconciler<ScriptedActuator, ScriptedService>,
+    reconciler: Reconciler<DaemonSets, ScriptedActuator, ScriptedService>,
 }
 
 fn fixture(service: ScriptedService, actuator: ScriptedActuator) -> Fixture {
-    let state = Shared::new(State::new(1, &v1::PlanOptions::default()));
+    let state = Shared::new(State::of::<DaemonSets>(1, &v1::PlanOptions::default()));
     let (service, actuator, metrics) = (Arc::new(service), Arc::new(actuator), Metrics::new());
     for event in first_lists() {
         state.lock().take_in(event, &metrics);
     }
     let reconciler = Reconciler {
+        kind: PhantomData::<DaemonSets>,
         state: state.clone(),
         actuator: Arc::clone(&actuator),
         service: Arc::clone(&service),
@@ -127,22 +130,25 @@ fn is_failed(ending: &Ending, part: &str) -> bool {
 #[tokio::test]
 async fn a_workload_that_is_gone_is_forgotten() {
     let fixture = with(ScriptedService::default());
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "11"))));
+    fixture.watch(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Deleted(daemon_set("u1", "11")),
+    ));
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 0);
 }
 
 /// A fixture that owns only selected DaemonSets, with this first version of the workload.
-fn selective(service: ScriptedService, first: DaemonSet) -> Fixture {
+fn selective(service: ScriptedService, first: Workload) -> Fixture {
     let fixture = with(service);
     {
         let mut state = fixture.state.lock();
-        *state = State::new(1, &v1::PlanOptions::default()).with_selection(owned());
+        *state = crate::testing::selective_state();
         for event in first_lists() {
             state.take_in(event, &fixture.metrics);
         }
     }
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(first)));
+    fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(first)));
     fixture
 }
 
@@ -153,10 +159,16 @@ async fn a_daemon_set_is_planned_while_it_is_selected() {
     let fixture = selective(expecting, daemon_set("u1", "11"));
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 0);
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(labelled("12"))));
+    fixture.watch(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(labelled("12")),
+    ));
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.outstanding(), (1, 0));
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "13"))));
+    fixture.watch(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(daemon_set("u1", "13")),
+    ));
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 1);
     assert_eq!(
@@ -174,9 +186,9 @@ async fn a_plan_for_what_is_not_selected_any_more_is_dropped() {
     let fixture = selective(service, labelled("11"));
     let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
     fixture.service.meanwhile(move || {
-        let without = ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "12")));
+        let without = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", "12")));
         let woken = state.lock().take_in(without, &metrics);
-        assert_eq!(woken, [Reaction::Enqueue(key())]);
+        assert_eq!(woken, [Wake::now(key())]);
     });
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.actuator.calls(), [""; 0]);
@@ -233,7 +245,7 @@ async fn waits_for_the_caches_to_show_our_writes() {
     );
     let bookmark = ClusterEvent::Bookmark(Resource::PODS, "100".into());
     let woken = fixture.state.lock().take_in(bookmark, &fixture.metrics);
-    assert_eq!(woken, [crate::handlers::Reaction::Enqueue(key())]);
+    assert_eq!(woken, [Wake::now(key())]);
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 2);
 }
@@ -312,7 +324,10 @@ async fn the_plan_after_a_full_burst_is_requested_early() {
 #[tokio::test(start_paused = true)]
 async fn an_early_plan_is_dropped_after_a_change() {
     let changed = |fixture: &Fixture| {
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "2"))));
+        fixture.watch(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(daemon_set("u1", "2")),
+        ));
     };
     assert_eq!(
         two_in_a_row(|_| ()).asked_in_two(changed).await,
@@ -320,7 +335,10 @@ async fn an_early_plan_is_dropped_after_a_change() {
         "another spec"
     );
     let replaced = |fixture: &Fixture| {
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u2", "1"))));
+        fixture.watch(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(daemon_set("u2", "1")),
+        ));
     };
     assert_eq!(
         two_in_a_row(|_| ()).asked_in_two(replaced).await,
@@ -965,10 +983,13 @@ fn earlier_orphan(fixture: &Fixture) -> Value {
         "data": {"a": "b"},
     });
     let workload = daemon_set("u1", "10");
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
+    fixture.watch(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Deleted(workload.clone()),
+    ));
     let revision = Revision::from_json(&orphan).expect("a revision");
     fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
+    fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload)));
     orphan
 }
 
@@ -1021,8 +1042,8 @@ async fn a_changed_revision_is_planned_with() {
     ] {
         let fixture = without_revisions(ScriptedService::default());
         let mut other = selecting(&json!({"matchLabels": {"app": "bar"}}));
-        (other.key, other.uid) = (Key::new("ns", "other"), "u2".into());
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(other)));
+        (other.key, other.uid) = (Key::new(DAEMON_SET, "ns", "other"), "u2".into());
+        fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(other)));
         earlier_orphan(&fixture);
         let text = live
             .as_ref()
@@ -1035,7 +1056,7 @@ async fn a_changed_revision_is_planned_with() {
         assert_ne!(fixture.state.lock().store.reached(Resource::REVISIONS), "12");
         let event = ClusterEvent::Bookmark(Resource::REVISIONS, "13".into());
         let woken = fixture.state.lock().take_in(event, &fixture.metrics);
-        let other = Reaction::Enqueue(Key::new("ns", "other"));
+        let other = Wake::now(Key::new(DAEMON_SET, "ns", "other"));
         assert_eq!(woken.contains(&other), wakes_other, "{live:?}");
     }
 }
@@ -1054,13 +1075,16 @@ fn orphans(count: usize) -> Vec<Value> {
 async fn many_revisions_are_read_with_one_list() {
     let fixture = without_revisions(ScriptedService::default());
     let workload = daemon_set("u1", "10");
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
+    fixture.watch(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Deleted(workload.clone()),
+    ));
     let all = orphans(MAX_SINGLE_READS + 1);
     for orphan in &all {
         let revision = Revision::from_json(orphan).expect("a revision");
         fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
     }
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
+    fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload)));
     // One revision is gone by now.
     *fixture.actuator.listed.lock().expect("no panic") = all[1..].to_vec();
     for plan in 0..2 {
@@ -1084,10 +1108,10 @@ fn many_labels(besides: &Value) -> Value {
 }
 
 /// A workload with this selector.
-fn selecting(selector: &Value) -> DaemonSet {
+fn selecting(selector: &Value) -> Workload {
     let metadata = json!({"namespace": "ns", "name": "foo", "uid": "u1", "resourceVersion": "10"});
     let object = json!({"metadata": metadata, "spec": {"selector": selector}});
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 // Anyone who may create pods and revisions may give them any number of labels. Only labels that selectors name are
@@ -1115,7 +1139,7 @@ async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
         let object = json!({"metadata": metadata, "data": {}});
         let fixture = without_revisions(ScriptedService::default());
         let workload = daemon_set("u1", "10");
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(workload)));
+        fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(workload)));
         let revision = Revision::from_json(&object).expect("a revision");
         fixture.watch(ClusterEvent::Revisions(Delta::Applied(revision)));
         let pod = nodewise_projection::Pod::from_json(&object).expect("a pod");
@@ -1126,7 +1150,7 @@ async fn labels_that_are_not_kept_are_read_when_a_selector_names_them() {
             assert_eq!(state.store.pod("ns", "r").expect("it").labels, [], "{case}");
         }
         let workload = selecting(&selector);
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(workload)));
+        fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload)));
 
         // No plan is requested as long as the labels cannot be read.
         fixture.actuator.refuse("list pods", Refusal::Other);
@@ -1167,10 +1191,16 @@ async fn labels_are_taken_from_the_same_pod() {
         (None, Ok(0)),
     ] {
         let fixture = without_revisions(ScriptedService::default());
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Deleted(daemon_set("u1", "10"))));
+        fixture.watch(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Deleted(daemon_set("u1", "10")),
+        ));
         let pod = nodewise_projection::Pod::from_json(&of("r", "9")).expect("a pod");
         fixture.watch(ClusterEvent::Pods(Delta::Applied(pod)));
-        fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "10"))));
+        fixture.watch(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(daemon_set("u1", "10")),
+        ));
         *fixture.actuator.listed.lock().expect("no panic") = listed.iter().cloned().collect();
         let ending = fixture.reconcile().await;
         let Ok(sent) = expected else {
@@ -1194,7 +1224,7 @@ async fn labels_are_taken_from_the_same_pod() {
             let event = ClusterEvent::Pods(Delta::Applied(pod));
             let woken = fixture.state.lock().take_in(event, &fixture.metrics);
             let is_newer = listed["metadata"]["resourceVersion"] == "12";
-            assert_eq!(woken.contains(&Reaction::Enqueue(key())), is_newer, "{listed}");
+            assert_eq!(woken.contains(&Wake::now(key())), is_newer, "{listed}");
         }
     }
 }
@@ -1300,7 +1330,10 @@ async fn observing_expects_and_reports_nothing() {
 async fn a_replaced_workload_does_not_inherit() {
     let fixture = with(ScriptedService::default().then_plan(creating(&[("foo-bbbbbbbbbb", "n1")])));
     fixture.reconcile().await;
-    fixture.watch(ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u2", "200"))));
+    fixture.watch(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(daemon_set("u2", "200")),
+    ));
     fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "200".into()));
     fixture.reconcile().await;
     assert_eq!(
@@ -1647,7 +1680,7 @@ struct Hedger {
 impl PlanService for Hedger {
     async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         build(&|_| false);
-        let changed = ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "11")));
+        let changed = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", "11")));
         self.state.lock().take_in(changed, &self.metrics);
         build(&|_| false);
         let plan = noop();
@@ -1669,6 +1702,7 @@ async fn a_plan_goes_with_the_request_that_it_answers() {
         ..
     } = with(ScriptedService::default());
     let reconciler = Reconciler {
+        kind: PhantomData::<DaemonSets>,
         service: Arc::new(Hedger {
             state: state.clone(),
             metrics,

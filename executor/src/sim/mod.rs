@@ -24,7 +24,8 @@ use tokio::{
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{ClusterEvent, DAEMON_SETS};
+use crate::daemon_set::DAEMON_SETS;
+use crate::event::ClusterEvent;
 
 mod actuator;
 mod kubelet;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewise_projection::{DaemonSet, Key, Node, Pod, Revision};
+use nodewise_projection::{Key, Node, Pod, Revision, Workload};
 use nodewise_runtime::{
     Delta, Resource,
     actuator::{ActuatorError, ObjectKey, Refusal},
@@ -11,7 +11,8 @@ use nodewise_runtime::{
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::event::{ClusterEvent, DAEMON_SETS};
+use crate::daemon_set::DAEMON_SETS;
+use crate::event::ClusterEvent;
 
 /// The annotation that counts changes of the template (D-118).
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -68,7 +69,10 @@ impl Objects {
         // The objects were all parsed before they were stored.
         let version = self.version;
         for event in [
-            ClusterEvent::DaemonSets(listed(self.all(DAEMON_SETS), DaemonSet::from_json, version)),
+            ClusterEvent::Workloads(
+                DAEMON_SETS,
+                listed(self.all(DAEMON_SETS), Workload::daemon_set_from_json, version),
+            ),
             ClusterEvent::Pods(listed(self.all(Resource::PODS), Pod::from_json, version)),
             ClusterEvent::Nodes(listed(self.all(Resource::NODES), Node::from_json, version)),
             ClusterEvent::Revisions(listed(
@@ -185,7 +189,7 @@ impl Objects {
         set_template_generation(metadata, 1);
         default_daemon_set(&mut manifest);
         let key = self.create(DAEMON_SETS, &namespace, manifest, now)?;
-        Ok(Key::new(&key.namespace, &key.name))
+        Ok(Key::new(DAEMON_SETS.kind, &key.namespace, &key.name))
     }
 
     pub(super) fn update_daemon_set(
@@ -274,7 +278,8 @@ fn event(resource: Resource, object: &Value, deleted: bool) -> Result<ClusterEve
         }
     }
     match resource {
-        DAEMON_SETS => DaemonSet::from_json(object).map(|o| ClusterEvent::DaemonSets(delta(o, deleted))),
+        DAEMON_SETS => Workload::daemon_set_from_json(object)
+            .map(|o| ClusterEvent::Workloads(DAEMON_SETS, delta(o, deleted))),
         Resource::PODS => Pod::from_json(object).map(|o| ClusterEvent::Pods(delta(o, deleted))),
         Resource::NODES => Node::from_json(object).map(|o| ClusterEvent::Nodes(delta(o, deleted))),
         Resource::REVISIONS => {

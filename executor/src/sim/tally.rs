@@ -7,7 +7,7 @@ use nodewise_runtime::{Resource, actuator::ObjectKey};
 use serde_json::Value;
 
 use super::State;
-use crate::event::DAEMON_SETS;
+use crate::daemon_set::DAEMON_SETS;
 
 /// The current state of a DaemonSet, and the counts since the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use nodewise_runtime::{
 use serde_json::json;
 
 use super::*;
-use crate::event::WATCHED;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -247,9 +246,9 @@ async fn a_watch_begins_with_lists_and_goes_on_with_changes() {
     let (cluster, _, owner) = cluster(0, 2);
     let mut events = cluster.watch();
     let mut listed = Vec::new();
-    for _ in WATCHED {
+    for _ in 0..=Resource::INPUTS.len() {
         match events.next().await.expect("a list") {
-            ClusterEvent::DaemonSets(Delta::Listed { objects, .. }) => {
+            ClusterEvent::Workloads(DAEMON_SETS, Delta::Listed { objects, .. }) => {
                 listed.push(("daemonsets", objects.len()));
             }
             ClusterEvent::Pods(Delta::Listed { objects, .. }) => listed.push(("pods", objects.len())),

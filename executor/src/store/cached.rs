@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use nodewise_projection::{DaemonSet, Key, KeySet, Node, Pod, Revision, buckets::EncodedObject, reduce_node};
-use nodewise_proto::workload::DAEMON_SET;
+use nodewise_projection::{Key, KeySet, Node, Pod, Revision, Workload, buckets::EncodedObject, reduce_node};
 use nodewise_proto::{bucket, v1};
 use nodewise_runtime::Resource;
 
-use super::{Change, Revisions, Store, Transition, pods};
+use super::{Change, Revisions, Store, Transition, is_cached, pods};
 
 /// An object that is cached.
 pub(super) trait Cached: Sized {
@@ -18,7 +17,7 @@ pub(super) trait Cached: Sized {
 
     fn resource_version(&self) -> &str;
     /// The cached objects that are neither in `listed` nor in the earlier pages of the list.
-    fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id>;
+    fn missing(store: &Store, resource: Resource, listed: &[Self]) -> Vec<Self::Id>;
     /// Caches the object. No transition if nothing changed that matters.
     fn put(self, store: &mut Store) -> Option<Transition>;
     /// Caches the objects of the pages.
@@ -39,16 +38,16 @@ fn missing<N: Eq + Hash>(kept: impl Iterator<Item = N>, listed: impl Iterator<It
     kept.filter(|name| !listed.contains(name)).collect()
 }
 
-impl Cached for DaemonSet {
+impl Cached for Workload {
     type Id = Key;
 
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
-    fn missing(store: &Store, listed: &[Self]) -> Vec<Key> {
-        let listed = listed.iter().map(|daemon_set| &daemon_set.key);
-        missing(store.daemon_sets.keys(), listed)
+    fn missing(store: &Store, resource: Resource, listed: &[Self]) -> Vec<Key> {
+        let kept = store.workloads.keys().filter(|key| key.kind == resource.kind);
+        missing(kept, listed.iter().map(|workload| &workload.key))
             .into_iter()
             .cloned()
             .collect()
@@ -56,24 +55,24 @@ impl Cached for DaemonSet {
 
     fn put(self, store: &mut Store) -> Option<Transition> {
         let new = Arc::new(self);
-        let old = store.daemon_sets.insert(new.key.clone(), Arc::clone(&new));
+        let old = store.workloads.insert(new.key.clone(), Arc::clone(&new));
         store.keys.replace(old.as_deref(), Some(&new));
         store.check_cuts(&new.key.namespace);
-        Some(Transition::DaemonSet(Change { old, new: Some(new) }))
+        Some(Transition::Workload(Change { old, new: Some(new) }))
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
-        store.remove_daemon_set(&self.key);
-        Some(Transition::DaemonSet(Change {
+        store.remove_workload(&self.key);
+        Some(Transition::Workload(Change {
             old: Some(Arc::new(self)),
             new: None,
         }))
     }
 
     fn forget(store: &mut Store, id: &Key) -> Option<Transition> {
-        let old = store.remove_daemon_set(id);
+        let old = store.remove_workload(id);
         old.is_some()
-            .then_some(Transition::DaemonSet(Change { old, new: None }))
+            .then_some(Transition::Workload(Change { old, new: None }))
     }
 }
 
@@ -84,7 +83,7 @@ impl Cached for Node {
         &self.resource_version
     }
 
-    fn missing(store: &Store, listed: &[Self]) -> Vec<String> {
+    fn missing(store: &Store, _: Resource, listed: &[Self]) -> Vec<String> {
         let listed = listed.iter().map(|node| &*node.projection.name);
         missing(store.nodes.iter().map(|node| node.name()), listed)
             .into_iter()
@@ -147,7 +146,7 @@ impl Cached for Pod {
         &self.resource_version
     }
 
-    fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id> {
+    fn missing(store: &Store, _: Resource, listed: &[Self]) -> Vec<Self::Id> {
         let namespaces = store.namespaces.iter();
         let kept =
             namespaces.flat_map(|(namespace, content)| content.pods.names().map(|name| (&**namespace, name)));
@@ -163,8 +162,7 @@ impl Cached for Pod {
     }
 
     fn put(mut self, store: &mut Store) -> Option<Transition> {
-        let controller = self.projection.controller.as_ref();
-        if controller.is_some_and(|controller| controller.kind != DAEMON_SET) {
+        if !is_cached(&store.kinds, self.projection.controller.as_ref()) {
             let old = store.remove_pod(&self.namespace, &self.projection.name)?;
             return Some(changed(&self.namespace, Some(old), Some(self.projection)));
         }
@@ -250,7 +248,7 @@ impl Cached for Revision {
         &self.resource_version
     }
 
-    fn missing(store: &Store, listed: &[Self]) -> Vec<Self::Id> {
+    fn missing(store: &Store, _: Resource, listed: &[Self]) -> Vec<Self::Id> {
         let namespaces = store.namespaces.iter();
         let kept = namespaces.flat_map(|(namespace, content)| {
             let names = content.revisions.iter().map(|revision| revision.name.as_str());
@@ -274,12 +272,9 @@ impl Cached for Revision {
             self.object = None;
         }
         let (change, is_relisting) = (store.changes.last, store.is_relisting);
+        let foreign = !is_cached(&store.kinds, self.controller.as_ref());
         let (name, namespace) = store.namespace(&self.namespace);
         let version = self.resource_version.clone();
-        let foreign = self
-            .controller
-            .as_ref()
-            .is_some_and(|controller| controller.kind != DAEMON_SET);
         let new = Arc::new(self);
         let mut old = if foreign {
             namespace.revision_changes.remove(&new.name);

@@ -74,6 +74,7 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon_set::DAEMON_SETS;
     use crate::event::ClusterEvent;
     use crate::testing::{current_revision, first_lists, listed, node, pod};
     use nodewise_runtime::Delta;
@@ -91,7 +92,7 @@ mod tests {
     // cached.
     #[test]
     fn each_change_has_a_number() {
-        let mut store = Store::new(2);
+        let mut store = Store::new(&[DAEMON_SETS], 2);
         for event in first_lists() {
             store.apply(event);
         }

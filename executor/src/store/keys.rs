@@ -1,17 +1,17 @@
-//! Which labels are sent. Nodes: the labels that any DaemonSet names, because all DaemonSets share the node buckets.
-//! Pods: the labels that a DaemonSet of their namespace names.
+//! Which labels are sent. Nodes: the labels that any workload names, because all workloads share the node buckets.
+//! Pods: the labels that a workload of their namespace names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use nodewise_projection::{DaemonSet, KeySet, LabelKeyCounts};
+use nodewise_projection::{KeySet, LabelKeyCounts, Workload};
 
 #[derive(Debug)]
 pub(super) struct Keys {
     nodes: LabelKeyCounts,
-    /// By namespace: the keys, and the number of DaemonSets.
+    /// By namespace: the keys, and the number of workloads.
     pods: HashMap<Arc<str>, (LabelKeyCounts, usize)>,
-    /// The keys for pods of a namespace without DaemonSets.
+    /// The keys for pods of a namespace without workloads.
     unnamed: Arc<KeySet>,
 }
 
@@ -26,8 +26,8 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// Updates the keys when a DaemonSet came, changed or went.
-    pub(super) fn replace(&mut self, old: Option<&DaemonSet>, new: Option<&DaemonSet>) {
+    /// Updates the keys when a workload came, changed or went.
+    pub(super) fn replace(&mut self, old: Option<&Workload>, new: Option<&Workload>) {
         // The new object is added first, so that keys which both name are never without a reference.
         if let Some(new) = new {
             self.nodes.add(&new.reads);
@@ -51,13 +51,13 @@ impl Keys {
         self.pods.entry(Arc::clone(name)).or_insert_with(fresh)
     }
 
-    /// The number of DaemonSets in a namespace.
-    pub(super) fn daemon_sets_in(&self, namespace: &str) -> usize {
+    /// The number of workloads in a namespace.
+    pub(super) fn workloads_in(&self, namespace: &str) -> usize {
         self.pods.get(namespace).map_or(0, |(_, count)| *count)
     }
 
-    /// Also sends the labels that this version of a DaemonSet names, until the keys grow for another reason.
-    pub(super) fn include_until_grown(&mut self, workload: &DaemonSet) {
+    /// Also sends the labels that this version of a workload names, until the keys grow for another reason.
+    pub(super) fn include_until_grown(&mut self, workload: &Workload) {
         self.nodes.include_until_grown(&workload.reads);
         let (named, _) = self.in_namespace(&workload.key.namespace);
         named.include_until_grown(&workload.reads);

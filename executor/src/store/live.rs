@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Pods, Store, pods};
-use nodewise_projection::{DaemonSet, Pod, Revision};
+use nodewise_projection::{Pod, Revision, Workload};
 use nodewise_runtime::{Resource, actuator::ObjectKey, gate::is_behind};
 
 impl Store {
     /// A pod or revision for which it is not known whether a workload selects it. No plan may be requested for the
     /// workload then.
     #[must_use]
-    pub fn undecided(&self, workload: &DaemonSet) -> Option<ObjectKey> {
+    pub fn undecided(&self, workload: &Workload) -> Option<ObjectKey> {
         let namespace = &*workload.key.namespace;
         let pods = &self.namespaces.get(namespace)?.pods;
         let pod = pods.undecided(workload).next();
@@ -27,7 +27,7 @@ impl Store {
     /// them, ordered by name.
     pub(crate) fn undecided_revisions<'a>(
         &'a self,
-        workload: &'a DaemonSet,
+        workload: &'a Workload,
     ) -> impl Iterator<Item = &'a Arc<Revision>> {
         let namespace = self.namespaces.get(&workload.key.namespace);
         let all = namespace
@@ -43,7 +43,7 @@ impl Store {
 
     /// If there is a pod for which it is not known whether a workload selects it: all pods of the namespace that may
     /// have uncached labels which DaemonSets name now. Uids by name.
-    pub(crate) fn unread_pods(&mut self, workload: &DaemonSet) -> HashMap<String, String> {
+    pub(crate) fn unread_pods(&mut self, workload: &Workload) -> HashMap<String, String> {
         let namespace = &*workload.key.namespace;
         let undecided = |pods: &Pods| pods.undecided(workload).next().is_some();
         let kept = self.namespaces.get(namespace);
@@ -88,6 +88,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::daemon_set::DAEMON_SETS;
     use crate::event::ClusterEvent;
     use nodewise_runtime::Delta;
 
@@ -113,16 +114,19 @@ mod tests {
         store.apply(ClusterEvent::Revisions(Delta::Applied(revision)));
     }
 
-    fn selecting(key: &str) -> DaemonSet {
+    fn selecting(key: &str) -> Workload {
         let object = json!({"metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
             "spec": {"selector": {"matchLabels": {key: "foo"}}}});
-        DaemonSet::from_json(&object).expect("a DaemonSet")
+        Workload::daemon_set_from_json(&object).expect("a DaemonSet")
     }
 
     #[test]
     fn only_named_labels_are_cached_of_many() {
-        let mut store = Store::new(1);
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(selecting("app"))));
+        let mut store = Store::new(&[DAEMON_SETS], 1);
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(selecting("app")),
+        ));
         show(&mut store, &object("a", None));
         let expected = [("app", "foo"), ("controller-revision-hash", "h")];
         let expected = expected.map(|(key, value)| nodewise_proto::v1::Label {
@@ -138,7 +142,7 @@ mod tests {
     #[test]
     fn objects_with_unknown_labels_are_undecided() {
         for (owner, expected) in [(None, true), (Some("u1"), true), (Some("u2"), false)] {
-            let mut store = Store::new(1);
+            let mut store = Store::new(&[DAEMON_SETS], 1);
             show(&mut store, &object("a", owner));
             let pod = store.undecided(&selecting("app")).map(|key| key.resource);
             assert_eq!(pod == Some(Resource::PODS), expected, "{owner:?}");
@@ -151,9 +155,12 @@ mod tests {
     // The cached labels of both pods are equal, but not the sets of keys that are known.
     #[test]
     fn known_labels_are_those_of_one_pod() {
-        let mut store = Store::new(1);
+        let mut store = Store::new(&[DAEMON_SETS], 1);
         show(&mut store, &object("a", None));
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(selecting("other"))));
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(selecting("other")),
+        ));
         show(&mut store, &object("b", None));
         let workload = selecting("other");
         let unread: Vec<_> = store.unread_pods(&workload).into_keys().collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use nodewise_projection::{
-    DaemonSet, KeySet, Selector,
+    Key, KeySet, Selector, Workload,
     buckets::{Buckets, EncodedObject},
 };
 use nodewise_proto::{bucket, v1};
@@ -21,12 +21,11 @@ pub(super) struct Pods {
     /// A hash table instead of a map, because the pods contain their names.
     names: HashTable<Arc<EncodedObject>>,
     hasher: RandomState,
-    /// Pods by the uid of the DaemonSet that controls them.
+    /// Pods by the uid of the workload that controls them.
     owned: HashMap<Arc<str>, Buckets>,
     orphans: Option<Buckets>,
-    /// The selected orphans, by the name of the DaemonSet. Filled at the first request for a DaemonSet while there are
-    /// orphans.
-    selected: HashMap<Arc<str>, Selected>,
+    /// The selected orphans, by workload. Filled at the first request for a workload while there are orphans.
+    selected: HashMap<Key, Selected>,
     /// Names of orphans that cannot be adopted as they are. They are in no selection.
     left_out: HashSet<Box<str>>,
     /// Names of pods of which not all labels are cached.
@@ -87,14 +86,14 @@ impl Pods {
         self.orphans.as_ref()
     }
 
-    /// The pods that a DaemonSet controls, and the orphans that its selector matches.
+    /// The pods that a workload controls, and the orphans that its selector matches.
     pub(super) fn sets(
         &mut self,
-        workload: &DaemonSet,
+        workload: &Workload,
         bucket_count: u32,
     ) -> (Option<&mut Buckets>, Option<&mut Buckets>) {
         self.select(workload, bucket_count);
-        let selected = self.selected.get_mut(&workload.key.name);
+        let selected = self.selected.get_mut(&workload.key);
         (
             self.owned.get_mut(&*workload.uid),
             selected.map(|selected| &mut selected.orphans),
@@ -102,20 +101,20 @@ impl Pods {
     }
 
     /// Selects the orphans for a workload, unless that was done for the same selector.
-    fn select(&mut self, workload: &DaemonSet, bucket_count: u32) {
-        let (name, selector) = (&workload.key.name, &workload.selector);
+    fn select(&mut self, workload: &Workload, bucket_count: u32) {
+        let (key, selector) = (&workload.key, &workload.selector);
         let Some(orphans) = &self.orphans else {
-            self.selected.remove(name);
+            self.selected.remove(key);
             return;
         };
         let is_done = |selected: &Selected| selected.selector == *selector;
-        if self.selected.get(name).is_some_and(is_done) {
+        if self.selected.get(key).is_some_and(is_done) {
             return;
         }
         let mut selected = Selected::new(selector, bucket_count);
         let orphans = orphans.iter().filter(|orphan| !self.is_left_out(orphan.name()));
         orphans.for_each(|orphan| selected.put(orphan));
-        self.selected.insert(Arc::clone(name), selected);
+        self.selected.insert(key.clone(), selected);
     }
 
     /// Removes an orphan from all selections until it changes.
@@ -134,7 +133,7 @@ impl Pods {
     }
 
     /// The pods for which it is not known whether a workload selects them, because not all of their labels are cached.
-    pub(super) fn undecided(&self, workload: &DaemonSet) -> impl Iterator<Item = &Arc<EncodedObject>> {
+    pub(super) fn undecided(&self, workload: &Workload) -> impl Iterator<Item = &Arc<EncodedObject>> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| match pod.owner() {
             Some(uid) => *uid == *workload.uid,
@@ -175,9 +174,9 @@ impl Pods {
         old
     }
 
-    /// Forgets the selection of a DaemonSet that is gone.
-    pub(super) fn forget_selected(&mut self, name: &str) {
-        self.selected.remove(name);
+    /// Forgets the selection of a workload that is gone.
+    pub(super) fn forget_selected(&mut self, key: &Key) {
+        self.selected.remove(key);
     }
 
     /// Caches a pod. Returns the pod of the same name that was cached before.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Namespace, Store};
 use crate::snapshot::REVISION_BYTES;
-use nodewise_projection::{DaemonSet, Revision};
+use nodewise_projection::{Revision, Workload};
 use nodewise_runtime::{Resource, actuator::ObjectKey};
 
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ fn bytes(revision: &Revision) -> usize {
 
 /// Whether a revision is part of a workload's snapshot: the workload controls it, or nobody controls it and the
 /// selector matches (D-4).
-pub(super) fn concerns(revision: &Revision, workload: &DaemonSet) -> bool {
+pub(super) fn concerns(revision: &Revision, workload: &Workload) -> bool {
     match &revision.controller {
         Some(controller) => *controller.uid == *workload.uid,
         None => revision.has_labels_of(workload) && workload.selector.selects(&revision.labels),
@@ -94,14 +94,14 @@ impl Store {
     /// Whether the data of a revision is cached besides that of `kept`.
     pub(super) fn keeps_whole(&self, revision: &Revision, kept: Option<&Revisions>) -> bool {
         let taken = kept.map_or(0, |kept| kept.bytes_besides(&revision.name));
-        let most = REVISION_BYTES.saturating_mul(self.keys.daemon_sets_in(&revision.namespace));
+        let most = REVISION_BYTES.saturating_mul(self.keys.workloads_in(&revision.namespace));
         taken.saturating_add(revision.size) <= most && self.is_needed(revision)
     }
 
     fn is_needed(&self, revision: &Revision) -> bool {
         let namespace = &*revision.namespace;
-        let owner = self.resolve(namespace, revision.controller.as_ref());
-        let mut all = self.daemon_sets.values();
+        let owner = self.owner(namespace, revision.controller.as_ref());
+        let mut all = self.workloads.values();
         owner.is_some()
             || all.any(|workload| *workload.key.namespace == *namespace && concerns(revision, workload))
     }
@@ -116,7 +116,7 @@ impl Store {
 
     /// Caches the data of a revision that was read live for a workload, and those of its labels that are named now.
     /// Ignored if the live version is not the cached one.
-    pub fn keep_whole(&mut self, workload: &DaemonSet, mut read: Revision) {
+    pub fn keep_whole(&mut self, workload: &Workload, mut read: Revision) {
         let Some(kept) = self.revision(&read.namespace, &read.name) else {
             return;
         };
@@ -174,9 +174,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::daemon_set::DAEMON_SETS;
     use crate::event::ClusterEvent;
     use crate::snapshot;
     use nodewise_projection::Key;
+    use nodewise_proto::workload::DAEMON_SET;
     use nodewise_runtime::Delta;
 
     fn revision(name: &str, app: &str, owner: Option<&str>, bytes: usize) -> Revision {
@@ -192,9 +194,15 @@ mod tests {
         Revision::from_json(&object).expect("a revision")
     }
 
-    fn with_workload() -> (Store, DaemonSet) {
-        let (mut store, workload) = (Store::new(1), crate::testing::daemon_set("u1", "10"));
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+    fn with_workload() -> (Store, Workload) {
+        let (mut store, workload) = (
+            Store::new(&[DAEMON_SETS], 1),
+            crate::testing::daemon_set("u1", "10"),
+        );
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(workload.clone()),
+        ));
         (store, workload)
     }
 
@@ -241,7 +249,7 @@ mod tests {
                 assert_eq!(bytes > 0, expected, "{app} {owner:?} {in_pages}");
             }
         }
-        let mut store = Store::new(1);
+        let mut store = Store::new(&[DAEMON_SETS], 1);
         let orphan = |index: usize| revision(&index.to_string(), "foo", None, SIZE);
         show(&mut store, (0..350).map(orphan).collect(), true);
         assert_eq!(
@@ -269,16 +277,19 @@ mod tests {
     #[test]
     fn data_is_dropped_with_its_daemon_set() {
         let (mut store, workload) = with_workload();
-        let other = DaemonSet {
-            key: Key::new("ns", "other"),
+        let other = Workload {
+            key: Key::new(DAEMON_SET, "ns", "other"),
             uid: "u2".into(),
             ..workload.clone()
         };
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(other.clone())));
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(other.clone()),
+        ));
         show(&mut store, vec![revision("a", "foo", None, 100)], false);
-        store.apply(ClusterEvent::DaemonSets(Delta::Deleted(workload)));
+        store.apply(ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(workload)));
         assert_ne!(store.revision_bytes(), 0);
-        store.apply(ClusterEvent::DaemonSets(Delta::Deleted(other)));
+        store.apply(ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(other)));
         assert_eq!((store.count(Resource::REVISIONS), store.revision_bytes()), (1, 0));
     }
 
@@ -314,10 +325,16 @@ mod tests {
     #[test]
     fn another_version_is_not_kept() {
         let (mut store, workload) = with_workload();
-        store.apply(ClusterEvent::DaemonSets(Delta::Deleted(workload.clone())));
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Deleted(workload.clone()),
+        ));
         let orphan = revision("a", "foo", None, 100);
         show(&mut store, vec![orphan.clone()], false);
-        store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+        store.apply(ClusterEvent::Workloads(
+            DAEMON_SETS,
+            Delta::Applied(workload.clone()),
+        ));
         let unread = |store: &mut Store| snapshot::unread(store, &workload, &[]).len();
         assert_eq!(unread(&mut store), 1);
         for other in [

@@ -6,7 +6,7 @@ use nodewise_client::Digest;
 
 use super::{Store, revisions::concerns};
 use nodewise_projection::{
-    DaemonSet, Revision,
+    Revision, Workload,
     buckets::{RenderedBuckets, render},
 };
 use nodewise_runtime::Resource;
@@ -14,7 +14,7 @@ use nodewise_runtime::Resource;
 impl Store {
     /// The revisions that a workload controls, and those without a controller that its selector matches (D-4), ordered
     /// by name.
-    pub fn revisions<'a>(&'a self, workload: &'a DaemonSet) -> impl Iterator<Item = &'a Arc<Revision>> {
+    pub fn revisions<'a>(&'a self, workload: &'a Workload) -> impl Iterator<Item = &'a Arc<Revision>> {
         self.namespaces
             .get(&workload.key.namespace)
             .into_iter()
@@ -25,7 +25,7 @@ impl Store {
     /// The node buckets for a workload's snapshot.
     pub(crate) fn node_buckets(
         &mut self,
-        workload: &DaemonSet,
+        workload: &Workload,
         known: &dyn Fn(&Digest) -> bool,
     ) -> RenderedBuckets {
         self.know(workload);
@@ -36,7 +36,7 @@ impl Store {
     /// The pod buckets for a workload's snapshot: its pods, and the orphans of its namespace that it selects (D-3).
     pub(crate) fn pod_buckets(
         &mut self,
-        workload: &DaemonSet,
+        workload: &Workload,
         known: &dyn Fn(&Digest) -> bool,
     ) -> RenderedBuckets {
         self.know(workload);
@@ -49,8 +49,8 @@ impl Store {
 
     /// Makes sure that every label which this version of a workload names is sent, even if the caches have another
     /// version.
-    pub(super) fn know(&mut self, workload: &DaemonSet) {
-        let kept = self.daemon_sets.get(&workload.key);
+    pub(super) fn know(&mut self, workload: &Workload) {
+        let kept = self.workloads.get(&workload.key);
         if kept.is_none_or(|kept| kept.reads != workload.reads) {
             self.keys.include_until_grown(workload);
         }

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use nodewise_projection::{Pod, buckets::EncodedObject};
-use nodewise_proto::workload::DAEMON_SET;
 
 use super::keys::Keys;
 use super::parts::Parts;
@@ -20,13 +19,15 @@ pub(super) type Staged = (Arc<str>, EncodedObject);
 pub(super) struct Pages(Vec<Vec<Staged>>);
 
 impl Pages {
-    pub(super) fn add(&mut self, page: Vec<Pod>, keys: &mut Keys, parts: &mut Parts, bucket_count: u32) {
-        let mut staged: Vec<Staged> = Vec::with_capacity(page.len());
+    pub(super) fn add(
+        &mut self,
+        page: impl Iterator<Item = Pod>,
+        keys: &mut Keys,
+        parts: &mut Parts,
+        bucket_count: u32,
+    ) {
+        let mut staged: Vec<Staged> = Vec::with_capacity(page.size_hint().1.unwrap_or_default());
         for mut pod in page {
-            let controller = pod.projection.controller.as_ref();
-            if controller.is_some_and(|controller| controller.kind != DAEMON_SET) {
-                continue;
-            }
             let namespace = match staged.last() {
                 Some((namespace, _)) if **namespace == *pod.namespace => Arc::clone(namespace),
                 _ => pod.namespace.as_str().into(),

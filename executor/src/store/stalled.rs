@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use nodewise_projection::{DaemonSet, buckets::Buckets, moment};
+use nodewise_projection::{Workload, buckets::Buckets, moment};
 use nodewise_proto::{bucket, v1};
 
 use super::{Store, is_live};
@@ -28,7 +28,7 @@ impl Store {
     ///
     /// The newest of all revisions counts, also after a rollback: the rollback began after it was created. The times
     /// come from clocks of other machines.
-    pub(crate) fn stalled(&self, workload: &DaemonSet, now: Timestamp) -> Stalled {
+    pub(crate) fn stalled(&self, workload: &Workload, now: Timestamp) -> Stalled {
         let namespace = self.namespaces.get(&workload.key.namespace);
         let is_own = |controller: &v1::ControllerReference| *controller.uid == *workload.uid;
         let revisions = namespace
@@ -83,6 +83,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::daemon_set::DAEMON_SETS;
     use crate::event::ClusterEvent;
     use crate::testing::{first_lists, key};
     use nodewise_projection::{Node, Pod, Revision};
@@ -174,11 +175,11 @@ mod tests {
                 Duration::ZERO,
             ),
         ] {
-            let mut store = Store::new(2);
+            let mut store = Store::new(&[DAEMON_SETS], 2);
             for event in first_lists().into_iter().chain(events) {
                 store.apply(event);
             }
-            let workload = store.daemon_set(&key()).expect("the workload");
+            let workload = store.workload(&key()).expect("the workload");
             let now = NOW.parse().expect("a time");
             assert_eq!(store.stalled(workload, now).age, expected, "{what}");
         }
@@ -218,11 +219,11 @@ mod tests {
                 node("unknown", "Unknown"),
                 node("well", "True"),
             ];
-            let mut store = Store::new(2);
+            let mut store = Store::new(&[DAEMON_SETS], 2);
             for event in first_lists().into_iter().chain(nodes).chain([pod]) {
                 store.apply(event);
             }
-            let workload = store.daemon_set(&key()).expect("the workload");
+            let workload = store.workload(&key()).expect("the workload");
             let now = NOW.parse().expect("a time");
             assert_eq!(store.stalled(workload, now).lost, lost, "{what}");
         }

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::*;
+use crate::daemon_set::DAEMON_SETS;
+use nodewise_proto::workload::DAEMON_SET;
 
 fn object(name: &str, version: u32, owner: Option<&str>) -> Value {
     let owners: Vec<_> = owner
@@ -47,12 +49,12 @@ fn list(store: &mut Store, objects: &[Value]) -> Vec<Transition> {
 }
 
 /// A DaemonSet that selects the pods of these tests.
-fn workload(name: &str, uid: &str) -> DaemonSet {
+fn workload(name: &str, uid: &str) -> Workload {
     let object = json!({
         "metadata": {"namespace": "ns", "name": name, "uid": uid},
         "spec": {"selector": {"matchLabels": {"app": "foo"}}},
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 /// The pods as they would be sent for this uid.
@@ -72,7 +74,7 @@ fn kept_version<'a>(store: &'a Store, name: &str) -> &'a str {
 
 #[test]
 fn a_pod_is_sent_as_it_was_shown() {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     let objects = [object("a", 1, Some("u1")), object("b", 1, None)];
     for object in &objects {
         put(&mut store, object);
@@ -85,7 +87,7 @@ fn a_pod_is_sent_as_it_was_shown() {
 // Most pod events change nothing that a plan depends on.
 #[test]
 fn an_event_without_changes_only_moves_versions_on() {
-    let mut store = Store::new(1);
+    let mut store = Store::new(&[DAEMON_SETS], 1);
     store.apply(ClusterEvent::Pods(crate::testing::listed(Vec::new())));
     put(&mut store, &object("a", 1, Some("u1")));
     let mut update = object("a", 2, Some("u1"));
@@ -106,7 +108,7 @@ fn an_event_without_changes_only_moves_versions_on() {
 // A heartbeat only changes a node's resourceVersion.
 #[test]
 fn a_node_event_without_changes() {
-    let mut store = Store::new(1);
+    let mut store = Store::new(&[DAEMON_SETS], 1);
     store.apply(ClusterEvent::Nodes(crate::testing::listed(Vec::new())));
     let apply = |store: &mut Store, version: &str, unschedulable| {
         let object = json!({
@@ -126,7 +128,7 @@ fn a_node_event_without_changes() {
 #[test]
 fn shared_parts_go_with_their_last_pod() {
     let one_owner = || {
-        let mut store = Store::new(4);
+        let mut store = Store::new(&[DAEMON_SETS], 4);
         for name in ["a", "b"] {
             put(&mut store, &object(name, 1, Some("u1")));
         }
@@ -170,7 +172,7 @@ fn shared_parts_go_with_their_last_pod() {
 // A pod that is bound moves to the bucket of its node, and an adopted pod to the buckets of its owner.
 #[test]
 fn a_pod_is_in_one_bucket() {
-    let mut store = Store::new(64);
+    let mut store = Store::new(&[DAEMON_SETS], 64);
     let mut pod = object("a", 1, None);
     for (version, owner, node) in [
         (2, None, "n2"),
@@ -196,7 +198,7 @@ fn a_pod_is_in_one_bucket() {
 // The change need not be in a field that is sent.
 #[test]
 fn an_orphan_that_is_sealed_is_left_out() {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     // For an event that counts as a transition: whether the object was known before.
     let apply = |store: &mut Store, version| match &put(store, &object("a", version, None))[..] {
         [] => None,
@@ -235,7 +237,7 @@ fn an_orphan_that_is_sealed_is_left_out() {
 // An orphaned revision that could not be changed enqueues the workloads that select it when it has changed.
 #[test]
 fn a_sealed_orphan_counts_as_new_after_a_change() {
-    let mut store = Store::new(1);
+    let mut store = Store::new(&[DAEMON_SETS], 1);
     let apply = |store: &mut Store, version: &str| {
         let object = json!({"metadata": {"namespace": "ns", "name": "r", "resourceVersion": version}});
         let revision = Revision::from_json(&object).expect("a revision");
@@ -287,7 +289,7 @@ fn came_and_went(transitions: &[Transition]) -> (Vec<&str>, Vec<&str>) {
 // An incomplete list has no effect. The complete list has the same effect however many pages it had.
 #[test]
 fn pages_count_when_the_list_is_complete() {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     page(&mut store, &["a", "b"], true);
     page(&mut store, &["c"], false);
     assert_eq!(store.count(Resource::PODS), 0);
@@ -319,7 +321,7 @@ fn pages_count_when_the_list_is_complete() {
 
 #[test]
 fn pages_of_a_list_that_was_given_up_do_not_count() {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     page(&mut store, &["gone"], true);
     page(&mut store, &["a"], true);
     list(&mut store, &[]);
@@ -334,7 +336,7 @@ fn pages_of_a_list_that_was_given_up_do_not_count() {
 }
 
 /// A DaemonSet of this name whose node selector names these labels.
-fn on_nodes(name: &str, labels: &[&str]) -> DaemonSet {
+fn on_nodes(name: &str, labels: &[&str]) -> Workload {
     let terms: Vec<Value> = labels
         .iter()
         .map(|key| json!({"matchExpressions": [{"key": key, "operator": "Exists"}]}))
@@ -347,11 +349,14 @@ fn on_nodes(name: &str, labels: &[&str]) -> DaemonSet {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}},
         },
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
-fn put_workload(store: &mut Store, workload: &DaemonSet) {
-    store.apply(ClusterEvent::DaemonSets(Delta::Applied(workload.clone())));
+fn put_workload(store: &mut Store, workload: &Workload) {
+    store.apply(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(workload.clone()),
+    ));
 }
 
 fn put_node(store: &mut Store, name: &str, labels: &Value) -> Vec<Transition> {
@@ -361,7 +366,7 @@ fn put_node(store: &mut Store, name: &str, labels: &Value) -> Vec<Transition> {
 }
 
 /// The label keys of each node, as they would be sent for this workload.
-fn sent_keys(store: &mut Store, workload: &DaemonSet) -> Vec<Vec<String>> {
+fn sent_keys(store: &mut Store, workload: &Workload) -> Vec<Vec<String>> {
     let buckets = store.node_buckets(workload, &|_| false).buckets;
     let nodes = buckets.into_iter().flat_map(|bucket| {
         let data = bucket.data.expect("inline");
@@ -374,7 +379,7 @@ fn sent_keys(store: &mut Store, workload: &DaemonSet) -> Vec<Vec<String>> {
 // A label is sent as soon as a DaemonSet names it, whether the DaemonSet or the node came first.
 #[test]
 fn labels_are_sent_that_a_daemon_set_names() {
-    let mut store = Store::new(1);
+    let mut store = Store::new(&[DAEMON_SETS], 1);
     let (a, b, none) = (
         on_nodes("a", &["a"]),
         on_nodes("b", &["b"]),
@@ -391,7 +396,7 @@ fn labels_are_sent_that_a_daemon_set_names() {
         "all are sent the same buckets"
     );
     // The removal of a DaemonSet changes no bucket. The next DaemonSet that names a new label does.
-    store.apply(ClusterEvent::DaemonSets(Delta::Deleted(b)));
+    store.apply(ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(b)));
     assert_eq!(sent_keys(&mut store, &a), [["a", "b"]]);
     put_workload(&mut store, &on_nodes("a", &["c"]));
     assert_eq!(sent_keys(&mut store, &none), [["c"]]);
@@ -405,7 +410,7 @@ fn labels_are_sent_that_a_daemon_set_names() {
 // A change that matters to no plan causes no transition and no new bucket.
 #[test]
 fn a_label_that_nothing_names_causes_no_transition() {
-    let mut store = Store::new(1);
+    let mut store = Store::new(&[DAEMON_SETS], 1);
     let a = on_nodes("a", &["a"]);
     put_workload(&mut store, &a);
     assert_eq!(put_node(&mut store, "n", &json!({"a": "1", "x": "1"})).len(), 1);
@@ -432,7 +437,7 @@ fn a_label_that_nothing_names_causes_no_transition() {
 // Nodes have most labels in common, so each label is stored once.
 #[test]
 fn labels_of_nodes_go_with_the_last_node_that_has_them() {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     put_node(&mut store, "n", &json!({"a": "1", "b": "1"}));
     put_node(&mut store, "m", &json!({"a": "1", "b": "2"}));
     assert_eq!(store.labels.len(), 3);
@@ -448,13 +453,13 @@ fn labels_of_nodes_go_with_the_last_node_that_has_them() {
 // Orphans that a workload does not select are not sent, in whatever order objects came and changed.
 #[test]
 fn orphans_are_sent_that_the_workload_selects() {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     let selects = |app: &str| {
         let object = json!({
             "metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
             "spec": {"selector": {"matchLabels": {"app": app}}},
         });
-        DaemonSet::from_json(&object).expect("a DaemonSet")
+        Workload::daemon_set_from_json(&object).expect("a DaemonSet")
     };
     let orphan = |name: &str, version, app: &str, node: &str| {
         let mut orphan = object(name, version, None);
@@ -499,7 +504,7 @@ fn what_does_not_fit_is_left_out_and_counted() {
     let keys: Vec<String> = (0..1_030).map(|index| format!("k{index:04}")).collect();
     let names: Vec<&str> = keys.iter().map(String::as_str).collect();
     let labels: Value = keys.iter().map(|key| (key.clone(), json!(""))).collect();
-    let (mut store, many) = (Store::new(1), on_nodes("many", &names));
+    let (mut store, many) = (Store::new(&[DAEMON_SETS], 1), on_nodes("many", &names));
     put_node(&mut store, "n", &labels);
     let nothing = [(Resource::NODES, 0), (Resource::PODS, 0)];
     assert_eq!(store.take_cuts(), nothing, "as long as nothing names them");
@@ -513,7 +518,7 @@ fn what_does_not_fit_is_left_out_and_counted() {
 #[test]
 fn buckets_are_those_of_the_reduced_projections() {
     let mut random = SmallRng::seed_from_u64(11);
-    let mut store = Store::new(2);
+    let mut store = Store::new(&[DAEMON_SETS], 2);
     let key = |random: &mut SmallRng| ["a", "b", "c", "d"][random.random_range(0..4)];
     let mut nodes: BTreeMap<String, v1::Node> = BTreeMap::new();
     for _ in 0..500 {
@@ -522,7 +527,7 @@ fn buckets_are_those_of_the_reduced_projections() {
             let workload = on_nodes(name, &[key(&mut random)]);
             let is_there = random.random_bool(0.6);
             let delta = if is_there { Delta::Applied } else { Delta::Deleted };
-            store.apply(ClusterEvent::DaemonSets(delta(workload)));
+            store.apply(ClusterEvent::Workloads(DAEMON_SETS, delta(workload)));
         }
         let name = format!("n{}", random.random_range(0..6));
         let labels: BTreeMap<_, _> = (0..3)

@@ -13,9 +13,10 @@ use tracing::{Instrument as _, subscriber::DefaultGuard};
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::*;
-use crate::event::DAEMON_SET_COMPONENT;
 use crate::{
     apply,
+    daemon_set::{DAEMON_SETS, DaemonSets},
+    kind::Kind as _,
     metrics::Metrics,
     testing::{self},
 };
@@ -77,8 +78,11 @@ fn actuator(
     answer: impl Fn(&RecordedRequest) -> Option<(u16, serde_json::Value)> + Send + Sync + 'static,
 ) -> (KubeActuator, Requests) {
     let ((client, requests), metrics) = (apiserver(answer), Metrics::new());
-    let (recorder, _sender) =
-        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
+    let (recorder, _sender) = EventRecorder::new(
+        client.clone(),
+        DaemonSets::EVENT_SOURCE,
+        metrics.runtime().clone(),
+    );
     let actuator = KubeActuator::new(
         client,
         Duration::from_secs(5),
@@ -170,7 +174,14 @@ async fn a_large_batch_is_one_span() {
             traced_calls: limit,
             ..apply::Options::default()
         };
-        let applied = apply::apply(&actuator, &plan, &"{}".into(), &apply::LeftOut::new(), &options).await;
+        let applied = apply::apply(
+            &actuator,
+            &plan,
+            (DAEMON_SETS, &"{}".into()),
+            &apply::LeftOut::new(),
+            &options,
+        )
+        .await;
         assert!(!applied.failed, "{applied:?}");
         let spans = recording.spans();
         assert_eq!(spans.len(), calls + 1, "{:?}", names(&spans));
@@ -209,7 +220,14 @@ async fn created_pods_are_annotated_if_enabled() {
             ..apply::Options::default()
         };
         let plan = testing::creating(&[("a", "n1")]);
-        apply::apply(&actuator, &plan, &"{}".into(), &apply::LeftOut::new(), &options).await;
+        apply::apply(
+            &actuator,
+            &plan,
+            (DAEMON_SETS, &"{}".into()),
+            &apply::LeftOut::new(),
+            &options,
+        )
+        .await;
         let body = requests.lock().expect("lock")[0].json();
         let expected = trace_annotations.then(|| context(&recording.span("batch"), "01"));
         let annotation = body["metadata"]["annotations"][ANNOTATION].as_str();
@@ -223,18 +241,18 @@ fn pod_event(name: &str, traceparent: Option<&str>) -> ClusterEvent {
     ClusterEvent::Pods(Delta::Applied(pod))
 }
 
-fn workload(uid: &str, generation: i64, traceparent: Option<&str>) -> DaemonSet {
+fn workload(uid: &str, generation: i64, traceparent: Option<&str>) -> Workload {
     let object = json!({
         "metadata": {
             "namespace": "ns", "name": "foo", "uid": uid, "generation": generation,
             "annotations": traceparent.map(|text| json!({ANNOTATION: text, "other": "x"})),
         },
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 /// Runs one reconcile of `workload` and returns its root span.
-fn reconcile(recording: &Recording, origins: &Origins, workload: &DaemonSet) -> SpanData {
+fn reconcile(recording: &Recording, origins: &Origins, workload: &Workload) -> SpanData {
     recording.exporter.reset();
     let span = origins.begin(&testing::key(), Duration::from_millis(250));
     span.in_scope(|| origins.is_of(workload));

@@ -1,4 +1,4 @@
-//! The watches of the DaemonSet controller, with a scripted apiserver.
+//! The watches, with a scripted apiserver.
 
 use std::time::Duration;
 
@@ -8,14 +8,19 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 
 use super::*;
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::metrics::Metrics;
+
+fn read(json: &str) -> Workload {
+    Served::<DaemonSets>::read(json).expect("a DaemonSet").workload
+}
 
 // D-59: a DaemonSet is sent unchanged. The items of a list get the kind and version that the list leaves out.
 #[test]
 fn objects_are_kept_whole() {
     let item =
         json!({"metadata": {"name": "foo", "namespace": "ns", "uid": "u1"}, "spec": {"newerThanUs": [1]}});
-    let kept = DaemonSet::read(&item.to_string()).expect("a DaemonSet");
+    let kept = read(&item.to_string());
     let mut expected = item;
     expected["apiVersion"] = json!("apps/v1");
     expected["kind"] = json!("DaemonSet");
@@ -34,8 +39,11 @@ fn a_daemon_set_with_an_unreadable_spec_is_kept() {
         r#"{"selector":{"matchLabels":{"a":"\ud800"}}}"#,
     ] {
         let text = format!(r#"{{"metadata":{{"name":"foo","namespace":"ns","uid":"u1"}},"spec":{spec}}}"#);
-        let kept = DaemonSet::read(&text).expect("a DaemonSet");
-        assert_eq!(kept.key, nodewise_projection::Key::new("ns", "foo"));
+        let kept = read(&text);
+        assert_eq!(
+            kept.key,
+            nodewise_projection::Key::new(DAEMON_SETS.kind, "ns", "foo")
+        );
         let object = std::str::from_utf8(&kept.object).expect("UTF-8");
         assert!(object.ends_with(&format!(r#""spec":{spec}}}"#)), "{object}");
         let labels = [nodewise_proto::v1::Label {
@@ -71,7 +79,7 @@ async fn revisions_are_listed_after_the_daemon_sets() {
         };
         (of("/daemonsets"), of("/controllerrevisions"))
     };
-    let mut watches = start(&client, None, &Checks::default(), Metrics::default().runtime());
+    let mut watches = start::<DaemonSets>(&client, None, &Checks::default(), Metrics::default().runtime());
     for _ in 0..2 {
         assert!(watches.next().await.is_some(), "pods and nodes");
     }

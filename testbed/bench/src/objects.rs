@@ -12,9 +12,10 @@ use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use nodewise_client::Digest;
 use nodewise_compare::case::{self, Case};
+use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::{snapshot, store::Store};
-use nodewise_projection::{DaemonSet, Node, Pod, Revision};
+use nodewise_projection::{Node, Pod, Revision, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_server::{ByteSize, Engine, Limits, never};
@@ -159,7 +160,7 @@ impl Workload {
 pub struct Caches {
     cluster: Arc<Cluster>,
     store: Store,
-    workloads: Vec<DaemonSet>,
+    workloads: Vec<Workload>,
     events: i64,
 }
 
@@ -172,16 +173,16 @@ impl Caches {
         let daemon_sets = cluster
             .workloads
             .iter()
-            .map(|workload| DaemonSet::from_json(&workload.daemon_set));
+            .map(|workload| Workload::daemon_set_from_json(&workload.daemon_set));
         let workloads: Vec<_> = daemon_sets.collect::<Result<_, _>>().context("a DaemonSet")?;
         let revisions = cluster.workloads.iter().map(|workload| -> Result<_> {
             Ok(Revision::from_text(&serde_json::to_string(&workload.revision)?)?)
         });
         let nodes = (0..cluster.nodes).map(|number| Node::from_json(&node(number)));
         let pods = cluster.pods(|workload, node| Pod::from_text(&workload.pod(node, true, CREATED)));
-        let mut store = Store::new(BUCKETS);
+        let mut store = Store::new(&[DAEMON_SETS], BUCKETS);
         for event in [
-            ClusterEvent::DaemonSets(listed(workloads.clone())),
+            ClusterEvent::Workloads(DAEMON_SETS, listed(workloads.clone())),
             ClusterEvent::Nodes(listed(nodes.collect::<Result<_, _>>().context("a node")?)),
             ClusterEvent::Pods(listed(pods.collect::<Result<_, _>>().context("a pod")?)),
             ClusterEvent::Revisions(listed(revisions.collect::<Result<_>>().context("a revision")?)),
@@ -229,7 +230,8 @@ impl Caches {
             seconds: NOW,
             nanos: 0,
         };
-        let snapshot = snapshot::take(&mut self.store, &self.workloads[workload], state, &[], now, known);
+        let snapshot =
+            snapshot::take::<DaemonSets>(&mut self.store, &self.workloads[workload], state, &[], now, known);
         v1::PlanRequest {
             snapshot: Some(snapshot),
             ..v1::PlanRequest::default()
@@ -255,12 +257,12 @@ fn listed<T>(objects: Vec<T>) -> Delta<T> {
 
 /// Nodewise's plan for a new DaemonSet in a cluster with one node.
 fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
-    let workload = DaemonSet::from_json(daemon_set)?;
+    let workload = Workload::daemon_set_from_json(daemon_set)?;
     let mut node = node(0);
     node["metadata"]["name"] = json!(NODE_MARK);
-    let mut store = Store::new(1);
+    let mut store = Store::new(&[DAEMON_SETS], 1);
     for event in [
-        ClusterEvent::DaemonSets(listed(vec![workload.clone()])),
+        ClusterEvent::Workloads(DAEMON_SETS, listed(vec![workload.clone()])),
         ClusterEvent::Nodes(listed(vec![Node::from_json(&node)?])),
         ClusterEvent::Pods(listed(Vec::new())),
         ClusterEvent::Revisions(listed(Vec::new())),
@@ -273,7 +275,14 @@ fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
     };
     let state = v1::ReconcileState::default();
     let request = v1::PlanRequest {
-        snapshot: Some(snapshot::take(&mut store, &workload, state, &[], now, &|_| false)),
+        snapshot: Some(snapshot::take::<DaemonSets>(
+            &mut store,
+            &workload,
+            state,
+            &[],
+            now,
+            &|_| false,
+        )),
         ..v1::PlanRequest::default()
     };
     let answer = engine().plan(request, &never)?;
@@ -366,15 +375,15 @@ mod tests {
     fn both_sides_have_the_same_objects() -> Result<()> {
         let cluster = Arc::new(Cluster::settled(30, 1)?);
         let case = cluster.case()?;
-        let mut store = Store::new(BUCKETS);
-        let workload = DaemonSet::from_json(&case.daemon_sets[0])?;
+        let mut store = Store::new(&[DAEMON_SETS], BUCKETS);
+        let workload = Workload::daemon_set_from_json(&case.daemon_sets[0])?;
         let revision = case.revisions.iter().map(|revision| -> Result<_> {
             let mut object = revision.object.clone();
             object["data"] = serde_json::from_str(&revision.data)?;
             Ok(Revision::from_json(&object)?)
         });
         for event in [
-            ClusterEvent::DaemonSets(listed(vec![workload.clone()])),
+            ClusterEvent::Workloads(DAEMON_SETS, listed(vec![workload.clone()])),
             ClusterEvent::Nodes(listed(
                 case.nodes.iter().map(Node::from_json).collect::<Result<_, _>>()?,
             )),
@@ -390,7 +399,7 @@ mod tests {
             nanos: 0,
         };
         let state = v1::ReconcileState::default();
-        let theirs = snapshot::take(&mut store, &workload, state, &[], now, &|_| false);
+        let theirs = snapshot::take::<DaemonSets>(&mut store, &workload, state, &[], now, &|_| false);
         let ours = Caches::of(&cluster)?
             .request(0, &|_| false)
             .snapshot

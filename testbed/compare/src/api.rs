@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
-use nodewise_executor::event::DAEMON_SETS;
+use nodewise_executor::daemon_set::DAEMON_SETS;
 use nodewise_runtime::{
     Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},

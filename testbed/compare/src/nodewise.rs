@@ -1,6 +1,7 @@
 //! One sync of Nodewise: the executor's reconcile and the server's engine in this process, with a fake API.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,11 +9,12 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
 use nodewise_executor::apply;
+use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::reconcile::{Ending, NextPlans, Pace, Reconciler};
 use nodewise_executor::state::{Shared, State};
-use nodewise_projection::{DaemonSet, Node, Pod, Revision};
+use nodewise_projection::{Node, Pod, Revision, Workload};
 use nodewise_proto::{Duration, v1};
 use nodewise_runtime::{Delta, expectations::CachedPods, gate::CacheBehind};
 use nodewise_server::{ByteSize, Engine, Limits, never};
@@ -132,10 +134,10 @@ impl Nodewise {
     fn sync_resolved(&self, ready: &PreparedCase, deviations: &Deviations) -> Result<Synced> {
         let case = &ready.case;
         let options = deviations.options(case)?;
-        let daemon_set = DaemonSet::from_json(subject(case)?).context("daemonSets[0]")?;
+        let daemon_set = Workload::daemon_set_from_json(subject(case)?).context("daemonSets[0]")?;
         let (key, uid) = (daemon_set.key.clone(), daemon_set.uid);
         let now: Timestamp = case.now.parse().context("now")?;
-        let mut state = State::new(1, &options);
+        let mut state = State::of::<DaemonSets>(1, &options);
         for event in &ready.events {
             state.store.apply(event.clone());
         }
@@ -147,6 +149,7 @@ impl Nodewise {
         let api = Arc::new(FakeApi::new(case)?);
         let service = Arc::new(InProcess::new(Arc::clone(&self.engine)));
         let reconciler = Reconciler {
+            kind: PhantomData::<DaemonSets>,
             state: Shared::new(state),
             actuator: Arc::clone(&api),
             service: Arc::clone(&service),
@@ -271,10 +274,13 @@ fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
     }
     let revisions: Vec<Value> = case.revisions.iter().map(revision).collect::<Result<_>>()?;
     Ok([
-        ClusterEvent::DaemonSets(listed(
-            "daemonSets",
-            case.daemon_sets.iter().map(DaemonSet::from_json),
-        )?),
+        ClusterEvent::Workloads(
+            DAEMON_SETS,
+            listed(
+                "daemonSets",
+                case.daemon_sets.iter().map(Workload::daemon_set_from_json),
+            )?,
+        ),
         ClusterEvent::Nodes(listed("nodes", case.nodes.iter().map(Node::from_json))?),
         ClusterEvent::Pods(listed("pods", case.pods.iter().map(Pod::from_json))?),
         ClusterEvent::Revisions(listed("revisions", revisions.iter().map(Revision::from_json))?),

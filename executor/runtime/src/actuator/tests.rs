@@ -20,7 +20,7 @@ const COMPONENT: &str = "daemonset-controller";
 fn actuator(
     answer: impl Fn(&RecordedRequest) -> Option<(u16, Value)> + Send + Sync + 'static,
 ) -> (KubeActuator, Requests, Metrics) {
-    let ((client, requests), metrics) = (apiserver(answer), Metrics::new("daemonset", "nodewise-executor"));
+    let ((client, requests), metrics) = (apiserver(answer), Metrics::new("nodewise-executor"));
     let (recorder, _sender) = EventRecorder::new(client.clone(), COMPONENT, metrics.clone());
     (
         KubeActuator::new(client, Duration::from_secs(5), metrics.clone(), recorder),
@@ -205,7 +205,7 @@ async fn invalid_utf8_is_replaced() {
     });
     let (client, metrics) = (
         kube::Client::new(service, "default"),
-        Metrics::new("daemonset", "nodewise-executor"),
+        Metrics::new("nodewise-executor"),
     );
     let (recorder, _sender) = EventRecorder::new(client.clone(), COMPONENT, metrics.clone());
     let actuator = KubeActuator::new(client, Duration::from_secs(5), metrics, recorder);

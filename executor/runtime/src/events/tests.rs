@@ -28,7 +28,7 @@ async fn send(
     messages: &[&str],
 ) -> (Vec<RecordedRequest>, String) {
     let ((client, requests), metrics): ((Client, Requests), _) =
-        (apiserver(answer), Metrics::new("daemonset", "nodewise-executor"));
+        (apiserver(answer), Metrics::new("nodewise-executor"));
     let (recorder, sender) = EventRecorder::new(client, COMPONENT, metrics.clone());
     for message in messages {
         recorder.record(note(message));

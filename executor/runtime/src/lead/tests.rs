@@ -101,7 +101,7 @@ struct Candidate {
 fn start(name: &str, shared: &Shared, drain: Option<Duration>) -> Candidate {
     let (connection, metrics, shutdown) = (
         LeaseConnection::to(shared),
-        Metrics::new("daemonset", "nodewise-executor"),
+        Metrics::new("nodewise-executor"),
         CancellationToken::new(),
     );
     let leader_status = LeaderStatus::default();

@@ -3,11 +3,7 @@
 //! Work-queue and leader-election metrics have the names and labels of client-go, so that existing dashboards work. All other
 //! metrics start with `nodewise_`. Durations are in seconds.
 
-use std::{
-    fmt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use nodewise_telemetry::metrics::{Histogram, Histograms, observe};
 use prometheus_client::{
@@ -23,7 +19,8 @@ mod watches;
 
 pub use labels::GroupResource;
 use labels::{ApiCall, Fate, Name};
-use queue::Queue;
+use queue::Queues;
+pub use queue::{QueueMetrics, WorkTimer};
 use watches::Watches;
 
 /// A handle on the metrics of the runtime. Clones share them.
@@ -33,9 +30,8 @@ pub struct Metrics {
 }
 
 struct Inner {
-    queue_name: Name,
     election_name: Name,
-    queue: Queue,
+    queues: Arc<Queues>,
     leader: Family<Name, Gauge>,
     slow_paths: Family<Name, Counter>,
     api_calls: Histograms<ApiCall>,
@@ -56,14 +52,13 @@ fn call_buckets() -> Histogram {
 }
 
 impl Metrics {
-    /// Creates all metrics, at zero. `queue` and `lease` are the values of the label `name`.
+    /// Creates all metrics, at zero. `lease` is the label `name` of the election.
     #[must_use]
-    pub fn new(queue: &'static str, lease: &'static str) -> Self {
+    pub fn new(lease: &'static str) -> Self {
         Self {
             inner: Arc::new(Inner {
-                queue_name: Name { name: queue },
                 election_name: Name { name: lease },
-                queue: Queue::default(),
+                queues: Arc::default(),
                 leader: Family::default(),
                 slow_paths: Family::default(),
                 api_calls: Family::new_with_constructor(call_buckets),
@@ -78,7 +73,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         let inner = &self.inner;
         inner
-            .queue
+            .queues
             .register(registry.sub_registry_with_prefix("workqueue"));
         registry.register(
             "leader_election_master_status",
@@ -108,7 +103,7 @@ impl Metrics {
 
     /// Updates the metrics that are ages. Call this before each scrape.
     pub fn refresh(&self) {
-        self.inner.queue.observe_running(&self.inner.queue_name);
+        self.inner.queues.observe_running();
         self.inner.watches.observe_ages();
     }
 
@@ -130,44 +125,10 @@ impl Metrics {
         text
     }
 
-    /// Counts a key that was added to the queue. `depth` is the number of keys that wait now.
-    pub fn queue_added(&self, depth: usize) {
-        self.inner.queue.adds.get_or_create(&self.inner.queue_name).inc();
-        self.queue_depth(depth);
-    }
-
-    /// Sets the number of keys that wait.
-    pub fn queue_depth(&self, depth: usize) {
-        self.inner
-            .queue
-            .depth
-            .get_or_create(&self.inner.queue_name)
-            .set(gauge(depth));
-    }
-
-    /// Counts a key that was added with a delay, for any reason.
-    pub fn queue_retried(&self) {
-        self.inner
-            .queue
-            .retries
-            .get_or_create(&self.inner.queue_name)
-            .inc();
-    }
-
-    /// Records that a worker took a key that had waited this long. Drop the returned timer when the work ends.
+    /// The metrics of the work queue with this label `name`.
     #[must_use]
-    pub fn work_started(&self, waited: Duration) -> WorkTimer {
-        let queue = &self.inner.queue;
-        observe(
-            &queue.waited.get_or_create(&self.inner.queue_name),
-            waited.as_secs_f64(),
-        );
-        let began = Instant::now();
-        WorkTimer {
-            metrics: self.clone(),
-            id: queue.began(began),
-            began,
-        }
+    pub fn queue(&self, name: &'static str) -> QueueMetrics {
+        QueueMetrics::new(&self.inner.queues, name)
     }
 
     /// Sets whether this process is the leader.
@@ -215,26 +176,6 @@ impl Metrics {
     /// Counts a Kubernetes Event. `fate` is `created`, `patched`, `filtered`, `dropped` or `failed`.
     pub fn event(&self, fate: &'static str) {
         self.inner.events.get_or_create(&Fate { fate }).inc();
-    }
-}
-
-/// Measures the work on one key. The work ends when the timer is dropped.
-#[derive(Debug)]
-pub struct WorkTimer {
-    metrics: Metrics,
-    id: u64,
-    began: Instant,
-}
-
-impl Drop for WorkTimer {
-    fn drop(&mut self) {
-        let inner = &self.metrics.inner;
-        let queue = &inner.queue;
-        queue.ended(self.id);
-        observe(
-            &queue.worked.get_or_create(&inner.queue_name),
-            self.began.elapsed().as_secs_f64(),
-        );
     }
 }
 

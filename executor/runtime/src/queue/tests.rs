@@ -142,7 +142,7 @@ async fn workers_wait_for_keys_and_timers() {
     let queue = Arc::new(WorkQueue::new(
         RateLimits::default(),
         Duration::ZERO,
-        Metrics::new("daemonset", "nodewise-executor"),
+        Metrics::new("nodewise-executor").queue("daemonset"),
     ));
     let worker = tokio::spawn({
         let queue = Arc::clone(&queue);
@@ -166,8 +166,8 @@ async fn workers_wait_for_keys_and_timers() {
 
 #[tokio::test(start_paused = true)]
 async fn metrics_follow_the_queue() {
-    let metrics = Metrics::new("daemonset", "nodewise-executor");
-    let queue = WorkQueue::new(RateLimits::default(), Duration::ZERO, metrics.clone());
+    let metrics = Metrics::new("nodewise-executor");
+    let queue = WorkQueue::new(RateLimits::default(), Duration::ZERO, metrics.queue("daemonset"));
     queue.add(&"a", Urgency::Normal);
     queue.add(&"a", Urgency::Normal);
     queue.add(&"b", Urgency::Normal);

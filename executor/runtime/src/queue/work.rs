@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::{Next, Queue, RateLimits, Urgency};
-use crate::metrics::Metrics;
+use crate::metrics::{QueueMetrics, WorkTimer};
 
 /// Which keys a worker serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,13 @@ pub struct QueuedKey<K> {
 pub struct WorkQueue<K> {
     queue: Mutex<Queue<K>>,
     changed: Notify,
-    metrics: Metrics,
+    metrics: QueueMetrics,
 }
 
 impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
     /// Creates an empty queue. A key cools down for `cooldown` after its work.
     #[must_use]
-    pub fn new(limits: RateLimits, cooldown: Duration, metrics: Metrics) -> Self {
+    pub fn new(limits: RateLimits, cooldown: Duration, metrics: QueueMetrics) -> Self {
         Self {
             queue: Mutex::new(Queue::new(limits, cooldown, Instant::now())),
             changed: Notify::new(),
@@ -125,6 +125,12 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
         }
     }
 
+    /// Measures the work on a key that waited this long. Drop the returned timer when the work ends.
+    #[must_use]
+    pub fn work_started(&self, waited: Duration) -> WorkTimer {
+        self.metrics.work_started(waited)
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Queue<K>, Instant) -> T) -> T {
         let answer = self.with(change);
         // Notify all workers: a shutdown or an earlier timer concerns every one of them.
@@ -137,9 +143,9 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
         let (adds, retries) = (queue.adds, queue.retries);
         let answer = action(&mut queue, Instant::now());
         let depth = queue.len();
-        (adds..queue.adds).for_each(|_| self.metrics.queue_added(depth));
-        (retries..queue.retries).for_each(|_| self.metrics.queue_retried());
-        self.metrics.queue_depth(depth);
+        (adds..queue.adds).for_each(|_| self.metrics.added(depth));
+        (retries..queue.retries).for_each(|_| self.metrics.retried());
+        self.metrics.depth(depth);
         answer
     }
 

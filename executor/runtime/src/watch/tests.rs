@@ -44,7 +44,7 @@ impl Watched<ClusterEvent> for Pod {
     fn page(pods: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
         Ok(ClusterEvent::PodPage { pods, is_first })
     }
-    fn is_kept_from_lists(&self) -> bool {
+    fn is_kept_from_lists(&self, _: &[Resource]) -> bool {
         let controller = self.projection.controller.as_ref();
         controller.is_none_or(|controller| controller.kind == "DaemonSet")
     }
@@ -180,10 +180,11 @@ async fn reflect(client: &Client, namespace: Option<&str>, count: usize) -> (Vec
     let reflector = Reflector::<Pod, ClusterEvent>::new(
         client,
         namespace,
+        &[],
         &sender,
         &watch::Sender::new(0),
         &checks,
-        &Metrics::new("daemonset", "nodewise-executor"),
+        &Metrics::new("nodewise-executor"),
     );
     assert_eq!(checks.failing().len(), 1, "not before the first list");
     let mut tasks = JoinSet::new();
@@ -327,10 +328,11 @@ fn reflector_with_restores(
     let reflector = Reflector::<Pod, ClusterEvent>::new(
         client,
         None,
+        &[],
         &sender,
         restores,
         &Checks::new(),
-        &Metrics::new("daemonset", "nodewise-executor"),
+        &Metrics::new("nodewise-executor"),
     );
     tasks.spawn(reflector.run());
     receiver
@@ -416,10 +418,11 @@ async fn silent_calls_time_out_and_are_retried() {
         Reflector::<Pod, ClusterEvent>::new(
             &client,
             None,
+            &[],
             &sender,
             &watch::Sender::new(0),
             &checks,
-            &Metrics::new("daemonset", "nodewise-executor"),
+            &Metrics::new("nodewise-executor"),
         )
         .run(),
     );
@@ -450,10 +453,11 @@ async fn immediate_failures_back_off() {
             Reflector::<Pod, ClusterEvent>::new(
                 &client,
                 None,
+                &[],
                 &sender,
                 &watch::Sender::new(0),
                 &Checks::new(),
-                &Metrics::new("daemonset", "nodewise-executor"),
+                &Metrics::new("nodewise-executor"),
             )
             .run(),
         );
@@ -488,10 +492,11 @@ async fn failures_are_named_and_retried() {
     let mut reflector = Reflector::<Pod, ClusterEvent>::new(
         &client,
         None,
+        &[],
         &sender,
         &watch::Sender::new(0),
         &checks,
-        &Metrics::new("daemonset", "nodewise-executor"),
+        &Metrics::new("nodewise-executor"),
     );
     let error = reflector.list().await.expect_err("forbidden").describe();
     assert!(
@@ -537,13 +542,14 @@ fn revision(name: &str, version: &str, data: &str) -> String {
 /// The first `count` events about revisions, and the metrics after them.
 async fn revisions(answers: Vec<Response>, count: usize) -> (Vec<Delta<Revision>>, String) {
     let (client, _) = apiserver(answers);
-    let metrics = Metrics::new("daemonset", "nodewise-executor");
+    let metrics = Metrics::new("nodewise-executor");
     let (sender, receiver) = mpsc::channel(16);
     let mut tasks = JoinSet::new();
     tasks.spawn(
         Reflector::<Revision, ClusterEvent>::new(
             &client,
             None,
+            &[],
             &sender,
             &watch::Sender::new(0),
             &Checks::new(),
@@ -684,10 +690,11 @@ async fn a_large_page_is_sent_in_chunks() {
     let reflector = Reflector::<Revision, ClusterEvent>::new(
         &client,
         None,
+        &[],
         &sender,
         &watch::Sender::new(0),
         &Checks::new(),
-        &Metrics::new("daemonset", "nodewise-executor"),
+        &Metrics::new("nodewise-executor"),
     );
     let mut tasks = JoinSet::new();
     tasks.spawn(reflector.run());

@@ -16,7 +16,7 @@ use kube::{
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
-use nodewise_executor::{controller, event::DAEMON_SET_COMPONENT, metrics::Metrics, watch};
+use nodewise_executor::{DaemonSets, Manager, controller, kind::Kind as _, manager, metrics::Metrics, watch};
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_runtime::{actuator::KubeActuator, events::EventRecorder};
 use nodewise_telemetry::http::Checks;
@@ -256,8 +256,11 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
         }
     });
     let metrics = Metrics::new();
-    let (recorder, sender) =
-        EventRecorder::new(client.clone(), DAEMON_SET_COMPONENT, metrics.runtime().clone());
+    let (recorder, sender) = EventRecorder::new(
+        client.clone(),
+        DaemonSets::EVENT_SOURCE,
+        metrics.runtime().clone(),
+    );
     tokio::spawn(sender);
     let timeout = Duration::from_secs(30);
     let actuator = KubeActuator::new(client.clone(), timeout, metrics.runtime().clone(), recorder);
@@ -267,14 +270,16 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
         client: PlanClient::new(&servers, config_of_client(defect)?, Arc::new(metrics.clone()))?,
         last: Mutex::default(),
     };
-    let mut config = controller::Config::default();
+    let mut config = manager::Config::default();
     match defect {
         Defect::Polls => config.resync = Duration::from_millis(2_500),
         Defect::DropsState => config.resync = Duration::from_millis(100),
         _ => {}
     }
-    let mut watches = watch::start(&client, None, &Checks::default(), metrics.runtime());
+    let mut watches = watch::start::<DaemonSets>(&client, None, &Checks::default(), metrics.runtime());
     let (actuator, service) = (Arc::new(actuator), Arc::new(service));
-    controller::run(&mut watches, actuator, service, config, metrics, stop).await?;
+    let manager = Manager::new(config, metrics, stop);
+    let manager = manager.with::<DaemonSets>(controller::Config::default(), actuator, service);
+    manager.run(&mut watches).await?;
     Ok(())
 }

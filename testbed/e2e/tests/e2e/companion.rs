@@ -267,7 +267,8 @@ async fn companion_alone_deletes_no_more_than_the_budget() -> Result<()> {
 
 /// Waits until the metrics have exactly these node states.
 async fn shows_nodes(setup: &Setup, name: &str, states: &[(&str, usize)]) -> Result<()> {
-    let series = format!("nodewise_rollout_nodes{{namespace=\"default\",name=\"{name}\",state=");
+    let series =
+        format!("nodewise_rollout_nodes{{kind=\"DaemonSet\",namespace=\"default\",name=\"{name}\",state=");
     let expected: BTreeSet<_> = states
         .iter()
         .map(|(state, count)| format!("{series}\"{state}\"}} {count}"))

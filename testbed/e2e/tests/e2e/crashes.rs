@@ -190,7 +190,9 @@ async fn last_change(setup: &Setup, name: &str) -> Result<Timestamp> {
 
 /// The metric of the time since the last progress of the rollout, in seconds.
 async fn since_progress(setup: &Setup, name: &str) -> Result<f64> {
-    let series = format!("nodewise_rollout_since_progress_seconds{{namespace=\"default\",name=\"{name}\"}} ");
+    let series = format!(
+        "nodewise_rollout_since_progress_seconds{{kind=\"DaemonSet\",namespace=\"default\",name=\"{name}\"}} "
+    );
     let (_, scrape) = setup.executor_get("/metrics").await?;
     let age = scrape.lines().find_map(|line| line.strip_prefix(&series));
     Ok(age.with_context(|| format!("no {series}"))?.parse()?)

@@ -64,7 +64,7 @@ async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
 
     setup.create(daemon_set("agent").build()).await?;
     // The back-off starts at 5 ms and doubles. After this many failures the next try is 20 s away.
-    let failures = "nodewise_reconcile_failures{namespace=\"default\",name=\"agent\"} 13";
+    let failures = "nodewise_reconcile_failures{kind=\"DaemonSet\",namespace=\"default\",name=\"agent\"} 13";
     eventually(DEADLINE, "a long back-off", async || {
         let (_, metrics) = setup.executor_get("/metrics").await?;
         ensure!(metrics.contains(failures), "not yet {failures}");
@@ -115,7 +115,8 @@ async fn another_controller_is_reported() -> Result<()> {
     let _built_in = setup.cluster().start_upstream().await?;
     setup.create(daemon_set("agent").build()).await?;
     setup.wait_for_rollout("agent").await?;
-    let series = "nodewise_other_owner_writes_total{namespace=\"default\",name=\"agent\",write=";
+    let series =
+        "nodewise_other_owner_writes_total{kind=\"DaemonSet\",namespace=\"default\",name=\"agent\",write=";
     let events: Api<Event> = Api::default_namespaced(setup.client());
     let (mut image, mut rolled) = (1, None::<Instant>);
     eventually(DEADLINE, "a word about the other controller", async || {
@@ -157,7 +158,8 @@ async fn foreign_deletes_are_reported() -> Result<()> {
     let (deleting, evicting) = (DeleteParams::default(), EvictParams::default());
     tokio::try_join!(pods.delete(&deleted, &deleting), pods.evict(&evicted, &evicting))?;
     // Without the deletes of the rollout.
-    let count = "nodewise_foreign_pod_deletes_total{namespace=\"default\",name=\"agent\"} 2\n";
+    let count =
+        "nodewise_foreign_pod_deletes_total{kind=\"DaemonSet\",namespace=\"default\",name=\"agent\"} 2\n";
     let message = "2 pods were deleted by somebody else: ";
     let causes = " (EvictionByEvictionAPI, the apiserver does not tell who)";
     eventually(DEADLINE, "a word about the deletes", async || {

@@ -98,7 +98,7 @@ async fn missing_actions_of_the_other_controller_are_reported() -> Result<()> {
         "{told}"
     );
     // The report is made on request, the metric with the next plan, so either may come first.
-    let gauge = "nodewise_divergence{namespace=\"default\",name=\"agent\"}";
+    let gauge = "nodewise_divergence{kind=\"DaemonSet\",namespace=\"default\",name=\"agent\"}";
     let is_among_metrics = async |expected: bool| {
         eventually(DEADLINE, "the metric of divergences", async || {
             let (_, metrics) = setup.executor_get("/metrics").await?;

@@ -1,4 +1,4 @@
-//! The controller on a paused clock, with a scripted service, scripted events and a scripted apiserver.
+//! The manager with one controller, on a paused clock, with a scripted service, scripted events and a scripted apiserver.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::testing::*;
 
 mod fairness;
@@ -19,26 +20,23 @@ struct Running {
     service: Arc<ScriptedService>,
     actuator: Arc<ScriptedActuator>,
     stop: CancellationToken,
-    end: JoinHandle<Result<(), ControllerError>>,
+    end: JoinHandle<Result<(), ManagerError>>,
 }
 
 fn start(service: ScriptedService, actuator: ScriptedActuator, config: Config) -> Running {
     let (events, stream) = mpsc::unbounded_channel();
     let (service, actuator, stop) = (Arc::new(service), Arc::new(actuator), CancellationToken::new());
-    let controller = run(
-        UnboundedReceiverStream::new(stream),
+    let manager = Manager::new(config, Metrics::new(), stop.clone()).with::<DaemonSets>(
+        controller::Config::default(),
         Arc::clone(&actuator),
         Arc::clone(&service),
-        config,
-        Metrics::new(),
-        stop.clone(),
     );
     Running {
         events,
         service,
         actuator,
         stop,
-        end: tokio::spawn(controller),
+        end: tokio::spawn(manager.run(UnboundedReceiverStream::new(stream))),
     }
 }
 
@@ -69,7 +67,7 @@ impl Running {
         start.elapsed()
     }
 
-    async fn end(self) -> Result<(), ControllerError> {
+    async fn end(self) -> Result<(), ManagerError> {
         self.stop.cancel();
         self.end.await.expect("the controller does not panic")
     }
@@ -111,7 +109,7 @@ async fn events_enqueue_and_are_merged() {
     running.until_asked(1).await;
     for version in 11..20 {
         let update = daemon_set("u1", &version.to_string());
-        running.send([ClusterEvent::DaemonSets(Delta::Applied(update))]);
+        running.send([ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(update))]);
     }
     running.send([ClusterEvent::Bookmark(Resource::PODS, "100".into())]);
     running.pass(SECOND).await;
@@ -146,7 +144,10 @@ async fn failures_are_retried_with_growing_delay() {
     }
     running.pass(3600 * SECOND).await;
     assert_eq!(running.service.plans_asked(), 4, "a success ends the retries");
-    running.send([ClusterEvent::DaemonSets(Delta::Applied(daemon_set("u1", "12")))]);
+    running.send([ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(daemon_set("u1", "12")),
+    )]);
     running.until_asked(5).await;
     assert!(
         running.until_asked(6).await <= 8 * MILLISECOND,
@@ -286,7 +287,7 @@ async fn stopping_is_bounded() {
     }
     let start = Instant::now();
     let error = running.end().await.expect_err("not drained");
-    assert!(matches!(error, ControllerError::NotDrained(1.., _)), "{error}");
+    assert!(matches!(error, ManagerError::NotDrained(1.., _)), "{error}");
     assert!(start.elapsed() <= 60 * MILLISECOND);
 }
 
@@ -312,5 +313,5 @@ async fn an_end_of_the_watches_is_an_error() {
     running.send(first_lists());
     drop(running.events);
     let end = running.end.await.expect("no panic");
-    assert!(matches!(end, Err(ControllerError::WatchesEnded)));
+    assert!(matches!(end, Err(ManagerError::WatchesEnded)));
 }

@@ -1,11 +1,15 @@
 //! Section Wake-ups of docs/behaviour.md: one test, or one table row, for each of its rows. Objects are the JSON that a
 //! watch would show.
 
-use nodewise_projection::{Node, Pod};
-use nodewise_runtime::Delta;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nodewise_projection::{Key, Node, Pod, Revision};
+use nodewise_runtime::{Delta, queue::Urgency};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::effects::{Author, Observation, Wake};
 use crate::event::ClusterEvent;
 
 const MENDED: Rules = Rules {
@@ -22,42 +26,70 @@ const STRICT: Rules = Rules {
 };
 
 fn key(name: &str) -> Key {
-    Key::new("ns", name)
+    Key::new(DAEMON_SET, "ns", name)
 }
 
-fn enqueue(names: &[&str]) -> Vec<Reaction> {
-    names.iter().map(|name| Reaction::Enqueue(key(name))).collect()
+/// These DaemonSets are enqueued.
+fn enqueue(names: &[&str]) -> Effects {
+    Effects {
+        wakes: names.iter().map(|name| Wake::now(key(name))).collect(),
+        ..Effects::default()
+    }
 }
 
-fn created(owner: &str, pod: &str, node: &str) -> Reaction {
-    Reaction::ObserveCreate {
+/// This is observed.
+fn observed(observations: Vec<Observation>) -> Effects {
+    Effects {
+        observations,
+        ..Effects::default()
+    }
+}
+
+/// All of these effects, in order.
+fn all_of(effects: impl IntoIterator<Item = Effects>) -> Effects {
+    let mut all = Effects::default();
+    for effects in effects {
+        all.wakes.extend(effects.wakes);
+        all.wake_all = all.wake_all.max(effects.wake_all);
+        all.observations.extend(effects.observations);
+    }
+    all
+}
+
+/// No effects.
+fn nothing() -> Effects {
+    Effects::default()
+}
+
+fn created(owner: &str, pod: &str, node: &str) -> Observation {
+    Observation::PodCreated {
         key: key(owner),
         pod_name: pod.into(),
         node_name: node.into(),
     }
 }
 
-fn deleted(owner: &str, pod: &str) -> Reaction {
-    Reaction::ObserveDeletion {
+fn deleted(owner: &str, pod: &str) -> Observation {
+    Observation::PodDeleted {
         key: key(owner),
         pod_name: pod.into(),
         pod_uid: format!("uid-{pod}"),
     }
 }
 
-/// Reactions to a pod that is gone: its name is retired.
-fn gone(owner: &str, pod: &str, node: &str) -> Vec<Reaction> {
+/// Effects of a pod that is gone: its name is used.
+fn gone(owner: &str, pod: &str, node: &str) -> Effects {
     let uid = owner.replace("ds", "u");
-    let retired = Reaction::RetireName {
+    let used = Observation::NameUsed {
         key: key(owner),
         uid: uid.into(),
         pod_name: pod.into(),
         node_name: node.into(),
     };
-    vec![deleted(owner, pod), Reaction::Enqueue(key(owner)), retired]
+    all_of([observed(vec![deleted(owner, pod), used]), enqueue(&[owner])])
 }
 
-fn daemon_set(name: &str, uid: &str, app: &str, min_ready_seconds: u32) -> Delta<DaemonSet> {
+fn daemon_set(name: &str, uid: &str, app: &str, min_ready_seconds: u32) -> Delta<Workload> {
     let object = json!({
         "metadata": {"namespace": "ns", "name": name, "uid": uid, "resourceVersion": "1"},
         "spec": {
@@ -66,18 +98,18 @@ fn daemon_set(name: &str, uid: &str, app: &str, min_ready_seconds: u32) -> Delta
             "template": {"spec": {"nodeSelector": {"zone": "1"}}},
         },
     });
-    Delta::Applied(DaemonSet::from_json(&object).expect("a DaemonSet"))
+    Delta::Applied(Workload::daemon_set_from_json(&object).expect("a DaemonSet"))
 }
 
 /// ds1 and ds2 select app=x, ds3 selects app=y; ds2 wants pods ready for 10 s.
 fn cluster() -> Store {
-    let mut store = Store::new(4);
+    let mut store = Store::new(&[DAEMON_SETS], 4);
     for delta in [
         daemon_set("ds1", "u1", "x", 0),
         daemon_set("ds2", "u2", "x", 10),
         daemon_set("ds3", "u3", "y", 0),
     ] {
-        store.apply(ClusterEvent::DaemonSets(delta));
+        store.apply(ClusterEvent::Workloads(DAEMON_SETS, delta));
     }
     store
 }
@@ -123,17 +155,20 @@ fn pod(object: &Value) -> Pod {
     Pod::from_json(object).expect("a pod")
 }
 
-fn take(store: &mut Store, event: ClusterEvent, rules: Rules) -> Vec<Reaction> {
+fn take(store: &mut Store, event: ClusterEvent, rules: Rules) -> Effects {
     let transitions = store.apply(event);
-    transitions
+    let effects = transitions
         .iter()
-        .flat_map(|transition| react(store, transition, rules))
-        // Overlaps have their own test below.
-        .filter(|reaction| !matches!(reaction, Reaction::Overlap(_)))
-        .collect()
+        .map(|transition| DaemonSets::effects(store, transition, rules));
+    let mut effects = all_of(effects);
+    // Overlaps have their own test below.
+    effects
+        .observations
+        .retain(|observation| !matches!(observation, Observation::Overlap(_)));
+    effects
 }
 
-fn apply_pod(store: &mut Store, object: &Value) -> Vec<Reaction> {
+fn apply_pod(store: &mut Store, object: &Value) -> Effects {
     take(store, ClusterEvent::Pods(Delta::Applied(pod(object))), MENDED)
 }
 
@@ -147,30 +182,30 @@ fn pod_add() {
         (
             "owned",
             on(object("p", 2, "x", DS1), "n1"),
-            [vec![created("ds1", "p", "n1")], enqueue(&["ds1"])].concat(),
+            all_of([observed(vec![created("ds1", "p", "n1")]), enqueue(&["ds1"])]),
         ),
         (
             "orphan that 2 of 3 select",
             object("p", 2, "x", ""),
             enqueue(&["ds1", "ds2"]),
         ),
-        ("orphan that nobody selects", object("p", 2, "z", ""), vec![]),
+        ("orphan that nobody selects", object("p", 2, "z", ""), nothing()),
         (
             "owned and deleting",
             deleting(object("p", 2, "x", DS1)),
-            [vec![deleted("ds1", "p")], enqueue(&["ds1"])].concat(),
+            all_of([observed(vec![deleted("ds1", "p")]), enqueue(&["ds1"])]),
         ),
-        ("deleting orphan", deleting(object("p", 2, "x", "")), vec![]),
+        ("deleting orphan", deleting(object("p", 2, "x", "")), nothing()),
         // D-103: the name resolves, but the uid or the kind does not match.
         (
             "owner of another uid",
             object("p", 2, "x", "DaemonSet/ds1/other"),
-            vec![],
+            nothing(),
         ),
         (
             "owner of another kind",
             object("p", 2, "x", "ReplicaSet/ds1/u1"),
-            vec![],
+            nothing(),
         ),
     ] {
         assert_eq!(apply_pod(&mut cluster(), &object), expected, "{case}");
@@ -185,7 +220,7 @@ fn pod_update() {
             "same version",
             object("p", 2, "x", DS1),
             object("p", 2, "y", DS1),
-            vec![],
+            nothing(),
         ),
         (
             "owned",
@@ -197,13 +232,13 @@ fn pod_update() {
             "owned, with nothing changed that is kept",
             object("p", 2, "x", DS1),
             unheeded(object("p", 3, "x", DS1)),
-            vec![],
+            nothing(),
         ),
         (
             "orphan, same labels",
             object("p", 2, "x", ""),
             on(object("p", 3, "x", ""), "n"),
-            vec![],
+            nothing(),
         ),
         (
             "orphan, new labels",
@@ -233,7 +268,7 @@ fn pod_update() {
             "begins to be deleted",
             object("p", 2, "x", DS1),
             deleting(object("p", 3, "x", DS1)),
-            [vec![deleted("ds1", "p")], enqueue(&["ds1"])].concat(),
+            all_of([observed(vec![deleted("ds1", "p")]), enqueue(&["ds1"])]),
         ),
     ] {
         let mut store = cluster();
@@ -245,16 +280,19 @@ fn pod_update() {
 // D-92: a pod became ready just now, with minReadySeconds 10.
 #[test]
 fn pod_becomes_ready() {
-    let later = |name: &str, seconds| Reaction::EnqueueAfter(key(name), Duration::from_secs(seconds));
+    let later = |name: &str, seconds| Effects {
+        wakes: vec![Wake::after(key(name), Duration::from_secs(seconds))],
+        ..Effects::default()
+    };
     for (case, owner, before, after, expected) in [
         (
             "ready now",
             DS2,
             "False",
             "True",
-            [enqueue(&["ds2"]), vec![later("ds2", 11)]].concat(),
+            all_of([enqueue(&["ds2"]), later("ds2", 11)]),
         ),
-        ("ready before", DS2, "True", "True", vec![]),
+        ("ready before", DS2, "True", "True", nothing()),
         ("not ready any more", DS2, "True", "False", enqueue(&["ds2"])),
         ("no minReadySeconds", DS1, "False", "True", enqueue(&["ds1"])),
     ] {
@@ -277,8 +315,12 @@ fn pod_delete() {
             on(object("p", 2, "x", DS1), "n1"),
             gone("ds1", "p", "n1"),
         ),
-        ("orphan", object("p", 2, "x", ""), vec![]),
-        ("of another kind", object("p", 2, "x", "ReplicaSet/rs/r1"), vec![]),
+        ("orphan", object("p", 2, "x", ""), nothing()),
+        (
+            "of another kind",
+            object("p", 2, "x", "ReplicaSet/rs/r1"),
+            nothing(),
+        ),
     ] {
         let mut store = cluster();
         apply_pod(&mut store, &object);
@@ -296,8 +338,8 @@ fn pod_delete() {
 // Q-5: upstream lowers its count at each event of a pod that is being deleted. By uid, only the first event counts.
 #[test]
 fn pod_being_deleted_is_updated() {
-    let again = [vec![deleted("ds1", "p")], enqueue(&["ds1"])].concat();
-    for (rules, expected) in [(MENDED, vec![]), (STRICT, again)] {
+    let again = all_of([observed(vec![deleted("ds1", "p")]), enqueue(&["ds1"])]);
+    for (rules, expected) in [(MENDED, nothing()), (STRICT, again)] {
         let mut store = cluster();
         apply_pod(&mut store, &deleting(object("p", 2, "x", DS1)));
         let update = unheeded(deleting(object("p", 3, "x", DS1)));
@@ -309,7 +351,7 @@ fn pod_being_deleted_is_updated() {
             )
         };
         assert_eq!(take(), expected, "{rules:?}");
-        assert_eq!(take(), [], "the same version again");
+        assert_eq!(take(), nothing(), "the same version again");
     }
 }
 
@@ -320,15 +362,23 @@ fn revision(object: &Value) -> Revision {
 #[test]
 fn revision_add() {
     for (case, object, expected) in [
-        ("controlled", object("r", 2, "x", DS1), vec![]),
+        ("controlled", object("r", 2, "x", DS1), nothing()),
         ("orphan", object("r", 2, "x", ""), enqueue(&["ds1", "ds2"])),
         (
             "controlled and deleting",
             deleting(object("r", 2, "x", DS1)),
             enqueue(&["ds1"]),
         ),
-        ("orphan and deleting", deleting(object("r", 2, "x", "")), vec![]),
-        ("of another kind", object("r", 2, "x", "StatefulSet/s/s1"), vec![]),
+        (
+            "orphan and deleting",
+            deleting(object("r", 2, "x", "")),
+            nothing(),
+        ),
+        (
+            "of another kind",
+            object("r", 2, "x", "StatefulSet/s/s1"),
+            nothing(),
+        ),
     ] {
         let event = ClusterEvent::Revisions(Delta::Applied(revision(&object)));
         assert_eq!(take(&mut cluster(), event, MENDED), expected, "{case}");
@@ -342,7 +392,7 @@ fn revision_update_and_delete() {
             "same version",
             object("r", 2, "x", DS1),
             Some(object("r", 2, "y", DS1)),
-            vec![],
+            nothing(),
         ),
         (
             "controlled",
@@ -354,7 +404,7 @@ fn revision_update_and_delete() {
             "orphan, same labels",
             object("r", 2, "x", ""),
             Some(object("r", 3, "x", "")),
-            vec![],
+            nothing(),
         ),
         (
             "orphan, new labels",
@@ -382,7 +432,7 @@ fn revision_update_and_delete() {
             enqueue(&["ds1"]),
         ),
         ("deleted", object("r", 2, "x", DS1), None, enqueue(&["ds1"])),
-        ("orphan deleted", object("r", 2, "x", ""), None, vec![]),
+        ("orphan deleted", object("r", 2, "x", ""), None, nothing()),
     ] {
         let mut store = cluster();
         take(
@@ -405,21 +455,28 @@ fn revision_update_and_delete() {
 // Added, updated and deleted DaemonSets, deleted by an event and by absence from a list.
 #[test]
 fn daemon_set_events() {
-    let forget = |name: &str, uid: &str| Reaction::Forget {
-        key: key(name),
-        own_writes_of: Arc::from(uid),
+    let gone_of = |name: &str, uid: &str| {
+        observed(vec![Observation::Gone {
+            key: key(name),
+            own_writes_of: Arc::from(uid),
+        }])
+    };
+    let urgent = Effects {
+        wakes: vec![Wake::urgent(key("ds4"))],
+        ..Effects::default()
     };
     let mut store = cluster();
-    let new = ClusterEvent::DaemonSets(daemon_set("ds4", "u4", "x", 0));
-    assert_eq!(
-        take(&mut store, new, MENDED),
-        [Reaction::EnqueueFirst(key("ds4"))]
-    );
+    let new = ClusterEvent::Workloads(DAEMON_SETS, daemon_set("ds4", "u4", "x", 0));
+    assert_eq!(take(&mut store, new, MENDED), urgent);
     let Delta::Applied(ds4) = daemon_set("ds4", "u4", "x", 0) else {
         unreachable!()
     };
-    take(&mut store, ClusterEvent::DaemonSets(Delta::Deleted(ds4)), MENDED);
-    let again = ClusterEvent::DaemonSets(daemon_set("ds1", "u1", "x", 0));
+    take(
+        &mut store,
+        ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(ds4)),
+        MENDED,
+    );
+    let again = ClusterEvent::Workloads(DAEMON_SETS, daemon_set("ds1", "u1", "x", 0));
     assert_eq!(
         take(&mut store, again, MENDED),
         enqueue(&["ds1"]),
@@ -428,8 +485,12 @@ fn daemon_set_events() {
     let Delta::Applied(ds3) = daemon_set("ds3", "u3", "y", 0) else {
         unreachable!()
     };
-    let gone = take(&mut store, ClusterEvent::DaemonSets(Delta::Deleted(ds3)), MENDED);
-    assert_eq!(gone, [vec![forget("ds3", "u3")], enqueue(&["ds3"])].concat());
+    let gone = take(
+        &mut store,
+        ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(ds3)),
+        MENDED,
+    );
+    assert_eq!(gone, all_of([gone_of("ds3", "u3"), enqueue(&["ds3"])]));
     let Delta::Applied(ds1) = daemon_set("ds1", "u1", "x", 0) else {
         unreachable!()
     };
@@ -437,11 +498,8 @@ fn daemon_set_events() {
         objects: vec![ds1],
         resource_version: "9".into(),
     };
-    let listed = take(&mut store, ClusterEvent::DaemonSets(list), MENDED);
-    assert_eq!(
-        listed,
-        [vec![forget("ds2", "u2")], enqueue(&["ds2", "ds1"])].concat()
-    );
+    let listed = take(&mut store, ClusterEvent::Workloads(DAEMON_SETS, list), MENDED);
+    assert_eq!(listed, all_of([gone_of("ds2", "u2"), enqueue(&["ds2", "ds1"])]));
 }
 
 // Q-2: replaced under its name. The own-write record of the old uid is cleared; upstream clears that of the new one.
@@ -449,15 +507,17 @@ fn daemon_set_events() {
 fn daemon_set_replaced() {
     for (rules, cleared) in [(MENDED, "u1"), (STRICT, "u9")] {
         let mut store = cluster();
-        let event = ClusterEvent::DaemonSets(daemon_set("ds1", "u9", "x", 0));
-        let forget = Reaction::Forget {
+        let event = ClusterEvent::Workloads(DAEMON_SETS, daemon_set("ds1", "u9", "x", 0));
+        let gone = Observation::Gone {
             key: key("ds1"),
             own_writes_of: Arc::from(cleared),
         };
-        assert_eq!(
-            take(&mut store, event, rules),
-            [forget, Reaction::EnqueueFirst(key("ds1"))]
-        );
+        let expected = Effects {
+            wakes: vec![Wake::urgent(key("ds1"))],
+            wake_all: None,
+            observations: vec![gone],
+        };
+        assert_eq!(take(&mut store, event, rules), expected);
     }
 }
 
@@ -470,10 +530,18 @@ fn node(labels: &Value, taints: &Value, capacity: &str) -> Node {
     Node::from_json(&object).expect("a node")
 }
 
+/// Every DaemonSet is enqueued.
+fn every(urgency: Urgency) -> Effects {
+    Effects {
+        wake_all: Some(urgency),
+        ..Effects::default()
+    }
+}
+
 // D-105, Q-22: nodes enqueue every DaemonSet, but only if taints change, or labels that a DaemonSet names.
 #[test]
 fn node_events() {
-    let all = || vec![Reaction::EnqueueAll(Urgency::Urgent)];
+    let all = || every(Urgency::Urgent);
     let a = json!({"key": "a", "effect": "NoSchedule"});
     let b = json!({"key": "b", "effect": "NoSchedule"});
     let mut store = cluster();
@@ -514,10 +582,7 @@ fn node_events() {
 // Q-19: a deleted node enqueues the DaemonSets. In upstream it does not.
 #[test]
 fn node_delete() {
-    for (rules, expected) in [
-        (MENDED, vec![Reaction::EnqueueAll(Urgency::Normal)]),
-        (STRICT, vec![]),
-    ] {
+    for (rules, expected) in [(MENDED, every(Urgency::Normal)), (STRICT, nothing())] {
         let mut store = cluster();
         let gone = node(&json!({}), &json!([]), "1");
         take(
@@ -543,15 +608,12 @@ fn pod_replaced_in_a_gap() {
         objects: vec![pod(&other)],
         resource_version: "10".into(),
     };
-    let expected = [
+    let expected = all_of([
         gone("ds1", "p", "n1"),
-        vec![created("ds1", "p", "n1")],
+        observed(vec![created("ds1", "p", "n1")]),
         enqueue(&["ds1"]),
-    ];
-    assert_eq!(
-        take(&mut store, ClusterEvent::Pods(list), MENDED),
-        expected.concat()
-    );
+    ]);
+    assert_eq!(take(&mut store, ClusterEvent::Pods(list), MENDED), expected);
 }
 
 // If another controller creates the pods, no plan releases a retired name.
@@ -564,7 +626,7 @@ fn names_of_another_controllers_pods_are_not_kept() {
     let pod_of = on(object("p", 2, "x", DS1), "n1");
     let mut store = cluster();
     apply_pod(&mut store, &pod_of);
-    let expected = [deleted("ds1", "p"), Reaction::Enqueue(key("ds1"))];
+    let expected = all_of([observed(vec![deleted("ds1", "p")]), enqueue(&["ds1"])]);
     let gone = ClusterEvent::Pods(Delta::Deleted(pod(&pod_of)));
     assert_eq!(take(&mut store, gone, companion), expected);
 }
@@ -579,11 +641,8 @@ fn overlapping_selectors_are_logged() {
         let mut store = cluster();
         let pod = Pod::from_json(&object("p", 2, app, "")).expect("a pod");
         let transitions = store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
-        let reactions = react(&store, &transitions[0], MENDED);
-        let events = reactions.into_iter().find_map(|reaction| match reaction {
-            Reaction::Overlap(keys) => Some(keys),
-            _ => None,
-        });
-        assert_eq!(events, expected, "{app}");
+        let effects = DaemonSets::effects(&store, &transitions[0], MENDED);
+        let expected: Vec<_> = expected.map(Observation::Overlap).into_iter().collect();
+        assert_eq!(effects.observations, expected, "{app}");
     }
 }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use nodewise_client::{Answer, BuildRequest};
-use nodewise_projection::{DaemonSet, Node, Pod, Revision};
+use nodewise_projection::{Node, Pod, Revision, Workload};
 use prost::Message as _;
 use serde_json::json;
 
 use super::*;
+use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 
 const NODES: usize = 5_000;
 const AGENTS: usize = 20;
@@ -19,12 +20,12 @@ fn name_of(role: &str, index: usize) -> String {
     format!("{role}-{index}")
 }
 
-fn workload(name: &str) -> DaemonSet {
+fn workload(name: &str) -> Workload {
     let object = json!({
         "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "10"},
         "spec": {"selector": {"matchLabels": {"app": name}}},
     });
-    DaemonSet::from_json(&object).expect("a DaemonSet")
+    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
 }
 
 /// The pods of a rollout. Deletes do not remove them.
@@ -129,7 +130,7 @@ struct Cluster {
     service: Arc<Rollouts>,
     events: mpsc::UnboundedSender<ClusterEvent>,
     stop: CancellationToken,
-    end: JoinHandle<Result<(), ControllerError>>,
+    end: JoinHandle<Result<(), ManagerError>>,
 }
 
 /// Agents and rollouts on 5,000 nodes, with the default of two workers.
@@ -140,15 +141,11 @@ fn start_with(rollouts: usize, actuator: ScriptedActuator) -> Cluster {
         drain_timeout: MILLISECOND,
         ..Config::default()
     };
-    assert_eq!(config.workers, 2);
-    let end = tokio::spawn(run(
-        UnboundedReceiverStream::new(stream),
-        Arc::new(actuator),
-        Arc::clone(&service),
-        config,
-        Metrics::new(),
-        stop.clone(),
-    ));
+    let daemon_sets = controller::Config::default();
+    assert_eq!(daemon_sets.workers, 2);
+    let manager = Manager::new(config, Metrics::new(), stop.clone());
+    let manager = manager.with::<DaemonSets>(daemon_sets, Arc::new(actuator), Arc::clone(&service));
+    let end = tokio::spawn(manager.run(UnboundedReceiverStream::new(stream)));
     let names = (0..rollouts).map(|index| name_of("rollout", index));
     let names = names.chain((0..AGENTS).map(|index| name_of("agent", index)));
     for event in [
@@ -161,7 +158,7 @@ fn start_with(rollouts: usize, actuator: ScriptedActuator) -> Cluster {
                 .collect(),
         )),
         ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
-        ClusterEvent::DaemonSets(listed(names.map(|name| workload(&name)).collect())),
+        ClusterEvent::Workloads(DAEMON_SETS, listed(names.map(|name| workload(&name)).collect())),
     ] {
         events.send(event).expect("the controller listens");
     }
@@ -183,7 +180,7 @@ impl Cluster {
     async fn end(self) {
         self.stop.cancel();
         let end = self.end.await.expect("the controller does not panic");
-        assert!(matches!(end, Err(ControllerError::NotDrained(..))), "{end:?}");
+        assert!(matches!(end, Err(ManagerError::NotDrained(..))), "{end:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Logs overlapping selectors, at most once a minute for the same DaemonSets.
+//! Logs overlapping selectors, at most once a minute for the same workloads.
 
 use std::sync::Arc;
 
@@ -11,15 +11,18 @@ use nodewise_runtime::log_limiter::LogLimiter;
 pub(crate) struct Overlaps(LogLimiter<Vec<Key>>);
 
 impl Overlaps {
-    /// Logs that these DaemonSets select the same orphan, unless that was logged within the last minute.
+    /// Logs that these workloads select the same orphan, unless that was logged within the last minute.
     pub(crate) fn log(&mut self, keys: Vec<Key>) {
         let names: Vec<_> = keys.iter().map(|key| Arc::clone(&key.name)).collect();
-        let namespace = keys.first().map(|key| Arc::clone(&key.namespace));
+        let Some(first) = keys.first().cloned() else {
+            return;
+        };
         if self.0.is_due(keys) {
             tracing::warn!(
-                namespace = namespace.as_deref(),
+                namespace = &*first.namespace,
                 ?names,
-                "several DaemonSets select the same orphan: their selectors overlap"
+                "several {}s select the same orphan: their selectors overlap",
+                first.kind
             );
         }
     }

@@ -1,0 +1,51 @@
+//! The kind DaemonSet.
+
+use nodewise_projection::{ProjectError, Workload};
+use nodewise_proto::{v1, workload::DAEMON_SET};
+use nodewise_runtime::Resource;
+
+use crate::effects::{Effects, Rules};
+use crate::kind::Kind;
+use crate::store::{Store, Transition};
+
+mod effects;
+
+/// The resource of DaemonSets.
+pub const DAEMON_SETS: Resource = Resource {
+    group: "apps",
+    version: "v1",
+    plural: "daemonsets",
+    kind: DAEMON_SET,
+    is_namespaced: true,
+    is_kept_as_served: true,
+    page_size: 250,
+};
+
+/// apps/v1 DaemonSets.
+#[derive(Debug)]
+pub enum DaemonSets {}
+
+impl Kind for DaemonSets {
+    const RESOURCE: Resource = DAEMON_SETS;
+    const READS: &'static [Resource] = &Resource::INPUTS;
+    // The name of the built-in controller, which people and tools look for.
+    const EVENT_SOURCE: &'static str = "daemonset-controller";
+    const QUEUE: &'static str = "daemonset";
+
+    fn read(json: &str) -> Result<Workload, ProjectError> {
+        Workload::daemon_set_from_text(json)
+    }
+
+    fn message(workload: &Workload) -> v1::workload::Kind {
+        v1::workload::Kind::DaemonSet(v1::DaemonSet {
+            object: workload.object.clone(),
+        })
+    }
+
+    fn effects(store: &Store, transition: &Transition, rules: Rules) -> Effects {
+        effects::of(store, transition, rules)
+    }
+}
+
+#[cfg(test)]
+mod tests;

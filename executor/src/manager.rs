@@ -1,0 +1,295 @@
+//! Runs the controllers of one term of leadership: takes watch events into the shared caches, enqueues workloads at their
+//! controllers, and shuts down in order.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use nodewise_client::PlanService;
+use nodewise_projection::Key;
+use nodewise_proto::v1;
+use nodewise_runtime::{
+    actuator::Actuator,
+    admission::AdmissionChanges,
+    queue::{RateLimits, WorkQueue},
+};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, interval_at, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::apply;
+use crate::controller::{self, AnyController, Controller};
+use crate::effects::Wake;
+use crate::event::ClusterEvent;
+use crate::foreign_deletes::Found;
+use crate::kind::Kind;
+use crate::metrics::Metrics;
+use crate::reconcile::{Clock, NextPlans, Pace, Reconciler};
+use crate::state::{ReconciledKind, Shared, State};
+use crate::trace::Trigger;
+
+/// Minimum interval between two resyncs.
+const RESYNC: Duration = Duration::from_hours(12);
+
+/// Settings that all controllers share.
+#[derive(Clone)]
+pub struct Config {
+    /// Number of buckets that nodes and pods are divided into. At least 1, at most the limit of the service.
+    pub buckets: u32,
+    /// Options that are sent with each plan request, except for the scope.
+    pub options: v1::PlanOptions,
+    /// Options for applying plans.
+    pub apply: apply::Options,
+    /// Changes of quotas, webhooks and the like. After a change, failed workloads are retried at once.
+    pub admission_changes: AdmissionChanges,
+    /// Back-off of failed workloads.
+    pub limits: RateLimits,
+    /// Pause after each reconcile of a workload, so that a burst of events causes one plan request; zero for no pause.
+    /// The first event after a quiet time starts a reconcile at once, and retries run when they are due.
+    pub rest: Duration,
+    /// Delay of the retry after the service could not be reached.
+    pub unreachable_delay: Duration,
+    /// Interval after which every workload is reconciled although no event came. A resync finds changes that were
+    /// missed.
+    pub resync: Duration,
+    /// How long workers may continue after the request to stop.
+    pub drain_timeout: Duration,
+    /// The clock for the time in snapshots.
+    pub clock: Clock,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            buckets: 64,
+            options: v1::PlanOptions::default(),
+            apply: apply::Options::default(),
+            admission_changes: AdmissionChanges::default(),
+            limits: RateLimits::default(),
+            rest: Duration::from_millis(20),
+            unreachable_delay: Duration::from_secs(5),
+            // Upstream's 12 to 24 hours. The value is random so that several controllers do not resync at the same time
+            // (D-107).
+            resync: RESYNC.mul_f64(rand::random_range(1.0..2.0)),
+            drain_timeout: Duration::from_secs(10),
+            clock: Arc::new(jiff::Timestamp::now),
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("buckets", &self.buckets)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a manager ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagerError {
+    /// The stream of watch events ended.
+    #[error("the watches ended unexpectedly")]
+    WatchesEnded,
+    /// Workers did not finish in time.
+    #[error("{0} reconciles were still under way {1:?} after the stop and were cut off")]
+    NotDrained(usize, Duration),
+}
+
+/// Controllers that share one set of watches and one state. It starts with empty caches: make a new one for each term
+/// of leadership.
+pub struct Manager {
+    config: Config,
+    metrics: Metrics,
+    stop: CancellationToken,
+    state: Shared,
+    controllers: Vec<Box<dyn AnyController>>,
+}
+
+impl std::fmt::Debug for Manager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kinds: Vec<_> = self
+            .controllers
+            .iter()
+            .map(|controller| controller.kind())
+            .collect();
+        f.debug_struct("Manager")
+            .field("kinds", &kinds)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Manager {
+    /// Creates a manager without controllers. It works until `stop` is cancelled.
+    #[must_use]
+    pub fn new(config: Config, metrics: Metrics, stop: CancellationToken) -> Self {
+        let state = State::new(config.buckets, &config.options);
+        Self {
+            config,
+            metrics,
+            stop,
+            state: Shared::new(state),
+            controllers: Vec::new(),
+        }
+    }
+
+    /// Adds the controller of a kind. `actuator` makes its writes, and `service` its plans.
+    #[must_use]
+    pub fn with<K: Kind>(
+        mut self,
+        config: controller::Config,
+        actuator: Arc<impl Actuator>,
+        service: Arc<impl PlanService>,
+    ) -> Self {
+        let mut options = self.config.options.clone();
+        options.set_scope(config.scope);
+        let mut kind = ReconciledKind::new::<K>(&options, config.selection.clone());
+        if config.is_only_owner {
+            kind = kind.with_foreign_deletes();
+        }
+        self.state.lock().reconcile(kind);
+        let queue_metrics = self.metrics.runtime().queue(K::QUEUE);
+        let queue = WorkQueue::new(self.config.limits, self.config.rest, queue_metrics);
+        let reconciler = Reconciler {
+            kind: PhantomData::<K>,
+            state: self.state.clone(),
+            actuator,
+            service,
+            options,
+            apply: self.config.apply.clone(),
+            clock: Arc::clone(&self.config.clock),
+            metrics: self.metrics.clone(),
+            next: NextPlans::default(),
+            pace: Pace::default(),
+            origins: Arc::default(),
+            stop: self.stop.clone(),
+        };
+        let controller = Controller::new(config, queue, reconciler, self.config.unreachable_delay);
+        self.controllers.push(Box::new(controller));
+        self
+    }
+
+    /// Reconciles workloads as events come in, until the manager is stopped. Then it requests no more plans, lets the
+    /// workers finish their writes and returns. Dropping the future cuts all work off at once.
+    ///
+    /// Workers start when every resource has been listed.
+    pub async fn run<E>(self, mut events: E) -> Result<(), ManagerError>
+    where
+        E: Stream<Item = ClusterEvent> + Unpin + Send,
+    {
+        let mut workers = JoinSet::new();
+        let mut started = false;
+        let mut resync = interval_at(Instant::now() + self.config.resync, self.config.resync);
+        loop {
+            let deletes_due = self.state.lock().foreign_deletes_due();
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                finished = workers.join_next(), if started => propagate_panic(finished),
+                scopes = self.config.admission_changes.changed() => {
+                    let is_meant = |key: &Key| scopes.iter().any(|scope| scope.as_deref().is_none_or(|namespace| namespace == &*key.namespace));
+                    self.controllers.iter().for_each(|controller| controller.retry_failed(&is_meant));
+                }
+                () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => self.report_foreign_deletes(),
+                _ = resync.tick() => self.enqueue_all(),
+                event = events.next() => {
+                    self.handle(event.ok_or(ManagerError::WatchesEnded)?);
+                    if !started && self.state.lock().store.is_synced() {
+                        started = true;
+                        self.controllers.iter().for_each(|controller| controller.start(&mut workers));
+                    }
+                }
+            }
+        }
+        self.controllers
+            .iter()
+            .for_each(|controller| controller.shut_down());
+        let drained = self.drain(&mut workers, &mut events).await;
+        self.metrics.forget_everything();
+        drained
+    }
+
+    fn controller(&self, kind: &str) -> Option<&dyn AnyController> {
+        let mut controllers = self.controllers.iter();
+        controllers
+            .find(|controller| controller.kind() == kind)
+            .map(|controller| &**controller)
+    }
+
+    fn enqueue_all(&self) {
+        for controller in &self.controllers {
+            let all = self.state.lock().every_workload(controller.kind());
+            all.into_iter()
+                .for_each(|key| controller.enqueue(Wake::now(key), None));
+        }
+    }
+
+    fn handle(&self, event: ClusterEvent) {
+        let trigger = Trigger::of(&event);
+        let wakes = {
+            let mut state = self.state.lock();
+            for controller in &self.controllers {
+                controller.handle_event(&state.store, &event);
+            }
+            state.take_in(event, &self.metrics)
+        };
+        for wake in wakes {
+            if let Some(controller) = self.controller(wake.key.kind) {
+                controller.enqueue(wake, trigger.as_ref());
+            }
+        }
+    }
+
+    fn report_foreign_deletes(&self) {
+        let found = self.state.lock().take_due_foreign_deletes();
+        for Found { key, count, event } in found {
+            self.metrics.foreign_pod_deletes(&key, count);
+            if let (Some(event), Some(controller)) = (event, self.controller(key.kind)) {
+                tracing::info!(%key, "{}", event.message);
+                controller.emit(event);
+            }
+        }
+    }
+
+    /// Lets the workers finish. Events are still taken in, so that a worker that waits for a cache is woken.
+    async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
+        &self,
+        workers: &mut JoinSet<()>,
+        events: &mut E,
+    ) -> Result<(), ManagerError> {
+        let timeout = self.config.drain_timeout;
+        let deadline = tokio::time::sleep(timeout);
+        tokio::pin!(deadline);
+        let mut watching = true;
+        while !workers.is_empty() {
+            tokio::select! {
+                biased;
+                finished = workers.join_next() => propagate_panic(finished),
+                () = &mut deadline => {
+                    let left = workers.len();
+                    workers.shutdown().await;
+                    return Err(ManagerError::NotDrained(left, timeout));
+                }
+                event = events.next(), if watching => match event {
+                    Some(event) => self.handle(event),
+                    None => watching = false,
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Propagates the panic of a worker. Otherwise its workload would never be reconciled again.
+fn propagate_panic(finished: Option<Result<(), tokio::task::JoinError>>) {
+    if let Some(Err(error)) = finished
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! How the workloads of one kind are reconciled: which of them are owned, and what changes mean for them.
+
+use std::sync::Arc;
+
+use nodewise_projection::{Key, OwnershipSelector, Workload};
+use nodewise_proto::v1;
+use nodewise_runtime::{Resource, queue::Urgency};
+
+use crate::effects::{Author, Effects, Observation, Rules, Wake};
+use crate::foreign_deletes::ForeignDeletes;
+use crate::kind::Kind;
+use crate::metrics::Metrics;
+use crate::store::{Change, Store, Transition};
+
+/// A kind of workload that is reconciled.
+#[derive(Debug)]
+pub struct ReconciledKind {
+    resource: Resource,
+    effects: fn(&Store, &Transition, Rules) -> Effects,
+    rules: Rules,
+    /// The owned workloads. Others are ignored, except for the labels that they name.
+    selection: OwnershipSelector,
+    /// Present if no other controller should work on the same workloads.
+    pub(super) foreign_deletes: Option<ForeignDeletes>,
+}
+
+/// What one event has shown so far.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// Pods that the event no longer shows were deleted.
+    pub(super) shows_deletes: bool,
+    /// Workloads to enqueue.
+    pub(super) wakes: Vec<Wake>,
+    /// By kind: whether every workload is enqueued.
+    pub(super) wake_all: Vec<Option<Urgency>>,
+    /// Owned workloads that came.
+    pub(super) came: Vec<Arc<Workload>>,
+}
+
+impl ReconciledKind {
+    /// The workloads of a kind that `selection` selects, planned with these options.
+    #[must_use]
+    pub fn new<K: Kind>(options: &v1::PlanOptions, selection: OwnershipSelector) -> Self {
+        Self {
+            resource: K::RESOURCE,
+            effects: K::effects,
+            rules: Rules {
+                clear_replaced_own_writes: options.enables(v1::Deviation::ClearReplacedOwnWrites),
+                wake_on_node_delete: options.enables(v1::Deviation::WakeOnNodeDelete),
+                count_repeated_deletions: !options.enables(v1::Deviation::DeletionsByUid),
+                revisions: match options.scope() {
+                    v1::Scope::Rollouts => Author::Another,
+                    _ => Author::Us,
+                },
+            },
+            selection,
+            foreign_deletes: None,
+        }
+    }
+
+    /// Also tracks deletes of pods by others: no other controller should work on these workloads.
+    #[must_use]
+    pub fn with_foreign_deletes(mut self) -> Self {
+        self.foreign_deletes = Some(ForeignDeletes::new(self.resource.kind, self.selection.clone()));
+        self
+    }
+
+    /// The resource of the workloads.
+    #[must_use]
+    pub fn resource(&self) -> Resource {
+        self.resource
+    }
+
+    pub(super) fn owns(&self, workload: &Workload) -> bool {
+        self.selection.owns(workload)
+    }
+
+    /// Handles a change of the caches. `index` is that of the kind in [`Shown::wake_all`].
+    pub(super) fn handle(
+        &mut self,
+        index: usize,
+        store: &Store,
+        transition: &Transition,
+        shown: &mut Shown,
+        observe: &mut dyn FnMut(Observation),
+        metrics: &Metrics,
+    ) {
+        if let Transition::Workload(change) = transition
+            && !self.handle_workload(change, shown, metrics)
+        {
+            return;
+        }
+        if shown.shows_deletes
+            && let Transition::Pod(namespace, change) = transition
+            && let Some(deletes) = self.foreign_deletes.as_mut()
+        {
+            deletes.handle_list_change(store, namespace, change);
+        }
+        let Effects {
+            wakes,
+            wake_all,
+            observations,
+        } = (self.effects)(store, transition, self.rules);
+        // A workload that has lost its label is enqueued once more, to be forgotten then.
+        let is_of_others = |key: &Key| {
+            !matches!(transition, Transition::Workload(_))
+                && store.workload(key).is_some_and(|workload| !self.owns(workload))
+        };
+        for wake in wakes.into_iter().filter(|wake| !is_of_others(&wake.key)) {
+            // A list shows the pods of a workload one after the other.
+            if shown.wakes.last() != Some(&wake) {
+                shown.wakes.push(wake);
+            }
+        }
+        shown.wake_all[index] = shown.wake_all[index].max(wake_all);
+        observations
+            .into_iter()
+            .filter(|seen| !seen.key().is_some_and(is_of_others))
+            .for_each(observe);
+    }
+
+    /// Handles a change of a workload. False if the workload is of this kind, and neither was nor is owned.
+    fn handle_workload(&self, change: &Change<Arc<Workload>>, shown: &mut Shown, metrics: &Metrics) -> bool {
+        let Change { old, new } = change;
+        let is_of_kind = |workload: &&Arc<Workload>| workload.key.kind == self.resource.kind;
+        if !old.iter().chain(new).any(|workload| is_of_kind(&workload)) {
+            return true;
+        }
+        let old = old.as_ref().filter(|old| self.owns(old));
+        let new = new.as_ref().filter(|new| self.owns(new));
+        if let Some(workload) = new {
+            metrics.workload_status(workload);
+            if old.is_none_or(|old| old.uid != workload.uid) {
+                shown.came.push(Arc::clone(workload));
+            }
+        }
+        new.is_some() || old.is_some()
+    }
+}
