@@ -16,8 +16,8 @@ use nodewise_proto::v1;
     arg_required_else_help = true
 )]
 #[command(
-    after_help = "Installed on the PATH under the name kubectl-nodewise (a symlink will do), \
-                        it also answers to `kubectl nodewise`."
+    after_help = "If the program is on the PATH under the name kubectl-nodewise (for example as a symlink), \
+                        you can also run `kubectl nodewise`."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

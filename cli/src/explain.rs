@@ -155,11 +155,11 @@ fn find<'a>(cluster: &'a Cluster, name: &str, namespace: Option<&str>) -> anyhow
     match named.as_slice() {
         [one] => Ok(one),
         [] => {
-            let place = namespace
+            let in_namespace = namespace
                 .map(|namespace| format!(" in namespace {namespace}"))
                 .unwrap_or_default();
             bail!(
-                "{}: no DaemonSet {name}{place}{}",
+                "{}: no DaemonSet {name}{in_namespace}{}",
                 cluster.source(),
                 others(cluster)
             )

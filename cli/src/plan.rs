@@ -91,10 +91,10 @@ fn render(daemon_sets: &[&Served], plans: &[v1::Plan], width: Option<usize>) -> 
 fn notes(cluster: &Cluster, namespace: Option<&str>, daemon_sets: usize) -> Vec<String> {
     let source = cluster.source();
     if daemon_sets == 0 {
-        let place = namespace
+        let of_namespace = namespace
             .map(|namespace| format!(" of namespace {namespace}"))
             .unwrap_or_default();
-        return vec![format!("{source}: no DaemonSet{place}")];
+        return vec![format!("{source}: no DaemonSet{of_namespace}")];
     }
     let mut notes = Vec::new();
     if cluster.nodes.is_empty() {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# All that holds this package, with the exact versions of requirements.txt: style, types, tests, and the wheel as a user installs it.
-# PYTHON chooses the interpreter, of which 3.11 and 3.12 will do.
+# Runs all checks of this package, with the exact versions of requirements.txt: style, types, tests, and the wheel as a user installs it.
+# PYTHON is the interpreter, 3.11 or 3.12.
 set -eu
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)

@@ -89,7 +89,7 @@ pub struct Args {
     )]
     pub selector: OwnershipSelector,
 
-    /// DaemonSets reconciled concurrently; one extra worker takes only new ones and those with a new node
+    /// DaemonSets reconciled concurrently. One extra worker takes only urgent ones: new DaemonSets, and all of them when a node is added
     #[arg(
         long,
         env = "NODEWISE_CONCURRENT_SYNCS",

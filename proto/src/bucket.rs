@@ -1,4 +1,4 @@
-//! Which bucket a node or pod belongs to, and what names a bucket.
+//! The bucket that a node or pod belongs to, and the digest of a bucket.
 
 /// SHA-256 of the bytes of a bucket.
 pub type Digest = [u8; 32];
@@ -6,10 +6,11 @@ pub type Digest = [u8; 32];
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// The bucket of a (target) node's name among `bucket_count` buckets: 64-bit FNV-1a of its bytes modulo the count.
+/// The index of the bucket of a node, or of a pod on the node or meant for it: the 64-bit FNV-1a hash of the node's name, modulo
+/// `bucket_count`.
 ///
 /// # Panics
-/// When `bucket_count` is 0.
+/// If `bucket_count` is 0.
 #[must_use]
 pub fn of(node_name: &str, bucket_count: u32) -> u32 {
     let hash = node_name.bytes().fold(OFFSET_BASIS, |hash, byte| {

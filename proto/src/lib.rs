@@ -1,9 +1,9 @@
 //! The `nodewise.v1` protocol: messages, client and server stubs, and their JSON form.
 //!
-//! The contract itself is `proto/nodewise/v1/*.proto`; everything under `generated/` is made from it and proven fresh by
-//! `tests/generated.rs`. Besides the generated code this crate owns only what every party of the protocol must compute in
-//! the same way: the bucket of a node name, how pods share metadata, and names and times of workloads; and the walk over a
-//! plan's actions.
+//! The contract itself is `proto/nodewise/v1/*.proto`. Everything under `generated/` is generated from it, and
+//! `tests/generated.rs` checks that it is up to date. In addition this crate has the functions and constants on which the
+//! service and its clients must agree: the bucket of a node, the shared metadata of pods, names and times of workloads, and
+//! an iterator over the actions of a plan.
 
 #![allow(
     // Generated code.
@@ -23,7 +23,7 @@ mod descriptor {
 }
 
 pub use descriptor::FILE_DESCRIPTOR_SET;
-/// The well-known types as this crate uses them.
+/// The well-known Protobuf types that the messages use.
 pub use pbjson_types::{Duration, Timestamp};
 
 pub mod bucket;

@@ -11,7 +11,7 @@ impl v1::Plan {
 }
 
 impl v1::Action {
-    /// The kind of the action in one word, such as `CreatePod`, for logs and metrics; `unknown` for a kind of a newer version.
+    /// The name of the action's kind, such as `CreatePod`, for logs and metrics. `unknown` for a kind of a newer version.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
@@ -31,7 +31,7 @@ impl v1::Action {
         }
     }
 
-    /// The action makes the workload the controller of an object.
+    /// Whether the action makes the workload the controller of an object.
     #[must_use]
     pub fn is_adoption(&self) -> bool {
         matches!(self.kind, Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)))

@@ -1,4 +1,4 @@
-//! What pods have in common: said once in a bucket, or with each of them.
+//! The metadata that several pods of a bucket share.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use crate::v1::{Pod, PodBucket, SharedMetadata};
 
-/// The node that a pod is on, or else the one that it is meant for; empty when it is meant for none. Its bucket is that of this name.
+/// The node that a pod is on, or else the node that it is meant for; empty if there is none. The name selects the pod's bucket.
 #[must_use]
 pub fn target_node(pod: &Pod) -> &str {
     if pod.node_name.is_empty() {
@@ -16,7 +16,7 @@ pub fn target_node(pod: &Pod) -> &str {
     }
 }
 
-/// A bucket of these pods, in which labels and controllers are there once.
+/// Makes a bucket of these pods, in which equal labels and controllers occur once.
 #[must_use]
 pub fn sharing(mut pods: Vec<Pod>) -> PodBucket {
     let mut numbers = HashMap::new();
@@ -40,7 +40,7 @@ pub fn sharing(mut pods: Vec<Pod>) -> PodBucket {
     }
 }
 
-/// The pods of a bucket, each with its own labels and controller. `None` when one refers to what is not there.
+/// The pods of a bucket, each with its own labels and controller. `None` if a pod refers to an entry that does not exist.
 #[must_use]
 pub fn whole(bucket: PodBucket) -> Option<Vec<Pod>> {
     let shared = bucket.shared_metadata;

@@ -1,4 +1,4 @@
-//! Names and times of workloads that every party of the protocol must agree on.
+//! Names and times on which the service and its clients must agree.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub fn known(kind: &str) -> Option<&'static str> {
 /// The label of pods and ControllerRevisions that holds the hash of their revision.
 pub const HASH_LABEL: &str = "controller-revision-hash";
 
-/// The most pods that a plan creates, and the most that it deletes, where the request does not say (`PlanOptions.burst`).
+/// The default of `PlanOptions.burst`: the most pods that a plan creates, and the most that it deletes.
 pub const DEFAULT_BURST: u32 = 250;
 
-/// How long a create or delete that no watch has shown holds up further ones.
+/// How long a plan waits for a create or delete that no watch has shown yet.
 pub const EXPECTATION_LIFETIME: Duration = Duration::from_mins(5);

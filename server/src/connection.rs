@@ -92,7 +92,7 @@ impl Connections {
 
     fn refuse(&self, address: Option<SocketAddr>, reason: Reason, because: &str) {
         self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(?address, because, "a connection did not begin");
+        tracing::debug!(?address, because, "a connection was refused before its first request");
     }
 
     /// The accepted connections, in the order in which their handshakes end.
@@ -119,7 +119,7 @@ impl Connections {
         let address = stream.peer_addr().ok();
         let key = Key::of(None, address);
         let Some(share) = self.shares.take(&key, 1) else {
-            self.refuse(address, Reason::Limit, "there are too many");
+            self.refuse(address, Reason::Limit, "too many connections are open");
             return None;
         };
         let (stream, principal) = match tls {
@@ -157,7 +157,7 @@ async fn accepted(stream: io::Result<TcpStream>) -> Option<TcpStream> {
     match stream {
         Ok(stream) => Some(stream),
         Err(error) => {
-            tracing::warn!(%error, "no connection can be accepted; trying on");
+            tracing::warn!(%error, "no connection can be accepted; retrying");
             tokio::time::sleep(PAUSE).await;
             None
         }
@@ -201,11 +201,11 @@ impl Connection {
     fn poll_end(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let timed_out = |because| Err(io::Error::new(io::ErrorKind::TimedOut, because));
         if self.is_cut.poll_unpin(context).is_ready() {
-            return timed_out("it takes no answers");
+            return timed_out("the client does not read responses");
         }
         let late = |preface: &mut Preface| preface.timeout.as_mut().poll(context).is_ready();
         if self.preface.as_mut().is_some_and(late) {
-            let because = "HTTP/2 does not begin";
+            let because = "HTTP/2 did not start in time";
             self.connections
                 .refuse(self.client.address, Reason::Stalled, because);
             return timed_out(because);
@@ -230,10 +230,10 @@ impl Connection {
             .blocked
             .get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         if blocked.as_mut().poll(context).is_ready() {
-            tracing::warn!(client = %self.client, "cut off: it read nothing for {timeout:?}");
+            tracing::warn!(client = %self.client, "closed: the client read nothing for {timeout:?}");
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::TimedOut,
-                "the client reads nothing",
+                "the client does not read",
             )));
         }
         Poll::Pending

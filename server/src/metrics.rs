@@ -51,7 +51,7 @@ impl Metrics {
         let mut registry = Registry::default();
         registry.register(
             "rpc_server_call_duration_seconds",
-            "Calls of the service, from the request's headers to the last byte of the answer",
+            "Duration of calls of the service, from the request's headers to the last byte of the response",
             calls.clone(),
         );
         registry.register_collector(Box::new(PoolLoad(service.pool().clone())));
@@ -101,12 +101,12 @@ impl Collector for PoolLoad {
         for (name, help, load) in [
             (
                 "nodewise_planning",
-                "Requests that are planned for, or wait for it",
+                "Requests that are being planned (running) or wait for a planning thread (queued)",
                 self.0.load(),
             ),
             (
                 "nodewise_planning_capacity",
-                "The most of them; further ones are refused",
+                "Maximum of nodewise_planning by state; further requests are refused",
                 self.0.capacity(),
             ),
         ] {
@@ -134,25 +134,25 @@ impl Collector for Resources {
         for (name, help, unit, amount) in [
             (
                 "nodewise_request_memory",
-                "Memory held for requests, from their arrival to the end of their answers",
+                "Memory held for requests, from their arrival to the end of their responses",
                 Some(&Unit::Bytes),
                 memory.taken(),
             ),
             (
                 "nodewise_request_memory_capacity",
-                "The most of it; further requests are refused",
+                "Maximum of nodewise_request_memory_bytes; further requests are refused",
                 Some(&Unit::Bytes),
                 memory.capacity(),
             ),
             (
                 "nodewise_connections",
-                "Connections to clients",
+                "Open connections of clients",
                 None,
                 connections.open(),
             ),
             (
                 "nodewise_connections_capacity",
-                "The most of them; further ones are closed",
+                "Maximum of nodewise_connections; further connections are closed",
                 None,
                 connections.capacity(),
             ),
@@ -163,7 +163,8 @@ impl Collector for Resources {
         counters(
             &mut encoder,
             "nodewise_connections_refused",
-            "Connections that did not begin: too many (limit), no TLS or not let in (tls), nothing was said (stalled)",
+            "Connections refused before their first request, by reason: limit (too many are open), tls (no TLS, or a certificate that \
+             is not accepted), stalled (HTTP/2 did not start in time)",
             &refused,
         )
     }
@@ -179,7 +180,7 @@ impl Collector for Certificates {
         encode_gauge(
             &mut encoder,
             "nodewise_tls_valid_until_timestamp",
-            "When the first of the certificates in use expires, or the file of authorities means something else",
+            "Time at which the first certificate in use expires, or another certificate authority becomes valid, as Unix time",
             Some(&Unit::Seconds),
             until,
         )
@@ -203,17 +204,17 @@ impl Collector for EngineMetrics {
         for (name, help, counts) in [
             by_kind(
                 "nodewise_cache_hits",
-                "Buckets, by what they hold, and findings of earlier plans that were in the cache",
+                "Lookups that found an entry in the cache, by kind of entry: buckets of nodes, buckets of pods, results of earlier plans",
                 |usage| usage.hits,
             ),
             by_kind(
                 "nodewise_cache_misses",
-                "Buckets, by what they hold, and findings of earlier plans that were not in the cache",
+                "Lookups that found no entry in the cache, by kind of entry",
                 |usage| usage.misses,
             ),
             by_kind(
                 "nodewise_cache_evictions",
-                "Buckets, by what they hold, and findings of earlier plans that made room for others",
+                "Entries that were removed from the cache to make room for others, by kind of entry",
                 |usage| usage.evictions,
             ),
         ] {
@@ -235,14 +236,14 @@ impl Collector for EngineMetrics {
         counters(
             &mut encoder,
             "nodewise_planned_buckets",
-            "Buckets of planned snapshots: whether the eligibility of their nodes, and what they come to for the workload, had \
-             to be computed",
+            "Buckets of planned snapshots, by step (eligibility of the nodes, summary for the workload) and by source: computed, or \
+             reused from the cache",
             &steps,
         )?;
         self.warnings(&mut encoder)?;
-        let (bytes, help) = (cache.bytes(), "Memory that the cache takes");
+        let (bytes, help) = (cache.bytes(), "Memory that the cache uses");
         encode_gauge(&mut encoder, "nodewise_cache", help, Some(&Unit::Bytes), bytes)?;
-        let help = "Buckets, and workloads with findings of earlier plans, in the cache";
+        let help = "Entries in the cache: buckets, and results of earlier plans by workload";
         encode_gauge(
             &mut encoder,
             "nodewise_cache_entries",
@@ -267,8 +268,8 @@ impl EngineMetrics {
         counters(
             encoder,
             "nodewise_snapshot_warnings",
-            "Odd objects of planned snapshots, once for each plan: very many labels (labels) or taints (taints), moments beyond the \
-             years 1 to 9999 (time), data that cannot be read (data), one of too many revisions (left_out)",
+            "Objects with unusual data in planned snapshots, counted again by each plan, by reason: labels (very many labels), taints \
+             (very many taints), time (outside the years 1 to 9999), data (cannot be read), left_out (there are too many revisions)",
             &counts,
         )
     }

@@ -44,7 +44,7 @@ pub enum Refusal {
     )]
     MissingBuckets(v1::MissingBuckets),
     /// There is no memory for the response now (RESOURCE_EXHAUSTED with RetryInfo).
-    #[error("requests in work and their answers take as much memory as this replica gives them")]
+    #[error("running requests and their responses use all the memory that this replica has for them")]
     NoMemory,
     /// The caller has stopped waiting (DEADLINE_EXCEEDED).
     #[error("planning was abandoned: the deadline passed or the call was cancelled")]
@@ -119,7 +119,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 pub(crate) fn saturated() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
-        "every planning slot and every place in the queue that this client may have is taken",
+        "this client uses all planning slots and queue positions that it may have",
         ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
     )
 }
@@ -144,7 +144,7 @@ pub(crate) fn answer_too_large(needed: usize, capacity: usize) -> Refusal {
 pub(crate) fn too_many_streams() -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
-        "as many streams are open as this replica takes of this client",
+        "this client has as many open streams as this replica allows",
         ErrorDetails::with_retry_info(Some(RETRY_AFTER)),
     )
 }
@@ -154,7 +154,7 @@ pub(crate) fn idle_stream(idle: Duration) -> Status {
     Status::with_error_details(
         Code::ResourceExhausted,
         format!(
-            "this stream asked nothing for {} s, and another one needs its place: open it again for the next question",
+            "this stream had no request for {} s, and another stream needs its slot: open a new stream for the next request",
             idle.as_secs()
         ),
         ErrorDetails::with_retry_info(Some(RETRY_AFTER)),

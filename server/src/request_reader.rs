@@ -187,7 +187,7 @@ impl<Q: size_estimate::Request> RequestReader<Q> {
             let bytes = body.read(header, limits.most).await?;
             if body.header().await?.is_some() {
                 return Err(Status::internal(
-                    "this method takes one message, and more have come",
+                    "this method accepts one message, and the call has more",
                 ));
             }
             Ok((header, bytes))
@@ -235,7 +235,7 @@ fn inflated(bytes: &[u8], most: usize) -> Result<Bytes, Status> {
     GzDecoder::new(bytes)
         .take(most as u64 + 1)
         .read_to_end(&mut inflated)
-        .map_err(|error| Status::internal(format!("a message is not what gzip makes: {error}")))?;
+        .map_err(|error| Status::internal(format!("a message cannot be decompressed with gzip: {error}")))?;
     if inflated.len() > most {
         return Err(refusal::too_long(inflated.len(), most));
     }
@@ -279,7 +279,7 @@ impl RequestBody {
         }
         if header.is_compressed() && !self.is_gzip {
             return Err(Status::internal(
-                "a message says that it is compressed, and grpc-encoding does not say how",
+                "a message is marked as compressed, but the header grpc-encoding is missing",
             ));
         }
         let mut message = BytesMut::with_capacity(length);

@@ -92,9 +92,9 @@ impl ResponseBody {
             AbortOnDropHandle::new(tokio::spawn(async move {
                 tokio::time::sleep_until(chunk_until.min(message_until)).await;
                 if chunk_until <= message_until {
-                    tracing::warn!(%client, "cut off: it took nothing of an answer for {timeout:?}");
+                    tracing::warn!(%client, "closed: the client read nothing of a response for {timeout:?}");
                 } else {
-                    tracing::warn!(%client, "cut off: it did not take an answer within {message:?}");
+                    tracing::warn!(%client, "closed: the client did not read a response within {message:?}");
                 }
                 client.cut.cancel();
             }))

@@ -34,7 +34,7 @@ const RELOAD: Duration = Duration::from_secs(5);
 pub enum Error {
     /// The memory for requests is less than the longest allowed message needs.
     #[error(
-        "memory for requests: {given} is less than the {needed} that a message of the longest size may take: raise \
+        "the memory for requests is {given}, but a message of the maximum size may take {needed}: raise \
          --max-request-memory or lower --max-message-size"
     )]
     RequestMemory {
@@ -156,7 +156,7 @@ pub async fn run(
         tracing::info!("drained");
         return Ok(Ended::Drained);
     }
-    tracing::warn!("the drain timeout passed; calls are cut off");
+    tracing::warn!("the drain timeout passed; the remaining calls are cancelled");
     Ok(Ended::CutOff)
 }
 

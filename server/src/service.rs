@@ -33,7 +33,7 @@ pub struct Service {
     /// Memory for requests, from their arrival until their responses are sent.
     memory: FairShare,
     draining: CancellationToken,
-    /// OpenStream streams. Each may hold memory for one request that waits for its permit.
+    /// The open streams. Each may hold memory for one request that waits for its permit.
     streams: Streams,
     config: Config,
 }

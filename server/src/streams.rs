@@ -133,7 +133,7 @@ impl Streams {
         let (ended, within) = (stream.ended.clone(), self.transfer_timeout);
         tokio::spawn(async move {
             if tokio::time::timeout(within, ended.cancelled()).await.is_err() {
-                tracing::warn!(%client, "cut off: it did not take the end of an idle stream for {within:?}");
+                tracing::warn!(%client, "closed: the client did not read the end of an idle stream within {within:?}");
                 client.cut.cancel();
             }
         });

@@ -56,19 +56,19 @@ impl Collector for Spans {
         for (name, help, count) in [
             (
                 "nodewise_trace_spans_exported",
-                "Spans that the collector took",
+                "Spans that the collector accepted",
                 TALLY.exported(),
             ),
             (
                 "nodewise_trace_spans_dropped",
-                "Spans that were given up, since too many waited or the collector did not take them",
+                "Spans that were dropped, because the queue was full or the collector did not accept them",
                 TALLY.dropped(),
             ),
         ] {
             let count = ConstCounter::new(count);
             count.encode(encoder.encode_descriptor(name, help, None, count.metric_type())?)?;
         }
-        let help = "Spans that wait for the collector";
+        let help = "Spans in the queue or in an export";
         encode_gauge(
             &mut encoder,
             "nodewise_trace_spans_waiting",

@@ -74,7 +74,7 @@ impl Connector {
         match load(&self.files) {
             Ok(config) => *self.last() = config,
             Err(error) => {
-                tracing::warn!(%error, "the certificates cannot be used any more; those from before are");
+                tracing::warn!(%error, "the certificates cannot be used any more; the previous ones stay in use");
             }
         }
         let config = Arc::clone(&self.last());
@@ -119,7 +119,7 @@ fn system_authorities() -> RootCertStore {
     if roots.is_empty() {
         tracing::warn!(
             ?errors,
-            "this system has no authorities: servers need --tls-ca to be believed"
+            "this system has no certificate authorities: without --tls-ca no server is trusted"
         );
     }
     roots

@@ -73,7 +73,7 @@ pub enum AllowedClientError {
     )]
     NoName,
     /// A star that is not at the end.
-    #[error("a star stands only at the end")]
+    #[error("a star is allowed only at the end")]
     Star,
     /// A star that is not behind a `/` (URI) or a dot (DNS name).
     #[error("{0}* would also let in {0}x…: a URI's star stands behind a /, a DNS name's behind a dot")]

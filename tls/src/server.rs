@@ -150,7 +150,7 @@ impl Acceptor {
                     if failed.as_ref() != Some(&error) {
                         tracing::warn!(
                             error,
-                            "the certificates cannot be used any more; those from before are"
+                            "the certificates cannot be used any more; the previous ones stay in use"
                         );
                         failed = Some(error);
                     }

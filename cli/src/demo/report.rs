@@ -134,7 +134,7 @@ pub(super) fn phase(page: &mut Page, title: &str, phase: &Phase) {
     }
     page.line(2, DIM, &parts.join("; "));
     if !phase.converged {
-        page.line(2, ERROR, "did not reach its end: nothing moves any more");
+        page.line(2, ERROR, "did not complete: nothing changes any more");
     }
 }
 

@@ -10,7 +10,7 @@ use nodewise_executor::{
     daemon_set::DAEMON_SETS,
     manager::{self, ManagerError},
     metrics::Metrics,
-    sim::{Picture, SimCluster, SimConfig},
+    sim::{PodCounts, SimCluster, SimConfig},
 };
 use nodewise_projection::Key;
 use nodewise_server::Ended;
@@ -138,21 +138,21 @@ impl Simulation {
     pub(super) async fn tick(&mut self) -> anyhow::Result<()> {
         self.ticks.tick().await;
         if self.controller.is_finished() {
-            let ended = (&mut self.controller).await.context("the executor broke down")?;
+            let ended = (&mut self.controller).await.context("the executor panicked")?;
             bail!(
                 "the executor ended: {}",
                 ended
                     .err()
-                    .map_or("nobody told it to".to_owned(), |error| error.to_string())
+                    .map_or("it was not asked to stop".to_owned(), |error| error.to_string())
             );
         }
         if self.service.is_finished() {
-            let ended = (&mut self.service).await.context("the service broke down")?;
+            let ended = (&mut self.service).await.context("the service panicked")?;
             bail!(
                 "the service ended: {}",
                 ended
                     .err()
-                    .map_or("nobody told it to".to_owned(), |error| error.to_string())
+                    .map_or("it was not asked to stop".to_owned(), |error| error.to_string())
             );
         }
         self.cluster.tick(Timestamp::now());
@@ -160,8 +160,8 @@ impl Simulation {
     }
 
     /// The cluster's own view of the DaemonSet.
-    pub(super) fn picture(&self) -> Picture {
-        self.cluster.picture(&self.daemon_set)
+    pub(super) fn pod_counts(&self) -> PodCounts {
+        self.cluster.pod_counts(&self.daemon_set)
     }
 
     /// The DaemonSet as the cluster serves it, with the status that the executor wrote.
@@ -172,9 +172,9 @@ impl Simulation {
     /// Stops the executor, then the service, so that the executor does not lose its service.
     pub(super) async fn stop(self) -> anyhow::Result<()> {
         self.stop_controller.cancel();
-        self.controller.await.context("the executor broke down")??;
+        self.controller.await.context("the executor panicked")??;
         self.stop_service.cancel();
-        self.service.await.context("the service broke down")??;
+        self.service.await.context("the service panicked")??;
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ const TIME: usize = 10;
 pub(super) fn show(page: &mut Page, trace: Option<&Trace>) {
     page.blank();
     let Some(trace) = trace else {
-        let text = "No reconcile was traced: the environment's OTEL_TRACES_SAMPLER lets none pass.";
+        let text = "No reconcile was traced: OTEL_TRACES_SAMPLER in the environment samples none.";
         page.line(0, BOLD, text);
         return;
     };

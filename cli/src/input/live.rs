@@ -65,15 +65,15 @@ async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Conf
         ..KubeConfigOptions::default()
     };
     if let Some(path) = kubeconfig {
-        let place = path.display();
+        let file = path.display();
         if !path.exists() {
-            return Err(InputError::new(place, "no such file"));
+            return Err(InputError::new(file, "no such file"));
         }
         let kubeconfig =
-            Kubeconfig::read_from(path).map_err(|error| InputError::new(&place, one_line(&error)))?;
+            Kubeconfig::read_from(path).map_err(|error| InputError::new(&file, one_line(&error)))?;
         return Config::from_custom_kubeconfig(kubeconfig, &options)
             .await
-            .map_err(|error| InputError::new(&place, one_line(&error)));
+            .map_err(|error| InputError::new(&file, one_line(&error)));
     }
     let is_named = context.is_some() || std::env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty());
     let found = match Config::from_kubeconfig(&options).await {

@@ -6,7 +6,7 @@
 // The replica of a workload is chosen by rendezvous hashing on the workload's uid. So a workload asks the same replica again, which has its
 // buckets, and a replica that goes away moves only its own workloads. Replicas that fail or drain are asked last.
 //
-// gRPC's own balancers do not serve here. A balancer picks the replica when the request is sent, but which buckets a request carries depends
+// gRPC's own balancers are not suitable here. A balancer picks the replica when the request is sent, but which buckets a request carries depends
 // on the replica that gets it. pick_first and round_robin know nothing of workloads. ring_hash can hash a header, but it picks the same
 // replica again after a failed call. The dns resolver looks a name up again only when a connection breaks, and 30 seconds after the last
 // look-up at the earliest: behind a headless Service a new replica would get no work until an old one goes away. gRPC's health checking takes

@@ -144,16 +144,16 @@ func TestNothingIsBuiltWhenTheCallIsOver(t *testing.T) {
 // A successful probe is no answered call: a replica that fails each call is evicted for longer each time.
 func TestCallsThatFailAgainAndAgainEvictForLonger(t *testing.T) {
 	one := fakes(1)[0]
-	var rests []float64
+	var pauses []float64
 	for range 9 {
 		if !one.failed("no answer") || one.failed("no answer") {
 			t.Fatal("one failure evicts, others add nothing")
 		}
-		rests = append(rests, one.probeDelay().Seconds())
+		pauses = append(pauses, one.probeDelay().Seconds())
 		one.serves(one.beginProbe())
 	}
-	if want := []float64{0.5, 1, 2, 4, 8, 16, 30, 30, 30}; !slices.Equal(rests, want) {
-		t.Errorf("got %v", rests)
+	if want := []float64{0.5, 1, 2, 4, 8, 16, 30, 30, 30}; !slices.Equal(pauses, want) {
+		t.Errorf("got %v", pauses)
 	}
 	if one.answered(); one.probeDelay() != 0 {
 		t.Error("an answered call ends it")

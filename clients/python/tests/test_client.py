@@ -573,13 +573,13 @@ async def test_two_generations_of_digests_are_remembered() -> None:
 
 async def test_failed_calls_evict_for_longer_each_time() -> None:
     replica = Replica("127.0.0.1:1", 1 << 20)
-    rests = []
+    pauses = []
     for _ in range(9):
         assert replica.failed("no answer")
         assert not replica.failed("no answer"), "one failure evicts, others add nothing"
-        rests.append(replica.eviction_left)
+        pauses.append(replica.eviction_left)
         replica.serves()
-    assert rests == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 30], abs=0.3)
+    assert pauses == pytest.approx([0.5, 1, 2, 4, 8, 16, 30, 30, 30], abs=0.3)
     replica.answered()
     assert replica.eviction_left == 0
     await replica.close()

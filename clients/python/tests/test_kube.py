@@ -478,17 +478,17 @@ async def test_a_watch_that_is_cut_at_once_is_not_begun_again_at_once(
         request.transport.abort()
         return stream
 
-    rests = 0
+    pauses = 0
 
     async def rest(_: object) -> None:
-        nonlocal rests
-        rests += 1
+        nonlocal pauses
+        pauses += 1
 
     monkeypatch.setattr(watch._Follower, "_rest", rest)
     event = {"type": "ADDED", "object": pod_at("11")}
     events = await follow(apiserver, Resource.PODS, [page([]), cut, cut, cut, lines(event)], 2)
     assert isinstance(events[1], Applied)
-    assert rests == 3
+    assert pauses == 3
 
 
 # A missing pod would get a second one beside it.

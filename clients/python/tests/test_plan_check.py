@@ -20,7 +20,7 @@ from .objects import node
 FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
 
-def judged(case: dict[str, Any]) -> tuple[str | None, list[int]]:
+def checked(case: dict[str, Any]) -> tuple[str | None, list[int]]:
     """The reason why the plan of a vector is refused, or the ids of the actions that are left out."""
     store, workload = Store(4), DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode())
     store.apply(Applied(workload), lambda _: None)
@@ -75,7 +75,7 @@ def newer(served: dict[str, Any]) -> dict[str, Any]:
 
 @cases("plan_checks")
 def test_vectors(case: dict[str, Any]) -> None:
-    assert judged(case) == (case.get("refused"), case.get("left_out", []))
+    assert checked(case) == (case.get("refused"), case.get("left_out", []))
 
 
 def test_what_is_written_is_no_longer_than_an_apiserver_takes() -> None:

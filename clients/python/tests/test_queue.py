@@ -182,7 +182,7 @@ def test_shutting_down_drains() -> None:
     assert queue.finished
 
 
-# Time during which a key is in work or rests does not count as waiting.
+# Time during which a key is in work or in its cooldown does not count as waiting.
 def test_how_long_a_key_waited() -> None:
     queue = new(0.020)
     queue.add("a", NORMAL, 0)

@@ -249,7 +249,7 @@ def test_two_daemon_sets_keep_what_each_is_sent() -> None:
         assert snapshot.unread(store, workload, []) == []
 
 
-# What the caches cannot tell is read before the plan is judged.
+# What the caches cannot tell is read before the plan is checked.
 def test_a_revision_of_which_too_few_labels_are_kept_is_read_to_check_a_plan() -> None:
     store, workload = Store(1), daemon_set()
     metadata = {"namespace": "ns", "name": "r", "uid": "r-uid", "labels": many_labels(app="foo")}

@@ -122,7 +122,7 @@ async fn follow(
 }
 
 fn watch_ended(replica: &Replica) -> String {
-    format!("{}: its health is told no more", replica.url())
+    format!("{}: its health watch ended", replica.url())
 }
 
 /// Applies a health status to the replica. Returns false if a call failed after the probe was sent: then a new probe is needed.

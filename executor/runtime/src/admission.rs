@@ -128,7 +128,7 @@ impl AdmissionChanges {
                 Ok(Event::Init) => {}
                 Err(error) if is_forbidden(&error) => {
                     tracing::info!(
-                        "no right to list and watch {plural}: what one of these refuses is tried again when its back-off ends"
+                        "no right to list and watch {plural}: a write that one of these refuses is retried after its back-off"
                     );
                     return;
                 }

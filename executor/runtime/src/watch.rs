@@ -165,7 +165,7 @@ enum WatchError {
     #[error("watching {0}")]
     Watch(&'static str, #[source] kube::Error),
     /// A line of the watch is not an event. The apiserver would send it again, so a new list is needed.
-    #[error("reading what the watch of {0} shows")]
+    #[error("reading an event of the watch of {0}")]
     Line(&'static str, #[source] serde_json::Error),
     /// An object cannot be read. The apiserver would send it again, so a new list is needed.
     #[error("reading {1} of the {0}")]
@@ -557,7 +557,7 @@ impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
             shown = true;
             self.delays = Delays::new();
         }
-        tracing::debug!(resource = %T::RESOURCE, "the watch is silent for too long; watching anew");
+        tracing::debug!(resource = %T::RESOURCE, "the watch has shown nothing for too long; starting a new one");
         Ok(())
     }
 
@@ -604,7 +604,7 @@ impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
                 error,
             ));
         }
-        tracing::warn!(resource = %T::RESOURCE, namespace, name, "passed over, since it cannot be read: {error}");
+        tracing::warn!(resource = %T::RESOURCE, namespace, name, "skipped, because it cannot be read: {error}");
         Ok(None)
     }
 }

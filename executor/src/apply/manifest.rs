@@ -50,8 +50,8 @@ impl PodManifest {
     /// The pod for one node. An empty pod name leaves the name to the manifest's generateName.
     pub(super) fn render(&mut self, create: &v1::CreatePod) -> Bytes {
         for pointer in &self.node_name_pointers {
-            if let Some(place) = self.manifest.pointer_mut(pointer) {
-                *place = Value::from(create.node_name.as_str());
+            if let Some(node_name) = self.manifest.pointer_mut(pointer) {
+                *node_name = Value::from(create.node_name.as_str());
             }
         }
         if create.pod_name.is_empty() {

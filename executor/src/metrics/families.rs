@@ -80,7 +80,7 @@ impl Default for Families {
 impl Families {
     /// Registers all families.
     pub(super) fn register(&self, registry: &mut Registry) {
-        let help = "Reconciles put off because a cache was older than our own writes";
+        let help = "Reconciles delayed because a cache did not show this executor's own last writes yet";
         registry.register(
             "daemonset_controller_stale_sync_skips",
             help,
@@ -89,28 +89,28 @@ impl Families {
         let own = registry.sub_registry_with_prefix("nodewise");
         own.register(
             "plans",
-            "Plans answered, by verdict: apply, status_only, stale, noop",
+            "Plans received, by verdict: apply, status_only, stale, noop",
             self.plans.clone(),
         );
         own.register(
             "plan_errors",
-            "Failed calls for a plan, by gRPC status code",
+            "Failed plan requests, by gRPC status code",
             self.plan_errors.clone(),
         );
         own.register(
             "plan_duration_seconds",
-            "Calls for a plan, by verdict, or failed",
+            "Duration of plan requests, by outcome: the verdict of the plan, or failed",
             self.plan_duration.clone(),
         );
         own.register(
             "plan_request_bytes",
-            "Size of a request for a plan",
+            "Size of plan requests",
             self.plan_request_bytes.clone(),
         );
-        own.register("plan_actions", "Actions of a plan", self.plan_actions.clone());
+        own.register("plan_actions", "Number of actions in a plan", self.plan_actions.clone());
         own.register(
             "actions",
-            "Actions of plans that were applied, by kind, reason and result, as the contract names them",
+            "Actions of applied plans, by kind, reason and result; the values are those of the protocol",
             self.actions.clone(),
         );
         own.register(
@@ -120,24 +120,24 @@ impl Families {
         );
         own.register(
             "batch_actions",
-            "Actions of a batch of which at least one was attempted",
+            "Number of actions in a batch of which at least one was attempted",
             self.batch_actions.clone(),
         );
-        let help = "Creates and deletes of a workload not yet seen in a watch; state is create or delete";
+        let help = "Creates and deletes of a workload that no watch has shown yet, by state: create, delete";
         own.register("expectations", help, self.expectations.clone());
         own.register(
             "expectations_expired",
-            "Creates and deletes that no watch showed within five minutes, so that nobody waits for them any more",
+            "Creates and deletes that no watch showed within five minutes; the executor stopped waiting for them",
             self.expectations_expired.clone(),
         );
         own.register(
             "plan_violations",
-            "Plans of which nothing was written, since they were not for the workload that was asked about or named what is not its own",
+            "Plans that were refused, with nothing written, because they broke a rule (docs/writing-an-executor.md, W15)",
             self.plan_violations.clone(),
         );
         own.register(
             "cut_objects",
-            "Nodes and pods that came or changed and have more labels that DaemonSets may read than are sent",
+            "Added or changed nodes and pods of which some labels that DaemonSets name are not sent, because there are too many",
             self.cut.clone(),
         );
         self.register_reconciles(own);
@@ -149,27 +149,28 @@ impl Families {
     fn register_reconciles(&self, own: &mut Registry) {
         own.register(
             "reconcile_duration_seconds",
-            "Reconciles, from the queue to their end: settled, failed, behind our own writes, or the service was unreachable",
+            "Duration of reconciles, by outcome: settled, failed, behind (a cache did not show the executor's own writes yet), \
+             unreachable (no replica of the service answered)",
             self.reconciles.clone(),
         );
         own.register(
             "reconcile_failures",
-            "Reconciles of a workload that failed in a row; not there when the last one went well",
+            "Number of reconciles of a workload that failed in a row; absent if the last one succeeded",
             self.failures.clone(),
         );
         own.register(
             "divergence",
-            "In mode observe: actions of a workload that the other controller has not done for 30 s; not there while both agree",
+            "In mode observe: actions of a workload that the other controller has not done for 30 s; absent while both agree",
             self.divergence.clone(),
         );
         own.register(
             "other_owner_writes",
-            "In mode own: pods of a workload that another controller created (pod), and writes of its status by another one (status)",
+            "In mode own: writes of another controller, by kind: pod (it created a pod of the workload), status (it wrote the status)",
             self.other_owner.clone(),
         );
         own.register(
             "foreign_pod_deletes",
-            "In mode own: live pods of a workload that somebody else deleted",
+            "In mode own: live pods of a workload that another client deleted",
             self.foreign_deletes.clone(),
         );
     }

@@ -202,15 +202,15 @@ impl Rollouts {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "Nodes that should run a pod of a workload, by what they have, each counted once: without_pod; outdated (pods, none of the \
-                    current template); updated_unavailable (one of it, none available); updated_available";
+        let help = "Nodes that should run a pod of a workload, each counted once, by state: without_pod; outdated (only pods of older \
+                    templates); updated_unavailable (a pod of the current template that is not available); updated_available";
         own.register("rollout_nodes", help, self.nodes.clone());
-        let help = "What the rollout of a workload may use of max_unavailable or max_surge, in nodes";
+        let help = "Value of max_unavailable or max_surge of a workload, as a number of nodes";
         own.register("rollout_budget", help, self.budget.clone());
-        let help = "What is used of that, in nodes; it may be more than the budget";
+        let help = "Number of nodes that use up that budget; may be more than the budget";
         own.register("rollout_budget_used", help, self.budget_used.clone());
-        let help = "How long the rollout of a generation has not come closer to an available pod of its template on every node; 0 \
-                    after it was. An executor that starts begins with what revisions and pods show";
+        let help = "Time since the rollout of a workload last made progress towards an available pod of the current template on every \
+                    node; 0 once it is complete. A new leader takes the start from the times of revisions and pods";
         own.register(
             "rollout_since_progress_seconds",
             help,

@@ -52,15 +52,15 @@ impl Service {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "Replicas of the service that are known: ready, evicted, draining, unknown";
+        let help = "Known replicas of the service, by state: ready, evicted, draining, unknown (not called yet)";
         own.register("replicas", help, self.replicas.clone());
-        let help = "Calls to replicas: answered, refused (wrong or too large), saturated, failed, timed_out, cancelled (hedges), or the replica lacks_buckets";
+        let help = "Calls to replicas, by outcome: answered, lacks_buckets, refused (the request is wrong or too large), saturated, failed, timed_out, cancelled (another replica answered first)";
         own.register("replica_calls", help, self.calls.clone());
-        let help = "Replicas asked no more for a while: a call failed or timed_out (or was overtaken too often), its health, or it is draining";
+        let help = "Replicas that are asked last for a while, by cause: failed, timed_out (also if another replica answered first too often), health (a health check failed), draining";
         own.register("replica_evictions", help, self.evictions.clone());
-        let help = "Plans that two replicas were asked for: the second won or lost, or both failed";
+        let help = "Plan requests that were sent to two replicas, by outcome: won (the second replica answered first), lost, failed (neither answered)";
         own.register("plan_hedges", help, self.hedges.clone());
-        let help = "Plans that came from another replica than the one the workload belongs to";
+        let help = "Plans that came from another replica than the first one in the workload's order";
         own.register("plans_elsewhere", help, self.elsewhere.clone());
     }
 }

@@ -36,7 +36,7 @@ mod tally;
 mod tests;
 
 pub use actuator::SimActuator;
-pub use tally::Picture;
+pub use tally::PodCounts;
 
 use objects::Objects;
 use tally::Tally;
@@ -172,8 +172,8 @@ impl SimCluster {
 
     /// The counts of a DaemonSet.
     #[must_use]
-    pub fn picture(&self, key: &Key) -> Picture {
-        self.state().picture(key)
+    pub fn pod_counts(&self, key: &Key) -> PodCounts {
+        self.state().pod_counts(key)
     }
 
     /// Resets the counts of created and deleted pods and the maxima. Duplicates are never reset.

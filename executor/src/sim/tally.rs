@@ -11,7 +11,7 @@ use crate::daemon_set::DAEMON_SETS;
 
 /// The current state of a DaemonSet, and the counts since the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Picture {
+pub struct PodCounts {
     /// Nodes of the cluster.
     pub nodes: usize,
     /// Pods of the DaemonSet, including those that are being deleted.
@@ -193,20 +193,20 @@ impl State {
         self.tally.recount();
     }
 
-    pub(super) fn picture(&self, key: &Key) -> Picture {
+    pub(super) fn pod_counts(&self, key: &Key) -> PodCounts {
         let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
         let Some(object) = self.objects.get(&key) else {
-            return Picture::default();
+            return PodCounts::default();
         };
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
         let Some(counts) = self.tally.daemon_sets.get(uid) else {
-            return Picture::default();
+            return PodCounts::default();
         };
-        let standings = || counts.pods.values().flat_map(BTreeMap::values);
-        Picture {
+        let states = || counts.pods.values().flat_map(BTreeMap::values);
+        PodCounts {
             nodes: self.tally.nodes.len(),
-            pods: standings().count(),
-            deleting: standings().filter(|state| **state == PodState::Deleting).count(),
+            pods: states().count(),
+            deleting: states().filter(|state| **state == PodState::Deleting).count(),
             available: counts.available,
             updated: self.updated_nodes(
                 &key.namespace,

@@ -73,16 +73,16 @@ async fn pods_are_bound_start_and_stop_by_ticks_alone() {
     create(&cluster, "a", "node-0", &owner).await.expect("created");
     cluster.tick(NOW);
     cluster.tick(NOW);
-    assert_eq!(cluster.picture(&key).available, 0);
+    assert_eq!(cluster.pod_counts(&key).available, 0);
     cluster.tick(NOW);
-    let picture = cluster.picture(&key);
-    assert_eq!((picture.available, picture.updated, picture.pods), (1, 1, 1));
+    let counts = cluster.pod_counts(&key);
+    assert_eq!((counts.available, counts.updated, counts.pods), (1, 1, 1));
     let pod_key = ObjectKey::new(Resource::PODS, "demo", "a");
     cluster.actuator().delete(&pod_key, None).await.expect("accepted");
-    let picture = cluster.picture(&key);
-    assert_eq!((picture.available, picture.deleting, picture.deleted), (0, 1, 1));
+    let counts = cluster.pod_counts(&key);
+    assert_eq!((counts.available, counts.deleting, counts.deleted), (0, 1, 1));
     cluster.tick(NOW);
-    assert_eq!(cluster.picture(&key).pods, 0);
+    assert_eq!(cluster.pod_counts(&key).pods, 0);
 }
 
 #[tokio::test]
@@ -95,16 +95,16 @@ async fn the_most_unavailable_nodes_are_remembered() {
     }
     (0..3).for_each(|_| cluster.tick(NOW));
     cluster.reset_counts();
-    assert_eq!(cluster.picture(&key).max_unavailable, 0);
+    assert_eq!(cluster.pod_counts(&key).max_unavailable, 0);
     cluster.break_node("node-1").expect("there");
     cluster.break_node("node-2").expect("there");
     (0..5).for_each(|_| cluster.tick(NOW));
-    assert_eq!(cluster.picture(&key).available, 1);
+    assert_eq!(cluster.pod_counts(&key).available, 1);
     cluster.recover_node("node-1").expect("there");
     cluster.recover_node("node-2").expect("there");
     (0..2).for_each(|_| cluster.tick(NOW));
-    let picture = cluster.picture(&key);
-    assert_eq!((picture.available, picture.max_unavailable), (3, 2));
+    let counts = cluster.pod_counts(&key);
+    assert_eq!((counts.available, counts.max_unavailable), (3, 2));
 }
 
 #[tokio::test]
@@ -114,13 +114,13 @@ async fn the_most_surging_nodes_are_remembered() {
         create(&cluster, name, node, &owner).await.expect("created");
     }
     cluster.tick(NOW);
-    assert_eq!(cluster.picture(&key).max_surging, 2);
+    assert_eq!(cluster.pod_counts(&key).max_surging, 2);
     let b = ObjectKey::new(Resource::PODS, "demo", "b");
     cluster.actuator().delete(&b, None).await.expect("accepted");
-    assert_eq!(cluster.picture(&key).max_surging, 2);
+    assert_eq!(cluster.pod_counts(&key).max_surging, 2);
     cluster.reset_counts();
     assert_eq!(
-        cluster.picture(&key).max_surging,
+        cluster.pod_counts(&key).max_surging,
         1,
         "the one on its way out counts no more"
     );
@@ -136,7 +136,7 @@ async fn duplicates_are_noticed() {
                 .expect("created");
         }
         assert_eq!(
-            cluster.picture(&key).duplicates,
+            cluster.pod_counts(&key).duplicates,
             duplicates,
             "surge {surge}, {pods} pods"
         );
@@ -152,7 +152,7 @@ async fn duplicates_are_noticed() {
             .await
             .expect("accepted");
         create(&cluster, "b", "node-0", &owner).await.expect("created");
-        assert_eq!(cluster.picture(&key).duplicates, duplicates, "surge {surge}");
+        assert_eq!(cluster.pod_counts(&key).duplicates, duplicates, "surge {surge}");
     }
 }
 
@@ -204,7 +204,7 @@ async fn pods_change_hands() {
         .patch(&pod_key, Patch::Strategic(release.into()))
         .await
         .expect("released");
-    assert_eq!(cluster.picture(&key).pods, 0);
+    assert_eq!(cluster.pod_counts(&key).pods, 0);
     let reference = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": ds_uid,
                            "controller": true, "blockOwnerDeletion": true});
     let adopt = json!({"metadata": {"uid": uid, "ownerReferences": [reference]}}).to_string();
@@ -212,7 +212,7 @@ async fn pods_change_hands() {
         .patch(&pod_key, Patch::Strategic(adopt.into()))
         .await
         .expect("adopted");
-    assert_eq!(cluster.picture(&key).pods, 1);
+    assert_eq!(cluster.pod_counts(&key).pods, 1);
 }
 
 // D-114, D-118: defaults and generations.

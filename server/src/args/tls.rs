@@ -50,8 +50,8 @@ pub struct TlsArgs {
 pub enum TlsError {
     /// The address is not loopback, and neither TLS nor `--plaintext` is set.
     #[error(
-        "others can reach {0}, and would be let in without TLS: give --tls-cert and --tls-key, or --plaintext where something else \
-         protects it"
+        "{0} is not on loopback, so other machines could connect without TLS: give --tls-cert and --tls-key, or --plaintext if \
+         something else protects the connections"
     )]
     Unprotected(SocketAddr),
     /// Both `--plaintext` and a certificate are set.

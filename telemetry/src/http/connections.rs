@@ -54,14 +54,14 @@ pub(super) async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "health and metrics: no connection can be accepted; trying on");
+                tracing::warn!(%error, "health and metrics: no connection can be accepted; retrying");
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
         };
         connections.retain(|connection| !connection.is_finished());
         if connections.len() >= limits.connections {
-            tracing::debug!("health and metrics: the oldest connection makes room for a new one");
+            tracing::debug!("health and metrics: closing the oldest connection to accept a new one");
             connections.pop_front();
         }
         let answering = answer(stream, router.clone(), limits);
@@ -89,7 +89,7 @@ async fn answer(stream: TcpStream, router: Router, limits: Limits) {
         Ok(Err(error)) => io::Error::other(error),
         Err(late) => late.into(),
     };
-    tracing::debug!(error = %because, "health and metrics: a connection was cut off");
+    tracing::debug!(error = %because, "health and metrics: a connection failed");
 }
 
 #[cfg(test)]

@@ -91,8 +91,8 @@ pub fn provider(program: &'static str, traces: Traces) -> Result<Option<TracerPr
 fn certificates(endpoint: &str, tls: Files) -> Result<ClientTlsConfig, String> {
     if tls.authorities.is_none() && !system_has_authorities() {
         return Err(format!(
-            "this system has no authorities, so nobody at {endpoint} can be believed: OTEL_EXPORTER_OTLP_CERTIFICATE must name \
-             a file with the collector's"
+            "this system has no certificate authorities, so the collector at {endpoint} cannot be trusted: set \
+             OTEL_EXPORTER_OTLP_CERTIFICATE to a file with the collector's authority"
         ));
     }
     let read =

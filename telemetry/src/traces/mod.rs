@@ -68,15 +68,16 @@ impl Traces {
         );
         if let Some(protocol) = protocol.filter(|protocol| protocol != "grpc") {
             return Self::Unusable(format!(
-                "OTLP goes out over grpc only, and the environment asks for {protocol}"
+                "only the protocol grpc is supported, and the environment asks for {protocol}"
             ));
         }
         Self::to(&endpoint, read)
     }
 
-    /// To a collector at this endpoint. What else there is to know the environment says: without a scheme the endpoint is
-    /// `https://`, unless `OTEL_EXPORTER_OTLP_INSECURE` is `true`; certificates are those of `OTEL_EXPORTER_OTLP_CERTIFICATE`,
-    /// `_CLIENT_CERTIFICATE` and `_CLIENT_KEY`. Each of them may be for traces only, as `OTEL_EXPORTER_OTLP_TRACES_`.
+    /// Export to a collector at this endpoint, with the other settings from the environment. An endpoint without a scheme means
+    /// `https://`, unless `OTEL_EXPORTER_OTLP_INSECURE` is `true`. The certificates are those of `OTEL_EXPORTER_OTLP_CERTIFICATE`,
+    /// `_CLIENT_CERTIFICATE` and `_CLIENT_KEY`. For each of these there is a variable for traces alone, which begins with
+    /// `OTEL_EXPORTER_OTLP_TRACES_` and comes first.
     #[must_use]
     pub fn to(endpoint: &str, read: impl Fn(&str) -> Option<String>) -> Self {
         let get = |name| given(&read, name);
@@ -95,8 +96,8 @@ impl Traces {
         );
         if certificate.is_some() != key.is_some() {
             return Self::Unusable(
-                "of OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY there is one, which wants the \
-                 other"
+                "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY must be set together, and only one \
+                 of them is set"
                     .to_owned(),
             );
         }

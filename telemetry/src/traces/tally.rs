@@ -67,13 +67,13 @@ impl Tally {
             Ok(()) => {
                 self.exported.fetch_add(spans as u64, Ordering::Relaxed);
                 if self.failing.swap(false, Ordering::Relaxed) {
-                    tracing::info!(dropped = self.dropped(), "the collector takes spans again");
+                    tracing::info!(dropped = self.dropped(), "the collector accepts spans again");
                 }
             }
             Err(error) => {
                 self.dropped.fetch_add(spans as u64, Ordering::Relaxed);
                 if !self.failing.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(%error, "the collector does not take spans; they are dropped until it does");
+                    tracing::warn!(%error, "the collector does not accept spans; they are dropped until it does");
                 }
             }
         }

@@ -98,7 +98,7 @@ fn draw_bars(chart: &Chart, bars: &[Bar], path: &Path) -> Result<()> {
         } else {
             value / most
         };
-        #[expect(clippy::cast_possible_truncation, reason = "pixels of a picture")]
+        #[expect(clippy::cast_possible_truncation, reason = "pixels of a chart")]
         let pixels = (room * part).round() as i32;
         pixels
     };

@@ -13,10 +13,10 @@ pub const FOLDER: &str = "benchmarks";
 
 const INTRODUCTION: &str = "# Benchmarks
 
-`make bench` measures everything again, both sides in one run, and writes this document; it takes a quarter of an hour on two cores.
-`cargo run --release -p nodewise-bench -- SECTION` measures one section again; each section ends with its name. Figures are
+`make bench` measures Nodewise and upstream in one run, and writes this document; it takes a quarter of an hour on two cores.
+`cargo run --release -p nodewise-bench -- SECTION` measures one section again; the last line of each section has its name. Figures are
 medians, with the minimum and the maximum of all rounds in brackets. The machine should have nothing else to do.
-Where a goal is missed, [profiles](profiles.md) say where the time goes.
+For missed goals, [profiles](profiles.md) say where the time goes.
 ";
 
 /// Renders the findings of these sections, in this order.

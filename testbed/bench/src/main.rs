@@ -115,8 +115,8 @@ async fn main() -> Result<()> {
 /// Writes a result at once, because a later section may fail.
 fn keep(section: Section, finding: Finding, docs: &Path) -> Result<()> {
     let folder = docs.join(FOLDER);
-    for picture in &finding.charts {
-        chart::draw(picture, &folder)?;
+    for one in &finding.charts {
+        chart::draw(one, &folder)?;
     }
     for target in &finding.targets {
         let verdict = if target.reached { "reached" } else { "MISSED" };

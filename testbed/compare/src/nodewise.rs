@@ -142,10 +142,10 @@ impl Nodewise {
             state.store.apply(event.clone());
         }
         let held = held(case, now)?;
-        let sighted = Everything(&held);
+        let pods = Everything(&held);
         state
             .reconcile_states
-            .replace(&key, &uid, held.clone(), &v1::ReconcileState::default(), &sighted);
+            .replace(&key, &uid, held.clone(), &v1::ReconcileState::default(), &pods);
         let api = Arc::new(FakeApi::new(case)?);
         let service = Arc::new(InProcess::new(Arc::clone(&self.engine)));
         let reconciler = Reconciler {

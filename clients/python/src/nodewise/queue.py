@@ -3,8 +3,8 @@
 `Queue` is a pure state machine; the time is an argument. A key is in work at most once at a time. If it is added again
 while it is queued or in work, the requests are merged. The queue does not interpret keys.
 
-An added key waits for a worker, but not while it is in work, nor for `rest` seconds after its work ended. A key that
-was added with a delay, such as a retry, skips the rest when the delay is over.
+An added key waits for a worker, but not while it is in work, nor for `cooldown` seconds after its work ended. A key that
+was added with a delay, such as a retry, skips the cooldown when the delay is over.
 """
 
 import heapq
@@ -42,7 +42,7 @@ class _Work:
     started: float
     waited: float
     overdue: bool = False
-    """A delay of the key ended during the work, so the key need not rest after it."""
+    """A delay of the key ended during the work, so the key has no cooldown after it."""
 
 
 @dataclass(slots=True)
@@ -87,13 +87,13 @@ def _pop_first(keys: dict[K, float]) -> tuple[K, float]:
 class Queue(Generic[K]):
     """The queue as a state machine. Methods take the current time, in seconds of one clock."""
 
-    def __init__(self, limits: RateLimits, rest: float, now: float) -> None:
+    def __init__(self, limits: RateLimits, cooldown: float, now: float) -> None:
         self._ready: _Ready[K] = _Ready()
         self._dirty: dict[K, Urgency] = {}
-        """Keys that need work: queued, in work again later, or resting."""
+        """Keys that need work: queued, in work again later, or in a cooldown."""
         self._processing: dict[K, _Work] = {}
-        self._rest = rest
-        self._resting: dict[K, float] = {}
+        self._cooldown = cooldown
+        self._cooling_down: dict[K, float] = {}
         self._long: set[K] = set()
         self._stay_urgent: set[K] = set()
         """Keys whose next work is urgent, because their last urgent work had no result."""
@@ -109,12 +109,12 @@ class Queue(Generic[K]):
         self._shutting_down = False
 
     def add(self, key: K, urgency: Urgency, now: float) -> None:
-        """Adds a key. It is queued when its rest is over."""
+        """Adds a key. It is queued when its cooldown is over."""
         if self._shutting_down:
             return
-        self._end_rests(now)
+        self._end_cooldowns(now)
         self._mark(key, urgency)
-        if key not in self._resting:
+        if key not in self._cooling_down:
             self._push(key, now)
 
     def add_after(self, key: K, delay: float, now: float) -> None:
@@ -171,10 +171,10 @@ class Queue(Generic[K]):
         return 0.0 if work is None else work.waited
 
     def next_change(self) -> float | None:
-        """The time at which a delay or a rest ends; None if there is none."""
-        rests = [until for key, until in self._resting.items() if key in self._dirty]
+        """The time at which a delay or a cooldown ends; None if there is none."""
+        cooldowns = [until for key, until in self._cooling_down.items() if key in self._dirty]
         timers = [self._timers[0][0]] if self._timers else []
-        return min(rests + timers, default=None)
+        return min(cooldowns + timers, default=None)
 
     @property
     def finished(self) -> bool:
@@ -195,18 +195,18 @@ class Queue(Generic[K]):
             self._long.add(key)
         else:
             self._long.discard(key)
-        if not work.overdue and self._rest > 0:
-            self._resting[key] = now + self._rest
+        if not work.overdue and self._cooldown > 0:
+            self._cooling_down[key] = now + self._cooldown
         else:
             self._push(key, now)
 
     def shut_down(self, now: float) -> None:
-        """Accepts no more keys, and drops delayed ones. Queued keys are still handed out, without rests."""
+        """Accepts no more keys, and drops delayed ones. Queued keys are still handed out, without cooldowns."""
         self._shutting_down = True
         self._timers.clear()
         self._due.clear()
-        self._rest = 0
-        self._resting.clear()
+        self._cooldown = 0
+        self._cooling_down.clear()
         for key in self._dirty:
             self._push(key, now)
 
@@ -224,17 +224,17 @@ class Queue(Generic[K]):
             if self._due.get(key) == at:
                 del self._due[key]
                 self._add_now(key, now)
-        self._end_rests(now)
+        self._end_cooldowns(now)
 
-    def _end_rests(self, now: float) -> None:
-        # All rests have the same length, so they end in order.
-        for key in [key for key, until in self._resting.items() if until <= now]:
-            del self._resting[key]
+    def _end_cooldowns(self, now: float) -> None:
+        # All cooldowns have the same length, so they end in order.
+        for key in [key for key, until in self._cooling_down.items() if until <= now]:
+            del self._cooling_down[key]
             self._push(key, now)
 
     def _add_now(self, key: K, now: float) -> None:
         self._mark(key, Urgency.NORMAL)
-        self._resting.pop(key, None)
+        self._cooling_down.pop(key, None)
         if key in self._processing:
             self._processing[key].overdue = True
         self._push(key, now)

@@ -75,11 +75,11 @@ def member_slices(text: bytes) -> dict[str, slice]:
     return found
 
 
-def elements_at(text: bytes, place: slice) -> Iterator[bytes]:
+def elements_at(text: bytes, span: slice) -> Iterator[bytes]:
     """Yields the elements of a list inside a text, without parsing them. Raises ValueError if it is not a list,
     possibly after some elements.
     """
-    for part in _parts(text, place, b"[]"):
+    for part in _parts(text, span, b"[]"):
         yield text[_trimmed(text, part)]
 
 
@@ -149,9 +149,9 @@ class Served:
         return write(self.members) if self.has_managed_fields else self.text
 
 
-def _trimmed(text: bytes, place: slice) -> slice:
+def _trimmed(text: bytes, span: slice) -> slice:
     """The position without surrounding whitespace. Copies nothing."""
-    begin, end = place.start, place.stop
+    begin, end = span.start, span.stop
     while begin < end and text[begin] in _BLANKS:
         begin += 1
     while begin < end and text[end - 1] in _BLANKS:
@@ -159,15 +159,15 @@ def _trimmed(text: bytes, place: slice) -> slice:
     return slice(begin, end)
 
 
-def _parts(text: bytes, place: slice, ends: bytes) -> Iterator[slice]:
+def _parts(text: bytes, span: slice, ends: bytes) -> Iterator[slice]:
     """Yields the positions between the commas of an object or list inside a text, without recursion and without
     parsing.
     """
-    place = _trimmed(text, place)
-    end = place.stop
-    if end - place.start < 2 or text[place.start] != ends[0] or text[end - 1] != ends[1]:
+    span = _trimmed(text, span)
+    end = span.stop
+    if end - span.start < 2 or text[span.start] != ends[0] or text[end - 1] != ends[1]:
         raise ValueError(f"is not within {ends.decode()}")
-    depth, began = 1, place.start + 1
+    depth, began = 1, span.start + 1
     at = began
     is_one_of_many = False
     while depth > 0:

@@ -330,7 +330,6 @@ mod tests {
         assert_eq!(timing.write_limit(), Duration::from_millis(10_300));
     }
 
-    // A a_released_lease_has_no_holder lease has no holder.
     #[test]
     fn a_released_lease_has_no_holder() {
         let (mut me, now) = (candidate("me"), Instant::now());

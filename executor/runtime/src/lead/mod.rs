@@ -171,7 +171,7 @@ impl<L: LeaseStore> Elector<L> {
         {
             tracing::error!(
                 identity = self.identity,
-                "work had not stopped when the lease came to its end: dropped"
+                "the work had not stopped when the lease ended, and was cancelled"
             );
         }
         false

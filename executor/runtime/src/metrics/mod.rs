@@ -77,25 +77,25 @@ impl Metrics {
             .register(registry.sub_registry_with_prefix("workqueue"));
         registry.register(
             "leader_election_master_status",
-            "1 while this process leads, 0 while another one does; not there in mode observe",
+            "1 while this process is the leader, 0 while it is not; absent in mode observe",
             inner.leader.clone(),
         );
-        let help = "Renewals that had to read the lease first";
+        let help = "Renewals of the lease that had to read it first";
         registry.register("leader_election_slowpath", help, inner.slow_paths.clone());
         let own = registry.sub_registry_with_prefix("nodewise");
         own.register(
             "api_call_duration_seconds",
-            "Calls to the apiserver that plans led to, by verb, resource and HTTP status; code 0 without an answer",
+            "Duration of calls to the apiserver for plans, by verb, resource and HTTP status; code 0 means no response",
             inner.api_calls.clone(),
         );
         own.register(
             "events",
-            "Kubernetes Events by what became of them: created, patched, filtered, dropped, failed",
+            "Kubernetes Events, by result: created, patched, filtered (rate limit), dropped (full queue), failed",
             inner.events.clone(),
         );
         own.register(
             "unreadable_objects",
-            "Objects passed over since what the apiserver served cannot be read",
+            "Objects that were skipped because the apiserver's JSON of them cannot be read",
             inner.unreadable.clone(),
         );
         inner.watches.register(own);

@@ -67,26 +67,26 @@ impl Default for Queues {
 
 impl Queues {
     pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("depth", "Keys that wait", self.depth.clone());
-        registry.register("adds", "Keys added", self.adds.clone());
+        registry.register("depth", "Keys that wait for a worker", self.depth.clone());
+        registry.register("adds", "Keys that were added", self.adds.clone());
         registry.register(
             "queue_duration_seconds",
-            "How long a key waits",
+            "How long a key waits for a worker",
             self.waited.clone(),
         );
         registry.register(
             "work_duration_seconds",
-            "How long a key is worked on",
+            "How long a worker processes a key",
             self.worked.clone(),
         );
         registry.register(
             "unfinished_work_seconds",
-            "Age of all work under way, summed",
+            "Sum of the ages of all work in progress",
             self.unfinished.clone(),
         );
-        let help = "Age of the oldest work under way";
+        let help = "Age of the oldest work in progress";
         registry.register("longest_running_processor_seconds", help, self.longest.clone());
-        registry.register("retries", "Delayed adds", self.retries.clone());
+        registry.register("retries", "Keys that were added with a delay", self.retries.clone());
     }
 
     /// Updates the ages of the keys that are being processed.

@@ -110,9 +110,9 @@ impl Watches {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "From the apiserver's answer to a write of ours until the watch shows it";
+        let help = "Time from the apiserver's response to one of the executor's own writes until the watch shows the write";
         own.register("watch_lag_seconds", help, self.lag.clone());
-        let help = "Since the last event or bookmark of a watch; bookmarks come about once a minute";
+        let help = "Time since the last event or bookmark of a watch; a bookmark comes about once a minute";
         own.register("watch_since_event_seconds", help, self.since_event.clone());
     }
 }

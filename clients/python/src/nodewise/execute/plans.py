@@ -223,5 +223,5 @@ def readable(served: Iterable[bytes]) -> list[Revision]:
         try:
             revisions.append(Revision.read(text))
         except ConversionError as error:
-            _log.warning("a ControllerRevision is passed over, since it cannot be read: %s", error)
+            _log.warning("a ControllerRevision is skipped, because it cannot be read: %s", error)
     return revisions

@@ -174,13 +174,13 @@ class _Follower:
             except _GoneError:
                 _log.info("the watch of %s fell too far behind; listing again", self.resource.value)
                 self._must_list = True
-                await self._rest()
+                await self._back_off()
             except (_BrokenError, ActuatorError, asyncio.TimeoutError) as error:
                 if isinstance(error, _BrokenError) and error.list_again:
                     self._must_list = True
                 self.failure = str(error) or "no answer in time"
                 _log.warning("following %s: %s; trying again", self.resource.value, self.failure)
-                await self._rest()
+                await self._back_off()
 
     async def _step(self) -> None:
         try:
@@ -197,7 +197,7 @@ class _Follower:
         except UnreadableError as error:
             raise _BrokenError(str(error)) from error
 
-    async def _rest(self) -> None:
+    async def _back_off(self) -> None:
         """Waits 0.5 s, doubling to 30 s, with jitter. The pause grows until a watch shows an event: a watch that opens
         and fails again has not recovered.
         """
@@ -289,7 +289,7 @@ class _Follower:
                 async with waiting.timeout(IDLE_LIMIT):
                     piece = await anext(pieces, b"")
             except asyncio.TimeoutError:
-                _log.debug("the watch of %s is silent for too long; watching anew", self.resource.value)
+                _log.debug("the watch of %s has shown nothing for too long; starting a new one", self.resource.value)
                 return
             except Exception as error:
                 # For example because the apiserver restarts. The next watch begins at the last event.
@@ -335,6 +335,6 @@ class _Follower:
             if self.resource not in _MAY_BE_MISSING:
                 raise _BrokenError(f"reading {name}: {error}", list_again=True) from error
             _log.warning(
-                "%s %s is passed over, since it cannot be read: %s", self.resource.value, one_line(name), error
+                "%s %s is skipped, because it cannot be read: %s", self.resource.value, one_line(name), error
             )
             return None

@@ -32,7 +32,7 @@ fn found(slices: &[Value], port: &ServicePort) -> Result<Vec<String>, String> {
         let slice = serde_json::from_value(slice.clone()).expect("a slice");
         assert!(
             !present.apply(Event::InitApply(slice)),
-            "half a list is no picture"
+            "half a list replaces nothing"
         );
     }
     assert!(present.apply(Event::InitDone));
