@@ -42,17 +42,13 @@ func PlanOnce(
 	case isNil(planner):
 		return nil, errNoPlanner
 	}
-	config, err := configured(options)
-	if err != nil {
-		return nil, err
-	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	snapshot, uid, err := snapshotOnce(ctx, cluster, key, &config)
+	taken, err := snapshotOnce(ctx, cluster, key, options)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := planner.Plan(ctx, string(uid), func(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
-		return &nodewisev1.PlanRequest{Snapshot: snapshot, Options: config.options}, nil
+	answer, err := planner.Plan(ctx, taken.uid, func(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+		return &nodewisev1.PlanRequest{Snapshot: taken.snapshot, Options: taken.options}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("planning DaemonSet %s: %w", key, err)
@@ -71,17 +67,13 @@ func ExplainOnce(
 	case isNil(explainer):
 		return nil, errNoExplainer
 	}
-	config, err := configured(options)
-	if err != nil {
-		return nil, err
-	}
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	snapshot, uid, err := snapshotOnce(ctx, cluster, key, &config)
+	taken, err := snapshotOnce(ctx, cluster, key, options)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := explainer.Explain(ctx, string(uid), func(func(planclient.Digest) bool) (*nodewisev1.ExplainRequest, error) {
-		return &nodewisev1.ExplainRequest{Snapshot: snapshot, Options: config.options, NodeName: node}, nil
+	answer, err := explainer.Explain(ctx, taken.uid, func(func(planclient.Digest) bool) (*nodewisev1.ExplainRequest, error) {
+		return &nodewisev1.ExplainRequest{Snapshot: taken.snapshot, Options: taken.options, NodeName: node}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("explaining DaemonSet %s: %w", key, err)
@@ -89,16 +81,27 @@ func ExplainOnce(
 	return answer, nil
 }
 
+// takenSnapshot is what a request about one DaemonSet needs.
+type takenSnapshot struct {
+	snapshot *nodewisev1.Snapshot
+	uid      string
+	options  *nodewisev1.PlanOptions
+}
+
 // snapshotOnce takes a snapshot from the apiserver, not from caches.
 func snapshotOnce(
-	ctx context.Context, cluster *rest.Config, key types.NamespacedName, config *config,
-) (*nodewisev1.Snapshot, types.UID, error) {
+	ctx context.Context, cluster *rest.Config, key types.NamespacedName, options []Option,
+) (takenSnapshot, error) {
+	config, err := configured(options)
+	if err != nil {
+		return takenSnapshot{}, err
+	}
 	snapshot, uid, err := readOnce(ctx, cluster, key, config.callTimeout)
 	if err != nil {
-		return nil, "", fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
+		return takenSnapshot{}, fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
 	}
 	snapshot.Now = timestamppb.New(config.clock())
-	return snapshot, uid, nil
+	return takenSnapshot{snapshot: snapshot, uid: string(uid), options: config.options}, nil
 }
 
 // readOnce reads all objects of a snapshot once. All nodes are in one bucket and all pods in another, inline.

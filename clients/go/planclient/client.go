@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/nodewisev1"
@@ -171,14 +172,33 @@ func (c *Client) Explain(ctx context.Context, uid string, build BuildExplainRequ
 // Report sends the outcomes of a plan. Each replica is asked once: an executor sends a report that was not delivered with its next
 // request for a plan. The error is an [*UnreachableError] or a [*RefusedError].
 func (c *Client) Report(ctx context.Context, report *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
+	return askEachOnce(ctx, c, report.GetWorkload().GetUid(), report, nodewisev1.ReconcileServiceClient.Report)
+}
+
+// Capabilities returns the version, the limits and the features of a replica. Each replica is asked once. The error is an
+// [*UnreachableError] or a [*RefusedError].
+func (c *Client) Capabilities(ctx context.Context) (*nodewisev1.GetCapabilitiesResponse, error) {
+	request := &nodewisev1.GetCapabilitiesRequest{}
+	return askEachOnce(ctx, c, "", request, nodewisev1.ReconcileServiceClient.GetCapabilities)
+}
+
+// askEachOnce asks each replica once until one answers.
+func askEachOnce[Q, A any](
+	ctx context.Context, c *Client, uid string, request Q,
+	method func(nodewisev1.ReconcileServiceClient, context.Context, Q, ...grpc.CallOption) (A, error),
+) (answer A, err error) {
 	deadline := time.Now().Add(c.config.timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	uid := report.GetWorkload().GetUid()
 	attempts, failures := newAttempts(&c.config, 1, deadline), &callFailures{replicas: c.replicas}
 	order := c.order(ctx, uid)
+	ask := func(attempt *attempt) (A, error) {
+		ctx, cancel := context.WithDeadline(ctx, attempt.until)
+		defer cancel()
+		return method(attempt.replica.client, ctx, request)
+	}
 	for attempt := attempts.next(order); attempt != nil; attempt = attempts.next(order) {
-		response, err := c.reportTo(ctx, attempt, report)
+		response, err := ask(attempt)
 		if err == nil {
 			c.replicas.answered(attempt.replica)
 			failures.answeredBy(attempt.replica)
@@ -190,18 +210,10 @@ func (c *Client) Report(ctx context.Context, report *nodewisev1.ReportRequest) (
 		}
 		failures.add(attempt.replica, failure)
 		if err := failures.final(len(order)); err != nil {
-			return nil, err
+			return answer, err
 		}
 	}
-	return nil, failures.unreachable(ctx)
-}
-
-func (c *Client) reportTo(
-	ctx context.Context, attempt *attempt, report *nodewisev1.ReportRequest,
-) (*nodewisev1.ReportResponse, error) {
-	ctx, cancel := context.WithDeadline(ctx, attempt.until)
-	defer cancel()
-	return attempt.replica.client.Report(ctx, report)
+	return answer, failures.unreachable(ctx)
 }
 
 // order returns the replicas in the order in which a workload asks them. If none is known yet, it waits up to [firstAddress].

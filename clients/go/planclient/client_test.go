@@ -336,6 +336,35 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// A question for capabilities is sent to each replica at most once, and has a deadline.
+func TestCapabilities(t *testing.T) {
+	replicas := three(t)
+	client := newClient(t, replicas, WithTimeout(3*time.Second))
+	ask := func() (*nodewisev1.GetCapabilitiesResponse, error) { return client.Capabilities(t.Context()) }
+	for _, replica := range replicas[1:] {
+		replica.answers(refuses(codes.Unavailable))
+	}
+	response, err := ask()
+	if err != nil || response.GetEngineVersion() != replicas[0].address {
+		t.Fatalf("got %v, %v", response, err)
+	}
+	replicas[0].answers(refuses(codes.Unavailable))
+	var unreachable *UnreachableError
+	before := len(replicas[0].asked())
+	if _, err = ask(); !errors.As(err, &unreachable) {
+		t.Errorf("got %v", err)
+	}
+	if asked := len(replicas[0].asked()) - before; asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	for _, replica := range replicas {
+		replica.answers(hangs)
+	}
+	if _, err = ask(); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCancelledCallsBlameNobody(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	asked := make(chan struct{})

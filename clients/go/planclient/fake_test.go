@@ -81,6 +81,17 @@ func (f *fakeReplica) Explain(ctx context.Context, request *nodewisev1.ExplainRe
 	return &nodewisev1.ExplainResponse{Nodes: []*nodewisev1.NodeExplanation{{NodeName: response.GetPlan().GetPlanId()}}}, nil
 }
 
+// GetCapabilities runs the script of Plan. It answers with a version that has the name of the plan.
+func (f *fakeReplica) GetCapabilities(
+	ctx context.Context, _ *nodewisev1.GetCapabilitiesRequest,
+) (*nodewisev1.GetCapabilitiesResponse, error) {
+	response, err := f.Plan(ctx, &nodewisev1.PlanRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return &nodewisev1.GetCapabilitiesResponse{EngineVersion: response.GetPlan().GetPlanId()}, nil
+}
+
 func (f *fakeReplica) Report(ctx context.Context, request *nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
 	f.mu.Lock()
 	f.reports++

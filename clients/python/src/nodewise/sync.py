@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from . import reconciler
 
 _T = TypeVar("_T")
+_Self = TypeVar("_Self", bound="_Blocking[Any]")
 _Answer = TypeVar("_Answer")
 
 
@@ -114,7 +115,22 @@ def _answer(future: "Future[_Answer]") -> _Answer:
         raise
 
 
-class PlanClient:
+class _Blocking(Generic[_T]):
+    """A context manager with blocking methods, which run in its thread."""
+
+    _portal: _Portal[_T]
+
+    def __enter__(self: _Self) -> _Self:
+        self._portal.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._portal.close(kind, error, traceback)
+
+
+class PlanClient(_Blocking[client.PlanClient]):
     """`nodewise.PlanClient` with blocking methods; a context manager. May be used from several threads."""
 
     def __init__(
@@ -126,15 +142,6 @@ class PlanClient:
         self._portal = _Portal(
             "plan client", lambda: client.PlanClient(*targets, config=config, interceptors=interceptors)
         )
-
-    def __enter__(self) -> "PlanClient":
-        self._portal.open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._portal.close(kind, error, traceback)
 
     def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
         """See `nodewise.PlanClient.plan`. `build` is called in the client's thread."""
@@ -165,7 +172,7 @@ class PlanClient:
         return self._portal.call(told)
 
 
-class Reconciler:
+class Reconciler(_Blocking["reconciler.Reconciler"]):
     """`nodewise.Reconciler` for a program without asyncio. It runs inside its context manager.
 
     Needs `nodewise[kube]`. It finds its cluster as kubectl does, with the given context if there is one.
@@ -201,15 +208,6 @@ class Reconciler:
                     await running
 
         self._portal = _Portal("reconciler", working)
-
-    def __enter__(self) -> "Reconciler":
-        self._portal.open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._portal.close(kind, error, traceback)
 
     def reconcile(self, namespace: str, name: str) -> Ending:
         """See `nodewise.Reconciler.reconcile`."""

@@ -192,7 +192,7 @@ class Context:
     async def _update_status(self, action: v1.Action) -> ActionResult:
         update = action.update_status
         try:
-            written = await status.write(self, update)
+            written = await status.write(self.actuator, self.workload_key, self.served, self.read_workload, update)
         except ActuatorError as error:
             return ActionResult.failed(action, error)
         # The own-write record leaves out the write of a collision count (D-109).

@@ -2,14 +2,13 @@
 more.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from .. import convert, tracing, v1
-from ..actuator import ActuatorError, Written
+from ..actuator import Actuator, ActuatorError, Written
+from ..kinds import ObjectKey
 from .reading import parse
-
-if TYPE_CHECKING:
-    from .action import Context
 
 _log = tracing.logger(__name__)
 
@@ -25,29 +24,32 @@ _FIELDS = {
 }
 
 
-async def write(context: "Context", update: v1.UpdateStatus) -> Written:
-    """Writes the workload's status."""
-    key = context.workload_key
+async def write(
+    actuator: Actuator,
+    key: ObjectKey,
+    served: bytes,
+    read_live: Callable[[], Awaitable[dict[str, Any]]],
+    update: v1.UpdateStatus,
+) -> Written:
+    """Writes the status of the workload `key`, whose cached JSON is `served`. `read_live` reads the live object."""
     if update.HasField("collision_count"):
-        return await _write_collision_count(context, update)
-    obj = parse(key, context.served)
+        live = await read_live()
+        _check_collision_count(key, live, update)
+        return await actuator.replace_status(key, _changed(live, update))
+    obj = parse(key, served)
     try:
-        return await context.actuator.replace_status(key, _changed(obj, update))
+        return await actuator.replace_status(key, _changed(obj, update))
     except ActuatorError as error:
         _log.debug("the status write of %s was refused; reading it and trying once more: %s", key, error)
-    live = await context.read_workload()
-    return await context.actuator.replace_status(key, _changed(live, update))
+    return await actuator.replace_status(key, _changed(await read_live(), update))
 
 
-async def _write_collision_count(context: "Context", update: v1.UpdateStatus) -> Written:
-    """Raises the collision count, unless another writer changed it since the snapshot."""
-    key = context.workload_key
-    live = await context.read_workload()
+def _check_collision_count(key: ObjectKey, live: dict[str, Any], update: v1.UpdateStatus) -> None:
+    """Raises `ActuatorError` if another writer changed the collision count since the snapshot."""
     present = (live.get("status") or {}).get("collisionCount")
     expected = update.expected_collision_count if update.HasField("expected_collision_count") else None
     if present != expected:
         raise ActuatorError(f"{key} has collision count {present}, the plan was made for {expected}")
-    return await context.actuator.replace_status(key, _changed(live, update))
 
 
 def _changed(obj: dict[str, Any], update: v1.UpdateStatus) -> bytes:
