@@ -86,7 +86,11 @@ impl Queues {
         );
         let help = "Age of the oldest work in progress";
         registry.register("longest_running_processor_seconds", help, self.longest.clone());
-        registry.register("retries", "Keys that were added with a delay", self.retries.clone());
+        registry.register(
+            "retries",
+            "Keys that were added with a delay",
+            self.retries.clone(),
+        );
     }
 
     /// Updates the ages of the keys that are being processed.
