@@ -8,9 +8,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    DaemonSets, Manager, controller,
-    kind::Kind,
-    manager,
+    DaemonSets, Kind, Manager, controller, manager,
     metrics::Metrics,
     runtime::{actuator::KubeActuator, connect, events::EventRecorder},
     watch,

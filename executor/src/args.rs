@@ -7,14 +7,10 @@ use nodewise_client::{args::TlsArgs, target::Target};
 use nodewise_projection::OwnershipSelector;
 use nodewise_proto::v1;
 use nodewise_proto::workload::DEFAULT_BURST;
-use nodewise_runtime::lead::Timing;
+use nodewise_runtime::{apply::DEFAULT_CONCURRENCY, lead::Timing, trace::DEFAULT_TRACED_CALLS};
 use nodewise_telemetry::LogFormat;
 
-use crate::{
-    apply::DEFAULT_CONCURRENCY,
-    config::{Config, ConfigError, Mode},
-    trace::DEFAULT_TRACED_CALLS,
-};
+use crate::config::{Config, ConfigError, Mode};
 
 /// Runs DaemonSets with the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports
 /// the outcomes.
@@ -343,7 +339,7 @@ mod tests {
         assert_eq!((config.concurrent_syncs, config.options.burst), (2, Some(250)));
         assert_eq!(config.mode, Mode::Own);
         // The size of a burst, as in the Go and Python clients.
-        let of_library = crate::apply::Options::default().concurrency;
+        let of_library = nodewise_runtime::apply::Options::default().concurrency;
         assert_eq!((config.concurrent_writes, of_library), (250, 250));
     }
 

@@ -15,13 +15,13 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::effects::{Wake, When};
-use crate::event::ClusterEvent;
-use crate::kind::Kind;
 use crate::other_owner::OtherOwners;
 use crate::reconcile::{Ending, Reconciler};
-use crate::store::Store;
 use crate::trace::{self, Trigger};
+use nodewise_runtime::effects::{Wake, When};
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::store::Store;
 
 /// The delay after which expectations have certainly expired.
 const EXPECTATIONS_EXPIRED: Duration = EXPECTATION_LIFETIME.saturating_add(Duration::from_secs(1));

@@ -4,9 +4,9 @@ use nodewise_projection::{ProjectError, Workload};
 use nodewise_proto::{v1, workload::DAEMON_SET};
 use nodewise_runtime::Resource;
 
-use crate::effects::{Effects, Rules};
-use crate::kind::Kind;
-use crate::store::{Store, Transition};
+use nodewise_runtime::effects::{Effects, Rules};
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::store::{Store, Transition};
 
 mod effects;
 

@@ -17,7 +17,7 @@ use nodewise_proto::v1::{self, action::Kind};
 use nodewise_telemetry::in_short;
 use tokio::time::Instant;
 
-use crate::apply;
+use nodewise_runtime::apply;
 
 /// An action counts as divergent after it has been pending for this long: many times what a controller takes to act.
 pub(crate) const MIN_AGE: Duration = Duration::from_secs(30);

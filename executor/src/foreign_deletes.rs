@@ -12,8 +12,8 @@ use nodewise_proto::v1;
 use nodewise_runtime::{Delta, actuator::WorkloadEvent};
 use tokio::time::Instant;
 
-use crate::event::ClusterEvent;
-use crate::store::{Change, Store, is_live, target_node};
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::store::{Change, Store, is_live, target_node};
 
 /// A delete counts after this delay. Many deletes are then reported together, and if they belong to the deletion of
 /// their workload, it is gone by then.

@@ -11,7 +11,7 @@
 //!
 //! use nodewise_client::{ClientConfig, PlanClient};
 //! use nodewise_executor::runtime::{actuator::KubeActuator, connect, events::EventRecorder};
-//! use nodewise_executor::{DaemonSets, Manager, controller, kind::Kind, manager, metrics::Metrics, watch};
+//! use nodewise_executor::{DaemonSets, Manager, Kind, controller, manager, metrics::Metrics, watch};
 //! use nodewise_telemetry::http::Checks;
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -46,16 +46,12 @@
 //!
 //! `examples/controller.rs` is a complete program.
 
-pub mod apply;
 pub mod args;
 pub mod config;
 pub mod controller;
 pub mod daemon_set;
 mod divergence;
-pub mod effects;
-pub mod event;
 mod foreign_deletes;
-pub mod kind;
 pub mod manager;
 pub mod metrics;
 mod other_owner;
@@ -64,9 +60,7 @@ mod plan_check;
 pub mod reconcile;
 mod run;
 pub mod sim;
-pub mod snapshot;
 pub mod state;
-pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod trace;
@@ -78,4 +72,5 @@ pub use daemon_set::DaemonSets;
 pub use manager::Manager;
 pub use nodewise_projection as projection;
 pub use nodewise_runtime as runtime;
+pub use nodewise_runtime::kind::Kind;
 pub use run::{RunError, run};

@@ -18,16 +18,16 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::apply;
 use crate::controller::{self, AnyController, Controller};
-use crate::effects::Wake;
-use crate::event::ClusterEvent;
 use crate::foreign_deletes::Found;
-use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::reconcile::{Clock, NextPlans, Pace, Reconciler};
 use crate::state::{ReconciledKind, Shared, State};
 use crate::trace::Trigger;
+use nodewise_runtime::apply;
+use nodewise_runtime::effects::Wake;
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::kind::Kind;
 
 /// Minimum interval between two resyncs.
 const RESYNC: Duration = Duration::from_hours(12);

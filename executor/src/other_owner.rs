@@ -7,10 +7,10 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use crate::event::ClusterEvent;
 use crate::metrics::{Metrics, OTHER_WRITES};
-use crate::store::Store;
 use nodewise_projection::{OwnershipSelector, WRITER, Workload};
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::store::Store;
 use nodewise_runtime::{Delta, actuator::WorkloadEvent, log_limiter::LogLimiter};
 
 /// The reason of the Event.

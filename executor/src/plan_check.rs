@@ -14,9 +14,9 @@ use bytes::Bytes;
 use nodewise_projection::{Pod, Revision, Workload};
 use nodewise_proto::v1::{self, action::Kind};
 
-use crate::apply::{self, LeftOut};
-use crate::store::LivePods;
 use nodewise_runtime::Resource;
+use nodewise_runtime::apply::{self, LeftOut};
+use nodewise_runtime::store::LivePods;
 use nodewise_telemetry::in_short;
 
 mod bounds;

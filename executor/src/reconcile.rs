@@ -25,13 +25,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::apply::{self, Applied, LeftOut};
-use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::plan_check::retain_valid_entries;
-use crate::snapshot;
 use crate::state::Shared;
-use crate::trace::{self, Origins};
+use crate::trace::Origins;
+use nodewise_runtime::apply::{self, Applied, LeftOut};
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::snapshot;
 use nodewise_telemetry::in_short;
 
 mod pace;
@@ -586,10 +586,10 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             // An observer carries nothing out, so the expectations would never be settled.
             held.expectations = None;
         }
-        let sighted = state.store.sighted(&key.namespace, uid);
+        let own_pods = state.store.own_pods(&key.namespace, uid);
         state
             .reconcile_states
-            .replace(key, uid, held, &planned.sent, &sighted);
+            .replace(key, uid, held, &planned.sent, &own_pods);
         state.tell(key, &self.metrics);
     }
 
@@ -623,10 +623,10 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         if let Some((deletes, _)) = self.state.lock().foreign_deletes(key.kind) {
             deletes.take_back(key, plan, &applied.outcomes);
         }
-        trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
+        nodewise_runtime::trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
         let failed = applied.count(v1::Result::Failed);
-        trace::count(&span, "nodewise.apply.failed", failed);
-        trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
+        nodewise_runtime::trace::count(&span, "nodewise.apply.failed", failed);
+        nodewise_runtime::trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
         drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();

@@ -13,7 +13,9 @@ use nodewise_runtime::{
     Resource,
     actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
     admission::AdmissionChanges,
+    apply,
     events::EventRecorder,
+    kind::Kind,
     lead::{Elector, KubeLeaseStore, LeaderStatus},
     queue::RateLimits,
 };
@@ -22,11 +24,9 @@ use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    apply,
     config::{Config, Mode},
     controller,
     daemon_set::DaemonSets,
-    kind::Kind,
     manager::{self, Manager, ManagerError},
     metrics::Metrics,
     watch,

@@ -13,13 +13,13 @@ use nodewise_runtime::{
     queue::Urgency,
 };
 
-use crate::effects::{Observation, Wake};
-use crate::event::ClusterEvent;
 use crate::foreign_deletes::{ForeignDeletes, Found};
-use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::overlaps::Overlaps;
-use crate::store::Store;
+use nodewise_runtime::effects::{Observation, Wake};
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::store::Store;
 
 mod reconciled_kind;
 
@@ -588,7 +588,7 @@ mod tests {
             resource_version: "9".to_owned(),
         };
         state.take_in(ClusterEvent::Pods(list), &metrics);
-        let phase = state.store.remove_pod("ns", "p").map(|pod| pod.phase());
+        let phase = state.store.pod("ns", "p").map(|pod| pod.phase());
         assert_eq!(phase, Some(v1::PodPhase::Failed));
     }
 

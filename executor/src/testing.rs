@@ -5,19 +5,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
-use nodewise_projection::{Key, Node, OwnershipSelector, Pod, Revision, Workload};
-use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
+use nodewise_projection::{OwnershipSelector, Workload};
+use nodewise_proto::workload::HASH_LABEL;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::{
-    Delta, Resource,
+    Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
 };
 use serde_json::{Value, json};
 
-use crate::daemon_set::{DAEMON_SETS, DaemonSets};
-use crate::event::ClusterEvent;
+use crate::daemon_set::DaemonSets;
 use crate::plan_check::NODE_NAME_POINTER;
 use crate::state::{ReconciledKind, State};
+
+pub(crate) use nodewise_runtime::testing::{
+    HASH, current_revision, daemon_set, first_lists, key, listed, node, owner, pod,
+};
 
 type Script<T> = Mutex<VecDeque<Result<T, ServiceError>>>;
 pub(crate) type Hook = Box<dyn FnMut() + Send>;
@@ -236,19 +239,6 @@ impl Actuator for ScriptedActuator {
     fn emit(&self, _: WorkloadEvent) {}
 }
 
-/// The workload of these tests.
-pub(crate) fn key() -> Key {
-    Key::new(DAEMON_SET, "ns", "foo")
-}
-
-pub(crate) fn daemon_set(uid: &str, version: &str) -> Workload {
-    let object = json!({
-        "metadata": {"namespace": "ns", "name": "foo", "uid": uid, "resourceVersion": version},
-        "spec": {"selector": {"matchLabels": {"app": "foo"}}},
-    });
-    Workload::daemon_set_from_json(&object).expect("a DaemonSet")
-}
-
 /// The workload with the label that [`owned`] selects.
 pub(crate) fn labelled(version: &str) -> Workload {
     let label = v1::Label {
@@ -274,56 +264,6 @@ pub(crate) fn selective_state() -> State {
     state
 }
 
-/// A pod of the workload.
-pub(crate) fn pod(name: &str, version: &str) -> Pod {
-    let object = json!({
-        "metadata": {
-            "namespace": "ns", "name": name, "uid": format!("uid-{name}"), "resourceVersion": version,
-            "labels": {"app": "foo"},
-            "ownerReferences": [{"kind": "DaemonSet", "name": "foo", "uid": "u1", "controller": true}],
-        },
-        "spec": {"nodeName": "n1"},
-    });
-    Pod::from_json(&object).expect("a pod")
-}
-
-pub(crate) fn node(name: &str) -> Node {
-    let object = json!({"metadata": {"name": name, "uid": name, "resourceVersion": "10"}});
-    Node::from_json(&object).expect("a node")
-}
-
-pub(crate) fn listed<T>(objects: Vec<T>) -> Delta<T> {
-    Delta::Listed {
-        objects,
-        resource_version: "10".into(),
-    }
-}
-
-/// The hash label of the pods that scripted plans create.
-const HASH: &str = "h1";
-
-/// The revision of the workload with that hash label.
-pub(crate) fn current_revision() -> Revision {
-    let object = json!({
-        "metadata": {
-            "namespace": "ns", "name": "foo-current", "uid": "current", "resourceVersion": "10",
-            "labels": {"app": "foo", HASH_LABEL: HASH}, "ownerReferences": [owner()],
-        },
-        "revision": 1,
-    });
-    Revision::from_json(&object).expect("a revision")
-}
-
-/// The first lists of a cluster with the workload, its revision and three nodes, all at version 10.
-pub(crate) fn first_lists() -> Vec<ClusterEvent> {
-    vec![
-        ClusterEvent::Nodes(listed(["n1", "n2", "n3"].map(node).into())),
-        ClusterEvent::Pods(listed::<Pod>(Vec::new())),
-        ClusterEvent::Workloads(DAEMON_SETS, listed(vec![daemon_set("u1", "10")])),
-        ClusterEvent::Revisions(listed(vec![current_revision()])),
-    ]
-}
-
 /// The reference to the workload in plans.
 pub(crate) fn reference() -> v1::WorkloadReference {
     v1::WorkloadReference {
@@ -333,14 +273,6 @@ pub(crate) fn reference() -> v1::WorkloadReference {
         uid: "u1".into(),
         resource_version: "10".into(),
     }
-}
-
-/// The owner reference of objects that the workload controls.
-pub(crate) fn owner() -> Value {
-    json!({
-        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "foo", "uid": "u1",
-        "controller": true, "blockOwnerDeletion": true,
-    })
 }
 
 pub(crate) fn noop() -> v1::Plan {

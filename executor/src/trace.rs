@@ -7,7 +7,6 @@ use std::{
 };
 
 use nodewise_projection::{Key, Workload};
-use nodewise_proto::v1;
 use nodewise_runtime::{Delta, Resource};
 use nodewise_telemetry::{propagation, traces};
 use opentelemetry::{
@@ -17,13 +16,7 @@ use opentelemetry::{
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-use crate::event::ClusterEvent;
-
-/// The annotation with a W3C `traceparent`: of the batch that created a pod, or of the change of a DaemonSet.
-pub const ANNOTATION: &str = "nodewise.dev/traceparent";
-
-/// Default of the maximum size of a batch whose calls get their own spans. A larger batch gets one span with counts.
-pub const DEFAULT_TRACED_CALLS: usize = 32;
+use nodewise_runtime::event::ClusterEvent;
 
 /// Maximum number of triggers that are recorded for one reconcile.
 const MAX_TRIGGERS: usize = 8;
@@ -194,42 +187,6 @@ pub fn ended(span: &Span, outcome: &'static str, failure: Option<&str>) {
     if let Some(reason) = failure {
         span.set_status(Status::error(reason.to_owned()));
     }
-}
-
-/// The span of a batch, with the number of actions of each kind.
-#[must_use]
-pub fn batch(phase: v1::PhaseKind, batch: &v1::Batch) -> Span {
-    let span = tracing::debug_span!("batch");
-    if traces::is_on() {
-        let phase = phase.as_str_name().trim_start_matches("PHASE_KIND_");
-        span.set_attribute("nodewise.phase", phase);
-        count(&span, "nodewise.batch.actions", batch.actions.len());
-        let mut kinds = HashMap::new();
-        for action in &batch.actions {
-            *kinds.entry(action.kind_name()).or_default() += 1;
-        }
-        for (kind, actions) in kinds {
-            count(&span, format!("nodewise.batch.{}", snake_case(kind)), actions);
-        }
-    }
-    span
-}
-
-/// Sets a count as an attribute.
-pub fn count(span: &Span, name: impl Into<opentelemetry::Key>, count: usize) {
-    span.set_attribute(name, i64::try_from(count).unwrap_or(i64::MAX));
-}
-
-/// Converts `CreatePod` to `create_pod`.
-fn snake_case(name: &str) -> String {
-    let mut words = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && !words.is_empty() {
-            words.push('_');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    words
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use nodewise_runtime::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::apply::render_pod;
 use crate::daemon_set::DAEMON_SETS;
-use crate::event::ClusterEvent;
-use crate::store::Store;
+use nodewise_runtime::apply::render_pod;
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::store::Store;
 
 /// Fills in the outputs of each vector of a file with `answer`, and compares the file.
 fn check(file: &str, mut answer: impl FnMut(&mut Value)) {

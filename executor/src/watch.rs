@@ -1,4 +1,4 @@
-//! Starts the watches, and parses the objects of each watch.
+//! Starts the watches of a kind of workload.
 
 use std::marker::PhantomData;
 
@@ -10,9 +10,8 @@ use nodewise_runtime::{
 };
 use nodewise_telemetry::http::Checks;
 
-use crate::event::ClusterEvent;
-use crate::kind::Kind;
-use crate::store::is_cached;
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::kind::Kind;
 
 /// Starts the watches for workloads of one kind, in one namespace or in all. The readiness of each watch is added to
 /// `checks`.
@@ -22,7 +21,7 @@ pub fn start<K: Kind>(
     namespace: Option<&str>,
     checks: &Checks,
     metrics: &runtime::Metrics,
-) -> Watches<ClusterEvent> {
+) -> Watches {
     let mut watches = Builder::new(client, namespace, &[K::RESOURCE], checks, metrics);
     let are_known = watches.watch::<Served<K>>();
     watches.watch::<Pod>();
@@ -39,7 +38,7 @@ struct Served<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-impl<K: Kind> Watched<ClusterEvent> for Served<K> {
+impl<K: Kind> Watched for Served<K> {
     const RESOURCE: Resource = K::RESOURCE;
     const SKIPS_UNREADABLE: bool = true;
 
@@ -53,63 +52,6 @@ impl<K: Kind> Watched<ClusterEvent> for Served<K> {
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Workloads(Self::RESOURCE, delta.map(|served| served.workload))
-    }
-}
-
-impl Watched<ClusterEvent> for Revision {
-    const RESOURCE: Resource = Resource::REVISIONS;
-    const SKIPS_UNREADABLE: bool = true;
-
-    fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(&Self::RESOURCE.completed(json))
-    }
-    fn bookmark(version: String) -> ClusterEvent {
-        ClusterEvent::Bookmark(Self::RESOURCE, version)
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Revisions(delta)
-    }
-    fn page(revisions: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
-        Ok(ClusterEvent::RevisionPage { revisions, is_first })
-    }
-    fn is_kept_from_lists(&self, kinds: &[Resource]) -> bool {
-        is_cached(kinds, self.controller.as_ref())
-    }
-}
-
-impl Watched<ClusterEvent> for Pod {
-    const RESOURCE: Resource = Resource::PODS;
-    const SKIPS_UNREADABLE: bool = false;
-
-    fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(json)
-    }
-    fn bookmark(version: String) -> ClusterEvent {
-        ClusterEvent::Bookmark(Self::RESOURCE, version)
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Pods(delta)
-    }
-    fn page(pods: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
-        Ok(ClusterEvent::PodPage { pods, is_first })
-    }
-    fn is_kept_from_lists(&self, kinds: &[Resource]) -> bool {
-        is_cached(kinds, self.projection.controller.as_ref())
-    }
-}
-
-impl Watched<ClusterEvent> for Node {
-    const RESOURCE: Resource = Resource::NODES;
-    const SKIPS_UNREADABLE: bool = false;
-
-    fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(json)
-    }
-    fn bookmark(version: String) -> ClusterEvent {
-        ClusterEvent::Bookmark(Self::RESOURCE, version)
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Nodes(delta)
     }
 }
 

@@ -2,14 +2,14 @@
 //! counts all memory of the process.
 
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
-use nodewise_executor::event::ClusterEvent;
 use nodewise_executor::metrics::Metrics;
-use nodewise_executor::snapshot;
 use nodewise_executor::state::State;
-use nodewise_executor::store::Store;
 use nodewise_projection::{Node, Pod, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::snapshot;
+use nodewise_runtime::store::Store;
 use peak_alloc::PeakAlloc;
 use prost::Message as _;
 use serde_json::json;

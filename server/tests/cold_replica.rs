@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use nodewise_client::{ClientConfig, Digest, Observer, PlanClient, PlanService as _, ServiceError};
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
-use nodewise_executor::event::ClusterEvent;
-use nodewise_executor::{snapshot, store::Store};
 use nodewise_projection::{Node, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::{snapshot, store::Store};
 use nodewise_server::Config;
 use prost::Message as _;
 use serde_json::json;

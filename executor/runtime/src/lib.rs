@@ -38,10 +38,14 @@
 
 pub mod actuator;
 pub mod admission;
+pub mod apply;
 pub mod connect;
+pub mod effects;
+pub mod event;
 pub mod events;
 pub mod expectations;
 pub mod gate;
+pub mod kind;
 pub mod lead;
 pub mod list;
 pub mod log_limiter;
@@ -49,6 +53,8 @@ pub mod metrics;
 pub mod queue;
 mod resource;
 pub mod response;
+pub mod snapshot;
+pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod trace;

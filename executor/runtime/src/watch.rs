@@ -27,12 +27,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::event::ClusterEvent;
 use crate::gate;
 use crate::list::{ListPager, Page};
 use crate::metrics::Metrics;
 use crate::resource::Resource;
 use crate::response::{self, ObjectIdentity};
 
+mod inputs;
 mod wire;
 
 use wire::{Line, LineKind};
@@ -56,25 +58,25 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// A stream of the events of all watches. Dropping it ends the watches. The stream ends when any watch ends, which is a bug:
 /// the controller must not plan from a cache that is no longer updated.
 #[derive(Debug)]
-pub struct Watches<E> {
-    events: mpsc::Receiver<E>,
+pub struct Watches {
+    events: mpsc::Receiver<ClusterEvent>,
     tasks: JoinSet<()>,
 }
 
 /// Starts the watches of one process. They share one event channel, and they tell each other about restores of etcd.
 #[allow(missing_debug_implementations, reason = "a client has none")]
-pub struct Builder<'a, E> {
+pub struct Builder<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
     kinds: Vec<Resource>,
     checks: &'a Checks,
     metrics: &'a Metrics,
-    sender: mpsc::Sender<E>,
+    sender: mpsc::Sender<ClusterEvent>,
     restores: watch::Sender<u64>,
-    watches: Watches<E>,
+    watches: Watches,
 }
 
-impl<'a, E: Send + 'static> Builder<'a, E> {
+impl<'a> Builder<'a> {
     /// Creates a builder for watches in one namespace, or in all of them. Each resource gets a health check
     /// `watch-<resource>` in `checks`. The check fails, with the reason, while the watch of the resource does not work. `kinds`
     /// are the kinds of workload that are reconciled.
@@ -103,7 +105,7 @@ impl<'a, E: Send + 'static> Builder<'a, E> {
     }
 
     /// Starts a watch. The returned value becomes true when the first list has been sent.
-    pub fn watch<T: Watched<E>>(&mut self) -> watch::Receiver<bool> {
+    pub fn watch<T: Watched>(&mut self) -> watch::Receiver<bool> {
         let reflector = self.reflector::<T>();
         let has_listed = reflector.has_listed.subscribe();
         self.watches.tasks.spawn(reflector.run());
@@ -111,7 +113,7 @@ impl<'a, E: Send + 'static> Builder<'a, E> {
     }
 
     /// Starts a watch as soon as `is_first` is true.
-    pub fn watch_after<T: Watched<E>>(&mut self, mut is_first: watch::Receiver<bool>) {
+    pub fn watch_after<T: Watched>(&mut self, mut is_first: watch::Receiver<bool>) {
         let reflector = self.reflector::<T>();
         self.watches.tasks.spawn(async move {
             if is_first.wait_for(|is_first| *is_first).await.is_ok() {
@@ -120,7 +122,7 @@ impl<'a, E: Send + 'static> Builder<'a, E> {
         });
     }
 
-    fn reflector<T: Watched<E>>(&self) -> Reflector<T, E> {
+    fn reflector<T: Watched>(&self) -> Reflector<T> {
         Reflector::new(
             self.client,
             self.namespace,
@@ -134,22 +136,22 @@ impl<'a, E: Send + 'static> Builder<'a, E> {
 
     /// Returns the event stream of all watches that were started.
     #[must_use]
-    pub fn finish(self) -> Watches<E> {
+    pub fn finish(self) -> Watches {
         self.watches
     }
 }
 
-impl<E> Watches<E> {
+impl Watches {
     /// Ends the watches. Waits until none of them can set a health check any more.
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
 }
 
-impl<E> Stream for Watches<E> {
-    type Item = E;
+impl Stream for Watches {
+    type Item = ClusterEvent;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<E>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ClusterEvent>> {
         if let Poll::Ready(ended) = self.tasks.poll_join_next(context) {
             tracing::error!(?ended, "a watch has ended");
             return Poll::Ready(None);
@@ -245,17 +247,17 @@ impl<T> Delta<T> {
     }
 }
 
-/// A kind of object that can be watched. `E` is the event type of the controller.
-pub trait Watched<E>: Sized + Send + 'static {
+/// A kind of object that can be watched.
+pub trait Watched: Sized + Send + 'static {
     /// The resource of these objects.
     const RESOURCE: Resource;
 
     /// Reads an object from the JSON that the apiserver sent.
     fn read(json: &str) -> Result<Self, ProjectError>;
     /// Wraps a change of these objects in an event.
-    fn event(delta: Delta<Self>) -> E;
+    fn event(delta: Delta<Self>) -> ClusterEvent;
     /// Returns the event of a bookmark: no object changed, and the watch has reached this metadata.resourceVersion.
-    fn bookmark(version: String) -> E;
+    fn bookmark(version: String) -> ClusterEvent;
     /// Whether an object that cannot be read may be skipped. False where a missing object leads to wrong plans: the planner
     /// would create a second pod beside a pod that is missing, and delete the pods of a node that is missing.
     const SKIPS_UNREADABLE: bool;
@@ -263,7 +265,7 @@ pub trait Watched<E>: Sized + Send + 'static {
     /// Wraps one page of an unfinished list in an event of its own, so that large lists do not pile up in memory. Returns the
     /// objects in `Err` if this kind does not send pages. `is_first` is true for the first page, and for the empty page that
     /// tells the controller to discard the pages of an abandoned list.
-    fn page(objects: Vec<Self>, is_first: bool) -> Result<E, Vec<Self>> {
+    fn page(objects: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
         let _ = is_first;
         Err(objects)
     }
@@ -276,9 +278,9 @@ pub trait Watched<E>: Sized + Send + 'static {
 }
 
 /// Lists and watches one resource.
-struct Reflector<T, E> {
+struct Reflector<T> {
     client: Client,
-    sender: mpsc::Sender<E>,
+    sender: mpsc::Sender<ClusterEvent>,
     checks: Checks,
     metrics: Metrics,
     check: String,
@@ -327,12 +329,12 @@ impl Delays {
     }
 }
 
-impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
+impl<T: Watched> Reflector<T> {
     fn new(
         client: &Client,
         namespace: Option<&str>,
         kinds: &[Resource],
-        sender: &mpsc::Sender<E>,
+        sender: &mpsc::Sender<ClusterEvent>,
         restores: &watch::Sender<u64>,
         checks: &Checks,
         metrics: &Metrics,
@@ -405,7 +407,7 @@ impl<T: Watched<E>, E: Send + 'static> Reflector<T, E> {
         answer.map_err(|_| WatchError::Silent(T::RESOURCE.plural, limit))
     }
 
-    async fn send(&self, event: E) -> Result<(), WatchError> {
+    async fn send(&self, event: ClusterEvent) -> Result<(), WatchError> {
         self.sender.send(event).await.map_err(|_| WatchError::Stopped)
     }
 

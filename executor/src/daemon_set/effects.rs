@@ -9,8 +9,8 @@ use nodewise_projection::{Key, KeySet, Revision, Workload};
 use nodewise_proto::{v1, workload::DAEMON_SET};
 use nodewise_runtime::queue::Urgency;
 
-use crate::effects::{Author, Effects, Observation, Rules, Wake};
-use crate::store::{Change, Store, Transition, target_node};
+use nodewise_runtime::effects::{Author, Effects, Observation, Rules, Wake};
+use nodewise_runtime::store::{Change, Store, Transition, target_node};
 
 /// The effects of one transition.
 pub(super) fn of(store: &Store, transition: &Transition, rules: Rules) -> Effects {

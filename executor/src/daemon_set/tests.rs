@@ -9,8 +9,8 @@ use nodewise_runtime::{Delta, queue::Urgency};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::effects::{Author, Observation, Wake};
-use crate::event::ClusterEvent;
+use nodewise_runtime::effects::{Author, Observation, Wake};
+use nodewise_runtime::event::ClusterEvent;
 
 const MENDED: Rules = Rules {
     clear_replaced_own_writes: true,

@@ -13,11 +13,11 @@ use std::{
 use nodewise_client::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 use nodewise_projection::{Key, Workload};
 use nodewise_proto::{v1, workload};
-use nodewise_runtime::{Resource, lead::LEASE_NAME, metrics::GroupResource};
+use nodewise_runtime::{Resource, apply::Applied, lead::LEASE_NAME, metrics::GroupResource, store::Stalled};
 use nodewise_telemetry::{grpc::code_name, metrics::observe};
 use prometheus_client::{encoding::text, registry::Registry};
 
-use crate::{apply::Applied, divergence::Divergences, store::Stalled};
+use crate::divergence::Divergences;
 
 mod families;
 mod labels;

@@ -14,7 +14,7 @@ use prometheus_client::{
 };
 
 use super::labels::{BudgetLabels, StateLabels, WorkloadLabels};
-use crate::store::Stalled;
+use nodewise_runtime::store::Stalled;
 
 /// The states of a node that should run a pod. Each node is in exactly one.
 const STATES: [&str; 4] = [

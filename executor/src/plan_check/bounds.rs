@@ -7,7 +7,7 @@ use nodewise_proto::v1::{self, action::Kind};
 use nodewise_runtime::Resource;
 
 use super::{Caches, Checked, RequestContext, Violation};
-use crate::apply;
+use nodewise_runtime::apply;
 
 /// Maximum number of live pods of the workload on a node for which the plan creates another pod. A surge has an old pod
 /// beside the new one.

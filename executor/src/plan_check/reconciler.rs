@@ -8,12 +8,12 @@ use nodewise_projection::{Revision, Workload};
 use nodewise_proto::v1;
 
 use super::{Caches, Known, MAX_UNSEEN, RequestContext, Violation, check};
-use crate::apply::LeftOut;
-use crate::kind::Kind;
 use crate::reconcile::{Ending, Planned, Reconciler};
 use crate::state::Shared;
-use crate::store::LivePods;
 use nodewise_proto::workload::DEFAULT_BURST;
+use nodewise_runtime::apply::LeftOut;
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::store::LivePods;
 use nodewise_runtime::{
     Resource,
     actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent},

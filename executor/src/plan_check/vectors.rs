@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::reconciler::WorkloadCaches;
 use super::{RequestContext, Violation, check};
 use crate::daemon_set::{DAEMON_SETS, DaemonSets};
-use crate::event::ClusterEvent;
 use crate::metrics::Metrics;
 use crate::state::{Shared, State};
 use nodewise_proto::workload::DEFAULT_BURST;
+use nodewise_runtime::event::ClusterEvent;
 
 /// Checks the vector's plan. Members that the vector does not have come from the first vector. Returns the ids of the
 /// actions that are left out; the error is the violation.

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::divergence::MIN_AGE;
-use crate::effects::Wake;
-use crate::event::ClusterEvent;
 use crate::state::State;
 use crate::testing::*;
 use nodewise_proto::workload::DAEMON_SET;
+use nodewise_runtime::effects::Wake;
+use nodewise_runtime::event::ClusterEvent;
 
 struct Fixture {
     state: Shared,

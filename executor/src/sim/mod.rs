@@ -25,7 +25,7 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon_set::DAEMON_SETS;
-use crate::event::ClusterEvent;
+use nodewise_runtime::event::ClusterEvent;
 
 mod actuator;
 mod kubelet;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
 use crate::daemon_set::DAEMON_SETS;
-use crate::event::ClusterEvent;
+use nodewise_runtime::event::ClusterEvent;
 
 /// The annotation that counts changes of the template (D-118).
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

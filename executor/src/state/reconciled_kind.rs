@@ -6,11 +6,11 @@ use nodewise_projection::{Key, OwnershipSelector, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{Resource, queue::Urgency};
 
-use crate::effects::{Author, Effects, Observation, Rules, Wake};
 use crate::foreign_deletes::ForeignDeletes;
-use crate::kind::Kind;
 use crate::metrics::Metrics;
-use crate::store::{Change, Store, Transition};
+use nodewise_runtime::effects::{Author, Effects, Observation, Rules, Wake};
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::store::{Change, Store, Transition};
 
 /// A kind of workload that is reconciled.
 #[derive(Debug)]

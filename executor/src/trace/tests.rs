@@ -1,9 +1,9 @@
 //! Spans, as an SDK in this process receives them.
 
-use nodewise_proto::v1::action::Kind;
 use nodewise_runtime::{
     actuator::{Actuator as _, KubeActuator, ObjectKey},
     events::EventRecorder,
+    kind::Kind as _,
     testing::{RecordedRequest, Requests, apiserver, failure},
 };
 use opentelemetry::trace::{SpanId, SpanKind};
@@ -13,10 +13,11 @@ use tracing::{Instrument as _, subscriber::DefaultGuard};
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::*;
+use nodewise_runtime::apply;
+use nodewise_runtime::trace::ANNOTATION;
+
 use crate::{
-    apply,
     daemon_set::{DAEMON_SETS, DaemonSets},
-    kind::Kind as _,
     metrics::Metrics,
     testing::{self},
 };
@@ -340,14 +341,4 @@ fn a_failed_reconcile_says_why() {
         attribute(&span, "nodewise.reconcile.outcome").as_deref(),
         Some("failed")
     );
-}
-
-#[test]
-fn kinds_of_actions_are_named_like_fields() {
-    assert_eq!(snake_case("CreatePod"), "create_pod");
-    let action = v1::Action {
-        kind: Some(Kind::UpdateStatus(v1::UpdateStatus::default())),
-        ..v1::Action::default()
-    };
-    assert_eq!(snake_case(action.kind_name()), "update_status");
 }

@@ -13,11 +13,11 @@ use bytes::Bytes;
 use nodewise_client::Digest;
 use nodewise_compare::case::{self, Case};
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
-use nodewise_executor::event::ClusterEvent;
-use nodewise_executor::{snapshot, store::Store};
 use nodewise_projection::{Node, Pod, Revision, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
+use nodewise_runtime::event::ClusterEvent;
+use nodewise_runtime::{snapshot, store::Store};
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json, value::RawValue};
 

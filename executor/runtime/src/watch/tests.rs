@@ -11,62 +11,7 @@ use nodewise_projection::{Pod, Revision};
 use serde_json::{Value, json};
 
 use super::*;
-
-/// The events of the watches of these tests.
-#[derive(Debug)]
-enum ClusterEvent {
-    Pods(Delta<Pod>),
-    PodPage {
-        pods: Vec<Pod>,
-        is_first: bool,
-    },
-    Revisions(Delta<Revision>),
-    RevisionPage {
-        revisions: Vec<Revision>,
-        is_first: bool,
-    },
-    Bookmark(Resource, String),
-}
-
-impl Watched<ClusterEvent> for Pod {
-    const RESOURCE: Resource = Resource::PODS;
-    const SKIPS_UNREADABLE: bool = false;
-
-    fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(json)
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Pods(delta)
-    }
-    fn bookmark(version: String) -> ClusterEvent {
-        ClusterEvent::Bookmark(Self::RESOURCE, version)
-    }
-    fn page(pods: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
-        Ok(ClusterEvent::PodPage { pods, is_first })
-    }
-    fn is_kept_from_lists(&self, _: &[Resource]) -> bool {
-        let controller = self.projection.controller.as_ref();
-        controller.is_none_or(|controller| controller.kind == "DaemonSet")
-    }
-}
-
-impl Watched<ClusterEvent> for Revision {
-    const RESOURCE: Resource = Resource::REVISIONS;
-    const SKIPS_UNREADABLE: bool = true;
-
-    fn read(json: &str) -> Result<Self, ProjectError> {
-        Self::from_text(json)
-    }
-    fn event(delta: Delta<Self>) -> ClusterEvent {
-        ClusterEvent::Revisions(delta)
-    }
-    fn bookmark(version: String) -> ClusterEvent {
-        ClusterEvent::Bookmark(Self::RESOURCE, version)
-    }
-    fn page(revisions: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
-        Ok(ClusterEvent::RevisionPage { revisions, is_first })
-    }
-}
+use crate::testing::DAEMON_SETS;
 
 type Response = http::Response<Body>;
 
@@ -177,10 +122,10 @@ fn describe(event: &ClusterEvent) -> String {
 async fn reflect(client: &Client, namespace: Option<&str>, count: usize) -> (Vec<String>, Checks) {
     let checks = Checks::new();
     let (sender, receiver) = mpsc::channel(16);
-    let reflector = Reflector::<Pod, ClusterEvent>::new(
+    let reflector = Reflector::<Pod>::new(
         client,
         namespace,
-        &[],
+        &[DAEMON_SETS],
         &sender,
         &watch::Sender::new(0),
         &checks,
@@ -325,10 +270,10 @@ fn reflector_with_restores(
     tasks: &mut JoinSet<()>,
 ) -> mpsc::Receiver<ClusterEvent> {
     let (sender, receiver) = mpsc::channel(16);
-    let reflector = Reflector::<Pod, ClusterEvent>::new(
+    let reflector = Reflector::<Pod>::new(
         client,
         None,
-        &[],
+        &[DAEMON_SETS],
         &sender,
         restores,
         &Checks::new(),
@@ -415,10 +360,10 @@ async fn silent_calls_time_out_and_are_retried() {
     let client = Client::new(service, "default");
     let mut tasks = JoinSet::new();
     tasks.spawn(
-        Reflector::<Pod, ClusterEvent>::new(
+        Reflector::<Pod>::new(
             &client,
             None,
-            &[],
+            &[DAEMON_SETS],
             &sender,
             &watch::Sender::new(0),
             &checks,
@@ -450,10 +395,10 @@ async fn immediate_failures_back_off() {
         let (sender, mut receiver) = mpsc::channel(16);
         let mut tasks = JoinSet::new();
         tasks.spawn(
-            Reflector::<Pod, ClusterEvent>::new(
+            Reflector::<Pod>::new(
                 &client,
                 None,
-                &[],
+                &[DAEMON_SETS],
                 &sender,
                 &watch::Sender::new(0),
                 &Checks::new(),
@@ -489,10 +434,10 @@ async fn failures_are_named_and_retried() {
     let (client, requests) = apiserver(vec![answer(403, status(403).to_string())]);
     let checks = Checks::new();
     let (sender, _receiver) = mpsc::channel(16);
-    let mut reflector = Reflector::<Pod, ClusterEvent>::new(
+    let mut reflector = Reflector::<Pod>::new(
         &client,
         None,
-        &[],
+        &[DAEMON_SETS],
         &sender,
         &watch::Sender::new(0),
         &checks,
@@ -546,10 +491,10 @@ async fn revisions(answers: Vec<Response>, count: usize) -> (Vec<Delta<Revision>
     let (sender, receiver) = mpsc::channel(16);
     let mut tasks = JoinSet::new();
     tasks.spawn(
-        Reflector::<Revision, ClusterEvent>::new(
+        Reflector::<Revision>::new(
             &client,
             None,
-            &[],
+            &[DAEMON_SETS],
             &sender,
             &watch::Sender::new(0),
             &Checks::new(),
@@ -687,10 +632,10 @@ async fn a_large_page_is_sent_in_chunks() {
     let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{items}]}}"#);
     let (client, _) = apiserver(vec![answer(200, list)]);
     let (sender, mut receiver) = mpsc::channel(16);
-    let reflector = Reflector::<Revision, ClusterEvent>::new(
+    let reflector = Reflector::<Revision>::new(
         &client,
         None,
-        &[],
+        &[DAEMON_SETS],
         &sender,
         &watch::Sender::new(0),
         &Checks::new(),

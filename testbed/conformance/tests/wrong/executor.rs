@@ -16,7 +16,7 @@ use kube::{
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
-use nodewise_executor::{DaemonSets, Manager, controller, kind::Kind as _, manager, metrics::Metrics, watch};
+use nodewise_executor::{DaemonSets, Kind as _, Manager, controller, manager, metrics::Metrics, watch};
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_runtime::{actuator::KubeActuator, events::EventRecorder};
 use nodewise_telemetry::http::Checks;

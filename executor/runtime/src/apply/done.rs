@@ -1,11 +1,11 @@
 //! The outcome of one action, and what follows from it.
 
-use bytes::Bytes;
-use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
-use nodewise_runtime::{
+use crate::{
     Resource,
     actuator::{ActuatorError, ObjectKey, Written},
 };
+use bytes::Bytes;
+use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 
 use super::OwnWrite;
 

@@ -14,11 +14,11 @@ const FIRST_CONDITION: SignedDuration = SignedDuration::from_mins(1);
 
 /// How long a rollout has made no progress, and which pods may be ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stalled {
+pub struct Stalled {
     /// The time since the last change.
-    pub(crate) age: Duration,
+    pub age: Duration,
     /// The number of live pods that had been ready before their nodes broke.
-    pub(crate) lost: usize,
+    pub lost: usize,
 }
 
 impl Store {
@@ -28,7 +28,7 @@ impl Store {
     ///
     /// The newest of all revisions counts, also after a rollback: the rollback began after it was created. The times
     /// come from clocks of other machines.
-    pub(crate) fn stalled(&self, workload: &Workload, now: Timestamp) -> Stalled {
+    pub fn stalled(&self, workload: &Workload, now: Timestamp) -> Stalled {
         let namespace = self.namespaces.get(&workload.key.namespace);
         let is_own = |controller: &v1::ControllerReference| *controller.uid == *workload.uid;
         let revisions = namespace
@@ -83,11 +83,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::daemon_set::DAEMON_SETS;
+    use crate::Delta;
     use crate::event::ClusterEvent;
+    use crate::testing::DAEMON_SETS;
     use crate::testing::{first_lists, key};
     use nodewise_projection::{Node, Pod, Revision};
-    use nodewise_runtime::Delta;
 
     const NOW: &str = "2026-11-23T10:00:00Z";
 

@@ -1,7 +1,7 @@
 //! Events of the watches.
 
+use crate::{Delta, Resource};
 use nodewise_projection::{Node, Pod, Revision, Workload};
-use nodewise_runtime::{Delta, Resource};
 
 /// A change that a watch showed. The events of one resource come in the order of its watch. There is no order across
 /// resources.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::queue::Urgency;
 use nodewise_projection::Key;
-use nodewise_runtime::queue::Urgency;
 
 /// What a change of the caches means for the workloads of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -80,8 +80,8 @@ impl PodManifest {
 }
 
 /// The pod that one create action of a plan makes.
-#[cfg(test)]
-pub(crate) fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Bytes, String> {
+#[cfg(any(test, feature = "testing"))]
+pub fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Bytes, String> {
     Ok(PodManifest::parse(plan)?.render(create))
 }
 

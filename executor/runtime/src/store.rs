@@ -8,9 +8,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::{Delta, Resource, expectations::CachedPods, log_limiter::LogLimiter};
 use nodewise_projection::{Key, KeySet, Pod, Revision, Selector, Workload, buckets::Buckets};
 use nodewise_proto::{bucket, v1};
-use nodewise_runtime::{Delta, Resource, expectations::CachedPods, log_limiter::LogLimiter};
 
 use crate::event::ClusterEvent;
 
@@ -36,7 +36,7 @@ use parts::Parts;
 use pods::Pods;
 use revisions::Revisions;
 use staged::Pages;
-pub(crate) use stalled::Stalled;
+pub use stalled::Stalled;
 
 /// The change of one object. At least one side is set.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ pub struct Store {
     revision_pages: HashMap<String, Revisions>,
     changes: Changes,
     /// Rate limit of the warning that a workload has too many revisions.
-    pub(crate) too_many: LogLimiter<Key>,
+    pub too_many: LogLimiter<Key>,
     /// By resource: the version that its watch has reached; `None` until the first list is complete.
     reached: HashMap<Resource, String>,
     /// The resourceVersions have restarted, and not every resource was listed since.
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Adds a kind of workload. Call this before the first event.
-    pub(crate) fn add_kind(&mut self, kind: Resource) {
+    pub fn add_kind(&mut self, kind: Resource) {
         self.kinds.push(kind);
     }
 
@@ -264,7 +264,7 @@ impl Store {
     }
 
     /// All workloads.
-    pub(crate) fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
+    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
         self.workloads.values()
     }
 
@@ -322,7 +322,7 @@ impl Store {
     }
 
     /// Whether there is a node of this name.
-    pub(crate) fn has_node(&self, name: &str) -> bool {
+    pub fn has_node(&self, name: &str) -> bool {
         self.nodes.contains(bucket::of(name, self.bucket_count), name)
     }
 
@@ -334,7 +334,7 @@ impl Store {
     }
 
     /// The keys of the labels that are cached of a pod; `None` if all labels are.
-    pub(crate) fn known(&self, namespace: &str, name: &str) -> Option<&KeySet> {
+    pub fn known(&self, namespace: &str, name: &str) -> Option<&KeySet> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
         pod.known().map(|known| &**known)
     }
@@ -342,11 +342,7 @@ impl Store {
     /// For each of these nodes that exists: the live pods of a workload that are on it or meant for it. These are pods
     /// that the workload controls and selects and that are neither finished nor being deleted.
     #[must_use]
-    pub(crate) fn live_pods<'n>(
-        &self,
-        workload: &Workload,
-        nodes: &HashSet<&'n str>,
-    ) -> HashMap<&'n str, LivePods> {
+    pub fn live_pods<'n>(&self, workload: &Workload, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods> {
         let there = nodes.iter().copied().filter(|node| self.has_node(node));
         let mut live: HashMap<&str, LivePods> = there.map(|node| (node, LivePods::default())).collect();
         let namespace = self.namespaces.get(&workload.key.namespace);
@@ -438,7 +434,7 @@ impl Store {
     }
 
     /// The cached pods of a workload, as the expectations need them.
-    pub(crate) fn sighted<'a>(&'a self, namespace: &str, uid: &'a str) -> OwnPods<'a> {
+    pub fn own_pods<'a>(&'a self, namespace: &str, uid: &'a str) -> impl CachedPods + use<'a> {
         OwnPods {
             namespace: self.namespaces.get(namespace),
             uid,
@@ -484,7 +480,7 @@ impl Store {
         (Arc::clone(&name), self.namespaces.entry(name).or_default())
     }
 
-    pub(crate) fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<v1::Pod> {
+    fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<v1::Pod> {
         let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
         self.drop_if_empty(namespace);
         self.parts.release(&pod);
@@ -522,29 +518,30 @@ impl Namespace {
     }
 }
 
-pub(crate) use nodewise_proto::pods::target_node;
+pub use nodewise_proto::pods::target_node;
 
 /// Whether objects with this controller are cached, if these kinds of workload are: those of these kinds, and orphans.
-pub(crate) fn is_cached(kinds: &[Resource], controller: Option<&v1::ControllerReference>) -> bool {
+pub fn is_cached(kinds: &[Resource], controller: Option<&v1::ControllerReference>) -> bool {
     controller.is_none_or(|controller| kinds.iter().any(|resource| resource.kind == controller.kind))
 }
 
 /// Whether a pod is neither finished nor being deleted.
-pub(crate) fn is_live(pod: &v1::Pod) -> bool {
+pub fn is_live(pod: &v1::Pod) -> bool {
     let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
     pod.deletion_time.is_none() && !is_finished
 }
 
 /// The live pods of a workload on one node.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LivePods {
-    pub(crate) count: usize,
+pub struct LivePods {
+    /// How many there are.
+    pub count: usize,
     /// The number of the last cache change of any of them.
-    pub(crate) changed: u64,
+    pub changed: u64,
 }
 
-/// See [`Store::sighted`].
-pub(crate) struct OwnPods<'a> {
+/// See [`Store::own_pods`].
+struct OwnPods<'a> {
     namespace: Option<&'a Namespace>,
     uid: &'a str,
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::*;
-use crate::daemon_set::DAEMON_SETS;
+use crate::testing::DAEMON_SETS;
 use nodewise_proto::workload::DAEMON_SET;
 
 fn object(name: &str, version: u32, owner: Option<&str>) -> Value {

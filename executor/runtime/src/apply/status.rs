@@ -1,7 +1,7 @@
 //! The status write (D-91): first the cached object with new values. After any error, one live read and one more write.
 
+use crate::actuator::{Actuator, ActuatorError, Written};
 use nodewise_proto::v1;
-use nodewise_runtime::actuator::{Actuator, ActuatorError, Written};
 use serde_json::{Map, Value, json};
 
 use super::context::{Context, parse};

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use nodewise_runtime::Resource;
+use crate::Resource;
 
 use super::{Namespace, Store};
 
@@ -41,7 +41,7 @@ impl Store {
     /// The number of the last change of a pod or revision. For nodes, and for objects that are not cached: the number
     /// of the last change that removed any object of the resource.
     #[must_use]
-    pub(crate) fn changed(&self, resource: Resource, namespace: &str, name: &str) -> u64 {
+    pub fn changed(&self, resource: Resource, namespace: &str, name: &str) -> u64 {
         let kept = self.namespaces.get(namespace);
         let changed = kept.and_then(|kept| match resource {
             Resource::PODS => kept.pods.get(name).map(|pod| pod.changed()),
@@ -52,7 +52,7 @@ impl Store {
     }
 
     /// The number of the last change of any revision of a namespace, or of the last one that removed any revision.
-    pub(crate) fn revisions_changed(&self, namespace: &str) -> u64 {
+    pub fn revisions_changed(&self, namespace: &str) -> u64 {
         let kept = self.namespaces.get(namespace).map(|kept| &kept.revision_changes);
         let changes = kept.into_iter().flat_map(HashMap::values).copied();
         changes.fold(self.removed(Resource::REVISIONS), u64::max)
@@ -74,10 +74,10 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon_set::DAEMON_SETS;
+    use crate::Delta;
     use crate::event::ClusterEvent;
+    use crate::testing::DAEMON_SETS;
     use crate::testing::{current_revision, first_lists, listed, node, pod};
-    use nodewise_runtime::Delta;
 
     /// The numbers of the last changes of a pod, a revision and a node.
     fn changed(store: &Store) -> [u64; 3] {

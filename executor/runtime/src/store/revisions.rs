@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::{Namespace, Store};
 use crate::snapshot::REVISION_BYTES;
+use crate::{Resource, actuator::ObjectKey};
 use nodewise_projection::{Revision, Workload};
-use nodewise_runtime::{Resource, actuator::ObjectKey};
 
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
@@ -174,12 +174,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::daemon_set::DAEMON_SETS;
+    use crate::Delta;
     use crate::event::ClusterEvent;
     use crate::snapshot;
+    use crate::testing::DAEMON_SETS;
     use nodewise_projection::Key;
     use nodewise_proto::workload::DAEMON_SET;
-    use nodewise_runtime::Delta;
 
     fn revision(name: &str, app: &str, owner: Option<&str>, bytes: usize) -> Revision {
         let owners: Vec<Value> = owner

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::Resource;
 use nodewise_projection::{KeySet, MAX_LABELS, buckets::EncodedObject};
-use nodewise_runtime::Resource;
 
 /// The number of log lines that are not counted in the metric yet.
 #[derive(Debug, Default)]

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use bytes::Bytes;
-use futures::StreamExt as _;
-use nodewise_proto::v1::{self, action::Kind};
-use nodewise_runtime::{
+use crate::{
     Resource,
     actuator::{Actuator, ObjectKey},
 };
+use bytes::Bytes;
+use futures::StreamExt as _;
+use nodewise_proto::v1::{self, action::Kind};
 use tracing::Instrument as _;
 
 use crate::trace;
@@ -26,8 +26,8 @@ mod status;
 
 use context::Context;
 use done::Done;
-#[cfg(test)]
-pub(crate) use manifest::render_pod;
+#[cfg(any(test, feature = "testing"))]
+pub use manifest::render_pod;
 
 /// Default for the calls of one batch that run concurrently: the size of a default burst.
 pub const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(250).unwrap();
@@ -153,7 +153,7 @@ pub async fn apply<A: Actuator>(
             applied.batches += 1;
             let span = trace::batch(phase.kind(), batch);
             let are_traced = batch.actions.len() <= options.traced_calls;
-            let dones = nodewise_runtime::trace::with_calls(
+            let dones = crate::trace::with_calls(
                 are_traced,
                 run_batch(&context, batch, left_out, options.concurrency),
             )
@@ -213,7 +213,7 @@ async fn run_batch<A: Actuator>(
 
 /// The resource and the reference of the object that an action changes or deletes. `None` if the action creates an
 /// object, or if it is about the workload itself, or if its kind is unknown.
-pub(crate) fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectReference>)> {
+pub fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectReference>)> {
     let (resource, reference) = match &action.kind {
         Some(Kind::UpdateRevision(a)) => (Resource::REVISIONS, &a.revision),
         Some(Kind::DeleteRevision(a)) => (Resource::REVISIONS, &a.revision),

@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use bytes::Bytes;
-use nodewise_proto::v1;
-use nodewise_runtime::{
+use crate::{
     Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, WorkloadEvent},
 };
+use bytes::Bytes;
+use nodewise_proto::v1;
 use serde_json::Value;
 
 use super::{Options, manifest::PodManifest};

@@ -2,12 +2,12 @@
 
 use std::sync::PoisonError;
 
-use nodewise_projection::Pod;
-use nodewise_proto::v1::{self, action::Kind};
-use nodewise_runtime::{
+use crate::{
     Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, Refusal},
 };
+use nodewise_projection::Pod;
+use nodewise_proto::v1::{self, action::Kind};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{

@@ -1,11 +1,11 @@
 //! Actions that patch an object, and what each refusal of a patch means.
 
-use nodewise_proto::v1::{ObjectReference, action::Kind};
-use nodewise_proto::workload::HASH_LABEL;
-use nodewise_runtime::{
+use crate::{
     Resource,
     actuator::{ActuatorError, ObjectKey, Patch, Refusal},
 };
+use nodewise_proto::v1::{ObjectReference, action::Kind};
+use nodewise_proto::workload::HASH_LABEL;
 
 /// One patch.
 pub(super) struct Patching<'a> {

@@ -1,13 +1,13 @@
 //! What a kind of workload adds to a controller.
 
+use crate::Resource;
 use nodewise_projection::{ProjectError, Workload};
 use nodewise_proto::v1;
-use nodewise_runtime::Resource;
 
 use crate::effects::{Effects, Rules};
 use crate::store::{Store, Transition};
 
-/// A kind of workload. A type without values stands for it, such as [`DaemonSets`](crate::DaemonSets).
+/// A kind of workload. A type without values stands for it, such as `DaemonSets`.
 pub trait Kind: Send + Sync + 'static {
     /// The resource of the workloads.
     const RESOURCE: Resource;

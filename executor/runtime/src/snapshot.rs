@@ -2,10 +2,10 @@
 
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
-use nodewise_client::Digest;
+use crate::{Resource, actuator::ObjectKey};
 use nodewise_projection::{Revision, Workload, buckets::RenderedBuckets};
+use nodewise_proto::bucket::Digest;
 use nodewise_proto::{Timestamp, v1};
-use nodewise_runtime::{Resource, actuator::ObjectKey};
 
 use crate::kind::Kind;
 use crate::store::Store;
@@ -158,11 +158,11 @@ fn fitting<'a>(revisions: &[&'a Arc<Revision>], (count, most): (usize, usize)) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon_set::{DAEMON_SETS, DaemonSets};
     use crate::event::ClusterEvent;
+    use crate::testing::{DAEMON_SETS, DaemonSets};
+    use crate::{Delta, Resource};
     use bytes::Bytes;
     use nodewise_projection::{Node, Pod};
-    use nodewise_runtime::{Delta, Resource};
     use prost::Message as _;
     use serde_json::{Value, json};
 

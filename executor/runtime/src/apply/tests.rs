@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-use nodewise_runtime::actuator::{ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
+use crate::actuator::{ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::daemon_set::DAEMON_SETS;
+use crate::testing::DAEMON_SETS;
 
 /// An apiserver that records every call as one line and refuses the scripted calls.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Pods, Store, pods};
+use crate::{Resource, actuator::ObjectKey, gate::is_behind};
 use nodewise_projection::{Pod, Revision, Workload};
-use nodewise_runtime::{Resource, actuator::ObjectKey, gate::is_behind};
 
 impl Store {
     /// A pod or revision for which it is not known whether a workload selects it. No plan may be requested for the
@@ -43,7 +43,7 @@ impl Store {
 
     /// If there is a pod for which it is not known whether a workload selects it: all pods of the namespace that may
     /// have uncached labels which DaemonSets name now. Uids by name.
-    pub(crate) fn unread_pods(&mut self, workload: &Workload) -> HashMap<String, String> {
+    pub fn unread_pods(&mut self, workload: &Workload) -> HashMap<String, String> {
         let namespace = &*workload.key.namespace;
         let undecided = |pods: &Pods| pods.undecided(workload).next().is_some();
         let kept = self.namespaces.get(namespace);
@@ -59,7 +59,7 @@ impl Store {
 
     /// Caches the labels of a pod that was read live, unless that is another pod or an older version than the watch has
     /// shown.
-    pub(crate) fn take_labels(&mut self, read: Pod) {
+    pub fn take_labels(&mut self, read: Pod) {
         let keys = self.keys.of_pods(&read.namespace);
         let Some(namespace) = self.namespaces.get_mut(read.namespace.as_str()) else {
             return;
@@ -88,9 +88,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::daemon_set::DAEMON_SETS;
+    use crate::Delta;
     use crate::event::ClusterEvent;
-    use nodewise_runtime::Delta;
+    use crate::testing::DAEMON_SETS;
 
     /// An object with more labels than are cached of one object.
     fn object(name: &str, owner: Option<&str>) -> Value {

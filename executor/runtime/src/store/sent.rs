@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use nodewise_client::Digest;
+use nodewise_proto::bucket::Digest;
 
 use super::{Store, revisions::concerns};
+use crate::Resource;
 use nodewise_projection::{
     Revision, Workload,
     buckets::{RenderedBuckets, render},
 };
-use nodewise_runtime::Resource;
 
 impl Store {
     /// The revisions that a workload controls, and those without a controller that its selector matches (D-4), ordered
@@ -23,22 +23,14 @@ impl Store {
     }
 
     /// The node buckets for a workload's snapshot.
-    pub(crate) fn node_buckets(
-        &mut self,
-        workload: &Workload,
-        known: &dyn Fn(&Digest) -> bool,
-    ) -> RenderedBuckets {
+    pub fn node_buckets(&mut self, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> RenderedBuckets {
         self.know(workload);
         let keys = self.keys.of_nodes();
         render(Some(&mut self.nodes), None, keys, self.bucket_count, known)
     }
 
     /// The pod buckets for a workload's snapshot: its pods, and the orphans of its namespace that it selects (D-3).
-    pub(crate) fn pod_buckets(
-        &mut self,
-        workload: &Workload,
-        known: &dyn Fn(&Digest) -> bool,
-    ) -> RenderedBuckets {
+    pub fn pod_buckets(&mut self, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> RenderedBuckets {
         self.know(workload);
         let (namespace, count) = (&workload.key.namespace, self.bucket_count);
         let keys = self.keys.of_pods(namespace);

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use crate::Resource;
 use nodewise_projection::{Key, KeySet, Node, Pod, Revision, Workload, buckets::EncodedObject, reduce_node};
 use nodewise_proto::{bucket, v1};
-use nodewise_runtime::Resource;
 
 use super::{Change, Revisions, Store, Transition, is_cached, pods};
 
