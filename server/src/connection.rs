@@ -92,7 +92,11 @@ impl Connections {
 
     fn refuse(&self, address: Option<SocketAddr>, reason: Reason, because: &str) {
         self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
-        tracing::debug!(?address, because, "a connection was refused before its first request");
+        tracing::debug!(
+            ?address,
+            because,
+            "a connection was refused before its first request"
+        );
     }
 
     /// The accepted connections, in the order in which their handshakes end.

@@ -131,7 +131,9 @@ async fn on_a_thread<T: Send + 'static>(
         Err(error) if error.is_panic() => {
             // A bug: this caller gets an error, and the server goes on.
             tracing::error!(%error, "planning panicked");
-            Err(Status::internal("planning failed; the server's log has the reason"))
+            Err(Status::internal(
+                "planning failed; the server's log has the reason",
+            ))
         }
         Err(_) => Err(refusal::draining()),
     }

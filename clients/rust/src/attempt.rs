@@ -143,7 +143,10 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
     /// whether the replica is slow or hangs, so several in a row evict it.
     fn overtaken(&self, replica: &Replica) {
         if replica.note_overtaken() {
-            let reason = format!("{}: other replicas answered first several times in a row", replica.url());
+            let reason = format!(
+                "{}: other replicas answered first several times in a row",
+                replica.url()
+            );
             self.replicas.failed(replica, &reason, Evicted::TimedOut);
         }
     }

@@ -105,7 +105,11 @@ impl Families {
             "Size of plan requests",
             self.plan_request_bytes.clone(),
         );
-        own.register("plan_actions", "Number of actions in a plan", self.plan_actions.clone());
+        own.register(
+            "plan_actions",
+            "Number of actions in a plan",
+            self.plan_actions.clone(),
+        );
         own.register(
             "actions",
             "Actions of applied plans, by kind, reason and result; the values are those of the protocol",

@@ -52,7 +52,8 @@ impl Service {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "Known replicas of the service, by state: ready, evicted, draining, unknown (not called yet)";
+        let help =
+            "Known replicas of the service, by state: ready, evicted, draining, unknown (not called yet)";
         own.register("replicas", help, self.replicas.clone());
         let help = "Calls to replicas, by outcome: answered, lacks_buckets, refused (the request is wrong or too large), saturated, failed, timed_out, cancelled (another replica answered first)";
         own.register("replica_calls", help, self.calls.clone());

@@ -70,7 +70,11 @@ impl Queue {
         );
         let help = "Age of the oldest work in progress";
         registry.register("longest_running_processor_seconds", help, self.longest.clone());
-        registry.register("retries", "Keys that were added with a delay", self.retries.clone());
+        registry.register(
+            "retries",
+            "Keys that were added with a delay",
+            self.retries.clone(),
+        );
     }
 
     /// Records that work began. Returns its number.
