@@ -3,6 +3,14 @@ CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 SECTION = @printf '\n==> %s %s\n' "$$(date +%T)"
 
+# Everything of the workspace is compiled with one set of features: that of all packages with their tests. For each other choice of packages
+# Cargo would compile up to a hundred crates once more. So the tests of some packages are run by `$(call TESTS,packages)`, which builds all and
+# runs these, and programs come from PROGRAMS. With the features of the product alone `make images-test` compiles them.
+PROGRAMS = $(abspath $(TARGET))/debug
+TESTS = $(CARGO) test --workspace --tests --locked --config 'target."cfg(all())".runner=["$(CURDIR)/testbed/only.sh","$(strip $1)"]'
+TESTBED_TESTS = nodewise-testbed nodewise-conformance nodewise-e2e nodewise-bench nodewise-upstream-e2e
+OTHER_TESTS = nodewise-compare nodewise-images
+
 # Mutation tests; nothing of theirs leaves target/. Random cases are few and always the same: tables are to catch mutants.
 MUTANTS = cargo-mutants --version 27.1.0
 MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_RNG_SEED=1 CARGO_PROFILE_DEV_DEBUG=false \
@@ -22,19 +30,18 @@ EXAMPLE_CASES ?= $(if $(CHANGED),,create-one follow-nodes adopt-orphan roll-max 
 # `make images-test` compiles for these.
 ARCHITECTURES ?= amd64
 
-# Each part takes all cores by itself.
-.NOTPARALLEL:
+# The parts of `make test`. Each takes all cores, so they run one after the other.
+PARTS = format lint build supply proto unit go python upstream e2e conformance executors images-test
 
-.PHONY: demo test test-all begin format lint proto unit go python upstream fuzz-upstream upstream-e2e e2e conformance executors images images-test supply audit release bench fuzz mutants
+.PHONY: demo test test-all $(PARTS) programs kit-rust kit-go kit-python fuzz-upstream upstream-e2e images audit release bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
 
-test: begin format lint supply proto unit go python upstream e2e conformance executors images-test
-	$(SECTION) 'all parts passed'
-
-begin:
-	$(SECTION) 'all parts, on two cores: about half an hour with a warm target folder, an hour in a fresh clone'
+test: export NODEWISE_PROGRAMS = $(PROGRAMS)
+test:
+	$(SECTION) 'all parts, on two cores: about 25 minutes with a warm target folder, an hour in a fresh clone'
+	MAKE='$(MAKE)' testbed/parts.sh $(PARTS)
 
 # With what `make test` leaves out: all cases of the kit for the examples in Go and Python, and images for arm64.
 test-all:
@@ -48,19 +55,30 @@ lint:
 	$(SECTION) 'lints (clippy, warnings are errors)'
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
+build:
+	$(SECTION) 'all programs and tests, compiled once (in a fresh clone about 8 minutes)'
+	$(CARGO) test --workspace --no-run --locked
+	$(CARGO) build --workspace --bins --examples --locked
+
+# What the parts below start. They find it in NODEWISE_PROGRAMS.
+programs:
+	$(CARGO) build --workspace --bins --examples --locked --quiet
+go python upstream upstream-e2e e2e conformance executors images-test: programs
+go python upstream upstream-e2e e2e conformance executors images-test: export NODEWISE_PROGRAMS = $(PROGRAMS)
+
 proto:
 	$(SECTION) 'protocol (buf lint, buf breaking; builds buf the first time, about 2 minutes)'
-	buf="$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool buf)" && cd proto && "$$buf" lint && "$$buf" breaking --against released.json
+	buf="$$(testbed/run.sh tool buf)" && cd proto && "$$buf" lint && "$$buf" breaking --against released.json
 
 unit:
 	$(SECTION) 'unit, property and gRPC tests (cargo test)'
-	$(CARGO) test --workspace --exclude nodewise-testbed --exclude nodewise-compare --exclude nodewise-conformance \
-		--exclude nodewise-e2e --exclude nodewise-bench --exclude nodewise-images --exclude nodewise-upstream-e2e --locked
+	$(call TESTS,not $(TESTBED_TESTS) $(OTHER_TESTS))
+	$(CARGO) test --workspace --doc --locked
 
 go:
 	$(SECTION) 'the Go client: go vet, golangci-lint, tests (builds the linter the first time, about 3 minutes)'
-	cd clients/go && go vet ./... && "$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool golangci-lint)" run ./...
-	cd clients/go && go test $$(go env CGO_ENABLED | sed 's/1/-race/;s/0//') ./...
+	cd clients/go && go vet ./... && "$$(../../testbed/run.sh tool golangci-lint)" run ./...
+	cd clients/go && NODEWISE_SERVER_BIN=$(PROGRAMS)/nodewise-server go test $$(go env CGO_ENABLED | sed 's/1/-race/;s/0//') ./...
 
 python:
 	$(SECTION) 'the Python client: ruff, mypy, tests, wheel (installs tools and the oldest dependencies the first time, about 2 minutes)'
@@ -69,8 +87,8 @@ python:
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
 	cd testbed/upstream && go vet ./... && go test ./...
-	$(CARGO) test -p nodewise-compare --locked
-	$(CARGO) run --locked --quiet -p nodewise-compare -- --cases 20000 --seed 1 --at-most 180 $(EQUAL)
+	$(call TESTS,nodewise-compare)
+	$(PROGRAMS)/nodewise-compare --cases 20000 --seed 1 --at-most 180 $(EQUAL)
 
 fuzz-upstream:
 	$(SECTION) 'a million clusters through upstream (about an hour on two cores)'
@@ -78,25 +96,30 @@ fuzz-upstream:
 
 upstream-e2e:
 	$(SECTION) "Kubernetes' own end-to-end tests of DaemonSets, with either owner (three minutes; the first time it builds for about 30)"
-	$(CARGO) run --locked --quiet -p nodewise-upstream-e2e -- --logs $(TARGET)/upstream-e2e
+	$(PROGRAMS)/nodewise-upstream-e2e --logs $(TARGET)/upstream-e2e
 
 e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 10 minutes)'
-	$(CARGO) run --locked --quiet -p nodewise-testbed -- build
-	$(CARGO) test -p nodewise-testbed -p nodewise-conformance -p nodewise-e2e -p nodewise-bench -p nodewise-upstream-e2e --locked
+	testbed/run.sh build
+	$(call TESTS,$(TESTBED_TESTS))
 
 conformance:
 	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; three minutes)'
-	$(CARGO) run --locked --quiet -p nodewise-conformance -- $(CASES)
+	$(PROGRAMS)/nodewise-conformance $(CASES)
 
-# The environment of the Python example is that of `make python`.
+# The three side by side, each on a control plane of its own: a case mostly waits. The environment of the Python example is that of
+# `make python`.
+KIT = $(PROGRAMS)/nodewise-conformance --lanes 1
 executors:
 	$(SECTION) 'the example controllers in Rust, Go and Python held to the contract (five minutes; all cases ten)'
-	$(CARGO) build --locked --quiet -p nodewise-executor --examples
-	$(MAKE) conformance EXECUTOR=$(TARGET)/debug/examples/controller CASES='create roll-max adopt kill-after-create sigterm'
 	cd clients/go && go build -o $(abspath $(TARGET))/go-controller ./examples/controller
-	$(MAKE) conformance EXECUTOR=$(TARGET)/go-controller CASES='$(EXAMPLE_CASES)'
-	$(MAKE) conformance EXECUTOR='env PYTHONPATH=clients/python/src target/python/check/bin/python clients/python/examples/controller.py' CASES='$(EXAMPLE_CASES)'
+	$(MAKE) --no-print-directory -j3 --output-sync=target kit-rust kit-go kit-python
+kit-rust:
+	$(KIT) --executor $(PROGRAMS)/examples/controller create roll-max adopt kill-after-create sigterm
+kit-go:
+	$(KIT) --executor $(abspath $(TARGET))/go-controller $(EXAMPLE_CASES)
+kit-python:
+	$(KIT) --executor 'env PYTHONPATH=clients/python/src target/python/check/bin/python clients/python/examples/controller.py' $(EXAMPLE_CASES)
 
 images:
 	$(SECTION) 'images for amd64 and arm64, started and read, in target/images (ten minutes the first time)'
@@ -105,8 +128,8 @@ images:
 
 images-test:
 	$(SECTION) 'images, as they are tested: compiled fast instead of for speed (a minute; the first time five)'
-	export PROFILE=images-test OUT=$(TARGET)/test-images ARCHITECTURES='$(ARCHITECTURES)'; deploy/images/build.sh && deploy/images/sbom.sh
-	IMAGES=$(abspath $(TARGET))/test-images ARCHITECTURES='$(ARCHITECTURES)' $(CARGO) test -p nodewise-images --locked
+	export PROFILE=dev CARGO_PROFILE_DEV_DEBUG=false CARGO_INCREMENTAL=0 OUT=$(TARGET)/test-images ARCHITECTURES='$(ARCHITECTURES)'; deploy/images/build.sh && deploy/images/sbom.sh
+	IMAGES=$(abspath $(TARGET))/test-images ARCHITECTURES='$(ARCHITECTURES)' $(call TESTS,nodewise-images)
 
 # The tag comes by the environment: as text of the recipe it could be a command.
 release:
@@ -117,7 +140,7 @@ supply:
 	$(SECTION) 'licences and sources of dependencies, workflows (builds cargo-deny the first time, about 2 minutes)'
 	$(CARGO) install $(DENY) --locked --debug --quiet --root target/tools
 	target/tools/bin/cargo-deny --workspace --locked check --hide-inclusion-graph bans licenses sources
-	"$$($(CARGO) run --locked --quiet -p nodewise-testbed -- tool actionlint)"
+	"$$(testbed/run.sh tool actionlint)"
 	! grep -n 'uses:' .github/workflows/* | grep -vE 'uses: \./|@[0-9a-f]{40} # v[0-9.]+$$'
 
 audit: supply

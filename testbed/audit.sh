@@ -8,7 +8,7 @@ failed=
 
 target/tools/bin/cargo-deny --workspace --locked check advisories || failed="$failed crates"
 
-govulncheck=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool govulncheck)
+govulncheck=$(testbed/run.sh tool govulncheck)
 (cd clients/go && "$govulncheck" ./...) || failed="$failed clients/go"
 (cd testbed/upstream && "$govulncheck" ./...) || failed="$failed testbed/upstream"
 

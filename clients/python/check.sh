@@ -8,8 +8,8 @@ bin=$root/target/python/check/bin
 
 (
 	cd "$root"
-	"${CARGO:-cargo}" build --locked --quiet -p nodewise-server -p nodewise-testbed --bins
-	"${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- build
+	[ -n "${NODEWISE_PROGRAMS:-}" ] || "${CARGO:-cargo}" build --locked --quiet -p nodewise-server -p nodewise-testbed --bins
+	testbed/run.sh build
 )
 if ! cmp -s requirements.txt "$bin/../requirements.txt"; then
 	"${PYTHON:-python3}" -m venv --clear "$bin/.."

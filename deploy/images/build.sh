@@ -8,6 +8,8 @@ here=deploy/images
 out=${OUT:-target/images}
 architectures=${ARCHITECTURES:-amd64 arm64}
 profile=${PROFILE:-release}
+# Where Cargo puts what it compiles with this profile.
+case $profile in dev) folder=debug ;; *) folder=$profile ;; esac
 cargo=${CARGO:-cargo}
 
 zig=$PWD/target/tools/zig-$(cksum <$here/requirements.txt | cut -d ' ' -f 1)
@@ -19,8 +21,8 @@ if [ ! -d "$zig" ]; then
 	# Another process may have created the folder meanwhile.
 	mv -T "$new" "$zig" || rm -rf "$new"
 fi
-buildah=$("$cargo" run --locked --quiet -p nodewise-testbed -- tool buildah)
-bwrap=$("$cargo" run --locked --quiet -p nodewise-testbed -- tool bwrap)
+buildah=$(testbed/run.sh tool buildah)
+bwrap=$(testbed/run.sh tool bwrap)
 
 target() {
 	case $1 in
@@ -47,7 +49,7 @@ PATH="$zig/bin:$PATH" CARGO_ZIGBUILD_ZIG_PATH="$zig/ziglang/zig" \
 for architecture in $architectures; do
 	mkdir -p "$out/bin/$architecture"
 	for program in nodewise-server nodewise-executor nodewise; do
-		install "${CARGO_TARGET_DIR:-target}/$(target "$architecture")/$profile/$program" "$out/bin/$architecture"
+		install "${CARGO_TARGET_DIR:-target}/$(target "$architecture")/$folder/$program" "$out/bin/$architecture"
 	done
 done
 

@@ -1,7 +1,7 @@
-//! Builds the programs of this workspace, and returns their paths.
+//! The paths of the programs of this workspace, which are built first if necessary.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
 };
@@ -20,16 +20,23 @@ pub struct Binaries {
     pub cli: PathBuf,
 }
 
+/// A folder with programs that are already built. `make test` sets it, because it compiles everything only once.
+const PROGRAMS: &str = "NODEWISE_PROGRAMS";
+
 static BUILT: OnceLock<Binaries> = OnceLock::new();
 
-/// Builds the programs once per process. Cargo's lock serializes processes, and a second build finds nothing to do. All
+/// The programs in the folder that the environment variable `NODEWISE_PROGRAMS` names. Without it, builds the programs
+/// once per process. Cargo's lock serializes processes, and a second build finds nothing to do. All
 /// programs are always built together: a build of a single program selects other features of the dependencies, so
 /// everything would be compiled again.
 ///
 /// # Errors
-/// The build fails.
+/// The build fails, or the folder has no such programs.
 pub fn binaries() -> Result<&'static Binaries> {
-    first_built("dev")
+    first(|| match std::env::var_os(PROGRAMS) {
+        Some(folder) => in_folder(Path::new(&folder)),
+        None => build("dev"),
+    })
 }
 
 /// Builds the programs with the release profile, for measurements. Call it before [`binaries`], which then returns the
@@ -38,15 +45,32 @@ pub fn binaries() -> Result<&'static Binaries> {
 /// # Errors
 /// The build fails.
 pub fn release_binaries() -> Result<&'static Binaries> {
-    first_built("release")
+    first(|| build("release"))
 }
 
-fn first_built(profile: &str) -> Result<&'static Binaries> {
-    if let Some(built) = BUILT.get() {
-        return Ok(built);
+fn first(find: impl FnOnce() -> Result<Binaries>) -> Result<&'static Binaries> {
+    if let Some(found) = BUILT.get() {
+        return Ok(found);
     }
-    let built = build(profile)?;
-    Ok(BUILT.get_or_init(|| built))
+    let found = find()?;
+    Ok(BUILT.get_or_init(|| found))
+}
+
+fn in_folder(folder: &Path) -> Result<Binaries> {
+    let find = |name: &str| {
+        let program = folder.join(name);
+        ensure!(
+            program.is_file(),
+            "{PROGRAMS} has no {name}: {}",
+            folder.display()
+        );
+        Ok(program)
+    };
+    Ok(Binaries {
+        server: find("nodewise-server")?,
+        executor: find("nodewise-executor")?,
+        cli: find("nodewise")?,
+    })
 }
 
 fn build(profile: &str) -> Result<Binaries> {

@@ -280,11 +280,17 @@ async fn create_namespace(cluster: &Cluster, name: &str) -> Result<()> {
         },
         ..Namespace::default()
     };
-    Api::all(cluster.client())
-        .create(&PostParams::default(), &namespace)
-        .await
-        .with_context(|| format!("creating the namespace {name}"))?;
-    Ok(())
+    let namespaces = Api::all(cluster.client());
+    // A namespace of the same name may still be in deletion: that of the same case with another executor.
+    eventually(
+        CLEANING,
+        format!("the namespace {name} to be created"),
+        async || {
+            namespaces.create(&PostParams::default(), &namespace).await?;
+            Ok(())
+        },
+    )
+    .await
 }
 
 fn is_executors_write(event: &AuditEvent) -> bool {

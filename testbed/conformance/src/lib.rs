@@ -1,6 +1,6 @@
 //! The conformance kit: cases that test an executor written in any language.
 //!
-//! An executor is a command ([`Run::executor`]). The kit observes only the apiserver, the service and the executor's
+//! An executor is a command ([`Candidate::executor`]). The kit observes only the apiserver, the service and the executor's
 //! process. Each [`Case`] has its own namespace and nodes, and a [`FaultProxy`] between executor and service. The
 //! README describes the contract and lists the cases.
 //!
@@ -36,6 +36,6 @@ pub use cluster::{Cluster, EXECUTOR_USER, UPSTREAM_USER, Upstream};
 pub use daemon_set::{DaemonSetBuilder, daemon_set, image_patch};
 pub use http::http_get;
 pub use proxy::FaultProxy;
-pub use run::Run;
+pub use run::{Candidate, Run};
 pub use server::Server;
 pub use test_namespace::{DEADLINE, TestNamespace};

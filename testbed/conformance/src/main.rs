@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, io::Write as _, path::PathBuf, process::ExitCod
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use nodewise_conformance::{
-    Case, Run, all_cases, binaries,
+    Candidate, Case, Run, all_cases, binaries,
     report::{self, Verdict},
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -89,7 +89,6 @@ fn run(args: &Args) -> Result<bool> {
     };
     eprintln!("conformance: {} cases for: {executor}", cases.len());
     let run = Run {
-        executor,
         lanes: args.lanes,
         deadline: args.deadline,
         logs: args.logs.clone(),
@@ -103,7 +102,7 @@ fn run(args: &Args) -> Result<bool> {
             eprintln!("{:8}  {:>5.1} s  {}", outcome.word(), outcome.seconds, outcome.id);
         };
         tokio::select! {
-            outcomes = run.run(&cases, told) => outcomes,
+            outcomes = run.run(Candidate { executor, cases }, told) => outcomes,
             _ = interrupt.recv() => bail!("interrupted"),
             _ = terminate.recv() => bail!("terminated"),
         }

@@ -28,8 +28,6 @@ const AT_ONCE: usize = 8;
 /// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The executor's command, for `sh -c "exec COMMAND"`.
-    pub executor: String,
     /// How many control planes run at the same time.
     pub lanes: usize,
     /// How long to wait for any condition.
@@ -38,61 +36,113 @@ pub struct Run {
     pub logs: Option<PathBuf>,
 }
 
+/// An executor, and the cases to run against it.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The executor's command, for `sh -c "exec COMMAND"`.
+    pub executor: String,
+    /// The cases.
+    pub cases: Vec<Case>,
+}
+
 /// A job for a lane.
 #[derive(Debug)]
-enum Job {
+struct Job {
+    /// The index of the candidate.
+    candidate: usize,
+    command: Arc<str>,
+    script: JobScript,
+}
+
+#[derive(Debug)]
+enum JobScript {
     /// These cases share an executor.
     Shared(Vec<Case>),
     /// This case has an executor to itself.
     Solo(Case),
 }
 
+impl Job {
+    fn all_of(index: usize, candidate: &Candidate) -> Vec<Self> {
+        let job = |script| Self {
+            candidate: index,
+            command: Arc::from(candidate.executor.as_str()),
+            script,
+        };
+        let (shared, solos): (Vec<_>, Vec<_>) = candidate
+            .cases
+            .iter()
+            .partition(|case| matches!(case.script, Script::Shared(_)));
+        let shared = (!shared.is_empty()).then_some(JobScript::Shared(shared));
+        // The shared cases take the longest, so they start first.
+        let scripts = shared.into_iter().chain(solos.into_iter().map(JobScript::Solo));
+        scripts.map(job).collect()
+    }
+}
+
 impl Run {
-    /// Runs these cases and calls `told` with each outcome. Returns all outcomes, in the order of the cases.
+    /// Runs these cases against the executor and calls `told` with each outcome. Returns all outcomes, in the order of the
+    /// cases.
     ///
     /// # Errors
     /// The testbed fails. A failure of the executor is an outcome, not an error.
-    pub async fn run(&self, cases: &[Case], told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
+    pub async fn run(&self, candidate: Candidate, told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
+        let outcomes = self.run_all(&[candidate], told).await?;
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
+    /// The same for several executors, which take turns on the same control planes. Returns the outcomes of each.
+    ///
+    /// # Errors
+    /// The testbed fails.
+    pub async fn run_all(
+        &self,
+        candidates: &[Candidate],
+        told: impl FnMut(&Outcome),
+    ) -> Result<Vec<Vec<Outcome>>> {
         tokio::task::spawn_blocking(binaries).await??;
-        let (shared, solos): (Vec<_>, Vec<_>) = cases
+        let jobs: VecDeque<Job> = candidates
             .iter()
-            .partition(|case| matches!(case.script, Script::Shared(_)));
-        let mut jobs: VecDeque<Job> = solos.into_iter().map(Job::Solo).collect();
-        if !shared.is_empty() {
-            // This job takes the longest, so it starts first.
-            jobs.push_front(Job::Shared(shared));
-        }
+            .enumerate()
+            .flat_map(|(index, candidate)| Job::all_of(index, candidate))
+            .collect();
         let lanes = self.lanes.clamp(1, jobs.len().max(1));
         let (jobs, told) = (RefCell::new(jobs), RefCell::new(told));
-        let outcomes = RefCell::new(Vec::new());
-        let tell = |outcome: Outcome| {
+        let outcomes = RefCell::new(vec![Vec::new(); candidates.len()]);
+        let tell = |candidate: usize, outcome: Outcome| {
             told.borrow_mut()(&outcome);
-            outcomes.borrow_mut().push(outcome);
+            outcomes.borrow_mut()[candidate].push(outcome);
         };
         let running = (1..=lanes).map(|number| self.lane(number, &jobs, &tell));
         future::try_join_all(running).await?;
         let mut all = outcomes.take();
-        let index = |outcome: &Outcome| cases.iter().position(|case| case.id == outcome.id);
-        all.sort_by_key(index);
+        for (outcomes, candidate) in all.iter_mut().zip(candidates) {
+            outcomes.sort_by_key(|outcome| candidate.cases.iter().position(|case| case.id == outcome.id));
+        }
         Ok(all)
     }
 
-    async fn lane(&self, number: usize, jobs: &RefCell<VecDeque<Job>>, tell: &dyn Fn(Outcome)) -> Result<()> {
+    async fn lane(
+        &self,
+        number: usize,
+        jobs: &RefCell<VecDeque<Job>>,
+        tell: &dyn Fn(usize, Outcome),
+    ) -> Result<()> {
         let next = || jobs.borrow_mut().pop_front();
         let cluster = Arc::new(Cluster::start().await?);
-        let lane = Lane {
-            command: Arc::from(self.executor.as_str()),
-            deadline: self.deadline,
-            cluster: Arc::clone(&cluster),
-            tell,
-        };
         let mut result = Ok(());
         while result.is_ok()
             && let Some(job) = next()
         {
-            result = match job {
-                Job::Shared(cases) => lane.shared(cases).await,
-                Job::Solo(case) => lane.solo(case).await,
+            let lane = Lane {
+                command: job.command,
+                deadline: self.deadline,
+                cluster: Arc::clone(&cluster),
+                tell: &|outcome| tell(job.candidate, outcome),
+            };
+            result = match job.script {
+                JobScript::Shared(cases) => lane.shared(cases).await,
+                JobScript::Solo(case) => lane.solo(case).await,
             };
         }
         if let Some(logs) = &self.logs {
@@ -102,7 +152,7 @@ impl Run {
     }
 }
 
-/// A control plane and the jobs that run on it.
+/// A control plane and the executor of the job that runs on it.
 struct Lane<'a> {
     command: Arc<str>,
     deadline: Duration,

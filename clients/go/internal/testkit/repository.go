@@ -55,7 +55,7 @@ func VectorFiles(t testing.TB, folder string) []string {
 // Tool returns the path of a program that the testbed builds.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
-	printed := cargo(t, "run", "--locked", "--quiet", "-p", "nodewise-testbed", "--", "tool", name)
+	printed := run(t, filepath.Join(Root(t), "testbed", "run.sh"), "tool", name)
 	return strings.TrimSpace(string(printed))
 }
 
@@ -65,7 +65,7 @@ func Server(t testing.TB) string {
 	if path := os.Getenv("NODEWISE_SERVER_BIN"); path != "" {
 		return path
 	}
-	printed := cargo(t, "build", "--locked", "--quiet", "-p", "nodewise-server", "--bin", "nodewise-server", "--message-format=json")
+	printed := run(t, "cargo", "build", "--locked", "--quiet", "-p", "nodewise-server", "--bin", "nodewise-server", "--message-format=json")
 	for line := range bytes.Lines(printed) {
 		var message struct {
 			Executable string `json:"executable"`
@@ -78,17 +78,17 @@ func Server(t testing.TB) string {
 	return ""
 }
 
-func cargo(t testing.TB, arguments ...string) []byte {
+func run(t testing.TB, program string, arguments ...string) []byte {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "cargo", arguments...)
+	command := exec.CommandContext(t.Context(), program, arguments...)
 	command.Dir = Root(t)
 	printed, err := command.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
-		t.Fatalf("cargo %s: %v\n%s", strings.Join(arguments, " "), err, failed.Stderr)
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(arguments, " "), err, failed.Stderr)
 	}
 	if err != nil {
-		t.Fatalf("running cargo, which builds what this test needs: %v", err)
+		t.Fatalf("running %s, which builds what this test needs: %v", program, err)
 	}
 	return printed
 }

@@ -6,7 +6,7 @@ mod executor;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_conformance::{Case, Run, all_cases};
+use nodewise_conformance::{Candidate, Run, all_cases};
 
 use executor::Defect;
 
@@ -84,33 +84,53 @@ fn command(defect: impl std::fmt::Display) -> Result<String> {
     ))
 }
 
-fn cases(ids: &[&str]) -> Vec<Case> {
+/// An executor, and the cases with these ids.
+fn candidate(executor: String, ids: &[&str]) -> Candidate {
     let mut cases = all_cases();
     cases.retain(|case| ids.contains(&case.id));
     assert_eq!(cases.len(), ids.len(), "{ids:?}");
-    cases
+    Candidate { executor, cases }
 }
 
-/// The failed cases, with their messages.
-async fn failures(executor: String, ids: &[&str], deadline: Duration) -> Result<Vec<(&'static str, String)>> {
+/// A failed case, and its message.
+type Failure = (&'static str, String);
+
+/// The failed cases of each candidate. The candidates take turns on `lanes` control planes.
+async fn failures_of_all(
+    candidates: &[Candidate],
+    lanes: usize,
+    deadline: Duration,
+) -> Result<Vec<Vec<Failure>>> {
     let run = Run {
-        executor,
-        lanes: 1,
+        lanes,
         deadline,
         logs: None,
     };
-    let outcomes = run.run(&cases(ids), |_| ()).await?;
-    assert_eq!(outcomes.len(), ids.len());
-    let failed = outcomes
-        .into_iter()
-        .filter_map(|outcome| Some((outcome.id, outcome.failure?)));
-    Ok(failed.collect())
+    let mut all = Vec::new();
+    for (outcomes, candidate) in run.run_all(candidates, |_| ()).await?.into_iter().zip(candidates) {
+        assert_eq!(outcomes.len(), candidate.cases.len());
+        let failed = outcomes
+            .into_iter()
+            .filter_map(|outcome| Some((outcome.id, outcome.failure?)));
+        all.push(failed.collect());
+    }
+    Ok(all)
+}
+
+async fn failures(executor: String, ids: &[&str], deadline: Duration) -> Result<Vec<Failure>> {
+    let all = failures_of_all(&[candidate(executor, ids)], 1, deadline).await?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_defect_fails_its_case() -> Result<()> {
-    for (index, (defect, case, reason)) in DEFECTS.into_iter().enumerate() {
-        let failed = failures(command(index)?, &[case], Duration::from_secs(15)).await?;
+    let candidates = DEFECTS
+        .iter()
+        .enumerate()
+        .map(|(index, (_, case, _))| Ok(candidate(command(index)?, &[case])))
+        .collect::<Result<Vec<_>>>()?;
+    let all = failures_of_all(&candidates, 2, Duration::from_secs(15)).await?;
+    for (failed, (defect, case, reason)) in all.iter().zip(DEFECTS) {
         let (_, why) = failed
             .first()
             .with_context(|| format!("{case} passes with {defect:?}"))?;

@@ -4,7 +4,7 @@
 use anyhow::{Context as _, Result, ensure};
 use kube::api::PatchParams;
 use nodewise_conformance::{
-    Cluster, DEADLINE, EXECUTOR_USER, Run, all_cases, binaries,
+    Candidate, Cluster, DEADLINE, EXECUTOR_USER, Run, all_cases, binaries,
     report::{self, Verdict},
     rights::{self, Right},
 };
@@ -35,7 +35,6 @@ async fn every_right_is_used_and_none_is_missing() -> Result<()> {
     let executor = tokio::task::spawn_blocking(binaries).await??.executor.display();
     let logs = tempfile::tempdir()?;
     let run = Run {
-        executor: format!("{executor} {FLAGS}"),
         lanes: 1,
         deadline: DEADLINE,
         logs: Some(logs.path().to_owned()),
@@ -45,7 +44,8 @@ async fn every_right_is_used_and_none_is_missing() -> Result<()> {
         .filter(|case| CASES.contains(&case.id))
         .collect();
     ensure!(cases.len() == CASES.len(), "not all cases were found");
-    let outcomes = run.run(&cases, |_| ()).await?;
+    let executor = format!("{executor} {FLAGS}");
+    let outcomes = run.run(Candidate { executor, cases }, |_| ()).await?;
     let passed = outcomes.iter().all(|outcome| outcome.verdict == Verdict::Passed);
     ensure!(passed, "{}", report::table(&outcomes));
 
