@@ -35,6 +35,7 @@ use keys::Keys;
 use labels::Labels;
 use parts::Parts;
 use pods::Pods;
+pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
 pub(crate) use stalled::Stalled;
