@@ -2,7 +2,7 @@
 
 use kube::Client;
 use nodewise_projection::{DaemonSet, Node, Pod, ProjectError, Revision};
-use nodewise_proto::workload::DAEMON_SET;
+use nodewise_proto::{v1, workload::DAEMON_SET};
 use nodewise_runtime::{
     self as runtime, Delta, Resource,
     watch::{Builder, Watched, Watches},
@@ -26,6 +26,11 @@ pub fn start(
     // Whether the data of a revision is cached depends on the DaemonSets.
     watches.watch_after::<Revision>(are_known);
     watches.finish()
+}
+
+/// Whether an object with this controller is a DaemonSet's, or nobody's: a DaemonSet may adopt it then.
+fn may_be_of_a_daemon_set(controller: Option<&v1::ControllerReference>) -> bool {
+    controller.is_none_or(|controller| controller.kind == DAEMON_SET)
 }
 
 impl Watched<ClusterEvent> for DaemonSet {
@@ -60,9 +65,7 @@ impl Watched<ClusterEvent> for Revision {
         Ok(ClusterEvent::RevisionPage { revisions, is_first })
     }
     fn is_kept_from_lists(&self) -> bool {
-        self.controller
-            .as_ref()
-            .is_none_or(|controller| controller.kind == DAEMON_SET)
+        may_be_of_a_daemon_set(self.controller.as_ref())
     }
 }
 
@@ -83,10 +86,7 @@ impl Watched<ClusterEvent> for Pod {
         Ok(ClusterEvent::PodPage { pods, is_first })
     }
     fn is_kept_from_lists(&self) -> bool {
-        self.projection
-            .controller
-            .as_ref()
-            .is_none_or(|controller| controller.kind == DAEMON_SET)
+        may_be_of_a_daemon_set(self.projection.controller.as_ref())
     }
 }
 
