@@ -1,5 +1,6 @@
 //! Inputs of about a megabyte that are cheap to send and expensive to process. They are generated when they are needed.
 
+mod fields;
 mod messages;
 mod objects;
 mod products;

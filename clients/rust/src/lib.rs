@@ -40,10 +40,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use nodewise_proto::v1;
+use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient};
 use nodewise_telemetry::{grpc::ClientCall, in_short, with_causes};
 use tokio::time::{Instant, timeout_at};
-use tonic::{Code, Status};
+use tonic::{Code, Status, transport::Channel};
 
 #[cfg(feature = "clap")]
 pub mod args;
@@ -286,6 +286,64 @@ impl PlanClient {
         Ok(self.ask(uid, build).await?.answer)
     }
 
+    /// Asks for the version, the limits and the features of a replica. Each replica is asked once.
+    pub async fn capabilities(&self) -> Result<v1::GetCapabilitiesResponse, ServiceError> {
+        let request = v1::GetCapabilitiesRequest::default();
+        self.ask_each_once(
+            "",
+            Method::GetCapabilities,
+            request,
+            None,
+            |mut replica, request| async move { replica.get_capabilities(request).await },
+        )
+        .await
+    }
+
+    /// Asks each replica once until one answers. `send` makes the call. `attribute` is added to the span of each call.
+    async fn ask_each_once<Q: Clone, A, F>(
+        &self,
+        uid: &str,
+        method: Method,
+        message: Q,
+        attribute: Option<(&'static str, usize)>,
+        send: impl Fn(ReconcileServiceClient<Channel>, tonic::Request<Q>) -> F,
+    ) -> Result<A, ServiceError>
+    where
+        F: Future<Output = Result<tonic::Response<A>, Status>>,
+    {
+        let config = ClientConfig {
+            min_attempts: 1,
+            ..self.config.clone()
+        };
+        let (mut schedule, mut failures) = (AttemptSchedule::new(&config), CallFailures::new(&self.replicas));
+        let order = self.order(uid, &schedule).await;
+        while let Some(attempt) = schedule.next_attempt(&order) {
+            let (replica, until) = (&*attempt.replica, attempt.until);
+            let call = ClientCall::new(method.full_name(), replica.url());
+            if let Some((name, count)) = attribute {
+                call.count(name, count);
+            }
+            let answer = call.run(timed(message.clone(), until), async |request| {
+                bounded(until, send(replica.client(), request)).await
+            });
+            match answer.await {
+                Ok(response) => {
+                    self.observer.call(method, Fate::Answered);
+                    self.replicas.answered(replica);
+                    failures.answered(&attempt.replica);
+                    return Ok(response);
+                }
+                Err(status) => {
+                    let of = (&self.replicas, &*self.observer);
+                    let failed = note_failure(of, uid, replica, method, &status);
+                    failures.failed(&attempt.replica, failed);
+                    failures.check_retry(order.len())?;
+                }
+            }
+        }
+        Err(self.unreachable(failures))
+    }
+
     /// Asks one replica after the other until one answers.
     async fn ask<Q: SnapshotRequest>(
         &self,
@@ -357,36 +415,16 @@ impl PlanService for PlanClient {
     async fn report(&self, report: v1::ReportRequest) -> Result<v1::ReportResponse, ServiceError> {
         let workload = report.workload.as_ref();
         let uid = workload.map_or("", |workload| &workload.uid).to_owned();
-        // One attempt per replica: a report that is not delivered is sent with the next PlanRequest.
-        let config = ClientConfig {
-            min_attempts: 1,
-            ..self.config.clone()
-        };
-        let (mut schedule, mut failures) = (AttemptSchedule::new(&config), CallFailures::new(&self.replicas));
-        let order = self.order(&uid, &schedule).await;
-        while let Some(attempt) = schedule.next_attempt(&order) {
-            let (replica, until) = (&*attempt.replica, attempt.until);
-            let call = ClientCall::new(Method::Report.full_name(), replica.url());
-            call.count("nodewise.outcomes", report.outcomes.len());
-            let answer = call.run(timed(report.clone(), until), async |request| {
-                bounded(until, replica.client().report(request)).await
-            });
-            match answer.await {
-                Ok(response) => {
-                    self.observer.call(Method::Report, Fate::Answered);
-                    self.replicas.answered(replica);
-                    failures.answered(&attempt.replica);
-                    return Ok(response);
-                }
-                Err(status) => {
-                    let of = (&self.replicas, &*self.observer);
-                    let failed = note_failure(of, &uid, replica, Method::Report, &status);
-                    failures.failed(&attempt.replica, failed);
-                    failures.check_retry(order.len())?;
-                }
-            }
-        }
-        Err(self.unreachable(failures))
+        let attribute = ("nodewise.outcomes", report.outcomes.len());
+        // A report that is not delivered is sent with the next PlanRequest.
+        self.ask_each_once(
+            &uid,
+            Method::Report,
+            report,
+            Some(attribute),
+            |mut replica, request| async move { replica.report(request).await },
+        )
+        .await
     }
 }
 

@@ -16,6 +16,8 @@ pub enum Method {
     Report,
     /// `Explain`.
     Explain,
+    /// `GetCapabilities`.
+    GetCapabilities,
 }
 
 impl Method {
@@ -26,6 +28,7 @@ impl Method {
             Self::Plan => "nodewise.v1.ReconcileService/Plan",
             Self::Report => "nodewise.v1.ReconcileService/Report",
             Self::Explain => "nodewise.v1.ReconcileService/Explain",
+            Self::GetCapabilities => "nodewise.v1.ReconcileService/GetCapabilities",
         }
     }
 }
@@ -86,7 +89,12 @@ macro_rules! names {
     };
 }
 
-names!(Method { Plan => "plan", Report => "report", Explain => "explain" });
+names!(Method {
+    Plan => "plan",
+    Report => "report",
+    Explain => "explain",
+    GetCapabilities => "get_capabilities",
+});
 names!(Fate {
     Answered => "answered",
     LacksBuckets => "lacks_buckets",

@@ -140,7 +140,11 @@ impl ReconcileService for Server {
         &self,
         _: Request<v1::GetCapabilitiesRequest>,
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
-        Ok(Response::new(v1::GetCapabilitiesResponse::default()))
+        self.take_time().await;
+        Ok(Response::new(v1::GetCapabilitiesResponse {
+            workload_kinds: vec!["DaemonSet".to_owned()],
+            ..Default::default()
+        }))
     }
 
     // Uses the script for plans.
@@ -586,6 +590,32 @@ async fn a_report_goes_to_a_replica_that_answers() {
         .await
         .expect("delivered");
     assert_eq!(server.script().reports, 1);
+}
+
+#[tokio::test]
+async fn a_replica_that_answers_says_what_it_can_do() {
+    let server = serve().await;
+    let url = server.url.clone();
+    let ((before, _reserved), (after, _too)) = (dead(), dead());
+    let client = client(&[before, url, after], quick());
+    let capabilities = client.capabilities().await.expect("an answer");
+    assert_eq!(capabilities.workload_kinds, ["DaemonSet"]);
+    assert_eq!(count(&client, "get_capabilities answered"), 1);
+}
+
+#[tokio::test]
+async fn a_question_for_capabilities_ends_at_its_deadline() {
+    let server = serve().await;
+    server.script().hang = true;
+    let config = ClientConfig {
+        timeout: Duration::from_millis(300),
+        ..quick()
+    };
+    let client = client_of(&[&server], config);
+    let Err(ServiceError::Unreachable(reason)) = client.capabilities().await else {
+        panic!("it hangs");
+    };
+    assert!(reason.contains("no answer within"), "{reason}");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use nodewise_proto::bucket::Digest;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::kind::Kind;
-use crate::store::Store;
+use crate::store::{REVISION_BYTES, Store};
 
 /// Takes the snapshot of a workload. `known` says of which buckets the receiver already has the content: these are sent
 /// by digest only.
@@ -50,10 +50,6 @@ pub fn take<K: Kind>(
         own_writes: Vec::new(),
     }
 }
-
-/// Maximum bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may create orphans
-/// that the selector matches, so the total is limited to leave space for the rest of the message.
-pub(crate) const REVISION_BYTES: usize = 16 << 20;
 
 /// Maximum number of revisions of one snapshot: the default limit of the service.
 const REVISION_COUNT: usize = 10_000;

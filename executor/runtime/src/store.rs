@@ -34,6 +34,7 @@ use keys::Keys;
 use labels::Labels;
 use parts::Parts;
 use pods::Pods;
+pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
 pub use stalled::Stalled;

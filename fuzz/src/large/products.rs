@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::{
     Make,
-    messages::{field, holding_in, items, tiny_node, tiny_pod, words},
+    fields::{field, items, words},
+    messages::{holding_in, tiny_node, tiny_pod},
 };
 
 /// The bytes of an input divided by these are for nodes, and for pods, of a few bytes each. More of them would be refused.

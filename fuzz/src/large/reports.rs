@@ -5,7 +5,7 @@ use prost::Message as _;
 
 use super::{
     Make,
-    messages::{field, many, words},
+    fields::{field, many, words},
     states::{backoff, collision, create, delete, states},
 };
 

@@ -4,7 +4,7 @@ use nodewise_fixtures::{NOW, moment};
 use nodewise_proto::v1;
 use prost::Message as _;
 
-use super::messages::words;
+use super::fields::words;
 
 pub(super) fn backoff(node_name: String) -> v1::ReconcileState {
     let backoff = v1::FailedPodBackoff {

@@ -10,11 +10,12 @@ use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient}
 use prost::Message as _;
 use tonic::transport::Channel;
 
+use crate::figure::figure;
 use crate::measure::Spread;
 use crate::programs;
 use crate::questions::{Kind, Question, Questions};
 use crate::replica::Replica;
-use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
+use crate::report::{Bar, Chart, Finding, Shape, Target};
 
 const NODES: usize = 5_000;
 /// The number of calls of each kind in a round.

@@ -7,7 +7,8 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
-use crate::report::{Bar, Chart, Series, Shape, figure};
+use crate::figure::figure;
+use crate::report::{Bar, Chart, Series, Shape};
 
 const WIDTH: u32 = 860;
 const FONT: &str = "sans-serif";

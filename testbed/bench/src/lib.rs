@@ -7,6 +7,7 @@ pub mod chart;
 pub mod cluster;
 pub mod cores;
 pub mod document;
+mod figure;
 pub mod generator;
 pub mod machine;
 pub mod measure;

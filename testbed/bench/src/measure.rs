@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
-use crate::report::figure;
+use crate::figure::figure;
 
 /// The values of a quantity over all rounds, sorted ascending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

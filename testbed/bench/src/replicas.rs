@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
 
+use crate::figure::figure;
 use crate::generator::{Client, Load};
 use crate::measure::{self, Spread};
 use crate::replica::Replica;
-use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
+use crate::report::{Bar, Chart, Finding, Shape, Target};
 use crate::{cores, programs};
 
 const NODES: usize = 5_000;

@@ -11,11 +11,12 @@ use tonic::Request;
 use tonic::transport::Channel;
 
 use crate::calls::percentile;
+use crate::figure::figure;
 use crate::measure::Spread;
 use crate::programs;
 use crate::questions::{Kind, Question, Questions};
 use crate::replica::Replica;
-use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
+use crate::report::{Bar, Chart, Finding, Shape, Target};
 
 const NODES: usize = 5_000;
 /// The number of calls of each kind to each server in a round.

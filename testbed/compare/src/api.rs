@@ -13,7 +13,6 @@ use nodewise_runtime::{
 use serde_json::{Value, json};
 
 use crate::case::{Case, Fault};
-use crate::nodewise::{revision, subject};
 use crate::outcome::{Call, Event};
 
 /// The longest object name that the API accepts.
@@ -51,7 +50,7 @@ impl FakeApi {
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             objects.insert((resource.plural, name), object);
         };
-        let cached = subject(case)?;
+        let cached = case.subject()?;
         match &case.live.daemon_set {
             Some(None) => {}
             Some(Some(live)) => put(DAEMON_SETS, live.clone()),
@@ -64,7 +63,7 @@ impl FakeApi {
         }
         for stored in case.revisions.iter().chain(&case.live.revisions) {
             if stored.object["metadata"]["namespace"] == cached["metadata"]["namespace"] {
-                put(Resource::REVISIONS, revision(stored)?);
+                put(Resource::REVISIONS, stored.served()?);
             }
         }
         for gone in &case.live.gone {

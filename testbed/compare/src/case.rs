@@ -1,6 +1,7 @@
 //! A case: the content of the caches, the differences between the caches and the API, and the controller's memory. The
 //! Go program reads the same JSON; `testbed/upstream/README.md` describes each member.
 
+use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -48,6 +49,13 @@ pub struct Case {
     pub faults: Vec<Fault>,
 }
 
+impl Case {
+    /// The DaemonSet that is synced.
+    pub(crate) fn subject(&self) -> Result<&Value> {
+        self.daemon_sets.first().context("daemonSets: there is none")
+    }
+}
+
 /// A ControllerRevision. Its data is text, because upstream compares bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +64,16 @@ pub struct Revision {
     pub object: Value,
     /// The JSON text of `data`.
     pub data: String,
+}
+
+impl Revision {
+    /// The object as an apiserver serves it.
+    pub(crate) fn served(&self) -> Result<Value> {
+        let mut object = self.object.clone();
+        ensure!(object.is_object(), "revisions: not an object: {object}");
+        object["data"] = serde_json::from_str(&self.data).context("revisions: data")?;
+        Ok(object)
+    }
 }
 
 /// The differences between the API and the caches.

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::case::Case;
 use crate::deviations;
 use crate::effects::{Effects, Field, Multiset, Sending};
-use crate::nodewise::{Deviations, Nodewise, PreparedCase, subject};
+use crate::nodewise::{Deviations, Nodewise, PreparedCase};
 use crate::outcome::Outcome;
 use crate::upstream::{Order, Upstream};
 
@@ -256,7 +256,9 @@ impl Comparison {
 
 /// The default profile and, if the DaemonSet surges, the default profile with the deviation that is off by default.
 fn profiles(case: &Case) -> Vec<Deviations> {
-    let strategy = subject(case).map(|ds| &ds["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"]);
+    let strategy = case
+        .subject()
+        .map(|ds| &ds["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"]);
     let mut profiles = vec![Deviations::default()];
     if strategy.is_ok_and(|surge| !surge.is_null() && *surge != 0) {
         profiles.push(Deviations {
@@ -320,7 +322,9 @@ fn without_crash_cause(case: &Case) -> Option<Case> {
 /// every pod that it deleted was already gone, so that it awaits no deletes (D-74). Nodewise continues in the next
 /// sync.
 fn is_step_ahead(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
-    let rolls = subject(case).is_ok_and(|ds| ds["spec"]["updateStrategy"]["type"] == "RollingUpdate");
+    let rolls = case
+        .subject()
+        .is_ok_and(|ds| ds["spec"]["updateStrategy"]["type"] == "RollingUpdate");
     let deletes = ours.sentences(Field::PodDeletes);
     let gone = |sentence: &String| sentence.ends_with("(404)");
     let later = [

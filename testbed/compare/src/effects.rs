@@ -15,7 +15,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::case::{Backoff, Case};
-use crate::nodewise;
 use crate::outcome::{Call, Outcome};
 use changes::Changes;
 
@@ -293,7 +292,7 @@ fn known_revision(case: &Case, name: &str) -> Value {
     let mut known = case.revisions.iter().chain(&case.live.revisions);
     let known = known.find(|revision| revision.object["metadata"]["name"] == name);
     known
-        .and_then(|revision| nodewise::revision(revision).ok())
+        .and_then(|revision| revision.served().ok())
         .unwrap_or_default()
 }
 

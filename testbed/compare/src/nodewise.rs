@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_client::{Answer, BuildRequest, PlanService, ServiceError};
@@ -134,7 +134,7 @@ impl Nodewise {
     fn sync_resolved(&self, ready: &PreparedCase, deviations: &Deviations) -> Result<Synced> {
         let case = &ready.case;
         let options = deviations.options(case)?;
-        let daemon_set = Workload::daemon_set_from_json(subject(case)?).context("daemonSets[0]")?;
+        let daemon_set = Workload::daemon_set_from_json(case.subject()?).context("daemonSets[0]")?;
         let (key, uid) = (daemon_set.key.clone(), daemon_set.uid);
         let now: Timestamp = case.now.parse().context("now")?;
         let mut state = State::of::<DaemonSets>(1, &options);
@@ -206,7 +206,7 @@ impl Nodewise {
 
     /// The hash that a new revision of the first DaemonSet would get, taken from a plan for the DaemonSet alone.
     fn hash(&self, case: &Case) -> Result<String> {
-        let cached = subject(case)?;
+        let cached = case.subject()?;
         let object = json!({
             "apiVersion": "apps/v1",
             "kind": "DaemonSet",
@@ -256,11 +256,6 @@ fn inline() -> v1::Bucket {
     }
 }
 
-/// The DaemonSet that is synced.
-pub(crate) fn subject(case: &Case) -> Result<&Value> {
-    case.daemon_sets.first().context("daemonSets: there is none")
-}
-
 /// The caches, as initial lists.
 fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
     fn listed<T, E: std::error::Error + Send + Sync + 'static>(
@@ -272,7 +267,11 @@ fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
             resource_version: "1000000".to_owned(),
         })
     }
-    let revisions: Vec<Value> = case.revisions.iter().map(revision).collect::<Result<_>>()?;
+    let revisions: Vec<Value> = case
+        .revisions
+        .iter()
+        .map(case::Revision::served)
+        .collect::<Result<_>>()?;
     Ok([
         ClusterEvent::Workloads(
             DAEMON_SETS,
@@ -285,14 +284,6 @@ fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
         ClusterEvent::Pods(listed("pods", case.pods.iter().map(Pod::from_json))?),
         ClusterEvent::Revisions(listed("revisions", revisions.iter().map(Revision::from_json))?),
     ])
-}
-
-/// A revision as an apiserver serves it.
-pub(crate) fn revision(revision: &case::Revision) -> Result<Value> {
-    let mut object = revision.object.clone();
-    ensure!(object.is_object(), "revisions: not an object: {object}");
-    object["data"] = serde_json::from_str(&revision.data).context("revisions: data")?;
-    Ok(object)
 }
 
 /// The executor's state before the sync.

@@ -10,7 +10,7 @@ use kube::Client;
 use nodewise_testbed::{AuditEvent, AuditTail, ControlPlane};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
-use crate::test_namespace::DEADLINE;
+use crate::deadline::DEADLINE;
 
 /// The interval between reads of the log. It is short, so that a test can kill an executor right after one of its
 /// writes.

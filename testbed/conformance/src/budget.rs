@@ -17,7 +17,7 @@ use kube::{
 };
 use nodewise_testbed::eventually;
 
-use crate::test_namespace::DEADLINE;
+use crate::deadline::DEADLINE;
 
 /// The values recorded so far.
 #[derive(Debug, Clone, Default)]

@@ -1,11 +1,8 @@
-//! A case of the conformance kit, and the list of all cases.
+//! A case of the conformance kit.
 
 use futures::future::LocalBoxFuture;
 
-use crate::{
-    cases,
-    fixture::{Fixture, SoloFixture},
-};
+use crate::fixture::{Fixture, SoloFixture};
 
 /// One check of the contract.
 #[derive(Debug, Clone, Copy)]
@@ -50,29 +47,3 @@ macro_rules! solo {
 }
 
 pub(crate) use {shared, solo};
-
-/// All cases, in the order of the report.
-#[must_use]
-pub fn all() -> Vec<Case> {
-    cases::ALL.iter().copied().flatten().copied().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn ids_are_kebab_case_and_unique() {
-        let cases = all();
-        let ids: BTreeSet<_> = cases.iter().map(|case| case.id).collect();
-        assert_eq!(ids.len(), cases.len());
-        for case in &cases {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            // Ids are names of namespaces and values of labels.
-            assert!(case.id.len() <= 63 && case.id.chars().all(plain), "{}", case.id);
-            assert!(case.checks.ends_with('.'), "{}: {}", case.id, case.checks);
-        }
-    }
-}

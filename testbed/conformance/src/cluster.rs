@@ -12,8 +12,8 @@ use nodewise_testbed::{AuditEvent, Builder, Component, ControlPlane, Process, Us
 
 use crate::{
     audit::{Audit, AuditPosition},
+    deadline::DEADLINE,
     rights::{self, Right},
-    test_namespace::DEADLINE,
 };
 
 /// The user name of an executor at the apiserver: the ServiceAccount of `deploy/`.

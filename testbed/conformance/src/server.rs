@@ -5,7 +5,7 @@ use std::{net::SocketAddr, process::Command};
 use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, Process};
 
-use crate::{binaries::binaries, http::http_get, test_namespace::DEADLINE};
+use crate::{binaries::binaries, deadline::DEADLINE, http::http_get};
 
 /// A running server. It ends when dropped.
 #[derive(Debug)]

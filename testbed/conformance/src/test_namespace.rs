@@ -19,10 +19,10 @@ use kube::{
 use nodewise_testbed::{POD_ANNOTATION, PodBehaviour, eventually};
 use serde_json::{Value, json};
 
-use crate::budget::{BudgetWatch, is_live, node_of};
-
-/// How long to wait for a condition, unless a run says otherwise. Only failures reach it.
-pub const DEADLINE: Duration = Duration::from_mins(2);
+use crate::{
+    budget::{BudgetWatch, is_live, node_of},
+    deadline::DEADLINE,
+};
 
 /// A namespace, and the nodes that its DaemonSets run on.
 #[derive(Clone)]

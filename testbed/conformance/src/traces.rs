@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::{Context as _, Result, bail, ensure};
 use nodewise_testbed::{Collector, Span, SpanKind, SpanStatus, eventually};
 
-use crate::test_namespace::DEADLINE;
+use crate::deadline::DEADLINE;
 
 /// The service name in the spans of the server.
 const SERVER: &str = "nodewise-server";

@@ -161,10 +161,22 @@ impl KubeActuator {
         read: impl FnOnce(&Self, String) -> Result<T, ActuatorError>,
     ) -> Result<T, ActuatorError> {
         self.wait_for_permit(&call).await?;
-        let (verb, resource) = (call.verb, call.resource.plural);
+        let (verb, resource) = (call.verb, call.resource);
         let span = call.span(self.server.as_ref());
+        let text = self.timed(&span, verb, resource, self.send(call)).await?;
+        span.in_scope(|| read(self, text))
+    }
+
+    /// Waits for the answer to a call, at most for the timeout, and records the result in the span and the metrics.
+    async fn timed<T>(
+        &self,
+        span: &Span,
+        verb: &'static str,
+        resource: Resource,
+        sent: impl Future<Output = Result<(u16, T), ActuatorError>>,
+    ) -> Result<T, ActuatorError> {
         let started = Instant::now();
-        let sent = tokio::time::timeout(self.call_timeout, self.send(call)).instrument(span.clone());
+        let sent = tokio::time::timeout(self.call_timeout, sent).instrument(span.clone());
         let (result, without_answer) = if let Ok(answer) = sent.await {
             (answer, "connection")
         } else {
@@ -174,11 +186,10 @@ impl KubeActuator {
         let code = result
             .as_ref()
             .map_or_else(|error| error.http_status, |(code, _)| *code);
-        span.in_scope(|| {
-            call::record_result(&span, &result, without_answer);
-            self.metrics.api_call(verb, resource, code, started.elapsed());
-            result.and_then(|(_, text)| read(self, text))
-        })
+        call::record_result(span, &result, without_answer);
+        self.metrics
+            .api_call(verb, resource.plural, code, started.elapsed());
+        result.map(|(_, answer)| answer)
     }
 
     async fn send(&self, call: Call) -> Result<(u16, String), ActuatorError> {
@@ -300,22 +311,8 @@ impl Actuator for KubeActuator {
             let call = call();
             self.wait_for_permit(&call).await?;
             let span = call.span(self.server.as_ref());
-            let started = Instant::now();
-            let next = tokio::time::timeout(self.call_timeout, pager.next(&self.client));
-            let (result, without_answer) = if let Ok(page) = next.instrument(span.clone()).await {
-                let page = page.map(|page| (200, page));
-                (page.map_err(ActuatorError::from), "connection")
-            } else {
-                let message = format!("no answer within {:?}", self.call_timeout);
-                (Err(ActuatorError::unclear(message)), "timeout")
-            };
-            let code = result
-                .as_ref()
-                .map_or_else(|error| error.http_status, |(code, _)| *code);
-            call::record_result(&span, &result, without_answer);
-            self.metrics
-                .api_call(call.verb, resource.plural, code, started.elapsed());
-            let (_, Some(text)) = result? else {
+            let page = async { Ok((200, pager.next(&self.client).await?)) };
+            let Some(text) = self.timed(&span, call.verb, resource, page).await? else {
                 continue;
             };
             let page = Page::read(&text)?;

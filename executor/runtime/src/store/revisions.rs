@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Namespace, Store};
-use crate::snapshot::REVISION_BYTES;
 use crate::{Resource, actuator::ObjectKey};
 use nodewise_projection::{Revision, Workload};
+
+/// Maximum bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may create orphans
+/// that the selector matches, so the total is limited to leave space for the rest of the message.
+pub(crate) const REVISION_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Revisions {

@@ -8,15 +8,15 @@ use std::{
 
 use petgraph::{algo::tarjan_scc, graphmap::DiGraphMap};
 use proc_macro2::{TokenStream, TokenTree};
-use syn::{Attribute, Item, ItemUse, Macro, UseTree, visit::Visit};
+use syn::{Attribute, Item, ItemUse, Macro, UseTree, Visibility, visit::Visit};
 
 /// The path of a module below the root of its crate; empty for the root.
 type Module = Vec<String>;
 
 /// The import cycles between the files of a crate, each as a list of imports. `sources` is the crate's source folder.
 ///
-/// Imports between a file and the files in the folder of the same name do not count, nor do imports of the crate's root, nor items
-/// that are compiled for tests only.
+/// What a file imports of a module that contains it does not count: it is a part of that module. Nor do the crate's root, items
+/// of inner modules that a file passes on (`pub use`), and items that are compiled for tests only.
 pub(crate) fn cycles(sources: &Path) -> Vec<Vec<String>> {
     let mut files = BTreeMap::new();
     read(sources, &[], &mut files);
@@ -27,12 +27,13 @@ pub(crate) fn cycles(sources: &Path) -> Vec<Vec<String>> {
         let mut imports = Imports {
             module,
             modules: &modules,
+            passes_on: false,
             found: BTreeSet::new(),
         };
         imports.visit_file(file);
         for found in &imports.found {
-            let is_apart = !found.starts_with(module) && !module.starts_with(found);
-            if is_apart && !module.is_empty() {
+            let contains = module.starts_with(found);
+            if !contains && !module.is_empty() {
                 graph.add_edge(&*names[module], &*names[found], ());
             }
         }
@@ -78,6 +79,8 @@ fn read(folder: &Path, module: &[String], files: &mut BTreeMap<Module, syn::File
 struct Imports<'a> {
     module: &'a [String],
     modules: &'a BTreeSet<Module>,
+    /// Whether the `use` that is being read passes on what it imports.
+    passes_on: bool,
     found: BTreeSet<Module>,
 }
 
@@ -91,7 +94,8 @@ impl Imports<'_> {
             "crate" => (Module::new(), rest),
             "self" => (self.module.to_vec(), rest),
             "super" => (self.module[..self.module.len().saturating_sub(1)].to_vec(), rest),
-            _ => return,
+            // A module names the modules in its folder without a prefix.
+            inner => ([self.module, &[inner.to_owned()]].concat(), rest),
         };
         while let Some((first, others)) = rest.split_first().filter(|(first, _)| *first == "super") {
             debug_assert_eq!(first, "super");
@@ -102,7 +106,8 @@ impl Imports<'_> {
         while !module.is_empty() && !self.modules.contains(&module) {
             module.pop();
         }
-        if !module.is_empty() {
+        let is_passed_on = self.passes_on && module.starts_with(self.module);
+        if !module.is_empty() && !is_passed_on {
             self.found.insert(module);
         }
     }
@@ -153,7 +158,9 @@ impl<'ast> Visit<'ast> for Imports<'_> {
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        self.passes_on = !matches!(item.vis, Visibility::Inherited);
         self.note_tree(&item.tree, &[]);
+        self.passes_on = false;
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

@@ -121,26 +121,67 @@ fn the_runtime_names_no_kind_of_workload() {
     assert!(files > 10, "the walk sees {files} files");
 }
 
-/// The crates without import cycles between files.
-const WITHOUT_CYCLES: [&str; 10] = [
-    "cli",
-    "clients/rust",
-    "executor",
-    "executor/projection",
-    "executor/runtime",
-    "proto",
-    "server",
-    "server/planner",
-    "telemetry",
-    "tls",
+/// The crates of the workspace, from the top layer down.
+const LAYERS: [&[&str]; 9] = [
+    &[
+        "nodewise-bench",
+        "nodewise-e2e",
+        "nodewise-fuzz",
+        "nodewise-images",
+        "nodewise-upstream-e2e",
+    ],
+    &["nodewise-compare", "nodewise-conformance"],
+    &["nodewise-fixtures", "nodewise-testbed"],
+    &["nodewise"],
+    &["nodewise-executor", "nodewise-server"],
+    &["nodewise-client", "nodewise-planner", "nodewise-runtime"],
+    &["nodewise-projection"],
+    &["nodewise-proto", "nodewise-telemetry"],
+    &["nodewise-tls"],
 ];
+
+/// Every dependency between crates of the workspace that is not of their tests, and that does not lead to a lower one of
+/// these layers.
+fn misplaced<'a>(metadata: &'a Metadata, layers: &[&[&str]]) -> Vec<(&'a str, &'a str)> {
+    let layer = |krate: &str| layers.iter().position(|layer| layer.contains(&krate));
+    let mut misplaced = Vec::new();
+    for package in metadata.workspace_packages() {
+        for dependency in &package.dependencies {
+            let is_ours = dependency.path.is_some();
+            let leads_down = layer(&package.name).zip(layer(&dependency.name));
+            let leads_down = leads_down.is_some_and(|(from, to)| from < to);
+            if is_ours && dependency.kind != DependencyKind::Development && !leads_down {
+                misplaced.push((package.name.as_str(), dependency.name.as_str()));
+            }
+        }
+    }
+    misplaced
+}
+
+#[test]
+fn crates_depend_on_crates_of_lower_layers_only() {
+    let metadata = metadata();
+    let crates: BTreeSet<&str> = metadata
+        .workspace_packages()
+        .into_iter()
+        .map(|package| package.name.as_str())
+        .collect();
+    let placed: BTreeSet<&str> = LAYERS.iter().copied().flatten().copied().collect();
+    assert_eq!(placed, crates, "each crate of the workspace is in one layer");
+    assert_eq!(misplaced(&metadata, &LAYERS), []);
+
+    let mut swapped = LAYERS;
+    swapped.swap(4, 5);
+    assert!(misplaced(&metadata, &swapped).contains(&("nodewise-server", "nodewise-planner")));
+}
 
 #[test]
 fn no_files_of_a_crate_import_each_other_in_a_cycle() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for krate in WITHOUT_CYCLES {
-        let cycles = imports::cycles(&root.join(krate).join("src"));
-        assert!(cycles.is_empty(), "{krate}: {cycles:#?}");
+    for package in metadata().workspace_packages() {
+        let manifest = Path::new(package.manifest_path.as_str());
+        let sources = manifest.with_file_name("src");
+        let cycles = imports::cycles(&sources);
+        assert!(cycles.is_empty(), "{}: {cycles:#?}", package.name);
     }
 }
 
@@ -174,13 +215,21 @@ fn cycles_are_found_however_an_import_is_written() {
         let found = cycles(&files);
         assert_eq!(found.len(), 1, "{import}: {found:#?}");
     }
+    // A file and a file of its inner modules, by way of another.
+    let through_inner = [
+        ("lib.rs", "use a::A;"),
+        ("a.rs", "mod inner; use inner::C;"),
+        ("a/inner.rs", "use crate::b::B;"),
+        ("b.rs", "use crate::a::A;"),
+    ];
+    assert_eq!(cycles(&through_inner).len(), 1);
     let files = [
         ("lib.rs", "use a::A;"),
         (
             "a.rs",
-            "mod inner; use inner::C; use crate::b::B; #[cfg(test)] mod tests { use crate::c::D; }",
+            "mod inner; pub use inner::C; use crate::b::B; #[cfg(test)] mod tests { use crate::c::D; }",
         ),
-        ("a/inner.rs", "use super::A;"),
+        ("a/inner.rs", "use super::A; use crate::c::D;"),
         ("b.rs", ""),
         ("c.rs", "use crate::a::A;"),
     ];

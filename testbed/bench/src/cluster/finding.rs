@@ -5,8 +5,9 @@ use anyhow::Result;
 use super::owner::OwnerKind;
 use super::run::{Limit, Rollout};
 use super::{Size, bare};
+use crate::figure::figure;
 use crate::measure::Spread;
-use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
+use crate::report::{Bar, Chart, Finding, Shape, Target};
 
 /// A quantity that is measured for each rollout.
 struct Quantity {

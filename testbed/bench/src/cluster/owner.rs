@@ -7,7 +7,7 @@ use anyhow::Result;
 use nodewise_testbed::{ControlPlane, Process};
 
 use super::DEADLINE;
-use crate::report::figure;
+use crate::figure::figure;
 use crate::{measure, programs};
 
 /// An owner of DaemonSets.

@@ -16,7 +16,7 @@ use super::bare::{self, Template};
 use super::kubelets::Kubelets;
 use super::owner::{Owner, OwnerKind, Programs};
 use super::{DEADLINE, foreign};
-use crate::report::figure;
+use crate::figure::figure;
 
 /// The measurements of one part of a rollout.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,9 @@ use super::bare;
 use super::owner::{Owner, Programs};
 use super::run::{self, Creation, Limit};
 use super::{Size, foreign};
+use crate::figure::figure;
 use crate::measure::Spread;
-use crate::report::{Bar, Chart, Finding, Shape, Target, figure};
+use crate::report::{Bar, Chart, Finding, Shape, Target};
 
 /// The values of `--concurrent-writes`. The last one is the default.
 const WRITES: [usize; 2] = [64, 250];

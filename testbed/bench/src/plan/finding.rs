@@ -3,8 +3,9 @@
 use anyhow::{Context as _, Result};
 
 use super::Times;
+use crate::figure::figure;
 use crate::measure::Spread;
-use crate::report::{Bar, Chart, Finding, Series, Shape, Target, figure};
+use crate::report::{Bar, Chart, Finding, Series, Shape, Target};
 
 /// The goals.
 const FASTER_FROM_SCRATCH: f64 = 300.0;

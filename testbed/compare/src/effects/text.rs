@@ -9,12 +9,11 @@ use serde_json::value::RawValue;
 
 use super::{Sending, parse};
 use crate::case::Case;
-use crate::nodewise::subject;
 use crate::outcome::{Call, Event, Outcome};
 
 /// Removes an unset creation time, and a namespace that equals the one in the path.
 fn normalize_metadata(case: &Case, object: &mut Value) -> Result<()> {
-    let namespace = &subject(case)?["metadata"]["namespace"];
+    let namespace = &case.subject()?["metadata"]["namespace"];
     if let Some(metadata) = object["metadata"].as_object_mut() {
         if metadata.get("creationTimestamp").is_some_and(Value::is_null) {
             metadata.remove("creationTimestamp");
@@ -81,7 +80,7 @@ pub(super) fn patch_text(call: &Call) -> Result<String> {
 }
 
 fn generate_name(case: &Case) -> Result<String> {
-    let name = subject(case)?["metadata"]["name"].as_str().unwrap_or_default();
+    let name = case.subject()?["metadata"]["name"].as_str().unwrap_or_default();
     Ok(format!("{name}-"))
 }
 

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cluster::{Cluster, Scenario};
+use super::cluster::Cluster;
 use super::owner::{self, Owner};
 use super::pod::{GENERATION_LABEL, HASH_LABEL, Pod, Ready, Target};
 use super::rng::CaseRng;
+use super::scenario::Scenario;
 
 /// Changes a pod or adds one.
 type Anomaly = fn(&mut CaseRng, &mut Cluster);
@@ -37,7 +38,7 @@ const ANOMALIES: &[(u32, Anomaly)] = &[
 
 /// Adds a few anomalies; most clusters get none or one.
 pub(super) fn add_anomalies(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let count = match cluster.scenario {
+    let count = match cluster.setup.scenario {
         Scenario::Fresh => rng.weighted(&[(7, 0), (2, 1), (1, 2)]),
         _ => rng.weighted(&[(38, 0), (32, 1), (18, 2), (9, 3), (3, 5)]),
     };
@@ -58,13 +59,13 @@ fn change(rng: &mut CaseRng, cluster: &mut Cluster, how: impl FnOnce(&mut CaseRn
 /// One more pod, of any version.
 fn another(rng: &mut CaseRng, cluster: &Cluster, node: &str) -> Pod {
     let version = if rng.in_hundred(55) {
-        cluster.present()
+        cluster.setup.present()
     } else {
-        cluster.former(rng)
+        cluster.setup.former(rng)
     };
-    let pod = Pod::draw(rng, cluster, version, node);
+    let pod = cluster.pod(rng, version, node);
     if rng.in_hundred(30) {
-        pod.unavailable(rng, cluster)
+        pod.unavailable(rng, &cluster.setup)
     } else {
         pod
     }
@@ -120,7 +121,7 @@ fn end_and_terminate(rng: &mut CaseRng, cluster: &mut Cluster) {
 
 /// An unscheduled pod with an unusual affinity.
 fn aim_oddly(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let node = cluster.any_node(rng);
+    let node = cluster.setup.any_node(rng);
     let mut pod = another(rng, cluster, &node);
     let aim = json!({"key": "metadata.name", "operator": "In", "values": [node]});
     let two = json!({"key": "metadata.name", "operator": "In", "values": [node, "other"]});
@@ -146,7 +147,7 @@ fn aim_oddly(rng: &mut CaseRng, cluster: &mut Cluster) {
 
 /// Pods on a deleted node.
 fn lose(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let node = rng.pick(&cluster.lost);
+    let node = rng.pick(&cluster.setup.lost);
     for _ in 0..rng.weighted(&[(7, 1), (2, 2), (1, 3)]) {
         let mut pod = another(rng, cluster, &node);
         if rng.in_hundred(45) {
@@ -165,7 +166,7 @@ fn lose(rng: &mut CaseRng, cluster: &mut Cluster) {
 
 /// A pod without a controller: an existing pod or a new one.
 fn orphan(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let node = cluster.any_node(rng);
+    let node = cluster.setup.any_node(rng);
     if rng.in_hundred(50) {
         let pod = another(rng, cluster, &node);
         cluster.pods.push(pod);
@@ -193,7 +194,7 @@ fn orphan(rng: &mut CaseRng, cluster: &mut Cluster) {
 /// A controlled pod whose labels no longer match.
 fn disown(rng: &mut CaseRng, cluster: &mut Cluster) {
     if cluster.pods.is_empty() || rng.in_hundred(30) {
-        let node = cluster.any_node(rng);
+        let node = cluster.setup.any_node(rng);
         let pod = another(rng, cluster, &node);
         cluster.pods.push(pod);
     }
@@ -204,7 +205,7 @@ fn disown(rng: &mut CaseRng, cluster: &mut Cluster) {
 }
 
 fn foreign(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let node = cluster.any_node(rng);
+    let node = cluster.setup.any_node(rng);
     let mut pod = another(rng, cluster, &node);
     pod.owner = owner::foreigner(rng);
     cluster.pods.push(pod);
@@ -227,8 +228,8 @@ fn confuse(rng: &mut CaseRng, cluster: &mut Cluster) {
 
 /// Changes the labels that decide whether a pod counts as updated.
 fn relabel(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let present = cluster.set.template_generation.unwrap_or(1).to_string();
-    let hash = cluster.versions[cluster.present()].hash.clone();
+    let present = cluster.setup.set.template_generation.unwrap_or(1).to_string();
+    let hash = cluster.setup.versions[cluster.setup.present()].hash.clone();
     change(rng, cluster, |rng, pod| match rng.below(8) {
         0 => drop(pod.labels.remove(HASH_LABEL)),
         1 => drop(pod.labels.insert(HASH_LABEL.into(), "".into())),
@@ -250,7 +251,7 @@ fn relabel(rng: &mut CaseRng, cluster: &mut Cluster) {
 
 /// A matching orphan in another namespace.
 fn distant(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let node = cluster.any_node(rng);
+    let node = cluster.setup.any_node(rng);
     let mut pod = another(rng, cluster, &node);
     pod.owner = Owner::Nobody;
     pod.elsewhere = true;

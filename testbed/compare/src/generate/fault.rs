@@ -116,7 +116,9 @@ fn may_be_temporary(cluster: &Cluster, context: &FaultContext, fault: &Fault) ->
         // After a temporary fault upstream repeats the claim in the same sync, Nodewise in the next one. In a sync that
         // only updates the status, upstream claims once too.
         "adopt-pod" | "release-pod" => {
-            may_change(fault) && context.pending && !revision::has_duplicates(cluster)
+            may_change(fault)
+                && context.pending
+                && !revision::has_duplicates(&cluster.setup, &cluster.revisions)
         }
         "adopt-revision" | "release-revision" => may_change(fault),
         // It is read before an adoption.
@@ -148,7 +150,7 @@ fn deletes(rng: &mut CaseRng, cluster: &Cluster, context: &FaultContext) -> Vec<
     let mut pods: Vec<_> = cluster.pods.iter().collect();
     rng.shuffle(&mut pods);
     // The pods that are most likely to be deleted come first.
-    pods.sort_by_key(|pod| !pod.is_finished() && pod.version == cluster.present());
+    pods.sort_by_key(|pod| !pod.is_finished() && pod.version == cluster.setup.present());
     let times = rng.weighted(&[(6, 0), (3, 1), (1, 2)]);
     let refused = pods.into_iter().zip(refusals).map(|(pod, (code, reason))| {
         let mut fault = Fault {
@@ -170,7 +172,7 @@ fn deletes(rng: &mut CaseRng, cluster: &Cluster, context: &FaultContext) -> Vec<
 /// Rejects the create of a revision whose name is too long with a hash of ten letters, whatever the length of the
 /// actual hash.
 fn too_long(cluster: &Cluster) -> Option<Fault> {
-    let name = format!("{}-{HASH}", cluster.set.names.name);
+    let name = format!("{}-{HASH}", cluster.setup.set.names.name);
     let length = name.len() - HASH.len() + HASH_LENGTH;
     let (code, reason) = INVALID;
     (length > MAX_NAME).then(|| Fault {
@@ -186,9 +188,9 @@ fn too_long(cluster: &Cluster) -> Option<Fault> {
 /// The name of an object for a kind of call.
 fn name(rng: &mut CaseRng, cluster: &Cluster, op: &str) -> Option<String> {
     match op {
-        "create-pod" => cluster.node(rng),
-        "get-daemonset" | "update-status" => Some(cluster.set.names.name.clone()),
-        "create-revision" => Some(revision::name(cluster, HASH)),
+        "create-pod" => cluster.setup.node(rng),
+        "get-daemonset" | "update-status" => Some(cluster.setup.set.names.name.clone()),
+        "create-revision" => Some(revision::name(&cluster.setup, HASH)),
         _ if op.ends_with("revision") => {
             let revision = rng.maybe(&cluster.revisions);
             revision.map(|revision| revision.name.clone())

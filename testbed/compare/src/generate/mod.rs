@@ -21,18 +21,27 @@ mod pod;
 mod revision;
 mod rng;
 mod rollout;
+mod scenario;
 mod selector;
 mod serialization;
+mod setup;
 mod state;
 mod status;
 mod strategy;
 mod template;
+mod version;
 
 /// The case for a seed. The same seed always gives the same case, different seeds give different cases.
 #[must_use]
 pub fn case(seed: u64) -> Case {
     let mut rng = rng::CaseRng::new(seed);
-    let cluster = cluster::Cluster::draw(&mut rng);
+    let setup = setup::Setup::draw(&mut rng);
+    let revisions = revision::draw(&mut rng, &setup);
+    let mut cluster = cluster::Cluster::new(setup, revisions);
+    rollout::populate(&mut rng, &mut cluster);
+    anomaly::add_anomalies(&mut rng, &mut cluster);
+    rng.shuffle(&mut cluster.pods);
+    rng.shuffle(&mut cluster.revisions);
     state::case(&mut rng, cluster, seed)
 }
 

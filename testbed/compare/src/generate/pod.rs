@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cluster::Cluster;
 use super::owner::Owner;
 use super::rng::CaseRng;
 use super::selector::APP;
+use super::setup::Setup;
 
 pub(super) const HASH_LABEL: &str = "controller-revision-hash";
 pub(super) const GENERATION_LABEL: &str = "pod-template-generation";
@@ -56,9 +56,9 @@ pub(super) struct Pod {
 }
 
 impl Pod {
-    /// A running pod of this version on this node.
-    pub(super) fn draw(rng: &mut CaseRng, cluster: &Cluster, version: usize, node: &str) -> Self {
-        let made_of = &cluster.versions[version];
+    /// A running pod of this version on this node. The cluster has `others` other pods.
+    pub(super) fn draw(rng: &mut CaseRng, setup: &Setup, version: usize, node: &str, others: usize) -> Self {
+        let made_of = &setup.versions[version];
         let mut labels = match &made_of.template["metadata"]["labels"] {
             Value::Object(labels) => labels.clone(),
             _ => Map::new(),
@@ -74,14 +74,14 @@ impl Pod {
             _ => 1000 * rng.between(1..=4),
         };
         Self {
-            name: cluster.pod_name(rng),
+            name: name(rng, setup, others),
             version,
             labels,
             owner: Owner::Ours,
             target: Target::Bound(node.to_owned()),
             age,
             phase: "Running",
-            ready: available(rng, cluster.set.min_ready),
+            ready: available(rng, setup.set.min_ready),
             deleting: false,
             finalizers: false,
             elsewhere: false,
@@ -89,8 +89,8 @@ impl Pod {
     }
 
     /// The same pod, but not available.
-    pub(super) fn unavailable(mut self, rng: &mut CaseRng, cluster: &Cluster) -> Self {
-        self.ready = unavailable(rng, cluster.set.min_ready);
+    pub(super) fn unavailable(mut self, rng: &mut CaseRng, setup: &Setup) -> Self {
+        self.ready = unavailable(rng, setup.set.min_ready);
         if rng.in_hundred(25) {
             self.phase = rng.pick(&["Pending", "Pending", "Unknown", ""]);
         }
@@ -132,11 +132,11 @@ impl Pod {
     }
 
     /// The object.
-    pub(super) fn object(&self, rng: &mut CaseRng, cluster: &Cluster) -> Value {
-        let clock = &cluster.clock;
+    pub(super) fn object(&self, rng: &mut CaseRng, setup: &Setup) -> Value {
+        let clock = &setup.clock;
         let mut metadata = json!({
             "name": self.name,
-            "namespace": if self.elsewhere { "elsewhere" } else { cluster.set.namespace },
+            "namespace": if self.elsewhere { "elsewhere" } else { setup.set.namespace },
             "uid": rng.uid(),
             "resourceVersion": rng.version(),
             "creationTimestamp": clock.before(self.age),
@@ -144,7 +144,7 @@ impl Pod {
         if !self.labels.is_empty() {
             metadata["labels"] = self.labels.clone().into();
         }
-        let references = cluster.set.names.references(self.owner);
+        let references = setup.set.names.references(self.owner);
         if !references.is_null() {
             metadata["ownerReferences"] = references;
         }
@@ -159,17 +159,17 @@ impl Pod {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": metadata,
-            "spec": self.spec(cluster),
-            "status": self.status(cluster),
+            "spec": self.spec(setup),
+            "status": self.status(setup),
         })
     }
 
-    fn spec(&self, cluster: &Cluster) -> Value {
+    fn spec(&self, setup: &Setup) -> Value {
         let mut spec = json!({
             // No plan reads more of the containers.
             "containers": [{
                 "name": "main",
-                "image": cluster.versions[self.version].template["spec"]["containers"][0]["image"],
+                "image": setup.versions[self.version].template["spec"]["containers"][0]["image"],
                 "imagePullPolicy": "IfNotPresent",
                 "resources": {},
             }],
@@ -191,9 +191,9 @@ impl Pod {
         spec
     }
 
-    fn status(&self, cluster: &Cluster) -> Value {
-        let condition = |status: &str, since: i64| json!({"type": "Ready", "status": status, "lastProbeTime": null, "lastTransitionTime": cluster.clock.before(since)});
-        let long = cluster.set.min_ready + 1000;
+    fn status(&self, setup: &Setup) -> Value {
+        let condition = |status: &str, since: i64| json!({"type": "Ready", "status": status, "lastProbeTime": null, "lastTransitionTime": setup.clock.before(since)});
+        let long = setup.set.min_ready + 1000;
         let ready = match self.ready {
             Ready::Missing => vec![],
             Ready::Since(seconds) => vec![condition("True", seconds)],
@@ -207,7 +207,7 @@ impl Pod {
             "type": "PodScheduled",
             "lastProbeTime": null,
             "status": "True",
-            "lastTransitionTime": cluster.clock.before(long),
+            "lastTransitionTime": setup.clock.before(long),
         })];
         conditions.extend(ready);
         let mut status = json!({"conditions": conditions, "qosClass": "BestEffort"});
@@ -216,6 +216,12 @@ impl Pod {
         }
         status
     }
+}
+
+/// The name for a pod of a cluster with `others` other pods.
+pub(super) fn name(rng: &mut CaseRng, setup: &Setup, others: usize) -> String {
+    let prefix: String = setup.set.names.name.chars().take(57).collect();
+    format!("{prefix}-{}{others}", rng.letters(4))
 }
 
 /// The affinity of a DaemonSet's pod to its node.

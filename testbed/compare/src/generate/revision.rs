@@ -1,27 +1,17 @@
-//! The versions of the template, and their ControllerRevisions.
+//! The ControllerRevisions of the versions.
 
 use serde_json::{Map, Value, json};
 
-use super::cluster::{Cluster, Scenario};
-use super::daemon_set::Set;
 use super::owner::{self, Owner};
 use super::pod::HASH_LABEL;
 use super::rng::CaseRng;
+use super::scenario::Scenario;
 use super::selector::APP;
 use super::serialization::{self, Form};
+use super::setup::Setup;
 use super::template;
+use super::version::Version;
 use crate::case::{self, HASH};
-
-/// A present or former version of the template.
-pub(super) struct Version {
-    pub(super) template: Value,
-    /// The hash in the labels of its revision and pods.
-    pub(super) hash: String,
-    /// The number of its revision.
-    pub(super) number: i64,
-    /// The template generation in the labels of its pods.
-    pub(super) generation: Option<i64>,
-}
 
 /// A revision during generation.
 #[derive(Clone)]
@@ -36,82 +26,27 @@ pub(super) struct Revision {
     annotations: Map<String, Value>,
 }
 
-/// Generates the versions. The present one is the last.
-pub(super) fn versions(
-    rng: &mut CaseRng,
-    set: &Set,
-    scenario: Scenario,
-    echo: bool,
-    present: Value,
-) -> Vec<Version> {
-    let formers = match scenario {
-        Scenario::Fresh => rng.weighted(&[(9, 0), (1, 1)]),
-        Scenario::Changed | Scenario::Rollout | Scenario::RolledBack => {
-            rng.weighted(&[(45, 1), (27, 2), (16, 3), (10, 4), (2, 13)])
-        }
-        Scenario::Settled | Scenario::Failing | Scenario::Chaos => {
-            rng.weighted(&[(35, 0), (30, 1), (15, 2), (12, 3), (6, 4), (2, 12)])
-        }
-    };
-    let mut all = Vec::with_capacity(formers + 2);
-    let ages = (1..=formers).rev().zip(1_i64..);
-    for (age, number) in ages {
-        all.push(Version {
-            template: template::former(rng, &present, age),
-            hash: rng.letters(9),
-            number,
-            generation: former_generation(rng, set.template_generation, age),
-        });
-    }
-    let mut last = Version {
-        number: i64::try_from(formers).unwrap_or(0) + 1,
-        hash: if rng.in_hundred(88) {
-            HASH.to_owned()
-        } else {
-            rng.letters(10)
-        },
-        generation: set.template_generation,
-        template: present,
-    };
-    if scenario == Scenario::RolledBack {
-        last.number = rng.between(0..=1);
-        if rng.in_hundred(60) {
-            last.generation = last.generation.map(|generation| generation - 2);
-        }
-    }
-    // Several revisions with one template need `echo`, because pods are relabelled then.
-    if echo && rng.in_hundred(6) {
-        all.push(Version {
-            template: last.template.clone(),
-            hash: rng.letters(9),
-            number: (last.number + rng.weighted(&[(4, 0), (3, -1), (3, 1)])).max(0),
-            generation: last.generation,
-        });
-    }
-    all.push(last);
-    all
-}
-
-fn former_generation(rng: &mut CaseRng, present: Option<i64>, age: usize) -> Option<i64> {
-    match present {
-        // Same generation: not the template changed, but its serialization.
-        Some(present) if rng.in_hundred(6) => Some(present),
-        Some(present) => Some(present - i64::try_from(age).unwrap_or(1)),
-        None => rng.in_hundred(25).then_some(1),
-    }
+/// The revisions of a cluster.
+pub(super) struct Revisions {
+    /// Those in the cache.
+    pub(super) cached: Vec<Revision>,
+    /// Those that only the API has.
+    pub(super) hidden: Vec<Revision>,
+    /// Whether the name of the next revision is taken.
+    pub(super) collides: bool,
 }
 
 /// Generates the revisions in the cache, and those that only the API has.
-pub(super) fn draw(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let without_present = match cluster.scenario {
+pub(super) fn draw(rng: &mut CaseRng, setup: &Setup) -> Revisions {
+    let without_present = match setup.scenario {
         Scenario::Fresh => 70,
         Scenario::Changed => 55,
         _ => 5,
     };
-    let skipped = rng.in_hundred(without_present).then(|| cluster.present());
-    let mut cached: Vec<_> = (0..cluster.versions.len())
-        .filter(|version| skipped != Some(*version) && (*version == cluster.present() || !rng.in_hundred(5)))
-        .map(|version| Revision::of(cluster, version))
+    let skipped = rng.in_hundred(without_present).then(|| setup.present());
+    let mut cached: Vec<_> = (0..setup.versions.len())
+        .filter(|version| skipped != Some(*version) && (*version == setup.present() || !rng.in_hundred(5)))
+        .map(|version| Revision::of(setup, version))
         .collect();
     for _ in 0..rng.weighted(&[(66, 0), (24, 1), (10, 2)]) {
         let disturb = rng.weighted(ANOMALIES);
@@ -123,41 +58,45 @@ pub(super) fn draw(rng: &mut CaseRng, cluster: &mut Cluster) {
         } else {
             rng.below(cached.len())
         };
-        disturb(rng, cluster, &mut cached, index);
+        disturb(rng, setup, &mut cached, index);
     }
-    let next = name(cluster, HASH);
-    if !cached.iter().any(|revision| revision.name == next) && rng.in_hundred(25) {
-        cluster.collides = true;
-        collide(rng, cluster, &mut cached);
+    let next = name(setup, HASH);
+    let mut revisions = Revisions {
+        collides: !cached.iter().any(|revision| revision.name == next) && rng.in_hundred(25),
+        cached,
+        hidden: Vec::new(),
+    };
+    if revisions.collides {
+        collide(rng, setup, &mut revisions);
     }
-    cluster.revisions = cached;
+    revisions
 }
 
 /// The name of the DaemonSet's revision with this hash, shortened if necessary.
-pub(super) fn name(cluster: &Cluster, hash: &str) -> String {
-    let prefix: String = cluster.set.names.name.chars().take(242).collect();
+pub(super) fn name(setup: &Setup, hash: &str) -> String {
+    let prefix: String = setup.set.names.name.chars().take(242).collect();
     format!("{}-{hash}", prefix.trim_end_matches('.'))
 }
 
-/// Whether several of the cached revisions have the present template.
-pub(super) fn has_duplicates(cluster: &Cluster) -> bool {
-    let present = serialization::data(&cluster.versions[cluster.present()].template, Form::Canonical);
+/// Whether several of these revisions have the present template.
+pub(super) fn has_duplicates(setup: &Setup, cached: &[Revision]) -> bool {
+    let present = serialization::data(&setup.versions[setup.present()].template, Form::Canonical);
     let is_present = |revision: &&Revision| revision.data == present;
-    cluster.revisions.iter().filter(is_present).count() > 1
+    cached.iter().filter(is_present).count() > 1
 }
 
 /// Whether a revision may be missing from the API without a double effect. A revision that is created again under the
 /// same name must not be deleted in the same sync: Nodewise sends a uid with the delete and upstream does not, so only
 /// upstream would delete the new one.
-pub(super) fn may_be_gone(cluster: &Cluster, revision: &Revision) -> bool {
-    let kept = usize::try_from(cluster.set.history.unwrap_or(0)).unwrap_or(0);
-    revision.name != name(cluster, HASH) || cluster.revisions.len() <= kept
+pub(super) fn may_be_gone(setup: &Setup, cached: &[Revision], revision: &Revision) -> bool {
+    let kept = usize::try_from(setup.set.history.unwrap_or(0)).unwrap_or(0);
+    revision.name != name(setup, HASH) || cached.len() <= kept
 }
 
 /// Adds a revision with the name of the next revision.
-fn collide(rng: &mut CaseRng, cluster: &mut Cluster, cached: &mut Vec<Revision>) {
-    let mut taken = Revision::of(cluster, cluster.present());
-    taken.name = name(cluster, HASH);
+fn collide(rng: &mut CaseRng, setup: &Setup, revisions: &mut Revisions) {
+    let mut taken = Revision::of(setup, setup.present());
+    taken.name = name(setup, HASH);
     taken.labels.insert(HASH_LABEL.into(), HASH.into());
     let is_hidden = rng.in_hundred(60);
     if is_hidden && rng.in_hundred(45) {
@@ -166,7 +105,7 @@ fn collide(rng: &mut CaseRng, cluster: &mut Cluster, cached: &mut Vec<Revision>)
         }
         taken.number = rng.between(0..=9);
     } else {
-        taken.data = other_data(rng, cluster);
+        taken.data = other_data(rng, setup);
     }
     taken.owner = rng.pick(&[
         Owner::Ours,
@@ -179,20 +118,20 @@ fn collide(rng: &mut CaseRng, cluster: &mut Cluster, cached: &mut Vec<Revision>)
         taken.labels.insert(APP.into(), "other".into());
     }
     if is_hidden {
-        cluster.hidden.push(taken);
+        revisions.hidden.push(taken);
     } else {
-        cached.push(taken);
+        revisions.cached.push(taken);
     }
 }
 
 /// Data that is not the present template.
-fn other_data(rng: &mut CaseRng, cluster: &Cluster) -> String {
+fn other_data(rng: &mut CaseRng, setup: &Setup) -> String {
     match rng.below(4) {
         0 => "{}".to_owned(),
         1 => r#"{"spec":{"template":{"$patch":"replace","metadata":{},"spec":{}}}}"#.to_owned(),
         _ => {
             let number = rng.below(90) + 10;
-            let template = template::former(rng, &cluster.versions[cluster.present()].template, number);
+            let template = template::former(rng, &setup.versions[setup.present()].template, number);
             let form = rng.weighted(&[(8, Form::Canonical), (1, Form::Reordered), (1, Form::Spaced)]);
             serialization::data(&template, form)
         }
@@ -201,33 +140,33 @@ fn other_data(rng: &mut CaseRng, cluster: &Cluster) -> String {
 
 impl Revision {
     /// The revision of a version, as upstream creates it.
-    fn of(cluster: &Cluster, version: usize) -> Self {
-        let version = &cluster.versions[version];
+    fn of(setup: &Setup, version: usize) -> Self {
+        let version = &setup.versions[version];
         let mut labels = match &version.template["metadata"]["labels"] {
             Value::Object(labels) => labels.clone(),
             _ => Map::new(),
         };
         labels.insert(HASH_LABEL.into(), version.hash.clone().into());
         Self {
-            name: name(cluster, &version.hash),
+            name: name(setup, &version.hash),
             labels,
             owner: Owner::Ours,
             number: version.number,
             data: serialization::data(&version.template, Form::Canonical),
             deleting: false,
             elsewhere: false,
-            annotations: cluster.set.annotations.clone(),
+            annotations: setup.set.annotations.clone(),
         }
     }
 
     /// The object and its data.
-    pub(super) fn render(&self, rng: &mut CaseRng, cluster: &Cluster) -> case::Revision {
+    pub(super) fn render(&self, rng: &mut CaseRng, setup: &Setup) -> case::Revision {
         let mut metadata = json!({
             "name": self.name,
-            "namespace": if self.elsewhere { "elsewhere" } else { cluster.set.namespace },
+            "namespace": if self.elsewhere { "elsewhere" } else { setup.set.namespace },
             "uid": rng.uid(),
             "resourceVersion": rng.version(),
-            "creationTimestamp": cluster.clock.before(1000 * rng.between(1..=5)),
+            "creationTimestamp": setup.clock.before(1000 * rng.between(1..=5)),
         });
         if !self.labels.is_empty() {
             metadata["labels"] = self.labels.clone().into();
@@ -235,12 +174,12 @@ impl Revision {
         if !self.annotations.is_empty() {
             metadata["annotations"] = self.annotations.clone().into();
         }
-        let references = cluster.set.names.references(self.owner);
+        let references = setup.set.names.references(self.owner);
         if !references.is_null() {
             metadata["ownerReferences"] = references;
         }
         if self.deleting {
-            metadata["deletionTimestamp"] = cluster.clock.before(10).into();
+            metadata["deletionTimestamp"] = setup.clock.before(10).into();
             metadata["deletionGracePeriodSeconds"] = 0.into();
             metadata["finalizers"] = json!(["example.com/hold"]);
         }
@@ -260,7 +199,7 @@ impl Revision {
 const MAX_LABEL_VALUE: usize = 63;
 
 /// Changes one of the revisions.
-type Anomaly = fn(&mut CaseRng, &Cluster, &mut Vec<Revision>, usize);
+type Anomaly = fn(&mut CaseRng, &Setup, &mut Vec<Revision>, usize);
 
 const ANOMALIES: &[(u32, Anomaly)] = &[
     (4, |rng, _, all, index| {
@@ -299,20 +238,20 @@ const ANOMALIES: &[(u32, Anomaly)] = &[
         let hash = rng.pick(&["a", "by-hand", ""]);
         all[index].labels.insert(HASH_LABEL.into(), (*hash).into());
     }),
-    (4, |rng, cluster, all, index| {
-        respell(rng, cluster, &mut all[index]);
+    (4, |rng, setup, all, index| {
+        respell(rng, setup, &mut all[index]);
     }),
-    (2, |rng, cluster, all, _| {
+    (2, |rng, setup, all, _| {
         // A matching revision of another owner.
-        let mut foreign = Revision::of(cluster, cluster.present());
+        let mut foreign = Revision::of(setup, setup.present());
         foreign.name = format!("db-{}", rng.letters(9));
         foreign.owner = rng.pick(&[Owner::Nobody, Owner::Other]);
-        foreign.data = other_data(rng, cluster);
+        foreign.data = other_data(rng, setup);
         foreign.number = rng.between(0..=9);
         all.push(foreign);
     }),
-    (1, |rng, cluster, all, _| {
-        let mut distant = Revision::of(cluster, cluster.present());
+    (1, |rng, setup, all, _| {
+        let mut distant = Revision::of(setup, setup.present());
         distant.name = format!("distant-{}", rng.letters(9));
         distant.owner = Owner::Nobody;
         distant.elsewhere = true;
@@ -321,9 +260,9 @@ const ANOMALIES: &[(u32, Anomaly)] = &[
 ];
 
 /// Serializes the data of a version in another form.
-fn respell(rng: &mut CaseRng, cluster: &Cluster, revision: &mut Revision) {
-    let is_its = |version: &&Version| name(cluster, &version.hash) == revision.name;
-    if let Some(version) = cluster.versions.iter().find(is_its) {
+fn respell(rng: &mut CaseRng, setup: &Setup, revision: &mut Revision) {
+    let is_its = |version: &&Version| name(setup, &version.hash) == revision.name;
+    if let Some(version) = setup.versions.iter().find(is_its) {
         let form = rng.pick(&[Form::Unescaped, Form::Dated, Form::Reordered, Form::Spaced]);
         revision.data = serialization::data(&version.template, form);
     }

@@ -1,8 +1,8 @@
 //! The pods of a cluster: for each node a state, with probabilities that depend on the scenario.
 
-use super::cluster::{Cluster, Scenario};
-use super::pod::Pod;
+use super::cluster::Cluster;
 use super::rng::CaseRng;
+use super::scenario::Scenario;
 use super::strategy::Kind;
 
 /// The pods on one node.
@@ -94,12 +94,12 @@ const CHAOS: Table = &[
 
 /// Generates the pods of all nodes.
 pub(super) fn populate(rng: &mut CaseRng, cluster: &mut Cluster) {
-    let rolling = if cluster.set.kind == Kind::Surge {
+    let rolling = if cluster.setup.set.kind == Kind::Surge {
         CREATE_FIRST
     } else {
         DELETE_FIRST
     };
-    let table = match cluster.scenario {
+    let table = match cluster.setup.scenario {
         Scenario::Fresh => return,
         Scenario::Settled => SETTLED,
         Scenario::Changed => CHANGED,
@@ -109,8 +109,8 @@ pub(super) fn populate(rng: &mut CaseRng, cluster: &mut Cluster) {
     };
     // Nodes that should have no pod mostly stay empty, but one in six clusters has pods everywhere.
     let everywhere = rng.in_hundred(16);
-    for index in 0..cluster.nodes.len() {
-        let node = &cluster.nodes[index];
+    for index in 0..cluster.setup.nodes.len() {
+        let node = &cluster.setup.nodes[index];
         if !node.plain && !everywhere && rng.in_hundred(50) {
             continue;
         }
@@ -122,11 +122,11 @@ pub(super) fn populate(rng: &mut CaseRng, cluster: &mut Cluster) {
 
 fn add(rng: &mut CaseRng, cluster: &mut Cluster, node: &str, content: Content) {
     let old = |rng: &mut CaseRng, cluster: &mut Cluster, ready: bool| {
-        let version = cluster.former(rng);
+        let version = cluster.setup.former(rng);
         push(rng, cluster, version, node, ready);
     };
     let new = |rng: &mut CaseRng, cluster: &mut Cluster, ready: bool| {
-        let version = cluster.present();
+        let version = cluster.setup.present();
         push(rng, cluster, version, node, ready);
     };
     match content {
@@ -177,9 +177,9 @@ fn add(rng: &mut CaseRng, cluster: &mut Cluster, node: &str, content: Content) {
 }
 
 fn push(rng: &mut CaseRng, cluster: &mut Cluster, version: usize, node: &str, ready: bool) {
-    let mut pod = Pod::draw(rng, cluster, version, node);
+    let mut pod = cluster.pod(rng, version, node);
     if !ready {
-        pod = pod.unavailable(rng, cluster);
+        pod = pod.unavailable(rng, &cluster.setup);
     }
     cluster.pods.push(pod);
 }
@@ -195,9 +195,9 @@ fn leave(rng: &mut CaseRng, cluster: &mut Cluster) {
 /// A finished pod.
 fn fail(rng: &mut CaseRng, cluster: &mut Cluster, node: &str, phase: &'static str) {
     let version = if rng.in_hundred(80) {
-        cluster.present()
+        cluster.setup.present()
     } else {
-        cluster.former(rng)
+        cluster.setup.former(rng)
     };
     push(rng, cluster, version, node, true);
     if let Some(pod) = cluster.pods.last_mut() {
@@ -206,7 +206,7 @@ fn fail(rng: &mut CaseRng, cluster: &mut Cluster, node: &str, phase: &'static st
 }
 
 fn anything(rng: &mut CaseRng, cluster: &mut Cluster, node: &str) {
-    let version = rng.below(cluster.versions.len());
+    let version = rng.below(cluster.setup.versions.len());
     let ready = rng.in_hundred(50);
     push(rng, cluster, version, node, ready);
     let ended = rng.weighted(&[(8, ""), (1, "Failed"), (1, "Succeeded")]);

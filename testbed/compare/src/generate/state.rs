@@ -3,13 +3,14 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, Scenario};
+use super::cluster::Cluster;
 use super::fault::{self, FaultContext};
 use super::node::Health;
 use super::owner::Owner;
 use super::pod::Pod;
 use super::revision::{self, Revision};
 use super::rng::CaseRng;
+use super::scenario::Scenario;
 use super::status;
 use crate::case::{Backoff, Case, Expectations, HASH, Live};
 
@@ -19,8 +20,8 @@ const NANOSECOND: SignedDuration = SignedDuration::from_nanos(1);
 
 /// The case for a cluster.
 pub(super) fn case(rng: &mut CaseRng, cluster: Cluster, seed: u64) -> Case {
-    let present = &cluster.versions[cluster.present()].template;
-    let set = cluster.set.object(present, &status::draw(rng, &cluster));
+    let present = &cluster.setup.versions[cluster.setup.present()].template;
+    let set = cluster.setup.set.object(present, &status::draw(rng, &cluster));
     let mut daemon_sets = vec![set];
     let is_neighbours = |pod: &Pod| pod.owner == Owner::Neighbour;
     if rng.in_hundred(if cluster.pods.iter().any(is_neighbours) {
@@ -28,18 +29,22 @@ pub(super) fn case(rng: &mut CaseRng, cluster: Cluster, seed: u64) -> Case {
     } else {
         7
     }) {
-        daemon_sets.push(cluster.set.neighbour(rng, present));
+        daemon_sets.push(cluster.setup.set.neighbour(rng, present));
     }
-    let pods: Vec<_> = cluster.pods.iter().map(|pod| pod.object(rng, &cluster)).collect();
+    let pods: Vec<_> = cluster
+        .pods
+        .iter()
+        .map(|pod| pod.object(rng, &cluster.setup))
+        .collect();
     let revisions = cluster
         .revisions
         .iter()
-        .map(|revision| revision.render(rng, &cluster));
+        .map(|revision| revision.render(rng, &cluster.setup));
     let revisions: Vec<_> = revisions.collect();
     let hidden = cluster
         .hidden
         .iter()
-        .map(|revision| revision.render(rng, &cluster));
+        .map(|revision| revision.render(rng, &cluster.setup));
     let hidden: Vec<_> = hidden.collect();
     let mut live = Live {
         gone: gone(rng, &cluster),
@@ -56,24 +61,24 @@ pub(super) fn case(rng: &mut CaseRng, cluster: Cluster, seed: u64) -> Case {
     };
     Case {
         seed,
-        now: cluster.clock.now.to_string(),
+        now: cluster.setup.clock.now.to_string(),
         expectations,
         backoff: backoff(rng, &cluster),
         burst: burst(rng, &cluster),
         feature_gates: gates(rng, &cluster),
-        echo: cluster.echo,
+        echo: cluster.setup.echo,
         faults: fault::draw(rng, &cluster, &context),
         daemon_sets,
         pods,
         revisions,
         live,
-        nodes: cluster.nodes.into_iter().map(|node| node.object).collect(),
+        nodes: cluster.setup.nodes.into_iter().map(|node| node.object).collect(),
     }
 }
 
 /// Small bursts are most frequent when there are many nodes.
 fn burst(rng: &mut CaseRng, cluster: &Cluster) -> u32 {
-    if cluster.nodes.len() < 8 {
+    if cluster.setup.nodes.len() < 8 {
         rng.weighted(&[(86, 250), (4, 1), (4, 2), (4, 3), (2, 5)])
     } else {
         rng.weighted(&[(52, 250), (15, 1), (15, 2), (15, 3), (3, 8)])
@@ -81,7 +86,7 @@ fn burst(rng: &mut CaseRng, cluster: &Cluster) -> u32 {
 }
 
 fn gates(rng: &mut CaseRng, cluster: &Cluster) -> Vec<String> {
-    let is_on = rng.in_hundred(if matches!(cluster.health, Health::Numeric) {
+    let is_on = rng.in_hundred(if matches!(cluster.setup.health, Health::Numeric) {
         60
     } else {
         2
@@ -103,7 +108,7 @@ fn change_daemon_set(rng: &mut CaseRng, cluster: &Cluster, cached: &Value, live:
                 return;
             }
             1 => {
-                changed["metadata"]["deletionTimestamp"] = cluster.clock.before(1).into();
+                changed["metadata"]["deletionTimestamp"] = cluster.setup.clock.before(1).into();
                 changed["metadata"]["deletionGracePeriodSeconds"] = 0.into();
                 changed["metadata"]["finalizers"] = json!(["foregroundDeletion"]);
             }
@@ -117,7 +122,7 @@ fn change_daemon_set(rng: &mut CaseRng, cluster: &Cluster, cached: &Value, live:
             changed["status"]["numberReady"] = rng.between(0..=9).into();
         }
     } else if rng.in_hundred(if cluster.collides { 25 } else { 1 }) {
-        changed["status"]["collisionCount"] = (cluster.set.collisions.unwrap_or(0) % 1000 + 1).into();
+        changed["status"]["collisionCount"] = (cluster.setup.set.collisions.unwrap_or(0) % 1000 + 1).into();
     } else {
         return;
     }
@@ -133,14 +138,16 @@ fn gone(rng: &mut CaseRng, cluster: &Cluster) -> Vec<String> {
     {
         gone.push(format!("pods/{}", pod.name));
     }
-    let next = revision::name(cluster, HASH);
+    let next = revision::name(&cluster.setup, HASH);
     let is_next = |revision: &&Revision| revision.name == next;
     let revision = match rng.below(100) {
         0..=3 => rng.maybe(&cluster.revisions),
         4..=9 => cluster.revisions.iter().find(is_next),
         _ => None,
     };
-    if let Some(revision) = revision.filter(|revision| revision::may_be_gone(cluster, revision)) {
+    if let Some(revision) =
+        revision.filter(|revision| revision::may_be_gone(&cluster.setup, &cluster.revisions, revision))
+    {
         gone.push(format!("controllerrevisions/{}", revision.name));
     }
     gone
@@ -175,12 +182,12 @@ fn expectations(rng: &mut CaseRng) -> Option<Expectations> {
 fn backoff(rng: &mut CaseRng, cluster: &Cluster) -> Vec<Backoff> {
     let ended = cluster.pods.iter().filter(|pod| pod.is_finished());
     let mut nodes: Vec<_> = ended.filter_map(Pod::node).map(str::to_owned).collect();
-    if rng.in_hundred(if cluster.scenario == Scenario::Failing {
+    if rng.in_hundred(if cluster.setup.scenario == Scenario::Failing {
         15
     } else {
         2
     }) {
-        nodes.push(cluster.any_node(rng));
+        nodes.push(cluster.setup.any_node(rng));
     }
     nodes.sort_unstable();
     nodes.dedup();
@@ -202,7 +209,7 @@ fn entry(rng: &mut CaseRng, cluster: &Cluster, node: String) -> Backoff {
         7 => delay + SignedDuration::from_secs(rng.between(1..=60)),
         _ => delay / 2,
     };
-    let observed = cluster.set.observed;
+    let observed = cluster.setup.set.observed;
     Backoff {
         observed_generation: if rng.in_hundred(88) {
             observed
@@ -211,7 +218,7 @@ fn entry(rng: &mut CaseRng, cluster: &Cluster, node: String) -> Backoff {
         },
         node,
         delay_seconds: delay_seconds.into(),
-        last: cluster.clock.exactly_before(ago),
+        last: cluster.setup.clock.exactly_before(ago),
     }
 }
 

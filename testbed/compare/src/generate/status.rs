@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::cluster::{Cluster, Scenario};
+use super::cluster::Cluster;
 use super::owner::Owner;
 use super::pod::{GENERATION_LABEL, HASH_LABEL, Pod, Ready, Target};
 use super::rng::CaseRng;
+use super::scenario::Scenario;
 use super::selector::APP;
 
 /// The counts in a status.
@@ -22,7 +23,7 @@ struct Counts {
 /// Generates the status.
 pub(super) fn draw(rng: &mut CaseRng, cluster: &Cluster) -> Value {
     let mut counts = match rng.below(10) {
-        _ if cluster.scenario == Scenario::Fresh && rng.in_hundred(70) => Counts::default(),
+        _ if cluster.setup.scenario == Scenario::Fresh && rng.in_hundred(70) => Counts::default(),
         0 => Counts::default(),
         1 => Counts {
             desired: rng.between(0..=9),
@@ -61,7 +62,7 @@ fn object(rng: &mut CaseRng, cluster: &Cluster, counts: Counts, unavailable: i64
         "numberReady": counts.ready,
     });
     let others = [
-        ("observedGeneration", cluster.set.observed),
+        ("observedGeneration", cluster.setup.set.observed),
         ("updatedNumberScheduled", counts.updated),
         ("numberAvailable", counts.available),
         ("numberUnavailable", unavailable),
@@ -71,7 +72,7 @@ fn object(rng: &mut CaseRng, cluster: &Cluster, counts: Counts, unavailable: i64
             status[name] = number.into();
         }
     }
-    if let Some(collisions) = cluster.set.collisions {
+    if let Some(collisions) = cluster.setup.set.collisions {
         status["collisionCount"] = collisions.into();
     }
     if rng.in_hundred(4) {
@@ -80,7 +81,7 @@ fn object(rng: &mut CaseRng, cluster: &Cluster, counts: Counts, unavailable: i64
             "status": "True",
             "reason": "ByHand",
             "message": "a <b> & c",
-            "lastTransitionTime": cluster.clock.before(1000),
+            "lastTransitionTime": cluster.setup.clock.before(1000),
         }]);
     }
     status
@@ -89,19 +90,20 @@ fn object(rng: &mut CaseRng, cluster: &Cluster, counts: Counts, unavailable: i64
 /// The counts that a sync will find, if every node may run a pod; approximate otherwise.
 fn counted(cluster: &Cluster) -> Counts {
     let mut counts = Counts::default();
-    let present = &cluster.versions[cluster.present()];
+    let present = &cluster.setup.versions[cluster.setup.present()];
     let generation = cluster
+        .setup
         .set
         .template_generation
         .map(|number| Value::from(number.to_string()));
-    for node in &cluster.nodes {
+    for node in &cluster.setup.nodes {
         let on_node = |pod: &&Pod| pod.node() == Some(&node.name) && is_counted(pod);
         let first = cluster
             .pods
             .iter()
             .filter(on_node)
             .min_by_key(|pod| (matches!(pod.target, Target::Meant(_)), -pod.age, &pod.name));
-        if !cluster.plain && !node.plain {
+        if !cluster.setup.plain && !node.plain {
             counts.misscheduled += i64::from(first.is_some());
             continue;
         }
@@ -118,7 +120,7 @@ fn counted(cluster: &Cluster) -> Counts {
         counts.current += 1;
         counts.updated += i64::from(is_updated);
         counts.ready += i64::from(is_ready(pod));
-        counts.available += i64::from(is_available(pod, cluster.set.min_ready));
+        counts.available += i64::from(is_available(pod, cluster.setup.set.min_ready));
     }
     counts
 }

@@ -21,8 +21,8 @@ mod wrong_service;
 
 use crate::case::Case;
 
-/// All cases.
-pub(crate) const ALL: &[&[Case]] = &[
+/// The cases of each topic.
+const TOPICS: &[&[Case]] = &[
     placement::CASES,
     claims::CASES,
     sizes::CASES,
@@ -42,3 +42,29 @@ pub(crate) const ALL: &[&[Case]] = &[
     traces::CASES,
     wrong_service::CASES,
 ];
+
+/// All cases, in the order of the report.
+#[must_use]
+pub fn all() -> Vec<Case> {
+    TOPICS.iter().copied().flatten().copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_kebab_case_and_unique() {
+        let cases = all();
+        let ids: BTreeSet<_> = cases.iter().map(|case| case.id).collect();
+        assert_eq!(ids.len(), cases.len());
+        for case in &cases {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            // Ids are names of namespaces and values of labels.
+            assert!(case.id.len() <= 63 && case.id.chars().all(plain), "{}", case.id);
+            assert!(case.checks.ends_with('.'), "{}: {}", case.id, case.checks);
+        }
+    }
+}
