@@ -144,6 +144,68 @@ fn no_files_of_a_crate_import_each_other_in_a_cycle() {
     }
 }
 
+/// The files of the planner's root that are no kind of workload.
+const NO_KIND: [&str; 3] = ["core", "fixtures", "lib"];
+
+#[test]
+fn what_all_kinds_share_imports_no_kind_and_no_kind_imports_another() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let upward = |layer: &str, below: &[&str]| imports::upward(&sources, layer, below);
+    assert_eq!(upward("core", &[]), [""; 0]);
+    let kinds = fs::read_dir(&sources)
+        .expect("the folder is readable")
+        .map(|entry| entry.expect("the entry is readable").path())
+        .filter(|path| path.is_file())
+        .map(|path| {
+            path.file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|stem| !NO_KIND.contains(&stem.as_str()));
+    let kinds: Vec<_> = kinds.collect();
+    assert!(kinds.iter().any(|kind| kind == "daemonset"), "{kinds:?}");
+    for kind in kinds {
+        assert_eq!(upward(&kind, &["core"]), [""; 0]);
+    }
+}
+
+#[test]
+fn imports_of_a_layer_above_are_found_however_they_are_written() {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layers");
+    let upward = |import: &str| {
+        let _ = fs::remove_dir_all(&root);
+        let files = [
+            ("lib.rs", "mod core; mod daemonset; pub use daemonset::DaemonSet;"),
+            ("core.rs", "pub mod names; pub mod claims;"),
+            ("core/claims.rs", ""),
+            ("core/names.rs", import),
+            ("daemonset.rs", "use crate::core::names; pub mod workload;"),
+            ("daemonset/workload.rs", ""),
+        ];
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
+            fs::write(path, text).expect("the file is written");
+        }
+        imports::upward(&root, "core", &[])
+    };
+    for import in [
+        "use crate::daemonset::DaemonSet;",
+        "use crate::{core::claims, daemonset::workload::DaemonSet};",
+        "use super::super::daemonset;",
+        "use crate::DaemonSet;",
+        "use crate::*;",
+        "fn f(_: &crate::daemonset::DaemonSet) {}",
+        "mod inner { fn f() { println!(\"{}\", crate::daemonset::f()) } }",
+    ] {
+        assert_eq!(upward(import).len(), 1, "{import}");
+    }
+    let within = "use crate::core::claims; use super::claims::Claim; use std::fmt; pub(crate) struct S; \
+                  #[cfg(test)] mod tests { use crate::DaemonSet; }";
+    assert_eq!(upward(within), [""; 0]);
+}
+
 #[test]
 fn cycles_are_found_however_an_import_is_written() {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cycles");

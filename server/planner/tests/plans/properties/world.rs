@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::SignedDuration;
 use nodewise_planner::{
+    daemonset::{
+        DaemonSet,
+        report::{OutcomeResult, fold},
+    },
     plan::{Action, ActionKind, Plan},
-    report::{OutcomeResult, fold},
     snapshot::{Bucket, OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
 };
 
@@ -79,7 +82,7 @@ impl World {
     }
 
     /// The executor's snapshot.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self) -> Snapshot<DaemonSet> {
         let mut snapshot = self.live.snapshot();
         snapshot.buckets = Bucket::divide(self.live.nodes.clone(), self.cache.clone(), 1, |_| 0);
         if self.gate && self.wrote {
@@ -94,7 +97,7 @@ impl World {
     }
 
     /// Applies an event. Returns the snapshot and the plan if it was a sync.
-    pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
+    pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot<DaemonSet>, Plan)> {
         let asked = self.change(event);
         if self.behind.back().unwrap_or(&self.cache) != &self.live.pods {
             self.behind.push_back(self.live.pods.clone());
@@ -102,7 +105,7 @@ impl World {
         asked
     }
 
-    fn change(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
+    fn change(&mut self, event: &Event) -> Option<(Snapshot<DaemonSet>, Plan)> {
         match event {
             Event::Sync { faults, unclear } => return Some(self.sync(*faults, *unclear)),
             Event::Observe => self.observe(),
@@ -226,7 +229,7 @@ impl World {
         let mut anew = self.live.clone();
         anew.state = nodewise_planner::snapshot::State::default();
         anew.pods.clear();
-        nodewise_planner::plan(&anew.snapshot())
+        nodewise_planner::daemonset::plan(&anew.snapshot())
             .phases
             .iter()
             .flat_map(|phase| &phase.batches)
@@ -243,9 +246,9 @@ impl World {
         }
     }
 
-    fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot, Plan) {
+    fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot<DaemonSet>, Plan) {
         let snapshot = self.snapshot();
-        let plan = nodewise_planner::plan(&snapshot);
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
         let settled = self.settled_nodes();
         let (mut rank, mut lost) = (0, vec![]);
         let outcomes = self.live.apply_with(&plan, &mut |action| {

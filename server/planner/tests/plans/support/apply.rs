@@ -1,8 +1,8 @@
 //! Applies plans to the small cluster.
 
 use nodewise_planner::{
+    daemonset::report::{Outcome, OutcomeResult, Subject},
     plan::{Action, ActionKind, PhaseKind, Plan},
-    report::{Outcome, OutcomeResult, Subject},
     snapshot::{ExpectedCreate, Labels, Pod, PodPhase, Revision, Target},
 };
 use serde_json::Value;
@@ -100,7 +100,7 @@ impl Cluster {
             ActionKind::UpdateStatus {
                 status, collision, ..
             } => {
-                self.ds.status = *status;
+                self.ds.status = status.daemon_set().expect("the workload is a DaemonSet");
                 if let Some(collision) = collision {
                     self.ds.collision_count = Some(collision.count);
                 }
