@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use nodewise_executor::sim::Picture;
+use nodewise_executor::sim::WorkloadCounts;
 use serde_json::Value;
 
 use super::{
@@ -45,7 +45,7 @@ enum Action {
 
 /// The state of the simulated cluster at one time.
 struct Observation<'a> {
-    picture: &'a Picture,
+    counts: &'a WorkloadCounts,
     object: &'a Value,
 }
 
@@ -132,15 +132,15 @@ impl PhaseScript {
             step.action.perform(simulation)?;
             converged = converged && wait(simulation, step.until, progress).await?;
         }
-        let picture = simulation.picture();
+        let counts = simulation.counts();
         Ok(Phase {
             name: self.name,
-            created: picture.created,
-            deleted: picture.deleted,
+            created: counts.created,
+            deleted: counts.deleted,
             batches: simulation.metrics.batches() - batches,
             plans: simulation.metrics.plans() - plans,
-            max_unavailable_seen: picture.max_unavailable,
-            max_surging_seen: picture.max_surging,
+            max_unavailable_seen: counts.max_unavailable,
+            max_surging_seen: counts.max_surging,
             seconds: (begun.elapsed().as_secs_f64() * 1_000.0).round() / 1_000.0,
             budget: self.budget,
             converged,
@@ -169,21 +169,21 @@ async fn wait(
     until: fn(&Observation<'_>) -> bool,
     progress: &Progress,
 ) -> anyhow::Result<bool> {
-    let mut last = Picture::default();
+    let mut last = WorkloadCounts::default();
     let mut changed = Instant::now();
     loop {
         simulation.tick().await?;
-        let picture = simulation.picture();
-        progress.show(&picture, &simulation.metrics);
+        let counts = simulation.counts();
+        progress.show(&counts, &simulation.metrics);
         if until(&Observation {
-            picture: &picture,
+            counts: &counts,
             object: &simulation.object(),
         }) {
             return Ok(true);
         }
-        if picture != last {
+        if counts != last {
             changed = Instant::now();
-            last = picture;
+            last = counts;
         } else if changed.elapsed() > STUCK {
             return Ok(false);
         }
@@ -192,13 +192,13 @@ async fn wait(
 
 /// Whether every node has exactly one pod, of the present version, and the status agrees.
 fn is_complete(observation: &Observation<'_>) -> bool {
-    let Picture {
+    let WorkloadCounts {
         nodes,
         pods,
         deleting,
         updated,
         ..
-    } = *observation.picture;
+    } = *observation.counts;
     let status = |field: &str| observation.object["status"][field].as_u64().unwrap_or_default();
     pods == nodes
         && deleting == 0
@@ -216,6 +216,6 @@ fn is_complete(observation: &Observation<'_>) -> bool {
 
 /// Whether exactly one node has no ready pod, and the status counts it as misscheduled.
 fn is_known_to_be_broken(observation: &Observation<'_>) -> bool {
-    observation.picture.available + 1 == observation.picture.nodes
+    observation.counts.available + 1 == observation.counts.nodes
         && observation.object["status"]["numberMisscheduled"] == 1
 }

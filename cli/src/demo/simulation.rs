@@ -8,7 +8,7 @@ use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
     controller::{self, ControllerError},
     metrics::Metrics,
-    sim::{Picture, SimCluster, SimConfig},
+    sim::{SimCluster, SimConfig, WorkloadCounts},
 };
 use nodewise_projection::Key;
 use nodewise_server::Ended;
@@ -155,8 +155,8 @@ impl Simulation {
     }
 
     /// The cluster's own view of the DaemonSet.
-    pub(super) fn picture(&self) -> Picture {
-        self.cluster.picture(&self.daemon_set)
+    pub(super) fn counts(&self) -> WorkloadCounts {
+        self.cluster.counts(&self.daemon_set)
     }
 
     /// The DaemonSet as the cluster serves it, with the status that the executor wrote.

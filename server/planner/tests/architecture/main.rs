@@ -47,23 +47,44 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn the_planner_depends_on_no_transport_no_runtime_and_no_cluster() {
-    let linked = closure(&metadata(), "nodewise-planner");
-    for forbidden in [
-        "tokio",
-        "tonic",
-        "prost",
-        "kube",
-        "k8s-openapi",
-        "nodewise-proto",
-        "hyper",
-    ] {
-        assert!(
-            !linked.contains(forbidden),
-            "nodewise-planner must not depend on {forbidden}"
-        );
+fn planner_and_simulator_depend_on_no_transport_no_runtime_and_no_cluster() {
+    for krate in ["nodewise-planner", "nodewise-simulator"] {
+        let linked = closure(&metadata(), krate);
+        for forbidden in [
+            "tokio",
+            "tonic",
+            "prost",
+            "kube",
+            "k8s-openapi",
+            "nodewise-proto",
+            "hyper",
+            "rand",
+        ] {
+            assert!(
+                !linked.contains(forbidden),
+                "{krate} must not depend on {forbidden}"
+            );
+        }
+        assert!(linked.contains("serde_json"), "the walk sees dependencies at all");
     }
-    assert!(linked.contains("serde_json"), "the walk sees dependencies at all");
+}
+
+#[test]
+fn the_simulator_depends_on_no_crate_of_the_workspace_and_reads_no_clock() {
+    let linked = closure(&metadata(), "nodewise-simulator");
+    let ours: Vec<_> = linked
+        .iter()
+        .filter(|name| name.starts_with("nodewise"))
+        .collect();
+    assert!(ours.is_empty(), "{ours:?}");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulator/src");
+    for entry in fs::read_dir(sources).expect("the folder is readable") {
+        let path = entry.expect("the entry is readable").path();
+        let text = fs::read_to_string(&path).expect("the file is readable");
+        for clock in ["Timestamp::now", "Zoned::now", "Instant", "SystemTime"] {
+            assert!(!text.contains(clock), "{} uses {clock}", path.display());
+        }
+    }
 }
 
 #[test]
@@ -122,7 +143,7 @@ fn the_runtime_names_no_kind_of_workload() {
 }
 
 /// The crates without import cycles between files.
-const WITHOUT_CYCLES: [&str; 10] = [
+const WITHOUT_CYCLES: [&str; 11] = [
     "cli",
     "clients/rust",
     "executor",
@@ -131,6 +152,7 @@ const WITHOUT_CYCLES: [&str; 10] = [
     "proto",
     "server",
     "server/planner",
+    "server/simulator",
     "telemetry",
     "tls",
 ];
