@@ -2,6 +2,7 @@
 
 mod interleavings;
 mod plan_cache;
+mod simulated;
 mod world;
 
 use std::collections::HashSet;

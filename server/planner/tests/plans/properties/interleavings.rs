@@ -318,9 +318,9 @@ proptest! {
         gate in any::<bool>(),
         events in proptest::collection::vec(no_losses(), 0..80),
     ) {
-        let mut cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready).with_old_pods();
-        cluster.change_template("img:2");
+        let cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready).with_old_pods();
         let mut world = World::new(cluster, gate);
+        world.change_template("img:2");
         let down = if max_surge == "0" || max_surge == "0%" {
             scaled(crate::support::int_or_string(max_unavailable).as_ref(), nodes)
         } else {

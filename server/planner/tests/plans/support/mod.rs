@@ -1,4 +1,7 @@
-//! A small cluster in memory. Pods and taints are written as short texts.
+//! A small cluster in the planner's own types. Pods and taints are written as short texts.
+//!
+//! Tests of single plans set every field directly, also to what no apiserver would serve. Tests of whole histories use a
+//! simulated cluster instead: `properties/simulated.rs`.
 
 pub(crate) mod apply;
 
