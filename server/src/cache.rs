@@ -10,7 +10,7 @@ use std::{
 };
 
 use nodewise_planner::{
-    plan_cache::PlanCache,
+    daemonset::plan_cache::PlanCache,
     snapshot::{ControllerRef, Digest, Labels, List, Node, Pod, Target},
 };
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};

@@ -7,8 +7,11 @@ use std::{
 };
 
 use nodewise_planner::{
-    plan_cache::{CacheCounts, PlanCache},
-    report,
+    daemonset::{
+        DaemonSet,
+        plan_cache::{CacheCounts, PlanCache},
+        report,
+    },
     snapshot::Snapshot,
 };
 use nodewise_proto::v1;
@@ -113,7 +116,7 @@ impl Engine {
         self.count_warnings(&warnings);
         if let Err(refusal) = (caller.hold)(needs(response_memory::plan_bound(&snapshot))) {
             if by_digest {
-                self.cache.remember(&snapshot.daemon_set.uid, memory);
+                self.cache.remember(&snapshot.workload.uid, memory);
             }
             return Err(refusal);
         }
@@ -127,16 +130,16 @@ impl Engine {
             buckets.iter().map(|bucket| bucket.pods.len()).sum(),
         );
         let plan = step("decide", || {
-            nodewise_planner::plan_until(&snapshot, &mut memory, stop)
+            nodewise_planner::daemonset::plan_until(&snapshot, &mut memory, stop)
         })
         .ok_or(Refusal::Stopped)?;
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_counts();
         if by_digest {
             self.cache.remove_pods(memory.superseded_pods());
-            self.cache.remember(&snapshot.daemon_set.uid, memory);
+            self.cache.remember(&snapshot.workload.uid, memory);
         }
         let plan = step("render", || {
-            render::plan(plan, &snapshot.daemon_set, snapshot.options.scope, &warnings)
+            render::plan(plan, &snapshot.workload, snapshot.options.scope, &warnings)
         });
         drop(snapshot);
         (caller.hold)(Needs::Alone(response_memory::plan(&plan)))?;
@@ -145,7 +148,11 @@ impl Engine {
 
     /// The snapshot that the planner gets for a request, for a caller that runs the planner itself, such as a benchmark. `stop` as
     /// for [`Engine::plan`].
-    pub fn snapshot(&self, request: v1::PlanRequest, stop: &dyn Fn() -> bool) -> Result<Snapshot, Refusal> {
+    pub fn snapshot(
+        &self,
+        request: v1::PlanRequest,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Snapshot<DaemonSet>, Refusal> {
         let parsed = parse::request::plan(request, self.context(stop), |_| PlanCache::default())?;
         Ok(parsed.snapshot)
     }
@@ -170,9 +177,10 @@ impl Engine {
         let explanations = Explanations::new(caller, needs, response_memory::explanation_work(&snapshot));
         let explanations = RefCell::new(explanations);
         let stop = || (caller.stop)() || explanations.borrow().is_refused();
-        let complete = nodewise_planner::explain_each(&snapshot, node.as_deref(), &stop, &mut |node| {
-            explanations.borrow_mut().add(render::explanation(node));
-        });
+        let complete =
+            nodewise_planner::daemonset::explain_each(&snapshot, node.as_deref(), &stop, &mut |node| {
+                explanations.borrow_mut().add(render::explanation(node));
+            });
         drop(snapshot);
         explanations.into_inner().finish(complete)
     }

@@ -57,13 +57,13 @@ impl<'a> Caller<'a> {
 }
 
 /// Bytes that explaining a snapshot takes, besides the snapshot and the response.
-pub(crate) fn explanation_work(snapshot: &Snapshot) -> usize {
+pub(crate) fn explanation_work<W>(snapshot: &Snapshot<W>) -> usize {
     let (nodes, pods) = counts(snapshot);
     WORK.saturating_mul(nodes + pods)
 }
 
 /// The most bytes that planning for a snapshot takes, the plan included, besides the snapshot.
-pub(crate) fn plan_bound(snapshot: &Snapshot) -> usize {
+pub(crate) fn plan_bound<W>(snapshot: &Snapshot<W>) -> usize {
     let (nodes, pods) = counts(snapshot);
     let options = &snapshot.options;
     let within = |count: usize| count.min(options.burst);
@@ -78,7 +78,7 @@ pub(crate) fn plan_bound(snapshot: &Snapshot) -> usize {
         .saturating_add(ACTION.saturating_mul(actions))
 }
 
-fn counts(snapshot: &Snapshot) -> (usize, usize) {
+fn counts<W>(snapshot: &Snapshot<W>) -> (usize, usize) {
     let buckets = snapshot.buckets.iter();
     buckets.fold((0, 0), |(nodes, pods), bucket| {
         (nodes + bucket.nodes.len(), pods + bucket.pods.len())

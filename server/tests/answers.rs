@@ -87,7 +87,7 @@ fn a_caller_can_get_the_snapshot_and_run_the_planner_itself() {
             .iter()
             .all(|bucket| bucket.pods.digest().is_some())
     );
-    let verdict = nodewise_planner::plan(&snapshot).verdict;
+    let verdict = nodewise_planner::daemonset::plan(&snapshot).verdict;
     assert_eq!(verdict, nodewise_planner::plan::Verdict::Noop);
     let by_digest = Cluster::settled(5).request(4, Form::DigestOnly);
     let again = engine.snapshot(by_digest, &never).unwrap();

@@ -62,7 +62,7 @@ async fn roll_out(url: String, nodes: u64) {
         }))
         .expect("a DaemonSet");
     eventually("each node has a pod", || {
-        let created = cluster.pod_counts(&key).created;
+        let created = cluster.counts(&key).created;
         async move { (created == nodes).then_some(()) }
     })
     .await;

@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
             break;
         }
     }
-    report.duplicates = simulation.pod_counts().duplicates;
+    report.duplicates = simulation.counts().duplicates;
     simulation.stop().await?;
     if args.trace {
         report.slowest_reconcile = traced.slowest();

@@ -1,7 +1,7 @@
 //! The progress bar of a phase. It is written to standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nodewise_executor::{metrics::Metrics, sim::PodCounts};
+use nodewise_executor::{metrics::Metrics, sim::WorkloadCounts};
 
 /// The number of redraws per second.
 const RATE: u8 = 15;
@@ -30,7 +30,7 @@ impl Progress {
     }
 
     /// Shows the present numbers.
-    pub(super) fn show(&self, counts: &PodCounts, metrics: &Metrics) {
+    pub(super) fn show(&self, counts: &WorkloadCounts, metrics: &Metrics) {
         self.bar.set_position(counts.updated as u64);
         self.bar.set_message(format!(
             "{} unavailable; {} plans",

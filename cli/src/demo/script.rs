@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use nodewise_executor::sim::PodCounts;
+use nodewise_executor::sim::WorkloadCounts;
 use serde_json::Value;
 
 use super::{
@@ -45,7 +45,7 @@ enum Action {
 
 /// The state of the simulated cluster at one time.
 struct Observation<'a> {
-    counts: &'a PodCounts,
+    counts: &'a WorkloadCounts,
     object: &'a Value,
 }
 
@@ -132,7 +132,7 @@ impl PhaseScript {
             step.action.perform(simulation)?;
             converged = converged && wait(simulation, step.until, progress).await?;
         }
-        let counts = simulation.pod_counts();
+        let counts = simulation.counts();
         Ok(Phase {
             name: self.name,
             created: counts.created,
@@ -169,11 +169,11 @@ async fn wait(
     until: fn(&Observation<'_>) -> bool,
     progress: &Progress,
 ) -> anyhow::Result<bool> {
-    let mut last = PodCounts::default();
+    let mut last = WorkloadCounts::default();
     let mut changed = Instant::now();
     loop {
         simulation.tick().await?;
-        let counts = simulation.pod_counts();
+        let counts = simulation.counts();
         progress.show(&counts, &simulation.metrics);
         if until(&Observation {
             counts: &counts,
@@ -192,7 +192,7 @@ async fn wait(
 
 /// Whether every node has exactly one pod, of the present version, and the status agrees.
 fn is_complete(observation: &Observation<'_>) -> bool {
-    let PodCounts {
+    let WorkloadCounts {
         nodes,
         pods,
         deleting,

@@ -10,7 +10,7 @@ use nodewise_executor::{
     daemon_set::DAEMON_SETS,
     manager::{self, ManagerError},
     metrics::Metrics,
-    sim::{PodCounts, SimCluster, SimConfig},
+    sim::{SimCluster, SimConfig, WorkloadCounts},
 };
 use nodewise_projection::Key;
 use nodewise_server::Ended;
@@ -160,8 +160,8 @@ impl Simulation {
     }
 
     /// The cluster's own view of the DaemonSet.
-    pub(super) fn pod_counts(&self) -> PodCounts {
-        self.cluster.pod_counts(&self.daemon_set)
+    pub(super) fn counts(&self) -> WorkloadCounts {
+        self.cluster.counts(&self.daemon_set)
     }
 
     /// The DaemonSet as the cluster serves it, with the status that the executor wrote.

@@ -1,4 +1,4 @@
-//! Writes to the simulated cluster. They are refused for the same reasons as by an apiserver.
+//! Writes to the simulated cluster.
 
 use std::sync::{
     Arc,
@@ -10,9 +10,10 @@ use nodewise_runtime::{
     Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
 };
-use serde_json::{Value, json};
+use nodewise_simulator as simulator;
+use serde_json::Value;
 
-use super::{SimCluster, State, kubelet, objects::refuse, patch};
+use super::SimCluster;
 
 /// An actuator that writes to a [`SimCluster`]. Clones share its counters.
 #[derive(Clone, Debug)]
@@ -34,6 +35,21 @@ impl SimActuator {
     pub fn events(&self) -> u64 {
         self.events.load(Ordering::Relaxed)
     }
+
+    /// Writes to an object, and returns what the apiserver returns of it.
+    fn write(
+        &self,
+        key: &ObjectKey,
+        write: impl FnOnce(&mut simulator::Cluster, &simulator::ObjectKey) -> Result<(), simulator::Refusal>,
+    ) -> Result<Written, ActuatorError> {
+        let key = known(key)?;
+        self.cluster
+            .change(|cluster| {
+                write(cluster, &key)?;
+                written(cluster, &key)
+            })
+            .map_err(error)
+    }
 }
 
 impl Actuator for SimActuator {
@@ -43,25 +59,40 @@ impl Actuator for SimActuator {
         namespace: &str,
         manifest: Bytes,
     ) -> Result<Written, ActuatorError> {
+        let (resource, object) = (known_resource(resource)?, parse(&manifest)?);
         self.cluster
-            .state()
-            .create(resource, namespace, parse(&manifest)?)
+            .change(|cluster| {
+                let key = cluster.create(resource, namespace, object)?;
+                written(cluster, &key)
+            })
+            .map_err(error)
     }
 
     async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
-        self.cluster.state().patch(key, &patch)
+        let patch = match patch {
+            Patch::Merge(body) => simulator::Patch::Merge(parse(&body)?),
+            Patch::Strategic(body) => simulator::Patch::Strategic(parse(&body)?),
+        };
+        self.write(key, |cluster, key| cluster.patch(key, &patch))
     }
 
     async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        self.cluster.state().delete(key, uid)
+        let key = known(key)?;
+        self.cluster
+            .change(|cluster| cluster.delete(&key, uid))
+            .map_err(error)
     }
 
     async fn replace_status(&self, key: &ObjectKey, object: Bytes) -> Result<Written, ActuatorError> {
-        self.cluster.state().replace_status(key, &parse(&object)?)
+        let object = parse(&object)?;
+        self.write(key, |cluster, key| cluster.replace_status(key, &object))
     }
 
     async fn read(&self, key: &ObjectKey) -> Result<Bytes, ActuatorError> {
-        Ok(self.cluster.state().objects.find(key)?.to_string().into())
+        let key = known(key)?;
+        let state = self.cluster.state();
+        let object = state.cluster.read(&key).map_err(error)?;
+        Ok(object.to_string().into())
     }
 
     async fn list(
@@ -70,8 +101,9 @@ impl Actuator for SimActuator {
         namespace: &str,
         take: &mut (dyn FnMut(&str) + Send),
     ) -> Result<(), ActuatorError> {
+        let resource = known_resource(resource)?;
         let state = self.cluster.state();
-        let all = state.objects.all(resource);
+        let all = state.cluster.list(resource);
         for object in all.filter(|object| object["metadata"]["namespace"] == namespace) {
             take(&object.to_string());
         }
@@ -84,82 +116,48 @@ impl Actuator for SimActuator {
     }
 }
 
-fn parse(json: &[u8]) -> Result<Value, ActuatorError> {
-    serde_json::from_slice(json).map_err(|error| refuse(Refusal::Other, 400, format!("not JSON: {error}")))
+/// A refusal of the simulated apiserver as the executor's client reports it.
+pub(super) fn error(refusal: simulator::Refusal) -> ActuatorError {
+    ActuatorError {
+        refusal: match refusal.reason {
+            simulator::Reason::AlreadyExists => Refusal::AlreadyExists,
+            simulator::Reason::Conflict => Refusal::Conflict,
+            simulator::Reason::Invalid => Refusal::Invalid,
+            simulator::Reason::NotFound => Refusal::NotFound,
+        },
+        http_status: refusal.reason.http_status(),
+        message: refusal.message,
+    }
 }
 
-impl State {
-    fn create(
-        &mut self,
-        resource: Resource,
-        namespace: &str,
-        object: Value,
-    ) -> Result<Written, ActuatorError> {
-        let key = self.objects.create(resource, namespace, object, self.now)?;
-        if resource == Resource::PODS {
-            let mut pod = self.objects.find(&key)?.clone();
-            if let (Some(owner), Some(node)) = (kubelet::owner(&pod), kubelet::node_of(&pod)) {
-                self.tally.creating(owner, &node);
-            }
-            pod["status"]["phase"] = json!("Pending");
-            self.put_pod(&key, pod);
-        }
-        self.written(&key)
-    }
-
-    fn patch(&mut self, key: &ObjectKey, patch: &Patch) -> Result<Written, ActuatorError> {
-        let before = self.objects.find(key)?.clone();
-        let mut after = before.clone();
-        match patch {
-            Patch::Merge(body) => patch::merge(&mut after, &parse(body)?),
-            Patch::Strategic(body) => patch::strategic(&mut after, &parse(body)?),
-        }
-        if after["metadata"]["uid"] != before["metadata"]["uid"] {
-            return Err(refuse(
-                Refusal::Invalid,
-                422,
-                format!("{key}: metadata.uid: field is immutable"),
-            ));
-        }
-        if key.resource == Resource::PODS {
-            // The patch may change the pod's controller.
-            self.count_pod(key, &before, false);
-            self.put_pod(key, after);
-        } else {
-            self.objects.put(key, after)?;
-        }
-        self.written(key)
-    }
-
-    fn delete(&mut self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        let object = self.objects.find(key)?.clone();
-        if uid.is_some_and(|uid| object["metadata"]["uid"] != uid) {
-            return Err(refuse(Refusal::Conflict, 409, format!("{key} has another uid")));
-        }
-        if key.resource == Resource::PODS {
-            self.delete_pod(key, object);
-        } else {
-            self.objects.remove(key);
-        }
-        Ok(())
-    }
-
-    fn replace_status(&mut self, key: &ObjectKey, object: &Value) -> Result<Written, ActuatorError> {
-        let mut stored = self.objects.find(key)?.clone();
-        if object["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"] {
-            return Err(refuse(Refusal::Conflict, 409, format!("{key} has been modified")));
-        }
-        stored["status"] = object["status"].clone();
-        self.objects.put(key, stored)?;
-        self.written(key)
-    }
-
-    fn written(&self, key: &ObjectKey) -> Result<Written, ActuatorError> {
-        let metadata = &self.objects.find(key)?["metadata"];
-        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
-        Ok(Written {
-            name: text("name"),
-            resource_version: text("resourceVersion"),
+fn known_resource(resource: Resource) -> Result<simulator::Resource, ActuatorError> {
+    let mut all = simulator::Resource::ALL.into_iter();
+    all.find(|known| known.plural() == resource.plural)
+        .ok_or_else(|| ActuatorError {
+            refusal: Refusal::NotFound,
+            http_status: 404,
+            message: format!("no such resource: {resource}"),
         })
-    }
+}
+
+fn known(key: &ObjectKey) -> Result<simulator::ObjectKey, ActuatorError> {
+    let resource = known_resource(key.resource)?;
+    Ok(simulator::ObjectKey::new(resource, &key.namespace, &key.name))
+}
+
+fn written(cluster: &simulator::Cluster, key: &simulator::ObjectKey) -> Result<Written, simulator::Refusal> {
+    let metadata = &cluster.read(key)?["metadata"];
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+    Ok(Written {
+        name: text("name"),
+        resource_version: text("resourceVersion"),
+    })
+}
+
+fn parse(json: &[u8]) -> Result<Value, ActuatorError> {
+    serde_json::from_slice(json).map_err(|error| ActuatorError {
+        refusal: Refusal::Other,
+        http_status: 400,
+        message: format!("not JSON: {error}"),
+    })
 }

@@ -1,7 +1,7 @@
-//! A simulated cluster in memory: an apiserver, a scheduler and kubelets, as far as DaemonSets need them.
+//! A simulated cluster for the executor: `nodewise-simulator` with watches, an [actuator](SimActuator) and ticks on tokio.
 //!
-//! The simulation does not know plans. It counts by itself how many nodes are without a ready pod at once, and whether
-//! a node ever had more pods than the DaemonSet's strategy allows. Pods become ready and are removed only in
+//! The simulator has the model: the apiserver, the scheduler, the kubelets, and the counts of pods. This module translates its
+//! changes into [`ClusterEvent`]s and its refusals into [`ActuatorError`]s. Pods become ready and are removed only in
 //! [`SimCluster::tick`].
 
 use std::{
@@ -12,10 +12,8 @@ use std::{
 use futures::Stream;
 use jiff::Timestamp;
 use nodewise_projection::Key;
-use nodewise_runtime::{
-    Resource,
-    actuator::{ActuatorError, ObjectKey},
-};
+use nodewise_runtime::{actuator::ActuatorError, event::ClusterEvent};
+use nodewise_simulator::{Cluster, ObjectKey, Resource};
 use serde_json::Value;
 use tokio::{
     sync::{mpsc, watch},
@@ -25,39 +23,16 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon_set::DAEMON_SETS;
-use nodewise_runtime::event::ClusterEvent;
 
 mod actuator;
-mod kubelet;
-mod objects;
-mod patch;
-mod tally;
+mod events;
 #[cfg(test)]
 mod tests;
 
 pub use actuator::SimActuator;
-pub use tally::PodCounts;
+pub use nodewise_simulator::{Config as SimConfig, WorkloadCounts};
 
-use objects::Objects;
-use tally::Tally;
-
-/// The speed of the simulated nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SimConfig {
-    /// Ticks from a pod's binding until it is ready.
-    pub start_ticks: u64,
-    /// Ticks from a pod's deletion until it is gone.
-    pub stop_ticks: u64,
-}
-
-impl Default for SimConfig {
-    fn default() -> Self {
-        Self {
-            start_ticks: 2,
-            stop_ticks: 1,
-        }
-    }
-}
+use actuator::error;
 
 /// A handle on a simulated cluster. Clones share it.
 #[derive(Clone, Debug)]
@@ -68,26 +43,39 @@ pub struct SimCluster {
 
 #[derive(Debug)]
 struct State {
-    config: SimConfig,
-    objects: Objects,
-    tally: Tally,
-    /// Number of ticks so far.
-    tick: u64,
-    /// The wall clock at the last tick, for timestamps.
-    now: Timestamp,
+    cluster: Cluster,
+    watchers: Vec<mpsc::UnboundedSender<ClusterEvent>>,
+    /// The version of the last change that was sent to the watchers.
+    versions: watch::Sender<u64>,
+}
+
+impl State {
+    /// Sends the changes since the last call to all watchers.
+    fn publish(&mut self) {
+        let sent = *self.versions.borrow();
+        for change in self.cluster.changes_after(sent) {
+            if let Ok(event) = events::of_change(change) {
+                self.watchers
+                    .retain(|watcher| watcher.send(event.clone()).is_ok());
+            }
+        }
+        let version = self.cluster.version();
+        self.cluster.compact(version);
+        if version != sent {
+            self.versions.send_replace(version);
+        }
+    }
 }
 
 impl SimCluster {
     /// Creates an empty cluster with this time.
     #[must_use]
     pub fn new(config: SimConfig, now: Timestamp) -> Self {
-        let (objects, versions) = Objects::new();
+        let (sender, versions) = watch::channel(0);
         let state = State {
-            config,
-            objects,
-            tally: Tally::default(),
-            tick: 0,
-            now,
+            cluster: Cluster::new(config, now).validated_by(events::validate),
+            watchers: Vec::new(),
+            versions: sender,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -99,10 +87,22 @@ impl SimCluster {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes the cluster, and sends the changes to all watchers.
+    fn change<T>(&self, change: impl FnOnce(&mut Cluster) -> T) -> T {
+        let state = &mut *self.state();
+        let result = change(&mut state.cluster);
+        state.publish();
+        result
+    }
+
     /// A stream of the existing objects as first lists, and then of every change, like the watches of a real cluster.
     pub fn watch(&self) -> impl Stream<Item = ClusterEvent> + Send + Unpin + 'static {
         let (sender, events) = mpsc::unbounded_channel();
-        self.state().objects.subscribe(sender);
+        let state = &mut *self.state();
+        for list in events::lists(&state.cluster) {
+            let _ = sender.send(list);
+        }
+        state.watchers.push(sender);
         UnboundedReceiverStream::new(events)
     }
 
@@ -120,70 +120,63 @@ impl SimCluster {
 
     /// Adds a node that is ready. A node of the same name is replaced.
     pub fn add_node(&self, name: &str, labels: &[(&str, &str)]) {
-        let state = &mut *self.state();
-        state.objects.put_node(name, labels, state.now);
-        state.tally.add_node(name);
+        self.change(|cluster| cluster.add_node(name, labels));
     }
 
     /// Removes a node. Its pods stay until someone deletes them.
     pub fn remove_node(&self, name: &str) {
-        let state = &mut *self.state();
-        state.objects.remove(&ObjectKey::new(Resource::NODES, "", name));
-        state.tally.remove_node(name);
+        self.change(|cluster| cluster.remove_node(name));
     }
 
     /// Makes a node not ready, with the matching taint. Its pods become not ready and stay.
     ///
     /// Fails if the node does not exist.
     pub fn break_node(&self, name: &str) -> Result<(), ActuatorError> {
-        self.state().break_node(name)
+        self.change(|cluster| cluster.break_node(name)).map_err(error)
     }
 
     /// Makes a node ready again. Its pods become ready as if they had just been started.
     ///
     /// Fails if the node does not exist.
     pub fn recover_node(&self, name: &str) -> Result<(), ActuatorError> {
-        self.state().recover_node(name)
+        self.change(|cluster| cluster.recover_node(name)).map_err(error)
     }
 
     /// Creates a DaemonSet from its manifest and sets the defaults that plans rely on (D-114).
     pub fn create_daemon_set(&self, manifest: Value) -> Result<Key, ActuatorError> {
-        let state = &mut *self.state();
-        let key = state.objects.create_daemon_set(manifest, state.now)?;
-        state.retally(&key);
-        Ok(key)
+        let key = self
+            .change(|cluster| cluster.create_daemon_set(manifest))
+            .map_err(error)?;
+        Ok(Key::new(DAEMON_SETS.kind, &key.namespace, &key.name))
     }
 
     /// Changes a DaemonSet's spec. Its generation increases if anything changed, its template generation if the
     /// template did (D-118).
     pub fn update_daemon_set(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<(), ActuatorError> {
-        let state = &mut *self.state();
-        state.objects.update_daemon_set(key, change)?;
-        state.retally(key);
-        Ok(())
+        self.change(|cluster| cluster.update_daemon_set(&daemon_set(key), change))
+            .map_err(error)
     }
 
     /// The JSON of a DaemonSet; `None` if it does not exist.
     #[must_use]
     pub fn daemon_set(&self, key: &Key) -> Option<Value> {
-        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
-        self.state().objects.get(&key).cloned()
+        self.state().cluster.get(&daemon_set(key)).cloned()
     }
 
     /// The counts of a DaemonSet.
     #[must_use]
-    pub fn pod_counts(&self, key: &Key) -> PodCounts {
-        self.state().pod_counts(key)
+    pub fn counts(&self, key: &Key) -> WorkloadCounts {
+        self.state().cluster.counts(&daemon_set(key))
     }
 
     /// Resets the counts of created and deleted pods and the maxima. Duplicates are never reset.
     pub fn reset_counts(&self) {
-        self.state().tally.reset();
+        self.state().cluster.reset_counts();
     }
 
     /// Runs one step of the scheduler and of all kubelets, and sets the time to `now`.
     pub fn tick(&self, now: Timestamp) {
-        self.state().step(now);
+        self.change(|cluster| cluster.tick(now));
     }
 
     /// Ticks at this interval, with the current time, until `shutdown` is cancelled.
@@ -197,4 +190,9 @@ impl SimCluster {
             }
         }
     }
+}
+
+/// The simulator's key of a DaemonSet.
+fn daemon_set(key: &Key) -> ObjectKey {
+    ObjectKey::new(Resource::DaemonSets, &*key.namespace, &*key.name)
 }

@@ -5,12 +5,14 @@
 use divan::{Bencher, counter::ItemsCount};
 use jiff::Timestamp;
 use nodewise_planner::{
-    plan::{ActionKind, PhaseKind, Plan, Verdict},
-    plan_cache::PlanCache,
+    daemonset::{
+        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, UpdateStrategy,
+        plan_cache::PlanCache,
+    },
+    plan::{ActionKind, DaemonSetStatus, PhaseKind, Plan, Status, Verdict},
     snapshot::{
-        Bucket, ControllerRef, DaemonSet, IntOrString, Labels, List, Node, NodeSelectorRequirement,
-        NodeSelectorTerm, Options, Pod, PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot,
-        State, Status, Taint, TaintEffect, Target, UpdateStrategy, UsedPodName,
+        Bucket, ControllerRef, IntOrString, Labels, List, Node, Options, Pod, PodPhase, Revision, Selector,
+        Snapshot, State, Taint, TaintEffect, Target, UsedPodName,
     },
 };
 use serde_json::{Value, json};
@@ -68,7 +70,7 @@ fn no_pod_yet(bencher: Bencher, nodes: usize) {
 #[divan::bench(args = NODES)]
 fn rolling_update(bencher: Bencher, nodes: usize) {
     let mut snapshot = settled(nodes, 1, Scheduling::default());
-    snapshot.daemon_set.template = template("img:2").into();
+    snapshot.workload.template = template("img:2").into();
     measure(bencher, &snapshot, nodes);
 }
 
@@ -108,21 +110,21 @@ fn one_pod_changes(bencher: Bencher, nodes: usize, state: State) {
         turn = 1 - turn;
         let snapshot = divan::black_box(&snapshots[turn]);
         cache.identify(&snapshot.buckets).expect("names are unique");
-        nodewise_planner::plan_until(snapshot, &mut cache, &|| false)
+        nodewise_planner::daemonset::plan_until(snapshot, &mut cache, &|| false)
     });
 }
 
-fn measure(bencher: Bencher, snapshot: &Snapshot, nodes: usize) {
+fn measure(bencher: Bencher, snapshot: &Snapshot<DaemonSet>, nodes: usize) {
     bencher
         .counter(ItemsCount::new(nodes))
-        .bench(|| nodewise_planner::plan(divan::black_box(snapshot)));
+        .bench(|| nodewise_planner::daemonset::plan(divan::black_box(snapshot)));
 }
 
 /// A cluster with nothing to do: plans were applied until there was no action left.
-fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
+fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot<DaemonSet> {
     let mut snapshot = Snapshot {
         now: Timestamp::UNIX_EPOCH,
-        daemon_set: daemon_set(scheduling),
+        workload: daemon_set(scheduling),
         revisions: vec![],
         buckets: divided((0..nodes).map(node).collect(), vec![], buckets),
         state: State::default(),
@@ -132,7 +134,7 @@ fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
             ..Options::default()
         },
     };
-    let first = nodewise_planner::plan(&snapshot);
+    let first = nodewise_planner::daemonset::plan(&snapshot);
     let hash = first
         .rollout
         .as_ref()
@@ -144,11 +146,12 @@ fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot {
         created_pods(&first, &hash),
         buckets,
     );
-    snapshot.daemon_set.status = nodewise_planner::plan(&snapshot)
+    snapshot.workload.status = nodewise_planner::daemonset::plan(&snapshot)
         .status
+        .and_then(Status::daemon_set)
         .expect("nodes are counted");
     assert_eq!(
-        nodewise_planner::plan(&snapshot).verdict,
+        nodewise_planner::daemonset::plan(&snapshot).verdict,
         Verdict::Noop,
         "the cluster has settled"
     );
@@ -252,7 +255,7 @@ fn daemon_set(scheduling: Scheduling) -> DaemonSet {
         })),
         min_ready_seconds: 0,
         revision_history_limit: Some(10),
-        status: Status::default(),
+        status: DaemonSetStatus::default(),
         collision_count: None,
     }
 }

@@ -22,3 +22,38 @@ pub(crate) mod rollout;
 pub(crate) mod slow_start;
 pub(crate) mod status;
 pub(crate) mod sync;
+pub(crate) mod workload;
+
+pub use explain::{explain, explain_each, explain_until};
+pub use workload::{
+    DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Toleration,
+    UpdateStrategy,
+};
+
+use crate::core::{cancellation::Cancellation, plan::Plan, snapshot::Snapshot};
+use plan_cache::PlanCache;
+
+/// Plans for one DaemonSet.
+///
+/// # Panics
+///
+/// Never.
+#[must_use]
+pub fn plan(snapshot: &Snapshot<DaemonSet>) -> Plan {
+    plan_until(snapshot, &mut PlanCache::default(), &|| false).expect("nothing asks to stop")
+}
+
+/// Like [`plan()`], with a cache and a way to stop.
+///
+/// Results that `cache` holds from an earlier plan for the workload are not computed again. The plan is the same as without a
+/// cache.
+///
+/// The function calls `stop` about every 64 nodes or pods and between steps, and returns `None` soon after `stop` returns true.
+#[must_use]
+pub fn plan_until(
+    snapshot: &Snapshot<DaemonSet>,
+    cache: &mut PlanCache,
+    stop: &dyn Fn() -> bool,
+) -> Option<Plan> {
+    sync::plan(snapshot, cache, Cancellation::new(stop))
+}

@@ -7,11 +7,15 @@ use crate::{
     core::{
         json::Json,
         snapshot::{
-            Bucket, ControllerRef, DaemonSet, Labels, Node, Options, Pod, PodPhase, Revision, RollingUpdate,
-            Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect, Target, UpdateStrategy,
+            Bucket, ControllerRef, Labels, Node, Options, Pod, PodPhase, Revision, Selector, Snapshot, State,
+            Taint, TaintEffect, Target,
         },
+        status::DaemonSetStatus,
     },
-    daemonset::manifest::HASH_LABEL,
+    daemonset::{
+        manifest::HASH_LABEL,
+        workload::{DaemonSet, RollingUpdate, Scheduling, UpdateStrategy},
+    },
 };
 
 /// DaemonSet `foo`, which selects `app=foo`.
@@ -37,7 +41,7 @@ pub(crate) fn daemon_set() -> DaemonSet {
         strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate::default())),
         min_ready_seconds: 0,
         revision_history_limit: Some(10),
-        status: Status::default(),
+        status: DaemonSetStatus::default(),
         collision_count: None,
     }
 }
@@ -103,10 +107,10 @@ pub(crate) fn strings(values: &[&str]) -> Vec<String> {
 }
 
 /// A snapshot without nodes and pods, with default options.
-pub(crate) fn snapshot(daemon_set: DaemonSet, revisions: Vec<Revision>) -> Snapshot {
+pub(crate) fn snapshot(daemon_set: DaemonSet, revisions: Vec<Revision>) -> Snapshot<DaemonSet> {
     Snapshot {
         now: Timestamp::UNIX_EPOCH,
-        daemon_set,
+        workload: daemon_set,
         revisions,
         buckets: vec![],
         state: State::default(),

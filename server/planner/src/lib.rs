@@ -1,9 +1,15 @@
-//! Plans the next actions for a DaemonSet: a pure function from a snapshot of the cluster to a plan.
+//! Plans the next actions for a workload: a pure function from a snapshot of the cluster to a plan.
 //!
-//! [`plan()`] turns a [`snapshot::Snapshot`] into a [`plan::Plan`]. It reads no clock, does no I/O, and never fails: every snapshot
-//! can be planned for, and equal snapshots give equal plans. [`explain()`] explains the decisions node by node.
-//! [`report::fold`] and [`report::come_back`] process the outcomes of a plan. docs/behaviour.md lists the rules by number
-//! (`D-31`), with the module that implements each.
+//! Each kind of workload has a module. Its function `plan` turns a [`snapshot::Snapshot`] of that kind into a [`plan::Plan`]:
+//!
+//! * [`daemonset::plan`] for DaemonSets. [`daemonset::explain()`] explains its decisions node by node;
+//!   [`daemonset::report::fold`] and [`daemonset::report::come_back`] process the outcomes of its plans.
+//!
+//! Such a function reads no clock, does no I/O, and never fails: every snapshot can be planned for, and equal snapshots give
+//! equal plans. docs/behaviour.md lists the rules by number (`D-31`), with the module that implements each.
+//!
+//! What all kinds share (snapshot, plan, selectors, names, owners) is in the private module `core`, which imports no kind. A new
+//! kind is a module beside [`daemonset`], and a variant of [`plan::Status`].
 //!
 //! # Example
 //!
@@ -12,12 +18,9 @@
 //! ```
 //! use jiff::Timestamp;
 //! use nodewise_planner::{
-//!     plan,
-//!     plan::{ActionKind, PhaseKind, Reason, Verdict},
-//!     snapshot::{
-//!         Bucket, DaemonSet, Labels, Node, Options, RollingUpdate, Scheduling, Selector, Snapshot, State, Status,
-//!         UpdateStrategy,
-//!     },
+//!     daemonset::{self, DaemonSet, RollingUpdate, Scheduling, UpdateStrategy},
+//!     plan::{ActionKind, DaemonSetStatus, PhaseKind, Reason, Verdict},
+//!     snapshot::{Bucket, Labels, Node, Options, Selector, Snapshot, State},
 //! };
 //! use serde_json::json;
 //!
@@ -42,7 +45,7 @@
 //!     strategy: UpdateStrategy::RollingUpdate(Some(RollingUpdate::default())),
 //!     min_ready_seconds: 0,
 //!     revision_history_limit: Some(10),
-//!     status: Status::default(),
+//!     status: DaemonSetStatus::default(),
 //!     collision_count: None,
 //! };
 //! let node = |name: &str| Node {
@@ -54,7 +57,7 @@
 //! };
 //! let snapshot = Snapshot {
 //!     now: Timestamp::UNIX_EPOCH,
-//!     daemon_set,
+//!     workload: daemon_set,
 //!     revisions: vec![],
 //!     buckets: Bucket::divide(vec![node("node-a"), node("node-b")], vec![], 1, |_| 0),
 //!     state: State::default(),
@@ -62,7 +65,7 @@
 //!     options: Options::default(),
 //! };
 //!
-//! let plan = plan(&snapshot);
+//! let plan = daemonset::plan(&snapshot);
 //! assert_eq!(plan.verdict, Verdict::Apply);
 //! let kinds: Vec<_> = plan.phases.iter().map(|phase| phase.kind).collect();
 //! assert_eq!(kinds, [PhaseKind::Revisions, PhaseKind::Creates, PhaseKind::Status]);
@@ -74,35 +77,9 @@
 //! ```
 
 mod core;
-mod daemonset;
+pub mod daemonset;
 #[cfg(test)]
 mod fixtures;
 
 pub use crate::core::{identities, json, plan, snapshot};
-pub use crate::daemonset::explain::{explain, explain_each, explain_until};
 pub use crate::daemonset::manifest::HASH_LABEL;
-pub use crate::daemonset::{explain, plan_cache, report};
-
-use crate::core::{cancellation::Cancellation, plan::Plan, snapshot::Snapshot};
-use crate::daemonset::{plan_cache::PlanCache, sync};
-
-/// Plans for one workload.
-///
-/// # Panics
-///
-/// Never.
-#[must_use]
-pub fn plan(snapshot: &Snapshot) -> Plan {
-    plan_until(snapshot, &mut PlanCache::default(), &|| false).expect("nothing asks to stop")
-}
-
-/// Like [`plan()`], with a cache and a way to stop.
-///
-/// Results that `cache` holds from an earlier plan for the workload are not computed again. The plan is the same as without a
-/// cache.
-///
-/// The function calls `stop` about every 64 nodes or pods and between steps, and returns `None` soon after `stop` returns true.
-#[must_use]
-pub fn plan_until(snapshot: &Snapshot, cache: &mut PlanCache, stop: &dyn Fn() -> bool) -> Option<Plan> {
-    sync::plan(snapshot, cache, Cancellation::new(stop))
-}

@@ -1,6 +1,6 @@
 //! Parses reports: the outcomes of a plan's actions.
 
-use nodewise_planner::report::{Outcome, OutcomeResult, Subject};
+use nodewise_planner::daemonset::report::{Outcome, OutcomeResult, Subject};
 use nodewise_proto::v1;
 
 use super::{

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use nodewise_planner::{
-    plan_cache::PlanCache,
-    report::{self as planner, Outcome},
+    daemonset::{
+        DaemonSet,
+        plan_cache::PlanCache,
+        report::{self as planner, Outcome},
+    },
     snapshot::{Options, Snapshot, State},
 };
 use nodewise_proto::v1;
@@ -30,7 +33,7 @@ pub(crate) fn plan(
     let mut problems = Problems::default();
     let at = Path::root("undelivered_reports");
     for (index, uid) in reports.workloads.iter().enumerate() {
-        if *uid != snapshot.daemon_set.uid {
+        if *uid != snapshot.workload.uid {
             let at = at.index(index);
             let at = at.field("workload");
             problems.add(&at.field("uid"), format!("`{uid}` is another workload"));
@@ -75,7 +78,7 @@ fn undelivered(messages: Vec<v1::ReportRequest>, context: &mut Context<'_>) -> R
 pub(crate) fn explain(
     request: v1::ExplainRequest,
     mut context: Context<'_>,
-) -> Result<(Snapshot, Option<String>), Refusal> {
+) -> Result<(Snapshot<DaemonSet>, Option<String>), Refusal> {
     let options = options::options(request.options, &Path::root("options"), &mut context.problems);
     let parsed = snapshot::snapshot(request.snapshot, options, context, |_| PlanCache::default())?;
     Ok((

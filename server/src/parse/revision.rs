@@ -14,8 +14,9 @@ use std::{
 
 use nodewise_planner::{
     HASH_LABEL,
+    daemonset::DaemonSet,
     json::Json,
-    snapshot::{DaemonSet, Labels, Revision},
+    snapshot::{Labels, Revision},
 };
 use nodewise_proto::v1;
 use serde::Deserialize;

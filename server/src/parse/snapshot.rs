@@ -1,8 +1,8 @@
 //! Parses a snapshot.
 
 use nodewise_planner::{
+    daemonset::{DaemonSet, plan_cache::PlanCache},
     identities::{DuplicateIdentity, Identity},
-    plan_cache::PlanCache,
     snapshot::{Bucket, Digest, Node, Options, Pod, Snapshot},
 };
 use nodewise_proto::v1;
@@ -15,7 +15,7 @@ const MOST_DIGESTS: usize = 32;
 
 /// A parsed snapshot.
 pub(crate) struct Parsed {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot<DaemonSet>,
     /// The results of earlier plans for the workload.
     pub(crate) memory: PlanCache,
     /// The warnings about objects of the snapshot.
@@ -78,19 +78,19 @@ pub(crate) fn snapshot(
     if !complete {
         return Err(missing(&nodes.missing, &pods.missing));
     }
-    let (Some(now), Some(daemon_set)) = (now, daemon_set) else {
+    let (Some(now), Some(workload)) = (now, daemon_set) else {
         unreachable!("whatever is absent was noted as a problem");
     };
     let lists = nodes.lists.into_iter().zip(pods.lists);
     let buckets: Vec<_> = lists.map(|(nodes, pods)| Bucket { nodes, pods }).collect();
-    let mut memory = recall(&daemon_set.uid);
+    let mut memory = recall(&workload.uid);
     unique_pods(&buckets, &mut memory, &at_pods)?;
     if stop() {
         return Err(Refusal::Stopped);
     }
     let snapshot = Snapshot {
         now,
-        daemon_set,
+        workload,
         revisions,
         buckets,
         state,

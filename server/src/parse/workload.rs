@@ -11,11 +11,13 @@ use k8s_openapi::{
     apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr},
 };
 use nodewise_planner::{
-    json::Json,
-    snapshot::{
-        DaemonSet, IntOrString, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Status,
-        Toleration, UpdateStrategy,
+    daemonset::{
+        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Toleration,
+        UpdateStrategy,
     },
+    json::Json,
+    plan::DaemonSetStatus,
+    snapshot::IntOrString,
 };
 use nodewise_proto::v1;
 use serde::Deserialize;
@@ -190,8 +192,8 @@ fn rolling_update(limits: RollingUpdateDaemonSet) -> RollingUpdate {
     }
 }
 
-fn counts(status: &Counts) -> Status {
-    Status {
+fn counts(status: &Counts) -> DaemonSetStatus {
+    DaemonSetStatus {
         current_number_scheduled: status.current_number_scheduled.unwrap_or_default(),
         number_misscheduled: status.number_misscheduled.unwrap_or_default(),
         desired_number_scheduled: status.desired_number_scheduled.unwrap_or_default(),

@@ -80,7 +80,10 @@ fn kind(kind: ActionKind) -> Kind {
         } => Kind::UpdateStatus(v1::UpdateStatus {
             uid_precondition,
             // When the collision count is raised, only that field of the live status is written.
-            status: collision.is_none().then(|| render_status(status)),
+            status: status
+                .daemon_set()
+                .filter(|_| collision.is_none())
+                .map(render_status),
             collision_count: collision.map(|collision| collision.count),
             expected_collision_count: collision.and_then(|collision| collision.expected),
         }),

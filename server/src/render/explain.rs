@@ -1,7 +1,7 @@
 //! Explanations as messages.
 
 use nodewise_planner::{
-    explain::{NodeExplanation, NodeState, PodExplanation, Rule},
+    daemonset::explain::{NodeExplanation, NodeState, PodExplanation, Rule},
     snapshot::PodPhase,
 };
 use nodewise_proto::v1;

@@ -1,8 +1,9 @@
 //! Plans as messages.
 
 use nodewise_planner::{
-    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Verdict},
-    snapshot::{DaemonSet, Scope},
+    daemonset::DaemonSet,
+    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Status, Verdict},
+    snapshot::Scope,
 };
 use nodewise_proto::v1;
 use prost::Message as _;
@@ -45,7 +46,7 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Wa
         requeue_after,
         requeue_reason,
         error: plan.error.unwrap_or_default(),
-        daemon_set_status: plan.status.map(status),
+        daemon_set_status: plan.status.and_then(Status::daemon_set).map(status),
         rollout: plan.rollout.map(rollout),
         deviations: plan
             .deviations

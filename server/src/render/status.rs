@@ -1,9 +1,9 @@
 //! The status of a DaemonSet as a message.
 
-use nodewise_planner::snapshot::Status;
+use nodewise_planner::plan::DaemonSetStatus;
 use nodewise_proto::v1;
 
-pub(super) fn status(status: Status) -> v1::DaemonSetStatus {
+pub(super) fn status(status: DaemonSetStatus) -> v1::DaemonSetStatus {
     v1::DaemonSetStatus {
         current_number_scheduled: status.current_number_scheduled,
         number_misscheduled: status.number_misscheduled,

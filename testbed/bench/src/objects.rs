@@ -13,7 +13,7 @@ use bytes::Bytes;
 use nodewise_client::Digest;
 use nodewise_compare::case::{self, Case};
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
-use nodewise_projection::{Node, Pod, Revision, Workload};
+use nodewise_projection::{Node, Pod, Revision};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
@@ -160,7 +160,7 @@ impl Workload {
 pub struct Caches {
     cluster: Arc<Cluster>,
     store: Store,
-    workloads: Vec<Workload>,
+    workloads: Vec<nodewise_projection::Workload>,
     events: i64,
 }
 
@@ -173,7 +173,7 @@ impl Caches {
         let daemon_sets = cluster
             .workloads
             .iter()
-            .map(|workload| Workload::daemon_set_from_json(&workload.daemon_set));
+            .map(|workload| nodewise_projection::Workload::daemon_set_from_json(&workload.daemon_set));
         let workloads: Vec<_> = daemon_sets.collect::<Result<_, _>>().context("a DaemonSet")?;
         let revisions = cluster.workloads.iter().map(|workload| -> Result<_> {
             Ok(Revision::from_text(&serde_json::to_string(&workload.revision)?)?)
@@ -257,7 +257,7 @@ fn listed<T>(objects: Vec<T>) -> Delta<T> {
 
 /// Nodewise's plan for a new DaemonSet in a cluster with one node.
 fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
-    let workload = Workload::daemon_set_from_json(daemon_set)?;
+    let workload = nodewise_projection::Workload::daemon_set_from_json(daemon_set)?;
     let mut node = node(0);
     node["metadata"]["name"] = json!(NODE_MARK);
     let mut store = Store::new(&[DAEMON_SETS], 1);
@@ -376,7 +376,7 @@ mod tests {
         let cluster = Arc::new(Cluster::settled(30, 1)?);
         let case = cluster.case()?;
         let mut store = Store::new(&[DAEMON_SETS], BUCKETS);
-        let workload = Workload::daemon_set_from_json(&case.daemon_sets[0])?;
+        let workload = nodewise_projection::Workload::daemon_set_from_json(&case.daemon_sets[0])?;
         let revision = case.revisions.iter().map(|revision| -> Result<_> {
             let mut object = revision.object.clone();
             object["data"] = serde_json::from_str(&revision.data)?;

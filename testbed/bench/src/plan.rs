@@ -11,9 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use nodewise_client::Digest;
-use nodewise_planner::plan::{Plan, Verdict};
-use nodewise_planner::plan_cache::PlanCache;
+use nodewise_planner::daemonset::plan_cache::PlanCache;
 use nodewise_planner::snapshot::Snapshot;
+use nodewise_planner::{
+    daemonset::DaemonSet,
+    plan::{Plan, Verdict},
+};
 use nodewise_server::{Engine, Refusal, never};
 use nodewise_testbed::{Tool, Workdir};
 
@@ -211,7 +214,7 @@ struct Planner {
     engine: Engine,
     /// The buckets in the engine's cache.
     known: HashSet<Digest>,
-    settled: Snapshot,
+    settled: Snapshot<DaemonSet>,
     memory: PlanCache,
     changes: usize,
 }
@@ -236,7 +239,7 @@ impl Planner {
     fn scratch(&self, count: usize) -> Result<f64> {
         let begun = Instant::now();
         for _ in 0..count {
-            let plan = black_box(nodewise_planner::plan(black_box(&self.settled)));
+            let plan = black_box(nodewise_planner::daemonset::plan(black_box(&self.settled)));
             ensure!(
                 plan.verdict == Verdict::Noop,
                 "there is something to do: {plan:?}"
@@ -266,14 +269,18 @@ impl Planner {
 }
 
 /// A plan that uses the memory of the last one, as in the engine.
-fn again(snapshot: &Snapshot, memory: &mut PlanCache) -> Result<Plan> {
+fn again(snapshot: &Snapshot<DaemonSet>, memory: &mut PlanCache) -> Result<Plan> {
     let unique = memory.identify(&snapshot.buckets);
     unique.map_err(|twice| anyhow!("pods are there twice: {twice:?}"))?;
-    nodewise_planner::plan_until(snapshot, memory, &never).context("nobody stopped it")
+    nodewise_planner::daemonset::plan_until(snapshot, memory, &never).context("nobody stopped it")
 }
 
 /// The decoded snapshot of a request with only the buckets that the engine does not have.
-fn snapshot(caches: &mut Caches, engine: &Engine, known: &mut HashSet<Digest>) -> Result<Snapshot> {
+fn snapshot(
+    caches: &mut Caches,
+    engine: &Engine,
+    known: &mut HashSet<Digest>,
+) -> Result<Snapshot<DaemonSet>> {
     let request = caches.request(0, &|digest| known.contains(digest));
     known.extend(objects::digests(&request));
     match engine.snapshot(request, &never) {

@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 
 use crate::core::{
     canonical,
-    snapshot::{ControllerRef, DaemonSet, Labels},
+    owner::Owner,
+    snapshot::{ControllerRef, Labels},
 };
-
-/// The kind in controller references.
-const KIND: &str = "DaemonSet";
 
 /// What to do about an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,59 +26,55 @@ pub(crate) enum Claim {
 
 /// What to do about a pod. A pod belongs to the workload only if kind, name and uid of its controller match (D-3).
 pub(crate) fn claim(
-    ds: &DaemonSet,
+    owner: Owner<'_>,
     labels: &Labels,
     controller: Option<&ControllerRef>,
     deleting: bool,
 ) -> Claim {
     match controller {
-        Some(controller) if controller.kind != KIND || controller.name != ds.name => Claim::Ignore,
-        _ => claim_by_uid(ds, labels, controller, deleting),
+        Some(controller) if controller.kind != owner.kind || controller.name != owner.name => Claim::Ignore,
+        _ => claim_by_uid(owner, labels, controller, deleting),
     }
 }
 
 /// What to do about a revision. Only the uid of its controller must match (D-51).
 pub(crate) fn claim_by_uid(
-    ds: &DaemonSet,
+    owner: Owner<'_>,
     labels: &Labels,
     controller: Option<&ControllerRef>,
     deleting: bool,
 ) -> Claim {
     // An absent selector selects nothing (D-22).
-    let selected = || {
-        ds.selector
-            .as_ref()
-            .is_some_and(|selector| selector.selects(labels))
-    };
+    let selected = || owner.selector.is_some_and(|selector| selector.selects(labels));
     match controller {
-        Some(controller) if controller.uid != ds.uid => Claim::Ignore,
+        Some(controller) if controller.uid != owner.uid => Claim::Ignore,
         Some(_) if selected() => Claim::Owned,
-        Some(_) if ds.deleting => Claim::Ignore,
+        Some(_) if owner.deleting => Claim::Ignore,
         Some(_) => Claim::Release,
-        None if ds.deleting || deleting || !selected() => Claim::Ignore,
+        None if owner.deleting || deleting || !selected() => Claim::Ignore,
         None => Claim::Adopt,
     }
 }
 
 /// The strategic merge patch that makes the workload the controller of the object with this uid.
-pub(crate) fn adopt_patch(ds: &DaemonSet, uid: &str) -> Vec<u8> {
-    canonical::to_bytes(&json!({"metadata": {"ownerReferences": [owner_reference(ds)], "uid": uid}}))
+pub(crate) fn adopt_patch(owner: Owner<'_>, uid: &str) -> Vec<u8> {
+    canonical::to_bytes(&json!({"metadata": {"ownerReferences": [owner_reference(owner)], "uid": uid}}))
 }
 
 /// The strategic merge patch that removes the workload from the owners of the object with this uid.
-pub(crate) fn release_patch(ds: &DaemonSet, uid: &str) -> Vec<u8> {
+pub(crate) fn release_patch(owner: Owner<'_>, uid: &str) -> Vec<u8> {
     canonical::to_bytes(&json!({
-        "metadata": {"ownerReferences": [{"$patch": "delete", "uid": ds.uid}], "uid": uid},
+        "metadata": {"ownerReferences": [{"$patch": "delete", "uid": owner.uid}], "uid": uid},
     }))
 }
 
 /// The owner reference of everything that the workload controls (D-67).
-pub(crate) fn owner_reference(ds: &DaemonSet) -> Value {
+pub(crate) fn owner_reference(owner: Owner<'_>) -> Value {
     json!({
         "apiVersion": "apps/v1",
-        "kind": KIND,
-        "name": ds.name,
-        "uid": ds.uid,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
         "controller": true,
         "blockOwnerDeletion": true,
     })
@@ -89,6 +83,7 @@ pub(crate) fn owner_reference(ds: &DaemonSet) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemonset::DaemonSet;
     use crate::fixtures::{controller, daemon_set, labels};
 
     fn other(kind: &str, name: &str, uid: &str) -> ControllerRef {
@@ -172,9 +167,13 @@ mod tests {
             ),
         ];
         for (what, ds, labels, controller, deleting, expected) in table {
-            assert_eq!(claim(ds, labels, controller, deleting), expected, "{what}");
             assert_eq!(
-                claim_by_uid(ds, labels, controller, deleting),
+                claim(ds.owner(), labels, controller, deleting),
+                expected,
+                "{what}"
+            );
+            assert_eq!(
+                claim_by_uid(ds.owner(), labels, controller, deleting),
                 expected,
                 "{what}, by uid"
             );
@@ -188,8 +187,11 @@ mod tests {
             ..daemon_set()
         };
         let fits = labels(&[("app", "foo")]);
-        assert_eq!(claim(&ds, &fits, None, false), Claim::Ignore);
-        assert_eq!(claim(&ds, &fits, Some(&controller(&ds)), false), Claim::Release);
+        assert_eq!(claim(ds.owner(), &fits, None, false), Claim::Ignore);
+        assert_eq!(
+            claim(ds.owner(), &fits, Some(&controller(&ds)), false),
+            Claim::Release
+        );
     }
 
     #[test]
@@ -198,23 +200,26 @@ mod tests {
         let fits = labels(&[("app", "foo")]);
         for stranger in [
             other("ReplicaSet", &ds.name, &ds.uid),
-            other(KIND, "bar", &ds.uid),
+            other("DaemonSet", "bar", &ds.uid),
         ] {
             assert_eq!(
-                claim(&ds, &fits, Some(&stranger), false),
+                claim(ds.owner(), &fits, Some(&stranger), false),
                 Claim::Ignore,
                 "{stranger:?}"
             );
             assert_eq!(
-                claim_by_uid(&ds, &fits, Some(&stranger), false),
+                claim_by_uid(ds.owner(), &fits, Some(&stranger), false),
                 Claim::Owned,
                 "D-51: {stranger:?}"
             );
         }
         // Same name, other uid: an earlier DaemonSet of that name.
-        let former = other(KIND, &ds.name, "former-uid");
-        assert_eq!(claim(&ds, &fits, Some(&former), false), Claim::Ignore);
-        assert_eq!(claim_by_uid(&ds, &fits, Some(&former), false), Claim::Ignore);
+        let former = other("DaemonSet", &ds.name, "former-uid");
+        assert_eq!(claim(ds.owner(), &fits, Some(&former), false), Claim::Ignore);
+        assert_eq!(
+            claim_by_uid(ds.owner(), &fits, Some(&former), false),
+            Claim::Ignore
+        );
     }
 
     #[test]
@@ -222,11 +227,11 @@ mod tests {
         let ds = daemon_set();
         // D-67: created objects have the same owner reference.
         assert_eq!(
-            String::from_utf8(adopt_patch(&ds, "pod-uid")).unwrap(),
+            String::from_utf8(adopt_patch(ds.owner(), "pod-uid")).unwrap(),
             r#"{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","blockOwnerDeletion":true,"controller":true,"kind":"DaemonSet","name":"foo","uid":"foo-uid"}],"uid":"pod-uid"}}"#
         );
         assert_eq!(
-            String::from_utf8(release_patch(&ds, "pod-uid")).unwrap(),
+            String::from_utf8(release_patch(ds.owner(), "pod-uid")).unwrap(),
             r#"{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"foo-uid"}],"uid":"pod-uid"}}"#
         );
     }

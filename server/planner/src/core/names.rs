@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sha2::{Digest, Sha256};
 
-use crate::core::snapshot::DaemonSet;
+use crate::core::owner::Owner;
 
 /// The characters of names that Kubernetes generates: no vowels, and no characters that look alike.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -27,9 +27,9 @@ pub(crate) fn revision_hash(data: &[u8], collision_count: Option<i32>) -> String
 }
 
 /// The name of a revision. With `shorten` the workload's name is cut so that the result is a valid object name.
-pub(crate) fn revision_name(ds: &DaemonSet, hash: &str, shorten: bool) -> String {
+pub(crate) fn revision_name(owner: Owner<'_>, hash: &str, shorten: bool) -> String {
     let limit = if shorten { MAX_OBJECT_NAME } else { usize::MAX };
-    joined(&ds.name, hash, limit)
+    joined(owner.name, hash, limit)
 }
 
 /// The label value for a revision's name: the name itself, or its hash if the name is too long. Apart from the length, every
@@ -46,10 +46,10 @@ pub(crate) fn label_value(name: &str) -> Cow<'_, str> {
 ///
 /// A repeated plan gives the same name, so the apiserver rejects the second create, even if the cache has shown other changes on
 /// the node in between. `salt` grows when a name is taken, so a replacement does not wait for its predecessor's name.
-pub(crate) fn pod_name(ds: &DaemonSet, node: &str, hash: &str, salt: u32) -> String {
+pub(crate) fn pod_name(owner: Owner<'_>, node: &str, hash: &str, salt: u32) -> String {
     let salt = salt.to_be_bytes();
-    let parts = [ds.uid.as_bytes(), node.as_bytes(), hash.as_bytes(), &salt];
-    joined(&ds.name, &encoded_digest(parts), MAX_POD_NAME)
+    let parts = [owner.uid.as_bytes(), node.as_bytes(), hash.as_bytes(), &salt];
+    joined(owner.name, &encoded_digest(parts), MAX_POD_NAME)
 }
 
 /// `<name>-<suffix>`. The name is cut so that the result has at most `limit` bytes and is a valid subdomain.
@@ -96,6 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::daemonset::DaemonSet;
     use crate::fixtures::daemon_set;
 
     fn named(name: &str) -> DaemonSet {
@@ -170,11 +171,15 @@ mod tests {
         for (name, shortened, upstream) in table {
             let ds = named(name);
             assert_eq!(
-                revision_name(&ds, "hhhhhhhhhh", true),
+                revision_name(ds.owner(), "hhhhhhhhhh", true),
                 shortened,
                 "D-60 with Q-14: {name}"
             );
-            assert_eq!(revision_name(&ds, "hhhhhhhhhh", false), upstream, "D-60: {name}");
+            assert_eq!(
+                revision_name(ds.owner(), "hhhhhhhhhh", false),
+                upstream,
+                "D-60: {name}"
+            );
             assert!(is_subdomain(&shortened), "{shortened}");
         }
     }
@@ -187,13 +192,13 @@ mod tests {
             ..ds.clone()
         };
         let names = [
-            pod_name(&ds, "node-1", "h", 0),
-            pod_name(&other, "node-1", "h", 0),
-            pod_name(&ds, "node-2", "h", 0),
-            pod_name(&ds, "node-1", "i", 0),
-            pod_name(&ds, "node-1", "h", 1),
+            pod_name(ds.owner(), "node-1", "h", 0),
+            pod_name(other.owner(), "node-1", "h", 0),
+            pod_name(ds.owner(), "node-2", "h", 0),
+            pod_name(ds.owner(), "node-1", "i", 0),
+            pod_name(ds.owner(), "node-1", "h", 1),
             // The boundary between two parts matters.
-            pod_name(&ds, "node-1h", "", 0),
+            pod_name(ds.owner(), "node-1h", "", 0),
         ];
         assert_eq!(BTreeSet::from(names.clone()).len(), names.len(), "{names:?}");
         assert_eq!(
@@ -210,17 +215,17 @@ mod tests {
             salt in any::<u32>(),
         ) {
             let ds = named(&name);
-            let pod = pod_name(&ds, &node, "hash", salt);
+            let pod = pod_name(ds.owner(), &node, "hash", salt);
             prop_assert!(pod.len() <= MAX_POD_NAME);
             prop_assert!(is_subdomain(&pod), "{}", pod);
-            prop_assert!(is_subdomain(&revision_name(&ds, "hhhhhhhhhh", true)));
+            prop_assert!(is_subdomain(&revision_name(ds.owner(), "hhhhhhhhhh", true)));
         }
 
         #[test]
         fn names_never_panic(name in ".*", node in ".*", hash in ".*", salt in any::<u32>()) {
             let ds = named(&name.repeat(9));
-            prop_assert!(pod_name(&ds, &node, &hash, salt).len() <= MAX_POD_NAME);
-            prop_assert!(revision_name(&ds, &hash, true).len() <= MAX_OBJECT_NAME.max(hash.len()));
+            prop_assert!(pod_name(ds.owner(), &node, &hash, salt).len() <= MAX_POD_NAME);
+            prop_assert!(revision_name(ds.owner(), &hash, true).len() <= MAX_OBJECT_NAME.max(hash.len()));
         }
     }
 }

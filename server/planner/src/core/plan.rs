@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use crate::core::snapshot::{Deviation, State, Status};
+pub use crate::core::status::{DaemonSetStatus, Status};
+
+use crate::core::snapshot::{Deviation, State};
 
 /// The next actions for one workload, with the state that the executor keeps.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,9 +2,10 @@
 
 use crate::core::{
     claims::{self, Claim},
+    owner::Owner,
     plan::{Action, ActionKind, Batch, ObjectRef, Reason},
     pod_findings::PodFindings,
-    snapshot::{DaemonSet, Listed as _, Pod, Snapshot},
+    snapshot::{Listed as _, Pod, Snapshot},
 };
 
 /// The pods that the plan adopts or releases (D-28).
@@ -26,13 +27,13 @@ impl Claims<'_> {
 
     /// The batches of phase Claims, with at most `most` actions. All claims are in one batch, so that a failed claim does not stop
     /// the others (D-23).
-    pub(crate) fn batches(&self, ds: &DaemonSet, most: usize) -> Vec<Batch> {
+    pub(crate) fn batches(&self, owner: Owner<'_>, most: usize) -> Vec<Batch> {
         let released = self.released.iter().map(|pod| Action {
             reason: Reason::SelectorDoesNotMatch,
             message: format!("pod {} no longer matches the selector", pod.name),
             kind: ActionKind::ReleasePod {
                 pod: reference(pod),
-                patch: claims::release_patch(ds, &pod.uid),
+                patch: claims::release_patch(owner, &pod.uid),
             },
         });
         let adopted = self.adopted.iter().map(|pod| Action {
@@ -40,7 +41,7 @@ impl Claims<'_> {
             message: format!("pod {} has no controller and matches the selector", pod.name),
             kind: ActionKind::AdoptPod {
                 pod: reference(pod),
-                patch: claims::adopt_patch(ds, &pod.uid),
+                patch: claims::adopt_patch(owner, &pod.uid),
             },
         });
         let actions: Vec<_> = released.chain(adopted).take(most).collect();
@@ -55,15 +56,15 @@ impl Claims<'_> {
 }
 
 /// The claim of a pod.
-pub(crate) fn claim(ds: &DaemonSet, pod: &Pod) -> Claim {
-    claims::claim(ds, &pod.labels, pod.controller.as_deref(), pod.deleting)
+pub(crate) fn claim(owner: Owner<'_>, pod: &Pod) -> Claim {
+    claims::claim(owner, &pod.labels, pod.controller.as_deref(), pod.deleting)
 }
 
 /// All pods that the workload owns after its claims, by node. Pods without a node come first.
-pub(crate) fn owned(snapshot: &Snapshot) -> Vec<&Pod> {
+pub(crate) fn owned<'a, W>(snapshot: &'a Snapshot<W>, owner: Owner<'_>) -> Vec<&'a Pod> {
     let mut findings = PodFindings::default();
     let owned = |pod: &&Pod| {
-        let claim = findings.find(pod, || claim(&snapshot.daemon_set, pod));
+        let claim = findings.find(pod, || claim(owner, pod));
         matches!(claim, Claim::Owned | Claim::Adopt)
     };
     let mut pods: Vec<_> = snapshot.pods().filter(owned).collect();

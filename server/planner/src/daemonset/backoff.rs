@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::snapshot::{FailedPodBackoff, Snapshot};
+use crate::{
+    core::snapshot::{FailedPodBackoff, Snapshot},
+    daemonset::workload::DaemonSet,
+};
 
 /// The first delay.
 const INITIAL: Duration = Duration::from_secs(1);
@@ -34,7 +37,7 @@ pub(crate) struct Backoffs {
 impl Backoffs {
     /// The table of a snapshot, without old entries (D-99). An entry with a time in the future counts as made now: the clock was
     /// set back, and that must not make the delay longer (D-97).
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot<DaemonSet>) -> Self {
         let remembered = |entry: &&FailedPodBackoff| snapshot.now.duration_since(entry.last) <= FORGET;
         let mut entries: Vec<_> = snapshot
             .state
@@ -57,7 +60,7 @@ impl Backoffs {
         entries.dedup_by(|a, b| key(a) == key(b));
         Self {
             now: snapshot.now,
-            observed_generation: snapshot.daemon_set.status.observed_generation,
+            observed_generation: snapshot.workload.status.observed_generation,
             entries,
         }
     }

@@ -12,11 +12,12 @@ use crate::{
         claims::Claim,
         pod_claims,
         pod_findings::PodFindings,
-        snapshot::{Bucket, DaemonSet, Pod},
+        snapshot::{Bucket, Pod},
     },
     daemonset::{
         eligibility::Fit,
         pod_classifier::{PodClassifier, TemplateMatch},
+        workload::DaemonSet,
     },
 };
 
@@ -169,7 +170,7 @@ impl<'a> Walk<'a> {
             self.cancellation.tick(index)?;
             self.next += 1;
             let (ds, classifier) = (self.ds, self.classifier);
-            let find = || (pod_claims::claim(ds, pod), classifier.match_labels(pod));
+            let find = || (pod_claims::claim(ds.owner(), pod), classifier.match_labels(pod));
             let (claim, by_labels) = self.findings.find(pod, find);
             let owned = match claim {
                 Claim::Owned => true,

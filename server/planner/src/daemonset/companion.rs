@@ -6,12 +6,13 @@ use std::borrow::Cow;
 use crate::{
     core::{
         plan::Reason,
-        snapshot::{DaemonSet, IntOrString, Options, RollingUpdate, Scope, UpdateStrategy},
+        snapshot::{IntOrString, Options, Scope},
     },
     daemonset::{
         pod_changes::{Delete, PodChanges},
         revisions::Resolution,
         rollout::limits,
+        workload::{DaemonSet, RollingUpdate, UpdateStrategy},
     },
 };
 
@@ -132,7 +133,12 @@ mod tests {
         }
     }
 
-    fn beside(ds: DaemonSet, revisions: Vec<Revision>, nodes: &[&str], pods: Vec<Pod>) -> Snapshot {
+    fn beside(
+        ds: DaemonSet,
+        revisions: Vec<Revision>,
+        nodes: &[&str],
+        pods: Vec<Pod>,
+    ) -> Snapshot<DaemonSet> {
         let nodes = nodes.iter().map(|name| fixtures::node(name, &[], &[])).collect();
         Snapshot {
             buckets: vec![fixtures::bucket(nodes, pods)],
@@ -222,7 +228,8 @@ mod tests {
             old("p-c", "c"),
             fixtures::pod(&ds, "p-d", "d", "new"),
         ];
-        let plan = |pods: Vec<Pod>, revisions| crate::plan(&beside(ds.clone(), revisions, &nodes, pods));
+        let plan =
+            |pods: Vec<Pod>, revisions| crate::daemonset::plan(&beside(ds.clone(), revisions, &nodes, pods));
         let some = plan(pods.clone(), vec![current.clone()]);
         assert_eq!(deleted(&some), ["p-a", "p-b"]);
         assert_eq!(some.verdict, Verdict::Apply);
@@ -263,7 +270,7 @@ mod tests {
         // Deletes that the cache does not show yet hold the rollout up.
         let mut waiting = beside(ds.clone(), vec![current], &nodes, pods);
         waiting.state = some.state;
-        let waits = crate::plan(&waiting);
+        let waits = crate::daemonset::plan(&waiting);
         assert_eq!((waits.verdict, waits.phases.len()), (Verdict::StatusOnly, 0));
     }
 
@@ -271,11 +278,11 @@ mod tests {
     fn without_the_annotation_nothing_is_planned_and_an_invalid_one_gives_an_event() {
         let ds = fixtures::daemon_set();
         let pods = vec![fixtures::pod(&ds, "p-a", "a", "old")];
-        let plan = crate::plan(&beside(ds, vec![], &["a", "b"], pods));
+        let plan = crate::daemonset::plan(&beside(ds, vec![], &["a", "b"], pods));
         assert_eq!((plan.verdict, plan.phases.len()), (Verdict::Noop, 0));
         for value in ["x", &"\u{e4}".repeat(100_000)] {
             let ds = managed(&[(MAX_UNAVAILABLE, value)]);
-            let plan = crate::plan(&beside(ds, vec![], &["a"], vec![]));
+            let plan = crate::daemonset::plan(&beside(ds, vec![], &["a"], vec![]));
             let action = &plan.phases[0].batches[0].actions[0];
             let ActionKind::EmitEvent { reason, message, .. } = &action.kind else {
                 panic!("{action:?}");

@@ -3,10 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    core::{
-        cancellation::Cancellation,
-        snapshot::{Snapshot, UpdateStrategy},
-    },
+    core::{cancellation::Cancellation, snapshot::Snapshot},
     daemonset::{
         bucket_summary::Detail,
         cluster_view::ClusterView,
@@ -15,6 +12,7 @@ use crate::{
         plan_cache::PlanCache,
         pod_classifier::PodClassifier,
         revisions::{self, Resolution},
+        workload::{DaemonSet, UpdateStrategy},
     },
 };
 
@@ -34,14 +32,14 @@ pub(crate) struct PlanContext<'a> {
 impl<'a> PlanContext<'a> {
     /// Computes the inputs from a snapshot, and reuses the valid results of `cache`. `None` if cancelled.
     pub(crate) fn of(
-        snapshot: &'a Snapshot,
+        snapshot: &'a Snapshot<DaemonSet>,
         cache: &mut PlanCache,
         detail: Detail,
         cancellation: Cancellation<'_>,
     ) -> Option<Self> {
         let resolution = revisions::resolve(snapshot);
         cancellation.check()?;
-        let scheduling = &snapshot.daemon_set.scheduling;
+        let scheduling = &snapshot.workload.scheduling;
         let eligibility = Eligibility::compile(scheduling, snapshot.options.toleration_comparison_operators);
         let classifier = PodClassifier::new(snapshot, &resolution);
         let mut view = ClusterView::default();
@@ -56,7 +54,7 @@ impl<'a> PlanContext<'a> {
         cancellation.check()?;
         Some(Self {
             resolution,
-            strategy: companion::strategy(&snapshot.daemon_set, &snapshot.options),
+            strategy: companion::strategy(&snapshot.workload, &snapshot.options),
             eligibility,
             view,
         })

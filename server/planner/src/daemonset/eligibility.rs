@@ -12,7 +12,7 @@ mod tolerations;
 #[cfg(test)]
 mod tests;
 
-use crate::core::snapshot::{Node, Scheduling};
+use crate::{core::snapshot::Node, daemonset::workload::Scheduling};
 use affinity::RequiredTerms;
 use classes::Classes;
 pub(crate) use explain::{Constraint, Decision};

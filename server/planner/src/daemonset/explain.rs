@@ -9,7 +9,7 @@ use crate::{
         cancellation::Cancellation,
         snapshot::{PodPhase, Snapshot},
     },
-    daemonset::eligibility::Constraint,
+    daemonset::{eligibility::Constraint, workload::DaemonSet},
 };
 use decisions::Decisions;
 
@@ -112,14 +112,14 @@ impl From<Constraint> for Rule {
 ///
 /// Never.
 #[must_use]
-pub fn explain(snapshot: &Snapshot, node: Option<&str>) -> Vec<NodeExplanation> {
+pub fn explain(snapshot: &Snapshot<DaemonSet>, node: Option<&str>) -> Vec<NodeExplanation> {
     explain_until(snapshot, node, &|| false).expect("nothing asks to stop")
 }
 
 /// Like [`explain`], but returns `None` soon after `stop` returns true.
 #[must_use]
 pub fn explain_until(
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     node: Option<&str>,
     stop: &dyn Fn() -> bool,
 ) -> Option<Vec<NodeExplanation>> {
@@ -131,7 +131,7 @@ pub fn explain_until(
 /// Like [`explain_until`], but calls `each` for one node after the other.
 #[must_use = "`None` means that it was stopped before the end"]
 pub fn explain_each(
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     node: Option<&str>,
     stop: &dyn Fn() -> bool,
     each: &mut dyn FnMut(NodeExplanation),

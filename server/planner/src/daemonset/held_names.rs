@@ -9,7 +9,7 @@ use crate::{
         pod_claims,
         snapshot::{Bucket, Deviation, Snapshot, State},
     },
-    daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod},
+    daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod, workload::DaemonSet},
 };
 
 /// The most nodes without a right to a pod for which names are kept. Otherwise a DaemonSet that was removed from all nodes of a
@@ -20,7 +20,7 @@ const MOST_IDLE_NODES: usize = 1_000;
 /// that may not run a pod now may get one later, so names are kept for them, too. `None` if cancelled.
 pub(crate) fn keep_needed(
     state: &mut State,
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     view: &ClusterView<'_>,
     cancellation: Cancellation<'_>,
 ) -> Option<()> {
@@ -44,7 +44,7 @@ pub(crate) fn keep_needed(
 /// The nodes among `named` that have no live pod of the current revision.
 fn lacking_pod<'n>(
     named: BTreeSet<&'n str>,
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     view: &ClusterView<'_>,
     cancellation: Cancellation<'_>,
 ) -> Option<BTreeSet<&'n str>> {
@@ -70,7 +70,7 @@ fn lacking_pod<'n>(
 /// The nodes among `settled` that exist and have no pod. All other settled nodes have their pod.
 fn empty_nodes<'n>(
     mut settled: BTreeSet<&'n str>,
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     cancellation: Cancellation<'_>,
 ) -> Option<BTreeSet<&'n str>> {
     let nodes: usize = snapshot.buckets.iter().map(|bucket| bucket.nodes.len()).sum();
@@ -108,7 +108,12 @@ fn empty_nodes<'n>(
 }
 
 /// Whether a node of this bucket has a pod of the workload. The node may also have any number of other pods.
-fn has_pod(node: &str, bucket: &Bucket, snapshot: &Snapshot, cancellation: Cancellation<'_>) -> Option<bool> {
+fn has_pod(
+    node: &str,
+    bucket: &Bucket,
+    snapshot: &Snapshot<DaemonSet>,
+    cancellation: Cancellation<'_>,
+) -> Option<bool> {
     let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(node));
     let on_node = bucket.pods[from..]
         .iter()
@@ -116,7 +121,7 @@ fn has_pod(node: &str, bucket: &Bucket, snapshot: &Snapshot, cancellation: Cance
     for (index, pod) in on_node.enumerate() {
         cancellation.tick(index)?;
         if matches!(
-            pod_claims::claim(&snapshot.daemon_set, pod),
+            pod_claims::claim(snapshot.workload.owner(), pod),
             Claim::Owned | Claim::Adopt
         ) {
             return Some(true);

@@ -9,9 +9,8 @@ use crate::{
         claims::owner_reference,
         json::{Json, Object, Part, rewrite, write_list, write_string},
         plan::PodManifest,
-        snapshot::DaemonSet,
     },
-    daemonset::eligibility::automatic_tolerations,
+    daemonset::{eligibility::automatic_tolerations, workload::DaemonSet},
 };
 
 /// The label with the hash of a pod's revision.
@@ -87,7 +86,7 @@ pub(crate) fn write_labels(out: &mut String, ds: &DaemonSet, labels: &[(&str, Op
 
 /// Writes the owner references of objects that the workload creates.
 pub(crate) fn write_owner(out: &mut String, ds: &DaemonSet) {
-    write_list(out, [owner_reference(ds)], |out, owner| {
+    write_list(out, [owner_reference(ds.owner())], |out, owner| {
         out.push_str(Json::from(owner).as_str());
     });
 }

@@ -17,6 +17,7 @@ use crate::{
         pod_changes::PodChanges,
         pod_classifier::OwnPod,
         rollout::limits,
+        workload::DaemonSet,
     },
 };
 
@@ -43,9 +44,13 @@ pub(crate) struct Waiting<'a> {
 }
 
 /// Decides about all nodes.
-pub(crate) fn decide<'a>(snapshot: &Snapshot, view: &ClusterView<'a>, backoffs: &Backoffs) -> Placement<'a> {
+pub(crate) fn decide<'a>(
+    snapshot: &Snapshot<DaemonSet>,
+    view: &ClusterView<'a>,
+    backoffs: &Backoffs,
+) -> Placement<'a> {
     // With surge a node may have an old and a new pod for a while (D-37).
-    let surge = limits::allows_surge(&snapshot.daemon_set);
+    let surge = limits::allows_surge(&snapshot.workload);
     let options = &snapshot.options;
     let mut placement = Placement::default();
     for (index, entry) in view

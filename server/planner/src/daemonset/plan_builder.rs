@@ -8,7 +8,8 @@ use crate::{
         cancellation::Cancellation,
         identities::Identities,
         plan::{Action, Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
-        snapshot::{Deviation, Snapshot, State, Status},
+        snapshot::{Deviation, Snapshot, State},
+        status::{DaemonSetStatus, Status},
     },
     daemonset::{
         backoff::Backoffs,
@@ -21,12 +22,13 @@ use crate::{
         revisions,
         rollout::{self, step::Step},
         slow_start, status,
+        workload::DaemonSet,
     },
 };
 
 /// Builds one plan.
 pub(crate) struct PlanBuilder<'d, 'a> {
-    snapshot: &'a Snapshot,
+    snapshot: &'a Snapshot<DaemonSet>,
     context: &'d PlanContext<'a>,
     identities: Option<&'d Identities>,
     cancellation: Cancellation<'d>,
@@ -46,7 +48,7 @@ pub(crate) struct PlanBuilder<'d, 'a> {
 impl<'d, 'a> PlanBuilder<'d, 'a> {
     /// Starts a plan with revisions and claims.
     pub(crate) fn new(
-        snapshot: &'a Snapshot,
+        snapshot: &'a Snapshot<DaemonSet>,
         context: &'d PlanContext<'a>,
         identities: Option<&'d Identities>,
         cancellation: Cancellation<'d>,
@@ -59,7 +61,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let (mut revisions, mut claims) = (
             context.resolution.batches.clone(),
             // One more than the limit, to find out whether there are more.
-            context.view.claims.batches(&snapshot.daemon_set, left + 1),
+            context.view.claims.batches(snapshot.workload.owner(), left + 1),
         );
         if let Some(at) = context.resolution.claims_at {
             revisions.splice(at..at, claims.drain(..));
@@ -74,7 +76,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
 
     /// Starts a plan without revisions and claims, which another controller writes.
     pub(crate) fn without_claims(
-        snapshot: &'a Snapshot,
+        snapshot: &'a Snapshot<DaemonSet>,
         context: &'d PlanContext<'a>,
         cancellation: Cancellation<'d>,
     ) -> Self {
@@ -107,7 +109,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             .at_once("there are more revisions and pods to claim than one plan may");
         self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
         self.slow_start(Vec::new());
-        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        let status = self.write_status(self.snapshot.workload.status.observed_generation);
         self.finish(Verdict::Apply, status)
     }
 
@@ -116,7 +118,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.timers.expectations(left);
         self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
         self.slow_start(Vec::new());
-        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        let status = self.write_status(self.snapshot.workload.status.observed_generation);
         self.finish(Verdict::StatusOnly, status)
     }
 
@@ -138,13 +140,13 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             expected.set_at = expected.set_at.min(before.set_at);
             expected.creates.extend(before.creates);
         }
-        let status = self.write_status(self.snapshot.daemon_set.status.observed_generation);
+        let status = self.write_status(self.snapshot.workload.status.observed_generation);
         Some(self.finish(Verdict::Apply, status))
     }
 
     /// A whole plan: placement, rolling update, clean-up, status (D-71).
     pub(crate) fn in_full(mut self) -> Option<Plan> {
-        let ds = &self.snapshot.daemon_set;
+        let ds = &self.snapshot.workload;
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
         self.timers.failed_pods(&placement.waiting);
@@ -175,7 +177,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let step = std::mem::take(&mut self.step.changes);
         let changes = companion::changes(&self.context.resolution, &placement.changes, step);
         self.carry_out(changes, backoffs)?;
-        let status = self.count_status(self.snapshot.daemon_set.generation);
+        let status = self.count_status(self.snapshot.workload.generation);
         let verdict = self.verdict();
         Some(self.finish(verdict, status))
     }
@@ -183,7 +185,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     /// A plan without actions. Outstanding expectations hold up the rollout, for at most `left`.
     pub(crate) fn rollout_held_up(mut self, left: Duration) -> Plan {
         self.timers.expectations(left);
-        let status = self.count_status(self.snapshot.daemon_set.status.observed_generation);
+        let status = self.count_status(self.snapshot.workload.status.observed_generation);
         self.finish(Verdict::StatusOnly, status)
     }
 
@@ -207,7 +209,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let options = &snapshot.options;
         self.finished_pods(&changes, backoffs);
         changes.cut(options.burst);
-        if !changes.creates.is_empty() && pod_changes::lack_labels(&snapshot.daemon_set, hash) {
+        if !changes.creates.is_empty() && pod_changes::lack_labels(&snapshot.workload, hash) {
             self.error = Some("unable to create pods, no labels".to_owned());
             changes.creates.clear();
         }
@@ -233,7 +235,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         held_names::keep_needed(&mut self.state, snapshot, &self.context.view, self.cancellation)?;
         if !creates.is_empty() {
             let naming = pod_changes::naming_of(&creates);
-            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.daemon_set, hash, naming));
+            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.workload, hash, naming));
         }
         self.slow_start(creates);
         self.phase(PhaseKind::Deletes, batches::at_once(deletes));
@@ -278,7 +280,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let mut events = Vec::new();
         for delete in within.iter().chain(beyond).filter(is_finished) {
             events.extend(pod_changes::finished_event(
-                &self.snapshot.daemon_set.namespace,
+                &self.snapshot.workload.namespace,
                 delete,
             ));
             if delete.reason == Reason::PodFailed {
@@ -303,7 +305,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
                 last = hash;
             }
         }
-        let limit = self.snapshot.daemon_set.revision_history_limit;
+        let limit = self.snapshot.workload.revision_history_limit;
         let mut actions = revisions::cleanup(resolution, &hashes, limit);
         let most = self.snapshot.options.claims_per_plan();
         if actions.len() > most {
@@ -314,8 +316,8 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.phase(PhaseKind::Cleanup, batches::one_by_one(actions).collect());
     }
 
-    fn write_status(&mut self, observed_generation: i64) -> Status {
-        let ds = &self.snapshot.daemon_set;
+    fn write_status(&mut self, observed_generation: i64) -> DaemonSetStatus {
+        let ds = &self.snapshot.workload;
         let status = self.count_status(observed_generation);
         match status::write(ds, status, &self.snapshot.options) {
             status::Write::No => {}
@@ -330,8 +332,8 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     }
 
     /// Counts the status, and sets a timer for the next pod that becomes available.
-    fn count_status(&mut self, observed_generation: i64) -> Status {
-        let (ds, view) = (&self.snapshot.daemon_set, &self.context.view);
+    fn count_status(&mut self, observed_generation: i64) -> DaemonSetStatus {
+        let (ds, view) = (&self.snapshot.workload, &self.context.view);
         let status = status::count(view, observed_generation);
         self.timers.availability(ds, view, &status, self.snapshot.now);
         status
@@ -339,12 +341,12 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
 
     /// Whether the next plan, which follows at once, can write the status. While full bursts of creates follow each other within
     /// a second, the status is written after each quarter of the nodes.
-    fn status_can_wait(&self, status: &Status) -> bool {
+    fn status_can_wait(&self, status: &DaemonSetStatus) -> bool {
         let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
-        slow_start::is_recent(snapshot, hash) && !status::is_urgent(&snapshot.daemon_set.status, status)
+        slow_start::is_recent(snapshot, hash) && !status::is_urgent(&snapshot.workload.status, status)
     }
 
-    fn finish(mut self, verdict: Verdict, status: Status) -> Plan {
+    fn finish(mut self, verdict: Verdict, status: DaemonSetStatus) -> Plan {
         let rollout = self.rollout();
         let (requeue, differs) = self
             .timers
@@ -359,7 +361,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             state: self.state,
             requeue,
             error: self.error,
-            status: Some(status),
+            status: Some(Status::DaemonSet(status)),
             rollout: Some(rollout),
             deviations: self.deviations,
         }

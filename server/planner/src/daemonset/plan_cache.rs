@@ -24,6 +24,7 @@ use crate::{
         manifest,
         pod_classifier::PodClassifier,
         revisions::Resolution,
+        workload::DaemonSet,
     },
 };
 
@@ -61,16 +62,16 @@ impl AddAssign for CacheCounts {
 }
 
 /// The digest of the inputs of eligibility, apart from the nodes.
-fn constraints(snapshot: &Snapshot) -> Digest {
+fn constraints(snapshot: &Snapshot<DaemonSet>) -> Digest {
     digest((
-        &snapshot.daemon_set.scheduling,
+        &snapshot.workload.scheduling,
         snapshot.options.toleration_comparison_operators,
     ))
 }
 
 /// The digest of the other inputs of a summary, apart from nodes, pods and time.
-fn view(snapshot: &Snapshot, resolution: &Resolution<'_>) -> Digest {
-    let ds = &snapshot.daemon_set;
+fn view(snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>) -> Digest {
+    let ds = &snapshot.workload;
     digest((
         (&ds.name, &ds.uid, ds.deleting, &ds.selector),
         &resolution.current_hash,
@@ -161,7 +162,7 @@ impl PlanCache {
     }
 
     /// Drops the results that are not valid for the workload as it is now.
-    fn drop_invalid(&mut self, snapshot: &Snapshot, resolution: &Resolution<'_>, detail: Detail) {
+    fn drop_invalid(&mut self, snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>, detail: Detail) {
         let constraints = constraints(snapshot);
         self.buckets
             .resize_with(snapshot.buckets.len(), CachedBucket::default);
@@ -184,7 +185,7 @@ impl PlanCache {
     /// Calls `each` for each bucket with its summary. `None` if cancelled.
     pub(crate) fn summaries<'a>(
         &mut self,
-        snapshot: &'a Snapshot,
+        snapshot: &'a Snapshot<DaemonSet>,
         (resolution, eligibility, classifier): (&Resolution<'_>, &Eligibility, &PodClassifier<'_>),
         detail: Detail,
         cancellation: Cancellation<'_>,
@@ -204,7 +205,7 @@ impl PlanCache {
                     .is_some_and(|known| !known.result.is_valid(classifier))
             {
                 let fits = cached_fits(fits, bucket, eligibility, cancellation, &mut self.counts)?;
-                let ds = &snapshot.daemon_set;
+                let ds = &snapshot.workload;
                 let result = BucketSummary::of(bucket, fits, ds, classifier, detail, cancellation)?;
                 *summary = Some(Cached { of, result });
                 self.counts.summaries_computed += 1;

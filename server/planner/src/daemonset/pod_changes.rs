@@ -11,12 +11,13 @@ use crate::{
         names,
         plan::{Action, ActionKind, EventType, Reason},
         pod_claims,
-        snapshot::{DaemonSet, Deviation, ExpectedCreate, Pod, PodNameCollision, Snapshot},
+        snapshot::{Deviation, ExpectedCreate, Pod, PodNameCollision, Snapshot},
     },
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
         manifest::{self, PodNaming},
         pod_classifier::OwnPod,
+        workload::DaemonSet,
     },
 };
 
@@ -186,7 +187,7 @@ const MOST_REFUSED_NAMES: u32 = 3;
 /// Derives the names of pods. A repeated decision gives the same name, even if the caches show other changes on the node meanwhile.
 /// A new pod never has the name of the pod that it replaces.
 pub(crate) struct Naming<'a> {
-    snapshot: &'a Snapshot,
+    snapshot: &'a Snapshot<DaemonSet>,
     hash: &'a str,
     derived: bool,
     /// The index of the snapshot's pods; built when first needed.
@@ -199,7 +200,11 @@ pub(crate) struct Naming<'a> {
 
 impl<'a> Naming<'a> {
     /// For pods of the revision with this hash. `identities` is the index of the snapshot's pods, if there is one.
-    pub(crate) fn new(snapshot: &'a Snapshot, hash: &'a str, identities: Option<&'a Identities>) -> Self {
+    pub(crate) fn new(
+        snapshot: &'a Snapshot<DaemonSet>,
+        hash: &'a str,
+        identities: Option<&'a Identities>,
+    ) -> Self {
         let derived = snapshot.options.deviates(Deviation::IdempotentCreates);
         let collisions = snapshot.state.pod_name_collisions.iter();
         let used = snapshot.state.used_pod_names.iter();
@@ -226,7 +231,7 @@ impl<'a> Naming<'a> {
             .identities
             .get_or_insert_with(|| Cow::Owned(Identities::of(&snapshot.buckets)));
         loop {
-            let name = names::pod_name(&snapshot.daemon_set, node, self.hash, salt);
+            let name = names::pod_name(snapshot.workload.owner(), node, self.hash, salt);
             let is_taken = identities.is_taken(&name, &snapshot.buckets);
             if !is_taken && !self.used.contains(name.as_str()) {
                 break name;

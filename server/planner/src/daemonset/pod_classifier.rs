@@ -7,6 +7,7 @@ use crate::{
     daemonset::{
         manifest::{self, GENERATION_LABEL, HASH_LABEL},
         revisions::Resolution,
+        workload::DaemonSet,
     },
 };
 
@@ -75,11 +76,11 @@ pub(crate) struct PodClassifier<'a> {
 
 impl<'a> PodClassifier<'a> {
     /// A classifier for the pods of a snapshot.
-    pub(crate) fn new(snapshot: &'a Snapshot, resolution: &'a Resolution<'a>) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot<DaemonSet>, resolution: &'a Resolution<'a>) -> Self {
         Self {
             now: snapshot.now,
-            min_ready: SignedDuration::from_secs(snapshot.daemon_set.min_ready_seconds.into()),
-            generation: manifest::template_generation(&snapshot.daemon_set).map(|number| number.to_string()),
+            min_ready: SignedDuration::from_secs(snapshot.workload.min_ready_seconds.into()),
+            generation: manifest::template_generation(&snapshot.workload).map(|number| number.to_string()),
             resolution,
         }
     }

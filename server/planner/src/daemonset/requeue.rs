@@ -5,11 +5,8 @@ use std::{num::NonZero, time::Duration};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    core::{
-        plan::RequeueAfter,
-        snapshot::{DaemonSet, Status},
-    },
-    daemonset::{cluster_view::ClusterView, placement::Waiting},
+    core::{plan::RequeueAfter, status::DaemonSetStatus},
+    daemonset::{cluster_view::ClusterView, placement::Waiting, workload::DaemonSet},
 };
 
 /// The timer of one plan: as upstream sets it, and the earliest time at which something changes.
@@ -26,7 +23,7 @@ impl Timers {
         &mut self,
         ds: &DaemonSet,
         view: &ClusterView<'_>,
-        status: &Status,
+        status: &DaemonSetStatus,
         now: Timestamp,
     ) {
         let seconds = u64::try_from(ds.min_ready_seconds).ok();

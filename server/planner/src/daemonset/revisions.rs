@@ -15,9 +15,13 @@ use crate::{
         names,
         plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
         pod_claims::{self, is_adopted},
-        snapshot::{DaemonSet, Deviation, Pod, Revision, Snapshot},
+        snapshot::{Deviation, Pod, Revision, Snapshot},
+        status::Status,
     },
-    daemonset::manifest::{self, HASH_LABEL},
+    daemonset::{
+        manifest::{self, HASH_LABEL},
+        workload::DaemonSet,
+    },
 };
 
 /// The number of old revisions that are kept if the workload has no limit.
@@ -56,8 +60,8 @@ pub(crate) struct Halt {
 }
 
 /// Resolves the revisions of a snapshot.
-pub(crate) fn resolve(snapshot: &Snapshot) -> Resolution<'_> {
-    let ds = &snapshot.daemon_set;
+pub(crate) fn resolve(snapshot: &Snapshot<DaemonSet>) -> Resolution<'_> {
+    let ds = &snapshot.workload;
     let data = canonical::revision_data(&ds.template);
     let mut resolution = Resolution {
         current_hash: String::new(),
@@ -119,8 +123,8 @@ pub(crate) fn cleanup(
 impl<'a> Resolution<'a> {
     /// Claims revisions (D-51), and returns those that the workload owns then, in ascending order. Of revisions with the same
     /// template the last one is kept.
-    fn claim(&mut self, snapshot: &'a Snapshot) -> Vec<&'a Revision> {
-        let ds = &snapshot.daemon_set;
+    fn claim(&mut self, snapshot: &'a Snapshot<DaemonSet>) -> Vec<&'a Revision> {
+        let ds = &snapshot.workload;
         let (mut claimed, mut adopt, mut release) = (Vec::new(), Vec::new(), Vec::new());
         // A revision that was read because its name is taken is never claimed. It is used as it is, or not at all.
         let mut revisions: Vec<_> = snapshot
@@ -131,7 +135,7 @@ impl<'a> Resolution<'a> {
         revisions.sort_by_key(|revision| (revision.number, revision.created, &revision.name));
         for revision in revisions {
             match claims::claim_by_uid(
-                ds,
+                ds.owner(),
                 &revision.labels,
                 revision.controller.as_ref(),
                 revision.deleting,
@@ -183,7 +187,7 @@ impl<'a> Resolution<'a> {
 
     /// Deletes all revisions of the present template but one, after relabelling their pods (D-56). A duplicate that is being
     /// deleted is not deleted again: that would change nothing and count against the limit of claims.
-    fn remove_duplicates(&mut self, snapshot: &'a Snapshot, duplicates: &[&Revision]) {
+    fn remove_duplicates(&mut self, snapshot: &'a Snapshot<DaemonSet>, duplicates: &[&Revision]) {
         if duplicates.is_empty() {
             return;
         }
@@ -199,7 +203,7 @@ impl<'a> Resolution<'a> {
         let only_theirs = snapshot.options.deviates(Deviation::RelabelDuplicatesOnly);
         let mut relabels = Vec::new();
         // Upstream relabels owned pods before adopted ones.
-        let mut pods = pod_claims::owned(snapshot);
+        let mut pods = pod_claims::owned(snapshot, snapshot.workload.owner());
         pods.sort_by_key(|pod| is_adopted(pod));
         for pod in pods
             .into_iter()
@@ -271,8 +275,8 @@ impl<'a> Resolution<'a> {
     }
 
     /// Creates a revision of the present template, unless its name is taken (D-60, D-62).
-    fn create(&mut self, snapshot: &'a Snapshot, data: &Json, number: i64) {
-        let ds = &snapshot.daemon_set;
+    fn create(&mut self, snapshot: &'a Snapshot<DaemonSet>, data: &Json, number: i64) {
+        let ds = &snapshot.workload;
         let hash = names::revision_hash(data.as_str().as_bytes(), ds.collision_count);
         let name = self.revision_name(snapshot, &hash);
         let taken = snapshot
@@ -309,13 +313,13 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn revision_name(&mut self, snapshot: &Snapshot, hash: &str) -> String {
-        let ds = &snapshot.daemon_set;
-        let upstream = names::revision_name(ds, hash, false);
+    fn revision_name(&mut self, snapshot: &Snapshot<DaemonSet>, hash: &str) -> String {
+        let ds = &snapshot.workload;
+        let upstream = names::revision_name(ds.owner(), hash, false);
         if !snapshot.options.deviates(Deviation::ShortenRevisionNames) {
             return upstream;
         }
-        let name = names::revision_name(ds, hash, true);
+        let name = names::revision_name(ds.owner(), hash, true);
         if name != upstream {
             self.deviations.insert(Deviation::ShortenRevisionNames);
         }
@@ -355,7 +359,7 @@ fn adoption(ds: &DaemonSet, revision: &Revision) -> Action {
         ),
         kind: ActionKind::AdoptRevision {
             revision: reference(revision),
-            patch: claims::adopt_patch(ds, &revision.uid),
+            patch: claims::adopt_patch(ds.owner(), &revision.uid),
         },
     }
 }
@@ -366,7 +370,7 @@ fn release_of(ds: &DaemonSet, revision: &Revision) -> Action {
         message: format!("the selector does not match revision {} any more", revision.name),
         kind: ActionKind::ReleaseRevision {
             revision: reference(revision),
-            patch: claims::release_patch(ds, &revision.uid),
+            patch: claims::release_patch(ds.owner(), &revision.uid),
         },
     }
 }
@@ -384,8 +388,8 @@ fn delete(revision: &Revision, reason: Reason, message: String) -> Action {
 }
 
 /// Raises the collision count, so that the next name differs.
-fn halt(snapshot: &Snapshot, name: &str) -> Halt {
-    let ds = &snapshot.daemon_set;
+fn halt(snapshot: &Snapshot<DaemonSet>, name: &str) -> Halt {
+    let ds = &snapshot.workload;
     let count = ds.collision_count.unwrap_or(0).saturating_add(1);
     let action = Action {
         reason: Reason::RevisionNameCollision,
@@ -393,7 +397,7 @@ fn halt(snapshot: &Snapshot, name: &str) -> Halt {
             "revision {name} has another template; collision count {count} makes the next name differ"
         ),
         kind: ActionKind::UpdateStatus {
-            status: ds.status,
+            status: Status::DaemonSet(ds.status),
             collision: Some(Collision {
                 count,
                 expected: ds.collision_count,

@@ -7,11 +7,10 @@ pub(crate) mod step;
 pub(crate) mod surge;
 
 use crate::{
-    core::{
-        plan::NodeCounts,
-        snapshot::{Options, UpdateStrategy},
+    core::{plan::NodeCounts, snapshot::Options},
+    daemonset::{
+        cluster_view::ClusterView, pod_classifier::OwnPod, rollout::step::Step, workload::UpdateStrategy,
     },
-    daemonset::{cluster_view::ClusterView, pod_classifier::OwnPod, rollout::step::Step},
 };
 
 /// The next step of the rollout. With OnDelete it is empty (D-50).

@@ -14,14 +14,14 @@ use crate::{
         plan::Reason,
         snapshot::{Deviation, Expectations, Options, SlowStart, Snapshot},
     },
-    daemonset::{cluster_view::ClusterView, pod_changes::PodChanges},
+    daemonset::{cluster_view::ClusterView, pod_changes::PodChanges, workload::DaemonSet},
 };
 
 /// After this time without creates the slow start begins again, because a quota or an admission plugin may have changed.
 const LIFETIME: SignedDuration = SignedDuration::from_secs(30);
 
 /// The size of the first batch of a plan that creates pods of this revision.
-pub(crate) fn first_batch(snapshot: &Snapshot, hash: &str) -> u32 {
+pub(crate) fn first_batch(snapshot: &Snapshot<DaemonSet>, hash: &str) -> u32 {
     let options = &snapshot.options;
     if !options.deviates(Deviation::SlowStartAcrossPlans) {
         return 1;
@@ -36,7 +36,7 @@ fn within_burst(size: u32, options: &Options) -> u32 {
 }
 
 /// The state of the slow start, if it is recent and of this revision.
-fn valid_state<'a>(snapshot: &'a Snapshot, hash: &str) -> Option<&'a SlowStart> {
+fn valid_state<'a>(snapshot: &'a Snapshot<DaemonSet>, hash: &str) -> Option<&'a SlowStart> {
     let known = snapshot.state.slow_start.as_ref()?;
     let age = snapshot.now.duration_since(known.last);
     let recent = !age.is_negative() && age <= LIFETIME;
@@ -44,13 +44,17 @@ fn valid_state<'a>(snapshot: &'a Snapshot, hash: &str) -> Option<&'a SlowStart> 
 }
 
 /// Whether the last plan that created pods of this revision was less than a second ago.
-pub(crate) fn is_recent(snapshot: &Snapshot, hash: &str) -> bool {
+pub(crate) fn is_recent(snapshot: &Snapshot<DaemonSet>, hash: &str) -> bool {
     valid_state(snapshot, hash)
         .is_some_and(|known| snapshot.now.duration_since(known.last) < SignedDuration::from_secs(1))
 }
 
 /// The state of the slow start after a plan. `first` is the size of its first batch of creates; `None` if it creates nothing.
-pub(crate) fn state_after_plan(snapshot: &Snapshot, hash: &str, first: Option<u32>) -> Option<SlowStart> {
+pub(crate) fn state_after_plan(
+    snapshot: &Snapshot<DaemonSet>,
+    hash: &str,
+    first: Option<u32>,
+) -> Option<SlowStart> {
     if !snapshot.options.deviates(Deviation::SlowStartAcrossPlans) {
         return snapshot.state.slow_start.clone();
     }

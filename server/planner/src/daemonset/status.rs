@@ -3,13 +3,14 @@
 use crate::{
     core::{
         plan::{Action, ActionKind, Reason},
-        snapshot::{DaemonSet, Deviation, Options, Status},
+        snapshot::{Deviation, Options},
+        status::{DaemonSetStatus, Status},
     },
-    daemonset::{bucket_summary::SettledNodes, cluster_view::ClusterView},
+    daemonset::{bucket_summary::SettledNodes, cluster_view::ClusterView, workload::DaemonSet},
 };
 
 /// Counts the status. `observed_generation` is the generation to report (D-90).
-pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> Status {
+pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> DaemonSetStatus {
     let SettledNodes { running, keeping } = view.settled;
     let mut counts = [running, keeping, running, running, running];
     let [current, misscheduled, ready, updated, available] = &mut counts;
@@ -27,7 +28,7 @@ pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> Status 
     }
     let [current, misscheduled, ready, updated, available] = counts.map(saturate);
     let desired = saturate(view.desired);
-    Status {
+    DaemonSetStatus {
         current_number_scheduled: current,
         number_misscheduled: misscheduled,
         desired_number_scheduled: desired,
@@ -51,8 +52,8 @@ pub(crate) enum Write {
 }
 
 /// Compares the new status with the present one.
-pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write {
-    let counts = |status: Status| Status {
+pub(crate) fn write(ds: &DaemonSet, status: DaemonSetStatus, options: &Options) -> Write {
+    let counts = |status: DaemonSetStatus| DaemonSetStatus {
         observed_generation: 0,
         ..status
     };
@@ -79,7 +80,7 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write 
         reason,
         message,
         kind: ActionKind::UpdateStatus {
-            status,
+            status: Status::DaemonSet(status),
             collision: None,
             uid_precondition: options.deviates(Deviation::StatusWithUid),
         },
@@ -88,10 +89,12 @@ pub(crate) fn write(ds: &DaemonSet, status: Status, options: &Options) -> Write 
 
 /// Whether a status must be written at once: the generation or the desired number changed, or another count changed by more than a
 /// quarter of the desired number.
-pub(crate) fn is_urgent(old: &Status, new: &Status) -> bool {
-    let same = |of: fn(&Status) -> i64| of(old) == of(new);
+pub(crate) fn is_urgent(old: &DaemonSetStatus, new: &DaemonSetStatus) -> bool {
+    let same = |of: fn(&DaemonSetStatus) -> i64| of(old) == of(new);
     let quarter = i64::from(new.desired_number_scheduled) / 4;
-    let moved = |of: fn(&Status) -> i32| i64::from(of(old)).abs_diff(of(new).into()) > quarter.unsigned_abs();
+    let moved = |of: fn(&DaemonSetStatus) -> i32| {
+        i64::from(of(old)).abs_diff(of(new).into()) > quarter.unsigned_abs()
+    };
     !same(|status| status.observed_generation)
         || !same(|status| status.desired_number_scheduled.into())
         || moved(|status| status.current_number_scheduled)
@@ -101,7 +104,7 @@ pub(crate) fn is_urgent(old: &Status, new: &Status) -> bool {
         || moved(|status| status.number_available)
 }
 
-fn changes(old: Status, new: Status) -> Vec<String> {
+fn changes(old: DaemonSetStatus, new: DaemonSetStatus) -> Vec<String> {
     let fields = [
         (
             "desired",
@@ -140,7 +143,7 @@ mod tests {
 
     #[test]
     fn changes_of_more_than_a_quarter_are_urgent() {
-        let old = Status {
+        let old = DaemonSetStatus {
             current_number_scheduled: 10,
             number_misscheduled: 10,
             desired_number_scheduled: 40,
@@ -150,7 +153,7 @@ mod tests {
             number_unavailable: 30,
             observed_generation: 1,
         };
-        let counts: [fn(&mut Status) -> &mut i32; 5] = [
+        let counts: [fn(&mut DaemonSetStatus) -> &mut i32; 5] = [
             |status| &mut status.current_number_scheduled,
             |status| &mut status.number_misscheduled,
             |status| &mut status.number_ready,
@@ -164,11 +167,11 @@ mod tests {
                 assert_eq!(is_urgent(&old, &new), urgent, "{new:?}");
             }
         }
-        let of_generation = Status {
+        let of_generation = DaemonSetStatus {
             observed_generation: 2,
             ..old
         };
-        let of_nodes = Status {
+        let of_nodes = DaemonSetStatus {
             desired_number_scheduled: 41,
             ..old
         };

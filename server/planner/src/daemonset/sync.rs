@@ -20,12 +20,13 @@ use crate::{
         plan_cache::PlanCache,
         revisions::{Halt, Resolution},
         slow_start,
+        workload::DaemonSet,
     },
 };
 
 /// Plans for one workload. `None` if cancelled.
 pub(crate) fn plan(
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     cache: &mut PlanCache,
     cancellation: Cancellation<'_>,
 ) -> Option<Plan> {
@@ -65,8 +66,12 @@ pub(crate) fn plan(
 }
 
 /// Plans only the rollout, beside another controller. `None` if cancelled.
-fn plan_rollout(snapshot: &Snapshot, cache: &mut PlanCache, cancellation: Cancellation<'_>) -> Option<Plan> {
-    match companion::rollout_request(&snapshot.daemon_set) {
+fn plan_rollout(
+    snapshot: &Snapshot<DaemonSet>,
+    cache: &mut PlanCache,
+    cancellation: Cancellation<'_>,
+) -> Option<Plan> {
+    match companion::rollout_request(&snapshot.workload) {
         companion::RolloutRequest::None => return Some(nothing(snapshot, Verdict::Noop)),
         companion::RolloutRequest::Wrong(because) => {
             let reason = (Reason::InvalidAnnotation, "an annotation is of no use".to_owned());
@@ -95,8 +100,8 @@ pub(crate) enum Inactive {
 }
 
 /// Why nothing is decided; `None` if decisions are made.
-pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
-    let ds = &snapshot.daemon_set;
+pub(crate) fn inactive(snapshot: &Snapshot<DaemonSet>) -> Option<Inactive> {
+    let ds = &snapshot.workload;
     let by_meaning = snapshot.options.deviates(Deviation::EmptySelectorByMeaning);
     match &ds.selector {
         Some(selector) if selector::is_empty(selector, by_meaning) => Some(Inactive::SelectingAll {
@@ -107,7 +112,7 @@ pub(crate) fn inactive(snapshot: &Snapshot) -> Option<Inactive> {
 }
 
 /// A plan without actions that keeps the state.
-pub(crate) fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
+pub(crate) fn nothing(snapshot: &Snapshot<DaemonSet>, verdict: Verdict) -> Plan {
     Plan {
         verdict,
         phases: Vec::new(),
@@ -121,7 +126,7 @@ pub(crate) fn nothing(snapshot: &Snapshot, verdict: Verdict) -> Plan {
     }
 }
 
-fn selecting_all(snapshot: &Snapshot, literally: bool) -> Plan {
+fn selecting_all(snapshot: &Snapshot<DaemonSet>, literally: bool) -> Plan {
     let message = "This daemon set is selecting all pods. A non-empty selector is required.";
     let because = "the selector is empty".to_owned();
     let deviation = (!literally).then_some(Deviation::EmptySelectorByMeaning);
@@ -142,7 +147,7 @@ pub(crate) const MAX_EVENT_MESSAGE: usize = 1024;
 /// A plan with a warning event as its only action. The message is cut to [`MAX_EVENT_MESSAGE`], since it may quote a long
 /// annotation.
 pub(crate) fn warning(
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     (reason, because): (Reason, String),
     event: &'static str,
     mut message: String,
@@ -167,7 +172,7 @@ pub(crate) fn warning(
 }
 
 /// A plan that only raises the collision count, because the name of the next revision is taken (D-62).
-fn halted(snapshot: &Snapshot, resolution: &Resolution<'_>, halt: &Halt) -> Plan {
+fn halted(snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>, halt: &Halt) -> Plan {
     Plan {
         phases: vec![Phase {
             kind: PhaseKind::Status,

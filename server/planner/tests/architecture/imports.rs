@@ -18,20 +18,11 @@ type Module = Vec<String>;
 /// What a file imports of a module that contains it does not count: it is a part of that module. Nor do the crate's root, items
 /// of inner modules that a file passes on (`pub use`), and items that are compiled for tests only.
 pub(crate) fn cycles(sources: &Path) -> Vec<Vec<String>> {
-    let mut files = BTreeMap::new();
-    read(sources, &[], &mut files);
-    let modules: BTreeSet<Module> = files.keys().cloned().collect();
-    let names: BTreeMap<&Module, String> = modules.iter().map(|module| (module, module.join("::"))).collect();
+    let all = all(sources);
+    let names: BTreeMap<&Module, String> = all.keys().map(|module| (module, module.join("::"))).collect();
     let mut graph = DiGraphMap::<&str, ()>::new();
-    for (module, file) in &files {
-        let mut imports = Imports {
-            module,
-            modules: &modules,
-            passes_on: false,
-            found: BTreeSet::new(),
-        };
-        imports.visit_file(file);
-        for found in &imports.found {
+    for (module, imported) in &all {
+        for found in imported {
             let contains = module.starts_with(found);
             if !contains && !module.is_empty() {
                 graph.add_edge(&*names[module], &*names[found], ());
@@ -51,6 +42,50 @@ pub(crate) fn cycles(sources: &Path) -> Vec<Vec<String>> {
                 .collect()
         })
         .collect()
+}
+
+/// The imports by which a layer of a crate depends on more than itself and the layers `below` it, each as a sentence. A layer is a
+/// module of the crate's root with everything in it. What it imports from the root counts too: a re-export there may lead anywhere.
+pub(crate) fn upward(sources: &Path, layer: &str, below: &[&str]) -> Vec<String> {
+    let of_layer = |module: &Module, layer: &str| module.first().is_some_and(|first| first == layer);
+    let all = all(sources);
+    assert!(
+        all.keys().any(|module| of_layer(module, layer)),
+        "{layer} has files"
+    );
+    let mut upward = Vec::new();
+    for (module, imported) in all.iter().filter(|(module, _)| of_layer(module, layer)) {
+        for found in imported {
+            let is_allowed = [layer].iter().chain(below).any(|below| of_layer(found, below));
+            if !is_allowed {
+                let found = if found.is_empty() {
+                    "the root".to_owned()
+                } else {
+                    found.join("::")
+                };
+                upward.push(format!("{} imports {found}", module.join("::")));
+            }
+        }
+    }
+    upward
+}
+
+/// For each source file of a crate, the modules that it imports.
+fn all(sources: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
+    let mut files = BTreeMap::new();
+    read(sources, &[], &mut files);
+    let modules: BTreeSet<Module> = files.keys().cloned().collect();
+    let imported = |(module, file): (&Module, &syn::File)| {
+        let mut imports = Imports {
+            module,
+            modules: &modules,
+            passes_on: false,
+            found: BTreeSet::new(),
+        };
+        imports.visit_file(file);
+        (module.clone(), imports.found)
+    };
+    files.iter().map(imported).collect()
 }
 
 /// Reads the source files of a module's folder.
@@ -85,7 +120,7 @@ struct Imports<'a> {
 }
 
 impl Imports<'_> {
-    /// Records a path as it is written in this file.
+    /// Records a path as it is written in this file. A path that leads to an item of the root is recorded as the root.
     fn note(&mut self, path: &[String]) {
         let Some((first, rest)) = path.split_first() else {
             return;
@@ -107,7 +142,7 @@ impl Imports<'_> {
             module.pop();
         }
         let is_passed_on = self.passes_on && module.starts_with(self.module);
-        if !module.is_empty() && !is_passed_on {
+        if !is_passed_on {
             self.found.insert(module);
         }
     }
@@ -172,6 +207,9 @@ impl<'ast> Visit<'ast> for Imports<'_> {
         self.note(&segments);
         syn::visit::visit_path(self, path);
     }
+
+    /// `pub(crate)` imports nothing.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_macro(&mut self, call: &'ast Macro) {
         self.note_tokens(call.tokens.clone());

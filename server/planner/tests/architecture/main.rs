@@ -47,23 +47,44 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn the_planner_depends_on_no_transport_no_runtime_and_no_cluster() {
-    let linked = closure(&metadata(), "nodewise-planner");
-    for forbidden in [
-        "tokio",
-        "tonic",
-        "prost",
-        "kube",
-        "k8s-openapi",
-        "nodewise-proto",
-        "hyper",
-    ] {
-        assert!(
-            !linked.contains(forbidden),
-            "nodewise-planner must not depend on {forbidden}"
-        );
+fn planner_and_simulator_depend_on_no_transport_no_runtime_and_no_cluster() {
+    for krate in ["nodewise-planner", "nodewise-simulator"] {
+        let linked = closure(&metadata(), krate);
+        for forbidden in [
+            "tokio",
+            "tonic",
+            "prost",
+            "kube",
+            "k8s-openapi",
+            "nodewise-proto",
+            "hyper",
+            "rand",
+        ] {
+            assert!(
+                !linked.contains(forbidden),
+                "{krate} must not depend on {forbidden}"
+            );
+        }
+        assert!(linked.contains("serde_json"), "the walk sees dependencies at all");
     }
-    assert!(linked.contains("serde_json"), "the walk sees dependencies at all");
+}
+
+#[test]
+fn the_simulator_depends_on_no_crate_of_the_workspace_and_reads_no_clock() {
+    let linked = closure(&metadata(), "nodewise-simulator");
+    let ours: Vec<_> = linked
+        .iter()
+        .filter(|name| name.starts_with("nodewise"))
+        .collect();
+    assert!(ours.is_empty(), "{ours:?}");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../simulator/src");
+    for entry in fs::read_dir(sources).expect("the folder is readable") {
+        let path = entry.expect("the entry is readable").path();
+        let text = fs::read_to_string(&path).expect("the file is readable");
+        for clock in ["Timestamp::now", "Zoned::now", "Instant", "SystemTime"] {
+            assert!(!text.contains(clock), "{} uses {clock}", path.display());
+        }
+    }
 }
 
 #[test]
@@ -134,7 +155,12 @@ const LAYERS: [&[&str]; 9] = [
     &["nodewise-fixtures", "nodewise-testbed"],
     &["nodewise"],
     &["nodewise-executor", "nodewise-server"],
-    &["nodewise-client", "nodewise-planner", "nodewise-runtime"],
+    &[
+        "nodewise-client",
+        "nodewise-planner",
+        "nodewise-runtime",
+        "nodewise-simulator",
+    ],
     &["nodewise-projection"],
     &["nodewise-proto", "nodewise-telemetry"],
     &["nodewise-tls"],
@@ -183,6 +209,68 @@ fn no_files_of_a_crate_import_each_other_in_a_cycle() {
         let cycles = imports::cycles(&sources);
         assert!(cycles.is_empty(), "{}: {cycles:#?}", package.name);
     }
+}
+
+/// The files of the planner's root that are no kind of workload.
+const NO_KIND: [&str; 3] = ["core", "fixtures", "lib"];
+
+#[test]
+fn what_all_kinds_share_imports_no_kind_and_no_kind_imports_another() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let upward = |layer: &str, below: &[&str]| imports::upward(&sources, layer, below);
+    assert_eq!(upward("core", &[]), [""; 0]);
+    let kinds = fs::read_dir(&sources)
+        .expect("the folder is readable")
+        .map(|entry| entry.expect("the entry is readable").path())
+        .filter(|path| path.is_file())
+        .map(|path| {
+            path.file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|stem| !NO_KIND.contains(&stem.as_str()));
+    let kinds: Vec<_> = kinds.collect();
+    assert!(kinds.iter().any(|kind| kind == "daemonset"), "{kinds:?}");
+    for kind in kinds {
+        assert_eq!(upward(&kind, &["core"]), [""; 0]);
+    }
+}
+
+#[test]
+fn imports_of_a_layer_above_are_found_however_they_are_written() {
+    let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("layers");
+    let upward = |import: &str| {
+        let _ = fs::remove_dir_all(&root);
+        let files = [
+            ("lib.rs", "mod core; mod daemonset; pub use daemonset::DaemonSet;"),
+            ("core.rs", "pub mod names; pub mod claims;"),
+            ("core/claims.rs", ""),
+            ("core/names.rs", import),
+            ("daemonset.rs", "use crate::core::names; pub mod workload;"),
+            ("daemonset/workload.rs", ""),
+        ];
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
+            fs::write(path, text).expect("the file is written");
+        }
+        imports::upward(&root, "core", &[])
+    };
+    for import in [
+        "use crate::daemonset::DaemonSet;",
+        "use crate::{core::claims, daemonset::workload::DaemonSet};",
+        "use super::super::daemonset;",
+        "use crate::DaemonSet;",
+        "use crate::*;",
+        "fn f(_: &crate::daemonset::DaemonSet) {}",
+        "mod inner { fn f() { println!(\"{}\", crate::daemonset::f()) } }",
+    ] {
+        assert_eq!(upward(import).len(), 1, "{import}");
+    }
+    let within = "use crate::core::claims; use super::claims::Claim; use std::fmt; pub(crate) struct S; \
+                  #[cfg(test)] mod tests { use crate::DaemonSet; }";
+    assert_eq!(upward(within), [""; 0]);
 }
 
 #[test]

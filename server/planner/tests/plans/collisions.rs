@@ -3,13 +3,13 @@
 use std::cell::Cell;
 
 use nodewise_planner::{
+    daemonset::plan_cache::PlanCache,
     plan::{
         ActionKind, PhaseKind,
         Reason::{
             self, ExcessPod, RolloutOldUnavailable, RolloutWithinBudget, SurgeNewAvailable, SurgeOldNotReady,
         },
     },
-    plan_cache::PlanCache,
     snapshot::{Deviation, Labels, Revision},
 };
 use serde_json::json;
@@ -143,7 +143,8 @@ fn d_82_a_cancelled_plan_stops_checking_names() {
     let plan = |cluster: &Cluster, last: usize| {
         let asked = Cell::new(0);
         let stop = || asked.replace(asked.get() + 1) >= last;
-        let plan = nodewise_planner::plan_until(&cluster.snapshot(), &mut PlanCache::default(), &stop);
+        let plan =
+            nodewise_planner::daemonset::plan_until(&cluster.snapshot(), &mut PlanCache::default(), &stop);
         (asked.get(), plan.is_some())
     };
     let (without, _) = plan(&cluster, usize::MAX);

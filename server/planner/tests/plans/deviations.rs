@@ -284,7 +284,7 @@ fn deviations_of_the_executor_change_no_plan() {
         observed: "1".into(),
     }];
     assert_eq!(
-        nodewise_planner::plan(&snapshot),
+        nodewise_planner::daemonset::plan(&snapshot),
         plan,
         "own writes that are seen change nothing"
     );

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use nodewise_planner::{
-    explain::{NodeState, Rule},
+    daemonset::explain::{NodeState, Rule},
     snapshot::{Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Selector},
 };
 
@@ -12,7 +12,7 @@ use crate::support::{Cluster, at};
 /// One line for each node: state, rule, pods, message.
 fn explained(cluster: &Cluster) -> String {
     let mut text = String::new();
-    for node in nodewise_planner::explain(&cluster.snapshot(), None) {
+    for node in nodewise_planner::daemonset::explain(&cluster.snapshot(), None) {
         let pods: Vec<_> = node.pods.iter().map(|pod| pod.pod_name.as_str()).collect();
         let (name, message) = (&node.node_name, &node.message);
         writeln!(
@@ -27,7 +27,7 @@ fn explained(cluster: &Cluster) -> String {
 
 /// The explanation of one node: state, rule, message.
 fn one(cluster: &Cluster, node: &str) -> String {
-    let nodes = nodewise_planner::explain(&cluster.snapshot(), Some(node));
+    let nodes = nodewise_planner::daemonset::explain(&cluster.snapshot(), Some(node));
     let node = nodes.first().expect("the node is explained");
     format!("{:?} {:?}: {}", node.state, node.rule, node.message)
 }
@@ -212,7 +212,7 @@ fn an_inactive_workload() {
 #[test]
 fn one_node_by_name() {
     let cluster = Cluster::new(2).with(&["a@lost unbound"]);
-    let one = |name| nodewise_planner::explain(&cluster.snapshot(), Some(name));
+    let one = |name| nodewise_planner::daemonset::explain(&cluster.snapshot(), Some(name));
     assert_eq!(one("node-1").len(), 1);
     assert_eq!(
         (one("node-1")[0].state, one("node-1")[0].rule),
@@ -225,7 +225,7 @@ fn one_node_by_name() {
     let unknown = one("nowhere");
     assert_eq!((unknown[0].rule, unknown[0].pods.len()), (Rule::NodeMissing, 0));
     assert_eq!(
-        nodewise_planner::explain(&cluster.snapshot(), None).len(),
+        nodewise_planner::daemonset::explain(&cluster.snapshot(), None).len(),
         3,
         "the missing node is there, too"
     );

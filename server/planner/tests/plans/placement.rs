@@ -1,8 +1,9 @@
 //! Placement: which nodes get pods, and which pods are deleted.
 
 use nodewise_planner::{
+    daemonset::NodeSelectorTerm,
     plan::{ActionKind, PhaseKind, Reason},
-    snapshot::{NodeSelectorTerm, Target},
+    snapshot::Target,
 };
 
 use crate::support::{Cluster, actions, apply::phases, counts, pod_changes, reasons, status};
@@ -135,7 +136,7 @@ fn nodes_that_the_selector_leaves_out_lose_their_pods() {
 fn named(term: &NodeSelectorTerm, index: usize) -> NodeSelectorTerm {
     let mut term = term.clone();
     term.match_fields
-        .push(nodewise_planner::snapshot::NodeSelectorRequirement {
+        .push(nodewise_planner::daemonset::NodeSelectorRequirement {
             key: "metadata.name".to_owned(),
             operator: "In".to_owned(),
             values: vec![format!("node-{index}")],

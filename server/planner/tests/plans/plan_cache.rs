@@ -1,16 +1,16 @@
 //! The cache from plan to plan: when it is used. A property test checks that it does not change plans.
 
 use nodewise_planner::{
+    daemonset::{DaemonSet, plan_cache::PlanCache},
     plan::PhaseKind,
-    plan_cache::PlanCache,
     snapshot::{Bucket, Digest, List, Listed, Snapshot},
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Cluster, actions, taint};
+use crate::support::{Cluster, actions, status, taint};
 
 /// The same snapshot in buckets with digests.
-pub(crate) fn in_buckets(snapshot: &Snapshot, count: usize) -> Snapshot {
+pub(crate) fn in_buckets(snapshot: &Snapshot<DaemonSet>, count: usize) -> Snapshot<DaemonSet> {
     let (nodes, pods) = (
         snapshot.nodes().cloned().collect(),
         snapshot.pods().cloned().collect(),
@@ -45,11 +45,11 @@ fn only_changed_buckets_are_computed() {
         cluster.pod(&format!("pod-{index}@node-{index} new ready"));
     }
     let mut cache = PlanCache::default();
-    let mut plan = |snapshot: &Snapshot| {
+    let mut plan = |snapshot: &Snapshot<DaemonSet>| {
         let snapshot = in_buckets(snapshot, 4);
-        let plan =
-            nodewise_planner::plan_until(&snapshot, &mut cache, &|| false).expect("nothing asks to stop");
-        assert_eq!(plan, nodewise_planner::plan(&snapshot));
+        let plan = nodewise_planner::daemonset::plan_until(&snapshot, &mut cache, &|| false)
+            .expect("nothing asks to stop");
+        assert_eq!(plan, nodewise_planner::daemonset::plan(&snapshot));
         let counts = cache.take_counts();
         (
             [counts.fits_computed, counts.fits_cached],
@@ -129,10 +129,10 @@ fn summaries_expire_when_pods_become_available() {
     let mut cache = PlanCache::default();
     let mut made = |cluster: &Cluster| {
         let snapshot = in_buckets(&cluster.snapshot(), 1);
-        let plan =
-            nodewise_planner::plan_until(&snapshot, &mut cache, &|| false).expect("nothing asks to stop");
-        assert_eq!(plan, nodewise_planner::plan(&snapshot));
-        let available = plan.status.expect("nodes are counted").number_available;
+        let plan = nodewise_planner::daemonset::plan_until(&snapshot, &mut cache, &|| false)
+            .expect("nothing asks to stop");
+        assert_eq!(plan, nodewise_planner::daemonset::plan(&snapshot));
+        let available = status(&plan).number_available;
         (cache.take_counts().summaries_computed, available)
     };
     // (clock, computed summaries, available pods)
@@ -173,7 +173,7 @@ fn the_division_into_buckets_does_not_change_plans() {
         ),
     ] {
         let snapshot = cluster.snapshot();
-        let plan = nodewise_planner::plan(&snapshot);
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
         assert!(
             plan.phases
                 .iter()
@@ -182,7 +182,7 @@ fn the_division_into_buckets_does_not_change_plans() {
         );
         for count in [2, 3, 5] {
             assert_eq!(
-                nodewise_planner::plan(&in_buckets(&snapshot, count)),
+                nodewise_planner::daemonset::plan(&in_buckets(&snapshot, count)),
                 plan,
                 "{case}, {count} buckets"
             );
@@ -196,7 +196,8 @@ fn takes_little_memory() {
     let bytes = |cluster: &Cluster| {
         let mut cache = PlanCache::default();
         let snapshot = in_buckets(&cluster.snapshot(), 4);
-        nodewise_planner::plan_until(&snapshot, &mut cache, &|| false).expect("nothing asks to stop");
+        nodewise_planner::daemonset::plan_until(&snapshot, &mut cache, &|| false)
+            .expect("nothing asks to stop");
         let without_names = cache.bytes();
         cache.identify(&snapshot.buckets).expect("names are unique");
         (without_names, cache.bytes())

@@ -2,17 +2,21 @@
 
 mod interleavings;
 mod plan_cache;
+mod simulated;
 mod world;
 
 use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
-    explain::{NodeState, PodExplanation},
+    daemonset::{
+        DaemonSet, UpdateStrategy,
+        explain::{NodeState, PodExplanation},
+    },
     plan::{ActionKind, NodeCounts, Plan, Reason},
     snapshot::{
         Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Pod, Scope,
-        Snapshot, UpdateStrategy,
+        Snapshot,
     },
 };
 use proptest::prelude::*;
@@ -73,7 +77,7 @@ fn options() -> impl Strategy<Value = Options> {
 }
 
 /// Snapshots with any pods, taints, limits, state and clock, valid or not.
-fn anything() -> impl Strategy<Value = Snapshot> {
+fn anything() -> impl Strategy<Value = Snapshot<DaemonSet>> {
     let objects = (
         proptest::collection::vec(pod(), 0..12),
         proptest::collection::vec(proptest::option::of(pick(&TAINTS)), 4),
@@ -158,10 +162,10 @@ fn anything() -> impl Strategy<Value = Snapshot> {
 }
 
 /// Snapshots beside another controller. Most workloads ask for rollouts.
-fn beside() -> impl Strategy<Value = Snapshot> {
+fn beside() -> impl Strategy<Value = Snapshot<DaemonSet>> {
     (anything(), pick(&LIMITS), 0..8_u8).prop_map(|(mut snapshot, budget, chance)| {
         snapshot.options.scope = Scope::Rollouts;
-        let ds = &mut snapshot.daemon_set;
+        let ds = &mut snapshot.workload;
         if chance > 0 {
             ds.strategy = UpdateStrategy::OnDelete;
         }
@@ -178,7 +182,7 @@ fn beside() -> impl Strategy<Value = Snapshot> {
 }
 
 /// The same snapshot with its lists in another order and in other buckets.
-fn shuffled(snapshot: &Snapshot, seed: u64, buckets: usize) -> Snapshot {
+fn shuffled(snapshot: &Snapshot<DaemonSet>, seed: u64, buckets: usize) -> Snapshot<DaemonSet> {
     let mut other = snapshot.clone();
     let mut nodes: Vec<_> = snapshot.nodes().cloned().collect();
     let mut pods: Vec<_> = snapshot.pods().cloned().collect();
@@ -209,7 +213,7 @@ fn shuffle<T>(items: &mut [T], mut seed: u64) {
 }
 
 /// The checks with which executors reject a plan (W15 of docs/writing-an-executor.md).
-fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
+fn keeps_bounds(snapshot: &Snapshot<DaemonSet>, plan: &Plan) -> Result<(), TestCaseError> {
     let (creates, deletes) = pod_changes(plan);
     let burst = snapshot.options.burst;
     prop_assert!(creates.len() <= burst && deletes.len() <= burst);
@@ -223,11 +227,11 @@ fn keeps_bounds(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
     let is_own = |pod: &&Pod| {
         pod.controller
             .as_ref()
-            .is_some_and(|controller| controller.uid == snapshot.daemon_set.uid)
+            .is_some_and(|controller| controller.uid == snapshot.workload.uid)
     };
     let lives = |pod: &&Pod| !pod.deleting && !pod.phase.is_terminal();
     // The plan releases pods that the selector does not match.
-    let selector = snapshot.daemon_set.selector.as_ref();
+    let selector = snapshot.workload.selector.as_ref();
     let is_selected = |pod: &&Pod| selector.is_some_and(|selector| selector.selects(&pod.labels));
     let mut nodes = HashSet::new();
     for node in creates {
@@ -245,15 +249,15 @@ proptest! {
     #[test]
     fn shuffled_input_gives_the_same_plan(snapshot in anything(), seed in any::<u64>(), buckets in 1..5_usize) {
         let other = shuffled(&snapshot, seed, buckets);
-        let (plan, same) = (nodewise_planner::plan(&snapshot), nodewise_planner::plan(&other));
+        let (plan, same) = (nodewise_planner::daemonset::plan(&snapshot), nodewise_planner::daemonset::plan(&other));
         prop_assert_eq!(format!("{plan:?}"), format!("{same:?}"));
-        prop_assert_eq!(nodewise_planner::explain(&snapshot, None), nodewise_planner::explain(&other, None));
+        prop_assert_eq!(nodewise_planner::daemonset::explain(&snapshot, None), nodewise_planner::daemonset::explain(&other, None));
     }
 
     // D-75, D-71: the form of a plan.
     #[test]
     fn plans_are_well_formed(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
-        let plan = nodewise_planner::plan(&snapshot);
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
         prop_assert!(plan.phases.is_sorted_by(|a, b| a.kind < b.kind), "each phase once and in order");
         for phase in &plan.phases {
             prop_assert!(!phase.batches.is_empty() && phase.batches.iter().all(|batch| !batch.actions.is_empty()));
@@ -275,8 +279,8 @@ proptest! {
     // Beside another controller, Nodewise only deletes old pods, within the budget, of workloads that ask for it.
     #[test]
     fn a_companion_deletes_old_pods_within_the_budget(snapshot in beside(), seed in any::<u64>()) {
-        let plan = nodewise_planner::plan(&snapshot);
-        let asks = snapshot.daemon_set.annotations.iter().any(|(key, _)| key == "nodewise.dev/rollout");
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
+        let asks = snapshot.workload.annotations.iter().any(|(key, _)| key == "nodewise.dev/rollout");
         let mut within_budget = 0;
         for action in plan.phases.iter().flat_map(|phase| &phase.batches).flat_map(|batch| &batch.actions) {
             match (&action.kind, action.reason) {
@@ -291,7 +295,7 @@ proptest! {
             let rollout = plan.rollout.as_ref().expect("it was decided about");
             prop_assert!(rollout.unavailable + within_budget <= rollout.max_unavailable);
         }
-        let same = nodewise_planner::plan(&shuffled(&snapshot, seed, 3));
+        let same = nodewise_planner::daemonset::plan(&shuffled(&snapshot, seed, 3));
         prop_assert_eq!(format!("{plan:?}"), format!("{same:?}"));
     }
 
@@ -299,9 +303,9 @@ proptest! {
     #[test]
     fn nodes_are_counted_once_by_what_they_have(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let snapshot = Snapshot { own_writes: vec![], ..snapshot };
-        if let Some(rollout) = nodewise_planner::plan(&snapshot).rollout {
+        if let Some(rollout) = nodewise_planner::daemonset::plan(&snapshot).rollout {
             let mut expected = NodeCounts::default();
-            for node in nodewise_planner::explain(&snapshot, None).iter().filter(|node| node.should_run) {
+            for node in nodewise_planner::daemonset::explain(&snapshot, None).iter().filter(|node| node.should_run) {
                 let is_there = |pod: &&PodExplanation| !(pod.deleting && pod.phase.is_terminal());
                 let pods: Vec<_> = node.pods.iter().filter(is_there).collect();
                 let updated = || pods.iter().filter(|pod| pod.updated);
@@ -322,8 +326,8 @@ proptest! {
     #[test]
     fn explanations_agree_with_the_plan(snapshot in prop_oneof![3 => anything(), 1 => beside()]) {
         let snapshot = Snapshot { own_writes: vec![], ..snapshot };
-        let plan = nodewise_planner::plan(&snapshot);
-        let explained = nodewise_planner::explain(&snapshot, None);
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
+        let explained = nodewise_planner::daemonset::explain(&snapshot, None);
         prop_assert!(explained.is_sorted_by(|a, b| a.node_name < b.node_name));
         let (creates, deletes) = pod_changes(&plan);
         for node in &explained {
@@ -332,7 +336,7 @@ proptest! {
             let changes = matches!(node.state, NodeState::Missing | NodeState::BeingReplaced | NodeState::MustNotRun);
             prop_assert!(changes || !(created || deleted), "{:?}", node);
             prop_assert!(node.should_run || !created, "{:?}", node);
-            if matches!(snapshot.daemon_set.strategy, UpdateStrategy::RollingUpdate(_)) && node.state == NodeState::Runs {
+            if matches!(snapshot.workload.strategy, UpdateStrategy::RollingUpdate(_)) && node.state == NodeState::Runs {
                 prop_assert!(node.pods.iter().any(|pod| pod.updated && !pod.deleting), "{:?}", node);
             }
         }
@@ -341,7 +345,7 @@ proptest! {
     // D-97, D-95: a plan neither drops nor shortens a running back-off.
     #[test]
     fn backoffs_only_grow_or_expire(snapshot in anything()) {
-        let after = nodewise_planner::plan(&Snapshot { own_writes: vec![], ..snapshot.clone() }).state;
+        let after = nodewise_planner::daemonset::plan(&Snapshot { own_writes: vec![], ..snapshot.clone() }).state;
         for entry in &snapshot.state.failed_pod_backoffs {
             let age = snapshot.now.duration_since(entry.last);
             if age > SignedDuration::from_mins(30) || age.is_negative() {

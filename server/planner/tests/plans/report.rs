@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use nodewise_planner::{
+    daemonset::report::{ComeBack, Outcome, OutcomeResult, Subject, come_back, fold},
     plan::{Action, ActionKind},
-    report::{ComeBack, Outcome, OutcomeResult, Subject, come_back, fold},
     snapshot::{Deviation, Expectations, ExpectedCreate, Options, State},
 };
 

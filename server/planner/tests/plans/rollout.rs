@@ -1,8 +1,8 @@
 //! The rolling update without surge, and OnDelete.
 
 use nodewise_planner::{
+    daemonset::UpdateStrategy,
     plan::{PhaseKind, Reason, Verdict},
-    snapshot::UpdateStrategy,
 };
 
 use crate::support::{Cluster, actions, counts, pod_changes, reasons};

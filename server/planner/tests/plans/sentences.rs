@@ -2,7 +2,7 @@
 
 use nodewise_planner::plan::{PhaseKind, Plan};
 
-use crate::support::{Cluster, actions};
+use crate::support::{Cluster, actions, status};
 
 /// The messages of the creates, then those of the deletes.
 fn messages(plan: &Plan) -> Vec<&str> {
@@ -151,13 +151,13 @@ fn messages_of_the_status() {
     // D-89
     let all = "status: desired 0 → 2, current 0 → 2, updated 0 → 1, ready 0 → 1, available 0 → 1, unavailable 0 → 1";
     assert_eq!(message(&cluster).as_deref(), Some(all));
-    cluster.ds.status = cluster.plan().status.expect("the plan counted");
+    cluster.ds.status = status(&cluster.plan());
     assert_eq!(message(&cluster), None);
     cluster.ds.status.number_ready = 2;
     cluster.ds.status.number_misscheduled = 3;
     let some = "status: ready 2 → 1, misscheduled 3 → 0";
     assert_eq!(message(&cluster).as_deref(), Some(some));
-    cluster.ds.status = cluster.plan().status.expect("the plan counted");
+    cluster.ds.status = status(&cluster.plan());
     cluster.ds.generation += 1;
     assert_eq!(message(&cluster).as_deref(), Some("generation 2 is observed"));
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
+    daemonset::report::{Outcome, OutcomeResult, come_back, fold},
     plan::{PhaseKind, Plan, Verdict},
-    report::{Outcome, OutcomeResult, come_back, fold},
     snapshot::{Deviation, ExpectedCreate, SlowStart, State},
 };
 
-use crate::support::{Cluster, at, counts, pod_changes};
+use crate::support::{Cluster, at, counts, pod_changes, status};
 
 /// Sizes of the batches of creates.
 fn batches(plan: &Plan) -> Vec<usize> {
@@ -300,10 +300,7 @@ fn while_creates_are_outstanding_only_other_nodes_without_a_pod_get_one() {
     );
     // The observed generation does not change while creates are outstanding (D-90).
     cluster.ds.generation = 9;
-    assert_eq!(
-        cluster.plan().status.map(|status| status.observed_generation),
-        Some(1)
-    );
+    assert_eq!(Some(status(&cluster.plan()).observed_generation), Some(1));
 
     let only_status = |cluster: &Cluster| assert_eq!(cluster.plan().verdict, Verdict::StatusOnly);
     pending(&mut cluster, "foo-x", &["some-uid"]);

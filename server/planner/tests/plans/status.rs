@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use nodewise_planner::{
-    plan::{ActionKind, PhaseKind, Reason},
-    snapshot::{Deviation, PodPhase, Status},
+    plan::{ActionKind, DaemonSetStatus, PhaseKind, Reason, Status},
+    snapshot::{Deviation, PodPhase},
 };
 
 use crate::support::{Cluster, actions, at, reasons, status};
@@ -148,7 +148,8 @@ fn d_89_an_unchanged_status_is_not_written() {
     // D-88, D-94: the write has seven counts and the generation, no conditions.
     assert!(matches!(
         actions(&plan, PhaseKind::Status)[0].kind,
-        ActionKind::UpdateStatus { status, collision: None, .. } if status.observed_generation == 1
+        ActionKind::UpdateStatus { status: Status::DaemonSet(status), collision: None, .. }
+            if status.observed_generation == 1
     ));
     cluster.sync();
     assert!(cluster.plan().phases.is_empty(), "D-89");
@@ -160,7 +161,7 @@ fn d_89_an_unchanged_status_is_not_written() {
     );
     cluster.ds.status.observed_generation = 7;
     assert!(cluster.plan().phases.is_empty(), "D-89: observed already");
-    cluster.ds.status = Status {
+    cluster.ds.status = DaemonSetStatus {
         number_ready: 5,
         ..cluster.ds.status
     };

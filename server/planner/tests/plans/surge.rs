@@ -125,7 +125,7 @@ fn tolerations_that_change() {
     assert_eq!((cluster.sync(), cluster.sync()), ((0, 4), (0, 0)));
     assert_eq!(
         cluster.ds.status,
-        nodewise_planner::snapshot::Status {
+        nodewise_planner::plan::DaemonSetStatus {
             observed_generation: 2,
             ..Default::default()
         }

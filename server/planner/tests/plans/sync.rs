@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
+    daemonset::plan_cache::PlanCache,
     plan::{ActionKind, EventType, PhaseKind, Verdict},
-    plan_cache::PlanCache,
     snapshot::{Expectations, ExpectedCreate, OwnWrite, Selector},
 };
 use serde_json::{Value, json};
@@ -372,7 +372,7 @@ fn d_110_a_snapshot_that_does_not_show_own_writes_is_stale() {
     for (what, written, observed, stale) in table {
         let mut snapshot = Cluster::new(1).snapshot();
         snapshot.own_writes = vec![wrote("daemonsets", "3", "4"), wrote("pods", written, observed)];
-        let plan = nodewise_planner::plan(&snapshot);
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
         assert_eq!(
             plan.verdict == Verdict::Stale,
             stale,
@@ -390,14 +390,21 @@ fn d_71_the_gate_of_own_writes_comes_first() {
     let mut cluster = Cluster::new(1);
     cluster.ds.deleting = true;
     let mut snapshot = cluster.snapshot();
-    assert_eq!(nodewise_planner::plan(&snapshot).verdict, Verdict::Noop);
+    assert_eq!(
+        nodewise_planner::daemonset::plan(&snapshot).verdict,
+        Verdict::Noop
+    );
     let (written, observed) = ("2".to_owned(), "1".to_owned());
     snapshot.own_writes = vec![OwnWrite {
         resource: "pods".to_owned(),
         written,
         observed,
     }];
-    assert_eq!(nodewise_planner::plan(&snapshot).verdict, Verdict::Stale, "D-71");
+    assert_eq!(
+        nodewise_planner::daemonset::plan(&snapshot).verdict,
+        Verdict::Stale,
+        "D-71"
+    );
 }
 
 #[test]
@@ -425,7 +432,11 @@ fn d_113_deletes_are_guarded_by_expectations_and_creates_by_both() {
         written,
         observed,
     }];
-    assert_eq!(nodewise_planner::plan(&snapshot).verdict, Verdict::Stale, "D-113");
+    assert_eq!(
+        nodewise_planner::daemonset::plan(&snapshot).verdict,
+        Verdict::Stale,
+        "D-113"
+    );
 }
 
 #[test]
@@ -473,19 +484,22 @@ fn d_66_pods_without_any_label_are_not_created() {
 fn d_5_only_the_snapshot_matters_and_a_cancelled_plan_is_none() {
     let snapshot = Cluster::new(3).with_old_pods().snapshot();
     assert_eq!(
-        nodewise_planner::plan(&snapshot),
-        nodewise_planner::plan(&snapshot.clone()),
+        nodewise_planner::daemonset::plan(&snapshot),
+        nodewise_planner::daemonset::plan(&snapshot.clone()),
         "D-5"
     );
     assert_eq!(
-        nodewise_planner::plan_until(&snapshot, &mut PlanCache::default(), &|| true),
+        nodewise_planner::daemonset::plan_until(&snapshot, &mut PlanCache::default(), &|| true),
         None
     );
-    assert_eq!(nodewise_planner::explain_until(&snapshot, None, &|| true), None);
+    assert_eq!(
+        nodewise_planner::daemonset::explain_until(&snapshot, None, &|| true),
+        None
+    );
     let asked = std::cell::Cell::new(0);
     let later = || asked.replace(asked.get() + 1) > 2;
     assert_eq!(
-        nodewise_planner::plan_until(&snapshot, &mut PlanCache::default(), &later),
+        nodewise_planner::daemonset::plan_until(&snapshot, &mut PlanCache::default(), &later),
         None
     );
 }

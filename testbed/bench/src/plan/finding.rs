@@ -21,7 +21,7 @@ on one core. In each round all sides take turns at every size, and a value is th
 - *upstream* is `syncHandler` of Kubernetes' own DaemonSet controller, unmodified, with client-go's own indexers filled with \
 these objects, `GOMAXPROCS=1` and Go's default settings of the garbage collector. There are no other pods, nothing is logged, \
 and no API call is made.
-- *from scratch* is `nodewise_planner::plan`: every decision is made anew from the decoded snapshot. Decoding, which also sorts \
+- *from scratch* is `nodewise_planner::daemonset::plan`: every decision is made anew from the decoded snapshot. Decoding, which also sorts \
 the content of a bucket and checks that the names of pods are unique, is not included. Upstream's time does not include decoding \
 either: both sides have the objects in memory. The section about gRPC includes everything.
 - *after one pod changed* is the work of the server between decoding a request and writing the response when it remembers the \

@@ -3,7 +3,10 @@
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use super::syntax::{self, word};
-use crate::core::snapshot::{Node, NodeSelectorRequirement, NodeSelectorTerm};
+use crate::{
+    core::snapshot::Node,
+    daemonset::workload::{NodeSelectorRequirement, NodeSelectorTerm},
+};
 
 /// The only field that a term can test.
 const NAME_FIELD: &str = "metadata.name";

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    core::snapshot::{NodeSelectorRequirement, NodeSelectorTerm, TaintEffect, Toleration},
+    core::snapshot::TaintEffect,
+    daemonset::workload::{NodeSelectorRequirement, NodeSelectorTerm, Toleration},
     fixtures::{node, pairs, strings},
 };
 

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Fit, syntax::canonical_int64};
-use crate::core::snapshot::{Taint, TaintEffect, Toleration};
+use crate::{
+    core::snapshot::{Taint, TaintEffect},
+    daemonset::workload::Toleration,
+};
 
 /// Keys and effects of the tolerations that every daemon pod gets, in the order in which they are added (D-18). All have the
 /// operator `Exists`, no value and no tolerationSeconds.

@@ -7,7 +7,7 @@ use crate::{
     core::{
         cancellation::Cancellation,
         plan::Reason,
-        snapshot::{Scope, Snapshot, UpdateStrategy},
+        snapshot::{Scope, Snapshot},
     },
     daemonset::{
         backoff::Backoffs,
@@ -24,6 +24,7 @@ use crate::{
         rollout::{self, node_content::Content, step::Step},
         slow_start,
         sync::{self, Inactive},
+        workload::{DaemonSet, UpdateStrategy},
     },
 };
 
@@ -32,7 +33,7 @@ type Verdict = (NodeState, Rule, String);
 
 /// The inputs of explanations.
 pub(super) struct Decisions<'a> {
-    snapshot: &'a Snapshot,
+    snapshot: &'a Snapshot<DaemonSet>,
     context: PlanContext<'a>,
     inactive: Option<Inactive>,
     /// The time until outstanding expectations expire; `None` if there are none.
@@ -53,7 +54,7 @@ pub(super) struct Decisions<'a> {
 
 impl<'a> Decisions<'a> {
     /// Makes the decisions of a plan, even if expectations hold them up. `None` if cancelled.
-    pub(super) fn of(snapshot: &'a Snapshot, cancellation: Cancellation<'_>) -> Option<Self> {
+    pub(super) fn of(snapshot: &'a Snapshot<DaemonSet>, cancellation: Cancellation<'_>) -> Option<Self> {
         let context = PlanContext::of(
             snapshot,
             &mut PlanCache::default(),

@@ -9,6 +9,7 @@ use crate::{
         placement::Waiting,
         pod_classifier::OwnPod,
         rollout::{limits::Limits, node_content::Content},
+        workload::DaemonSet,
     },
 };
 
@@ -65,7 +66,7 @@ fn user(entry: &NodeEntry<'_>, content: Content<'_, '_>, pods: &[OwnPod<'_>]) ->
 /// The message about a change that expectations hold up.
 pub(super) fn expectations(
     entry: &NodeEntry<'_>,
-    snapshot: &Snapshot,
+    snapshot: &Snapshot<DaemonSet>,
     left: Duration,
     change: &str,
 ) -> String {

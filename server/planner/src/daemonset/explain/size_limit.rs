@@ -68,7 +68,7 @@ mod tests {
             buckets: vec![fixtures::bucket(vec![fixtures::node("a", &[], &[])], vec![])],
             ..fixtures::snapshot(fixtures::daemon_set(), vec![])
         };
-        let mut explained = crate::explain(&snapshot, None).remove(0);
+        let mut explained = crate::daemonset::explain(&snapshot, None).remove(0);
         explained.message = message.to_owned();
         explained.details = vec!["detail".to_owned(); details];
         explained

@@ -95,9 +95,9 @@ fn d_54_d_60_the_first_sync_creates_revision_1() {
             "namespace": "default",
             "labels": {"app": "foo", HASH_LABEL: hash},
             "annotations": {"note": "x", "other": "y"},
-            "ownerReferences": [claims::owner_reference(&snapshot.daemon_set)],
+            "ownerReferences": [claims::owner_reference(snapshot.workload.owner())],
         },
-        "data": canonical::revision_data(&snapshot.daemon_set.template).to_value(),
+        "data": canonical::revision_data(&snapshot.workload.template).to_value(),
         "revision": 1,
     });
     assert_eq!(
@@ -339,7 +339,7 @@ fn d_52_the_hash_of_a_long_name_is_a_label_value() {
 }
 
 /// Two revisions of img:1, an old one, and three pods: of the duplicate, of the kept one, of the old one.
-fn duplicated(options: Options) -> Snapshot {
+fn duplicated(options: Options) -> Snapshot<DaemonSet> {
     let mut snapshot = snapshot(
         at("img:1"),
         vec![
@@ -348,7 +348,7 @@ fn duplicated(options: Options) -> Snapshot {
             revision("twin", "img:1", 1),
         ],
     );
-    let ds = &snapshot.daemon_set;
+    let ds = &snapshot.workload;
     let pods = [
         pod(ds, "p1", "n1", "twin-hash"),
         pod(ds, "p2", "n2", "keep-hash"),
@@ -454,9 +454,9 @@ fn d_56_a_pod_without_a_hash_label_carries_the_empty_hash() {
         ..revision(name, "img:1", number)
     };
     let mut snapshot = snapshot(at("img:1"), vec![hashless("keep", 5), hashless("twin", 1)]);
-    let mut bare = pod(&snapshot.daemon_set, "bare", "n1", "");
+    let mut bare = pod(&snapshot.workload, "bare", "n1", "");
     bare.labels = labels(&[("app", "foo")]);
-    let other = pod(&snapshot.daemon_set, "other", "n2", "other-hash");
+    let other = pod(&snapshot.workload, "other", "n2", "other-hash");
     snapshot.buckets = vec![bucket(vec![], vec![bare, other])];
     snapshot.options = Options::upstream_strict();
     let resolution = resolve(&snapshot);
@@ -470,7 +470,7 @@ fn d_56_a_manual_copy_with_a_higher_number_becomes_current() {
         at("img:1"),
         vec![revision("ours", "img:1", 1), revision("copy", "img:1", 8)],
     );
-    let pods = vec![pod(&snapshot.daemon_set, "p", "n", "ours-hash")];
+    let pods = vec![pod(&snapshot.workload, "p", "n", "ours-hash")];
     snapshot.buckets = vec![bucket(vec![], pods)];
     let resolution = resolve(&snapshot);
     assert_eq!(
@@ -514,7 +514,7 @@ fn d_62_another_template_under_the_name_raises_the_collision_count() {
         assert_eq!(
             halt.action.kind,
             ActionKind::UpdateStatus {
-                status: ds.status,
+                status: Status::DaemonSet(ds.status),
                 collision,
                 uid_precondition: true,
             }
@@ -529,7 +529,7 @@ fn d_62_another_template_under_the_name_raises_the_collision_count() {
                 ..ds
             };
             let retried = Snapshot {
-                daemon_set: raised,
+                workload: raised,
                 ..snapshot.clone()
             };
             let resolution = resolve(&retried);

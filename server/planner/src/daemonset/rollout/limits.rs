@@ -1,6 +1,9 @@
 //! The limits of a rollout: maxUnavailable and maxSurge.
 
-use crate::core::snapshot::{DaemonSet, IntOrString, RollingUpdate, UpdateStrategy};
+use crate::{
+    core::snapshot::IntOrString,
+    daemonset::workload::{DaemonSet, RollingUpdate, UpdateStrategy},
+};
 
 /// The limits of a rollout, scaled to the number of nodes that should run a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
+    daemonset::{DaemonSet, RollingUpdate, UpdateStrategy},
     plan::{ActionKind, PhaseKind, Plan, Reason},
-    snapshot::{IntOrString, Pod, RollingUpdate, Snapshot, TaintEffect, UpdateStrategy},
+    snapshot::{IntOrString, Pod, Snapshot, TaintEffect},
 };
 use proptest::prelude::*;
 
@@ -103,7 +104,7 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(snapshot: &Snapshot, hash: &str) -> Self {
+    fn of(snapshot: &Snapshot<DaemonSet>, hash: &str) -> Self {
         let mut entries: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
         for node in snapshot.nodes() {
             if node.taints.iter().all(|taint| taint.effect == TaintEffect::Other) {
@@ -122,11 +123,11 @@ impl Budget {
         let UpdateStrategy::RollingUpdate(Some(RollingUpdate {
             max_unavailable,
             max_surge,
-        })) = &snapshot.daemon_set.strategy
+        })) = &snapshot.workload.strategy
         else {
             panic!("these worlds roll");
         };
-        let min_ready = snapshot.daemon_set.min_ready_seconds;
+        let min_ready = snapshot.workload.min_ready_seconds;
         let mut budget = Self {
             max_unavailable: scaled(max_unavailable.as_ref(), desired),
             unavailable: 0,
@@ -154,7 +155,7 @@ impl Budget {
 }
 
 /// Checks that the plan exceeds no budget (D-41, D-42, D-45, D-46).
-fn holds_budgets(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> {
+fn holds_budgets(snapshot: &Snapshot<DaemonSet>, plan: &Plan) -> Result<(), TestCaseError> {
     let Some(rollout) = &plan.rollout else {
         return Ok(());
     };
@@ -192,7 +193,7 @@ fn holds_budgets(snapshot: &Snapshot, plan: &Plan) -> Result<(), TestCaseError> 
         .collect();
     for (uid, action) in deleted.iter().zip(actions(plan, PhaseKind::Deletes)) {
         let pod = pods[uid];
-        let available = |pod: &Pod| is_available(pod, snapshot.daemon_set.min_ready_seconds, snapshot.now);
+        let available = |pod: &Pod| is_available(pod, snapshot.workload.min_ready_seconds, snapshot.now);
         let stays = |other: &&&Pod| {
             other.target.node() == pod.target.node()
                 && !other.deleting
@@ -317,9 +318,9 @@ proptest! {
         gate in any::<bool>(),
         events in proptest::collection::vec(no_losses(), 0..80),
     ) {
-        let mut cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready).with_old_pods();
-        cluster.change_template("img:2");
+        let cluster = Cluster::new(nodes).rolling(max_unavailable, max_surge).min_ready(min_ready).with_old_pods();
         let mut world = World::new(cluster, gate);
+        world.change_template("img:2");
         let down = if max_surge == "0" || max_surge == "0%" {
             scaled(crate::support::int_or_string(max_unavailable).as_ref(), nodes)
         } else {

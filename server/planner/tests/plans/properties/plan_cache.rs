@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
-    plan_cache::PlanCache,
+    daemonset::{DaemonSet, plan_cache::PlanCache},
     snapshot::{Bucket, Options, Snapshot},
 };
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 /// The snapshot after a change.
-fn changed(snapshot: &Snapshot, change: &Change, turn: usize) -> Snapshot {
+fn changed(snapshot: &Snapshot<DaemonSet>, change: &Change, turn: usize) -> Snapshot<DaemonSet> {
     let mut next = snapshot.clone();
     let mut nodes: Vec<_> = snapshot.nodes().cloned().collect();
     let mut pods: Vec<_> = snapshot.pods().cloned().collect();
@@ -91,7 +91,7 @@ fn changed(snapshot: &Snapshot, change: &Change, turn: usize) -> Snapshot {
         }
         Change::Template(second) => {
             let image = if *second { "img:2" } else { "img:1" };
-            edit(&mut next.daemon_set.template, |template| {
+            edit(&mut next.workload.template, |template| {
                 template["spec"]["containers"][0]["image"] = image.into();
             });
         }
@@ -105,11 +105,11 @@ fn changed(snapshot: &Snapshot, change: &Change, turn: usize) -> Snapshot {
                 });
             }
         }
-        Change::MinReady(seconds) => next.daemon_set.min_ready_seconds = *seconds,
+        Change::MinReady(seconds) => next.workload.min_ready_seconds = *seconds,
         Change::Options(options) => next.options = options.clone(),
         Change::Selector(other) => {
             let value = if *other { "other" } else { "foo" };
-            if let Some(selector) = &mut next.daemon_set.selector {
+            if let Some(selector) = &mut next.workload.selector {
                 selector.match_labels = Some(vec![("app".to_owned(), value.to_owned())]);
             }
         }
@@ -133,8 +133,8 @@ proptest! {
             snapshot = changed(&snapshot, change, turn);
             let asked = in_buckets(&snapshot, count);
             prop_assert_eq!(cache.identify(&asked.buckets), Ok(()));
-            let cached = nodewise_planner::plan_until(&asked, &mut cache, &|| false).expect("nothing asks to stop");
-            let fresh = nodewise_planner::plan(&asked);
+            let cached = nodewise_planner::daemonset::plan_until(&asked, &mut cache, &|| false).expect("nothing asks to stop");
+            let fresh = nodewise_planner::daemonset::plan(&asked);
             prop_assert_eq!(format!("{cached:?}"), format!("{fresh:?}"), "after {:?}", change);
         }
     }

@@ -1,15 +1,21 @@
-//! A cluster whose caches lag behind and whose writes can fail.
+//! A simulated cluster, and an executor whose caches lag behind and whose writes can fail.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::SignedDuration;
 use nodewise_planner::{
+    daemonset::{
+        DaemonSet,
+        report::{OutcomeResult, fold},
+    },
     plan::{Action, ActionKind, Plan},
-    report::{OutcomeResult, fold},
-    snapshot::{Bucket, OwnWrite, Pod, PodPhase, Snapshot, TaintEffect},
+    snapshot::{Bucket, OwnWrite, Pod, Snapshot, TaintEffect},
 };
+use nodewise_simulator::{self as simulator, ObjectKey, Refusal, Resource, WatchCache};
+use serde_json::{Value, json};
 
-use crate::support::{Cluster, HASH_LABEL, node, taint};
+use super::simulated;
+use crate::support::{Cluster, HASH_LABEL, apply};
 
 /// An event in the cluster.
 #[derive(Debug, Clone)]
@@ -51,35 +57,76 @@ pub(super) enum Event {
 /// The cluster as it is, and as the executor sees it.
 #[derive(Debug, Clone)]
 pub(super) struct World {
+    simulated: simulator::Cluster,
+    ds: ObjectKey,
+    /// The objects of the simulated cluster as the planner's types, and the executor's state.
     pub(super) live: Cluster,
+    watch: WatchCache,
+    /// The pods that `watch` shows.
     cache: Vec<Pod>,
-    /// The changes that the caches do not show yet, in order.
-    behind: VecDeque<Vec<Pod>>,
+    /// The versions of the cluster up to which the caches do not show the pods yet: one for each event that changed a pod.
+    behind: VecDeque<u64>,
     /// Whether the executor uses the own-write gate.
     gate: bool,
     wrote: bool,
     /// Creates that seemed to fail and may still take effect.
-    late: Vec<Action>,
+    late: Vec<LateCreate>,
     /// By node: the name of the pod that last vanished from the cache, until the cache shows another pod there or no pod is
     /// replaced.
     vanished: BTreeMap<String, String>,
 }
 
+/// A create of a pod that seemed to fail.
+#[derive(Debug, Clone)]
+struct LateCreate {
+    pod_name: String,
+    object: Value,
+}
+
 impl World {
     pub(super) fn new(live: Cluster, gate: bool) -> Self {
-        Self {
-            cache: live.pods.clone(),
+        let (simulated, ds) = simulated::cluster(&live);
+        let mut world = Self {
+            watch: WatchCache::list(&simulated, Resource::Pods),
+            simulated,
+            ds,
+            cache: vec![],
             behind: VecDeque::new(),
             live,
             gate,
             wrote: false,
             late: Vec::new(),
             vanished: BTreeMap::new(),
-        }
+        };
+        world.refresh();
+        world.cache.clone_from(&world.live.pods);
+        world
+    }
+
+    /// Reads the objects of the simulated cluster.
+    fn refresh(&mut self) {
+        let list = |resource| self.simulated.list(resource);
+        self.live.nodes = list(Resource::Nodes).map(simulated::read_node).collect();
+        self.live.pods = list(Resource::Pods).map(simulated::read_pod).collect();
+        self.live.revisions = list(Resource::Revisions).map(simulated::read_revision).collect();
+        let ds = self.simulated.read(&self.ds).expect("nobody deletes it");
+        simulated::read_daemon_set(&mut self.live.ds, ds);
+    }
+
+    /// Changes the image in the template.
+    pub(super) fn change_template(&mut self, image: &str) {
+        let change = |spec: &mut Value| {
+            spec["template"]["spec"]["containers"][0]["image"] = json!(image);
+            // The generation increases also if the image is the same.
+            spec["updates"] = json!(spec["updates"].as_u64().unwrap_or_default() + 1);
+        };
+        let changed = self.simulated.update_daemon_set(&self.ds, change);
+        changed.expect("nobody deletes it");
+        self.refresh();
     }
 
     /// The executor's snapshot.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(super) fn snapshot(&self) -> Snapshot<DaemonSet> {
         let mut snapshot = self.live.snapshot();
         snapshot.buckets = Bucket::divide(self.live.nodes.clone(), self.cache.clone(), 1, |_| 0);
         if self.gate && self.wrote {
@@ -94,15 +141,18 @@ impl World {
     }
 
     /// Applies an event. Returns the snapshot and the plan if it was a sync.
-    pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
+    pub(super) fn happen(&mut self, event: &Event) -> Option<(Snapshot<DaemonSet>, Plan)> {
         let asked = self.change(event);
-        if self.behind.back().unwrap_or(&self.cache) != &self.live.pods {
-            self.behind.push_back(self.live.pods.clone());
+        self.refresh();
+        let known = self.behind.back().copied().unwrap_or(self.watch.version());
+        let mut changes = self.simulated.changes_after(known);
+        if changes.any(|change| change.key.resource == Resource::Pods) {
+            self.behind.push_back(self.simulated.version());
         }
         asked
     }
 
-    fn change(&mut self, event: &Event) -> Option<(Snapshot, Plan)> {
+    fn change(&mut self, event: &Event) -> Option<(Snapshot<DaemonSet>, Plan)> {
         match event {
             Event::Sync { faults, unclear } => return Some(self.sync(*faults, *unclear)),
             Event::Observe => self.observe(),
@@ -113,42 +163,37 @@ impl World {
                 }
                 self.settle_expectations();
             }
-            Event::Vanish => self.live.pods.retain(|pod| !pod.deleting),
-            Event::Ready(index) => self.pod(*index, |pod, now| {
-                if !pod.phase.is_terminal() && !pod.ready {
-                    (pod.phase, pod.ready, pod.ready_since) = (PodPhase::Running, true, Some(now));
-                }
-            }),
-            Event::Unready(index) => self.pod(*index, |pod, _| pod.ready = false),
-            Event::Fail(index) => self.pod(*index, |pod, _| {
-                (pod.phase, pod.ready) = (PodPhase::Failed, false);
-            }),
-            Event::Delete(index) => self.pod(*index, |pod, _| pod.deleting = true),
+            Event::Vanish => self.simulated.finish_deletions(),
+            Event::Ready(index) => self.pod(*index, |cluster, pod| cluster.set_ready(pod, true)),
+            Event::Unready(index) => self.pod(*index, |cluster, pod| cluster.set_ready(pod, false)),
+            Event::Fail(index) => self.pod(*index, simulator::Cluster::fail_pod),
+            Event::Delete(index) => self.pod(*index, |cluster, pod| cluster.delete(pod, None)),
             // The state drops names for nodes that may not run a pod. A late create on such a node would make an excess pod, which
             // placement deletes. That is not the subject of this test.
             Event::Taint(index, text) => {
                 self.late.clear();
-                self.node(*index, |node| node.taints = vec![taint(text)]);
+                let (key, effect) = text.split_once(':').expect("a taint is written key:Effect");
+                self.set_taints(*index, json!([{"key": key, "effect": effect}]));
             }
-            Event::Free(index) => self.node(*index, |node| node.taints.clear()),
+            Event::Free(index) => self.set_taints(*index, json!([])),
             Event::Remove(index) => {
                 self.late.clear();
                 if self.live.nodes.len() > 1 {
                     let index = *index % self.live.nodes.len();
-                    self.live.nodes.remove(index);
+                    self.simulated.remove_node(&self.live.nodes[index].name);
                 }
             }
             Event::Add(index) => {
                 let name = format!("node-{index}");
                 if self.live.nodes.iter().all(|node| node.name != name) {
-                    self.live.nodes.push(node(&name, &[]));
+                    simulated::add_node(&mut self.simulated, &name);
                 }
             }
             Event::Template(version) => {
                 // Outstanding creates of the former template are not the subject of this test.
                 self.late.clear();
                 self.observe();
-                self.live.change_template(&format!("img:{version}"));
+                self.change_template(&format!("img:{version}"));
             }
             Event::Restart => {
                 self.catch_up();
@@ -157,31 +202,45 @@ impl World {
                 // One case cannot be recognized from the cluster: a create by the old process, for a pod that replaces another one,
                 // takes effect after the new process has listed the pods.
                 let late = std::mem::take(&mut self.late).into_iter();
-                self.late = late
-                    .filter(|action| created(action).is_some_and(|name| self.is_first_name(name)))
-                    .collect();
+                self.late = late.filter(|late| self.is_first_name(&late.pod_name)).collect();
             }
-            Event::Wait(seconds) => self.live.now += SignedDuration::from_secs((*seconds).into()),
+            Event::Wait(seconds) => self.wait(SignedDuration::from_secs((*seconds).into())),
             Event::LateCreate => {
-                if let Some(action) = self.late.pop() {
-                    self.live.create_unless_there(&action);
+                if let Some(late) = self.late.pop() {
+                    self.create(&late);
                 }
             }
         }
         None
     }
 
-    fn pod(&mut self, index: usize, change: impl FnOnce(&mut Pod, jiff::Timestamp)) {
-        let now = self.live.now;
+    fn pod(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut simulator::Cluster, &ObjectKey) -> Result<(), Refusal>,
+    ) {
         let count = self.live.pods.len();
         if count > 0 {
-            change(&mut self.live.pods[index % count], now);
+            let key = simulated::key(Resource::Pods, &self.live.pods[index % count].name);
+            change(&mut self.simulated, &key).expect("the pod exists");
         }
     }
 
-    fn node(&mut self, index: usize, change: impl FnOnce(&mut nodewise_planner::snapshot::Node)) {
-        let count = self.live.nodes.len();
-        change(&mut self.live.nodes[index % count]);
+    fn set_taints(&mut self, index: usize, taints: Value) {
+        let node = &self.live.nodes[index % self.live.nodes.len()].name;
+        let changed = self.simulated.set_taints(node, taints);
+        changed.expect("the node exists");
+    }
+
+    fn wait(&mut self, duration: SignedDuration) {
+        self.live.now += duration;
+        self.simulated.set_time(self.live.now);
+    }
+
+    /// Creates a pod whose create seemed to fail, unless a pod of that name exists, and binds it.
+    fn create(&mut self, late: &LateCreate) {
+        simulated::create(&mut self.simulated, &late.object);
+        self.simulated.bind_pods();
     }
 
     /// Lets the caches show everything, and updates expectations.
@@ -194,13 +253,15 @@ impl World {
         for seen in std::mem::take(&mut self.behind) {
             self.see(seen);
         }
-        self.see(self.live.pods.clone());
+        self.see(self.simulated.version());
         self.wrote = false;
     }
 
-    /// Lets the cache show these pods. Names of vanished pods count as used until another pod of the workload appears on their
-    /// node.
-    fn see(&mut self, pods: Vec<Pod>) {
+    /// Lets the cache show the pods up to this version of the cluster. Names of vanished pods count as used until another pod of
+    /// the workload appears on their node.
+    fn see(&mut self, version: u64) {
+        self.watch.catch_up(&self.simulated, version);
+        let pods = self.watch.objects().map(simulated::read_pod).collect();
         let before = std::mem::replace(&mut self.cache, pods);
         let node = |pod: &Pod| pod.target.node().expect("every pod has a node").to_owned();
         let is_in = |pods: &[Pod], pod: &Pod| pods.iter().any(|other| other.uid == pod.uid);
@@ -218,7 +279,7 @@ impl World {
         // If a pod of this name appeared, the create has taken effect and cannot do so again.
         let cache = &self.cache;
         self.late
-            .retain(|action| !created(action).is_some_and(|name| cache.iter().any(|pod| pod.name == name)));
+            .retain(|late| !cache.iter().any(|pod| pod.name == late.pod_name));
     }
 
     /// Whether a process with an empty state would choose this name.
@@ -226,7 +287,7 @@ impl World {
         let mut anew = self.live.clone();
         anew.state = nodewise_planner::snapshot::State::default();
         anew.pods.clear();
-        nodewise_planner::plan(&anew.snapshot())
+        nodewise_planner::daemonset::plan(&anew.snapshot())
             .phases
             .iter()
             .flat_map(|phase| &phase.batches)
@@ -243,26 +304,33 @@ impl World {
         }
     }
 
-    fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot, Plan) {
+    fn sync(&mut self, faults: u32, unclear: bool) -> (Snapshot<DaemonSet>, Plan) {
         let snapshot = self.snapshot();
-        let plan = nodewise_planner::plan(&snapshot);
+        let plan = nodewise_planner::daemonset::plan(&snapshot);
         let settled = self.settled_nodes();
+        self.live.state = plan.state.clone();
         let (mut rank, mut lost) = (0, vec![]);
-        let outcomes = self.live.apply_with(&plan, &mut |action| {
+        let outcomes = apply::outcomes(&plan, &mut |action| {
             rank += 1;
             let fails = faults >> (rank % 32) & 1 == 1;
+            let manifest = plan.pod_manifest.as_ref();
             match &action.kind {
-                ActionKind::CreatePod { .. } if fails => {
-                    lost.push(action.clone());
+                ActionKind::CreatePod { pod_name, node_name } if fails => {
+                    let manifest = manifest.expect("a plan with creates has a manifest");
+                    lost.push(LateCreate {
+                        pod_name: pod_name.clone(),
+                        object: simulated::pod_manifest(manifest, pod_name, node_name),
+                    });
                     OutcomeResult::Failed
                 }
                 ActionKind::DeletePod { .. } if fails => OutcomeResult::Failed,
-                _ => OutcomeResult::Succeeded,
+                kind => simulated::write(&mut self.simulated, &self.ds, manifest, kind),
             }
         });
+        self.simulated.bind_pods();
         if unclear {
-            for action in lost {
-                self.live.create_unless_there(&action);
+            for late in lost {
+                self.create(&late);
             }
         } else {
             self.late.extend(lost);
@@ -270,6 +338,7 @@ impl World {
         self.vanished.retain(|node, _| !settled.contains(node));
         self.wrote |= !outcomes.is_empty();
         self.live.state = fold(self.live.state.clone(), &outcomes, &self.live.options);
+        self.refresh();
         (snapshot, plan)
     }
 
@@ -294,16 +363,17 @@ impl World {
     /// Syncs without faults until there is nothing left to do.
     pub(super) fn converge(&mut self) -> Result<(), String> {
         for _ in 0..120 {
-            self.live.pods.retain(|pod| {
-                let bound_to_missing = pod
-                    .target
-                    .node()
-                    .is_some_and(|name| !self.live.nodes.iter().any(|node| node.name == name));
-                !pod.deleting && !bound_to_missing
-            });
-            self.live.all_ready();
+            self.simulated.finish_deletions();
+            self.simulated.remove_pods_of_missing_nodes();
+            self.refresh();
+            for pod in &self.live.pods {
+                let key = simulated::key(Resource::Pods, &pod.name);
+                let changed = self.simulated.set_ready(&key, true);
+                changed.expect("the pod exists");
+            }
             // Longer than the lifetime of expectations, minReadySeconds and the longest back-off.
-            self.live.now += SignedDuration::from_mins(16);
+            self.wait(SignedDuration::from_mins(16));
+            self.refresh();
             self.observe();
             let (_, plan) = self.sync(0, false);
             if plan.phases.is_empty() && plan.requeue.is_none() && plan.error.is_none() {

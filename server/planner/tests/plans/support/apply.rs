@@ -1,8 +1,8 @@
 //! Applies plans to the small cluster.
 
 use nodewise_planner::{
+    daemonset::report::{Outcome, OutcomeResult, Subject},
     plan::{Action, ActionKind, PhaseKind, Plan},
-    report::{Outcome, OutcomeResult, Subject},
     snapshot::{ExpectedCreate, Labels, Pod, PodPhase, Revision, Target},
 };
 use serde_json::Value;
@@ -22,26 +22,7 @@ impl Cluster {
         fate: &mut dyn FnMut(&Action) -> OutcomeResult,
     ) -> Vec<Outcome> {
         self.state = plan.state.clone();
-        let (mut outcomes, mut aborted, mut failed) = (Vec::new(), false, false);
-        for phase in &plan.phases {
-            let mut stopped = aborted || (phase.kind.requires_success() && failed);
-            for batch in &phase.batches {
-                let mut batch_failed = false;
-                for action in &batch.actions {
-                    let result = if stopped {
-                        OutcomeResult::Skipped
-                    } else {
-                        self.attempt(action, fate(action))
-                    };
-                    batch_failed |= result == OutcomeResult::Failed;
-                    outcomes.push(outcome(outcomes.len(), action, result));
-                }
-                stopped |= batch_failed;
-                failed |= batch_failed;
-                aborted |= batch_failed && phase.kind.aborts_on_failure();
-            }
-        }
-        outcomes
+        outcomes(plan, &mut |action| self.attempt(action, fate(action)))
     }
 
     fn attempt(&mut self, action: &Action, fate: OutcomeResult) -> OutcomeResult {
@@ -100,7 +81,7 @@ impl Cluster {
             ActionKind::UpdateStatus {
                 status, collision, ..
             } => {
-                self.ds.status = *status;
+                self.ds.status = status.daemon_set().expect("the workload is a DaemonSet");
                 if let Some(collision) = collision {
                     self.ds.collision_count = Some(collision.count);
                 }
@@ -159,15 +140,6 @@ impl Cluster {
         });
     }
 
-    /// Applies a create unless a pod of that name exists.
-    pub(crate) fn create_unless_there(&mut self, action: &Action) {
-        if let ActionKind::CreatePod { pod_name, .. } = &action.kind
-            && self.pods.iter().all(|pod| &pod.name != pod_name)
-        {
-            self.write(action);
-        }
-    }
-
     /// Lets the caches show everything: pods that were being deleted are gone, expectations are met.
     pub(crate) fn observe(&mut self) {
         self.pods.retain(|pod| !pod.deleting || pod.has_finalizers);
@@ -193,6 +165,30 @@ impl Cluster {
         self.observe();
         super::counts(&plan)
     }
+}
+
+/// Carries out a plan as the protocol says: in which order, and what is skipped after a failure. `attempt` writes an action.
+pub(crate) fn outcomes(plan: &Plan, attempt: &mut dyn FnMut(&Action) -> OutcomeResult) -> Vec<Outcome> {
+    let (mut outcomes, mut aborted, mut failed) = (Vec::new(), false, false);
+    for phase in &plan.phases {
+        let mut stopped = aborted || (phase.kind.requires_success() && failed);
+        for batch in &phase.batches {
+            let mut batch_failed = false;
+            for action in &batch.actions {
+                let result = if stopped {
+                    OutcomeResult::Skipped
+                } else {
+                    attempt(action)
+                };
+                batch_failed |= result == OutcomeResult::Failed;
+                outcomes.push(outcome(outcomes.len(), action, result));
+            }
+            stopped |= batch_failed;
+            failed |= batch_failed;
+            aborted |= batch_failed && phase.kind.aborts_on_failure();
+        }
+    }
+    outcomes
 }
 
 fn merged(labels: &Labels, patch: &Value) -> Labels {

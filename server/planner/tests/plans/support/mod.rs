@@ -1,4 +1,7 @@
-//! A small cluster in memory. Pods and taints are written as short texts.
+//! A small cluster in the planner's own types. Pods and taints are written as short texts.
+//!
+//! Tests of single plans set every field directly, also to what no apiserver would serve. Tests of whole histories use a
+//! simulated cluster instead: `properties/simulated.rs`.
 
 pub(crate) mod apply;
 
@@ -6,12 +9,12 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
+    daemonset::{DaemonSet, RollingUpdate, Scheduling, Toleration, UpdateStrategy},
     json::Json,
-    plan::{Action, ActionKind, PhaseKind, Plan, Reason},
+    plan::{Action, ActionKind, DaemonSetStatus, PhaseKind, Plan, Reason, Status},
     snapshot::{
-        Bucket, ControllerRef, DaemonSet, IntOrString, Labels, Node, Options, Pod, PodNameCollision,
-        PodPhase, Revision, RollingUpdate, Scheduling, Selector, Snapshot, State, Status, Taint, TaintEffect,
-        Target, Toleration, UpdateStrategy, UsedPodName,
+        Bucket, ControllerRef, IntOrString, Labels, Node, Options, Pod, PodNameCollision, PodPhase, Revision,
+        Selector, Snapshot, State, Taint, TaintEffect, Target, UsedPodName,
     },
 };
 use serde_json::{Value, json};
@@ -245,10 +248,10 @@ impl Cluster {
     }
 
     /// A snapshot of the cluster.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot<DaemonSet> {
         Snapshot {
             now: self.now,
-            daemon_set: self.ds.clone(),
+            workload: self.ds.clone(),
             revisions: self.revisions.clone(),
             buckets: Bucket::divide(self.nodes.clone(), self.pods.clone(), 1, |_| 0),
             state: self.state.clone(),
@@ -259,7 +262,7 @@ impl Cluster {
 
     /// The plan for the cluster.
     pub(crate) fn plan(&self) -> Plan {
-        nodewise_planner::plan(&self.snapshot())
+        nodewise_planner::daemonset::plan(&self.snapshot())
     }
 
     /// Changes the image in the template.
@@ -323,8 +326,10 @@ pub(crate) fn actions(plan: &Plan, kind: PhaseKind) -> Vec<&Action> {
 }
 
 /// The status of a plan.
-pub(crate) fn status(plan: &Plan) -> Status {
-    plan.status.expect("the plan counted")
+pub(crate) fn status(plan: &Plan) -> DaemonSetStatus {
+    plan.status
+        .and_then(Status::daemon_set)
+        .expect("the plan counted")
 }
 
 /// DaemonSet `foo`, which selects `app=foo`, with maxUnavailable 1.
@@ -353,7 +358,7 @@ pub(crate) fn daemon_set() -> DaemonSet {
         })),
         min_ready_seconds: 0,
         revision_history_limit: Some(10),
-        status: Status::default(),
+        status: DaemonSetStatus::default(),
         collision_count: None,
     }
 }

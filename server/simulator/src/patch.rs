@@ -1,9 +1,9 @@
-//! Patches, as the simulated apiserver applies them.
+//! Patches, as the apiserver applies them.
 
 use serde_json::{Map, Value};
 
 /// JSON merge patch (RFC 7386).
-pub(super) fn merge(target: &mut Value, patch: &Value) {
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Some(patch) = patch.as_object() else {
         *target = patch.clone();
         return;
@@ -24,7 +24,7 @@ pub(super) fn merge(target: &mut Value, patch: &Value) {
 
 /// Strategic merge patch, as far as adoption and release need it: owner references are a list with the key `uid`, whose
 /// elements may have `$patch: delete`. Everything else is merged.
-pub(super) fn strategic(target: &mut Value, patch: &Value) {
+pub(crate) fn strategic(target: &mut Value, patch: &Value) {
     let mut rest = patch.clone();
     let owners = rest["metadata"]
         .as_object_mut()

@@ -1,17 +1,18 @@
-//! Counts the pods of the simulated cluster, independently of any plan.
+//! Counts the pods on nodes, independently of any plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use nodewise_projection::Key;
-use nodewise_runtime::{Resource, actuator::ObjectKey};
 use serde_json::Value;
 
-use super::State;
-use crate::daemon_set::DAEMON_SETS;
+use crate::{
+    objects::Objects,
+    pod,
+    resource::{ObjectKey, Resource},
+};
 
 /// The current state of a DaemonSet, and the counts since the last reset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodCounts {
+pub struct WorkloadCounts {
     /// Nodes of the cluster.
     pub nodes: usize,
     /// Pods of the DaemonSet, including those that are being deleted.
@@ -36,14 +37,14 @@ pub struct PodCounts {
 }
 
 /// Counts that are updated with every change of a pod.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counter {
     nodes: BTreeSet<String>,
     /// By the uid of the DaemonSet.
     daemon_sets: HashMap<String, Counts>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counts {
     /// By node and pod name: the state of the pod.
     pods: BTreeMap<String, BTreeMap<String, PodState>>,
@@ -72,31 +73,27 @@ enum PodState {
 
 impl PodState {
     fn of(pod: &Value) -> Self {
-        let ready = super::kubelet::is_ready(pod);
-        match (
-            pod["metadata"]["deletionTimestamp"].is_string(),
-            pod["status"]["phase"].as_str(),
-        ) {
-            (_, Some("Failed" | "Succeeded")) => Self::Finished,
-            (true, _) => Self::Deleting,
-            (false, _) if ready => Self::Available,
-            (false, _) => Self::Starting,
+        match (pod::is_finished(pod), pod::is_deleting(pod), pod::is_ready(pod)) {
+            (true, _, _) => Self::Finished,
+            (false, true, _) => Self::Deleting,
+            (false, false, true) => Self::Available,
+            (false, false, false) => Self::Starting,
         }
     }
 }
 
-impl Tally {
-    pub(super) fn add_node(&mut self, name: &str) {
+impl Counter {
+    pub(crate) fn add_node(&mut self, name: &str) {
         self.nodes.insert(name.to_owned());
         self.recount();
     }
 
-    pub(super) fn remove_node(&mut self, name: &str) {
+    pub(crate) fn remove_node(&mut self, name: &str) {
         self.nodes.remove(name);
         self.recount();
     }
 
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let nodes = self.nodes.len();
         for counts in self.daemon_sets.values_mut() {
             (counts.created, counts.deleted) = (0, 0);
@@ -116,15 +113,20 @@ impl Tally {
         }
     }
 
-    /// Updates the counts for a pod's new state; `None` if the pod is gone.
-    pub(super) fn pod_changed(&mut self, owner: &str, node: &str, name: &str, pod: Option<&Value>) {
+    /// Updates the counts for a pod that was stored or, if it is not `present`, removed. Pods without a controller do not count.
+    pub(crate) fn pod_changed(&mut self, name: &str, pod: &Value, present: bool) {
+        let Some(owner) = pod::owner_uid(pod) else {
+            return;
+        };
+        let node = pod::node(pod).unwrap_or_default();
         let counts = self.daemon_sets.entry(owner.to_owned()).or_default();
         let before = is_available(counts.pods.get(node));
         let surged = is_surging(counts.pods.get(node));
         let pods = counts.pods.entry(node.to_owned()).or_default();
-        match pod {
-            Some(pod) => _ = pods.insert(name.to_owned(), PodState::of(pod)),
-            None => _ = pods.remove(name),
+        if present {
+            pods.insert(name.to_owned(), PodState::of(pod));
+        } else {
+            pods.remove(name);
         }
         let after = is_available(Some(pods));
         counts.surging = counts.surging + usize::from(is_surging(Some(pods))) - usize::from(surged);
@@ -140,7 +142,11 @@ impl Tally {
 
     /// Counts a pod that is about to be created. With surge, a node may have two pods besides those that are being
     /// deleted; without surge one, and the former pod must be gone.
-    pub(super) fn creating(&mut self, owner: &str, node: &str) {
+    pub(crate) fn creating(&mut self, pod: &Value) {
+        let Some(owner) = pod::owner_uid(pod) else {
+            return;
+        };
+        let node = pod::node(pod).unwrap_or_default();
         let counts = self.daemon_sets.entry(owner.to_owned()).or_default();
         counts.created += 1;
         let present = counts
@@ -158,8 +164,54 @@ impl Tally {
         }
     }
 
-    pub(super) fn deleting(&mut self, owner: &str) {
+    pub(crate) fn deleting(&mut self, owner: &str) {
         self.daemon_sets.entry(owner.to_owned()).or_default().deleted += 1;
+    }
+
+    /// Reads a DaemonSet's strategy again.
+    pub(crate) fn read_strategy(&mut self, daemon_set: &Value) {
+        let Some(uid) = daemon_set["metadata"]["uid"].as_str() else {
+            return;
+        };
+        let strategy = &daemon_set["spec"]["updateStrategy"];
+        let surge = &strategy["rollingUpdate"]["maxSurge"];
+        let surges = strategy["type"] == "RollingUpdate"
+            && (surge.as_u64().is_some_and(|surge| surge > 0)
+                || surge
+                    .as_str()
+                    .is_some_and(|surge| surge.trim_end_matches('%').parse().is_ok_and(|n: u32| n > 0)));
+        self.daemon_sets.entry(uid.to_owned()).or_default().surges = surges;
+        self.recount();
+    }
+
+    /// The counts of a DaemonSet; `None` if nothing was counted for it.
+    pub(crate) fn of(&self, daemon_set: &Value, objects: &Objects) -> Option<WorkloadCounts> {
+        let metadata = &daemon_set["metadata"];
+        let counts = self.daemon_sets.get(metadata["uid"].as_str()?)?;
+        let states = || counts.pods.values().flat_map(BTreeMap::values);
+        let namespace = metadata["namespace"].as_str().unwrap_or_default();
+        let containers = &daemon_set["spec"]["template"]["spec"]["containers"];
+        let is_updated = |name: &str| {
+            let pod = objects.get(&ObjectKey::new(Resource::Pods, namespace, name));
+            pod.is_some_and(|pod| pod["spec"]["containers"] == *containers)
+        };
+        let has_updated = |pods: &&BTreeMap<String, PodState>| {
+            pods.iter()
+                .any(|(name, state)| *state == PodState::Available && is_updated(name))
+        };
+        let on_nodes = self.nodes.iter().filter_map(|node| counts.pods.get(node));
+        Some(WorkloadCounts {
+            nodes: self.nodes.len(),
+            pods: states().count(),
+            deleting: states().filter(|state| **state == PodState::Deleting).count(),
+            available: counts.available,
+            updated: on_nodes.filter(has_updated).count(),
+            max_unavailable: counts.max_unavailable,
+            max_surging: counts.max_surging,
+            created: counts.created,
+            deleted: counts.deleted,
+            duplicates: counts.duplicates,
+        })
     }
 }
 
@@ -170,70 +222,4 @@ fn is_available(pods: Option<&BTreeMap<String, PodState>>) -> bool {
 fn is_surging(pods: Option<&BTreeMap<String, PodState>>) -> bool {
     let is_live = |state: &&PodState| matches!(state, PodState::Available | PodState::Starting);
     pods.is_some_and(|pods| pods.values().filter(is_live).count() > 1)
-}
-
-impl State {
-    /// Reads a DaemonSet's strategy again.
-    pub(super) fn retally(&mut self, key: &Key) {
-        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
-        let Some(object) = self.objects.get(&key) else {
-            return;
-        };
-        let Some(uid) = object["metadata"]["uid"].as_str() else {
-            return;
-        };
-        let strategy = &object["spec"]["updateStrategy"];
-        let surge = &strategy["rollingUpdate"]["maxSurge"];
-        let surges = strategy["type"] == "RollingUpdate"
-            && (surge.as_u64().is_some_and(|surge| surge > 0)
-                || surge
-                    .as_str()
-                    .is_some_and(|surge| surge.trim_end_matches('%').parse().is_ok_and(|n: u32| n > 0)));
-        self.tally.daemon_sets.entry(uid.to_owned()).or_default().surges = surges;
-        self.tally.recount();
-    }
-
-    pub(super) fn pod_counts(&self, key: &Key) -> PodCounts {
-        let key = ObjectKey::new(DAEMON_SETS, &*key.namespace, &*key.name);
-        let Some(object) = self.objects.get(&key) else {
-            return PodCounts::default();
-        };
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let Some(counts) = self.tally.daemon_sets.get(uid) else {
-            return PodCounts::default();
-        };
-        let states = || counts.pods.values().flat_map(BTreeMap::values);
-        PodCounts {
-            nodes: self.tally.nodes.len(),
-            pods: states().count(),
-            deleting: states().filter(|state| **state == PodState::Deleting).count(),
-            available: counts.available,
-            updated: self.updated_nodes(
-                &key.namespace,
-                counts,
-                &object["spec"]["template"]["spec"]["containers"],
-            ),
-            max_unavailable: counts.max_unavailable,
-            max_surging: counts.max_surging,
-            created: counts.created,
-            deleted: counts.deleted,
-            duplicates: counts.duplicates,
-        }
-    }
-
-    fn updated_nodes(&self, namespace: &str, counts: &Counts, containers: &Value) -> usize {
-        let is_updated = |name: &str| {
-            let pod = self.objects.get(&ObjectKey::new(Resource::PODS, namespace, name));
-            pod.is_some_and(|pod| pod["spec"]["containers"] == *containers)
-        };
-        self.tally
-            .nodes
-            .iter()
-            .filter_map(|node| counts.pods.get(node))
-            .filter(|pods| {
-                pods.iter()
-                    .any(|(name, state)| *state == PodState::Available && is_updated(name))
-            })
-            .count()
-    }
 }
