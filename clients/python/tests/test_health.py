@@ -95,7 +95,7 @@ async def test_a_call_that_fails_while_an_evicted_replica_is_probed_counts(
     assert not told.is_evicted(), "by a probe that began later"
 
 
-async def test_a_replica_that_fails_in_a_pause_has_its_rest(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_replica_that_fails_in_a_pause_gets_its_own_pause(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "PROBE_PAUSE", 0.05)
     (await told.watch()).told.put_nowait(grpc.aio.EOF)
     await told.settle()

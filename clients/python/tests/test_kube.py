@@ -244,10 +244,10 @@ class Shown(list[Event]):
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Removes the pauses after failures."""
 
-    async def rest(_: Any) -> None:
+    async def no_pause(_: Any) -> None:
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(watch._Follower, "_rest", rest)
+    monkeypatch.setattr(watch._Follower, "_back_off", no_pause)
 
 
 async def follow(
@@ -480,11 +480,11 @@ async def test_a_watch_that_is_cut_at_once_is_not_begun_again_at_once(
 
     pauses = 0
 
-    async def rest(_: object) -> None:
+    async def count(_: object) -> None:
         nonlocal pauses
         pauses += 1
 
-    monkeypatch.setattr(watch._Follower, "_rest", rest)
+    monkeypatch.setattr(watch._Follower, "_back_off", count)
     event = {"type": "ADDED", "object": pod_at("11")}
     events = await follow(apiserver, Resource.PODS, [page([]), cut, cut, cut, lines(event)], 2)
     assert isinstance(events[1], Applied)

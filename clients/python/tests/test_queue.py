@@ -101,7 +101,7 @@ def test_bursts_are_coalesced() -> None:
     assert turn(queue, 1) == "a", "nor the first after a quiet time"
 
 
-def test_a_delay_ends_a_rest() -> None:
+def test_a_delay_ends_a_cooldown() -> None:
     queue = new(0.020)
     queue.add("a", NORMAL, 0)
     assert queue.take(0) == "a"

@@ -207,7 +207,7 @@ impl Rollouts {
         own.register("rollout_nodes", help, self.nodes.clone());
         let help = "Value of max_unavailable or max_surge of a workload, as a number of nodes";
         own.register("rollout_budget", help, self.budget.clone());
-        let help = "Number of nodes that use up that budget; may be more than the budget";
+        let help = "Number of nodes that use up max_unavailable or max_surge of a workload; may exceed it";
         own.register("rollout_budget_used", help, self.budget_used.clone());
         let help = "Time since the rollout of a workload last made progress towards an available pod of the current template on every \
                     node; 0 once it is complete. A new leader takes the start from the times of revisions and pods";

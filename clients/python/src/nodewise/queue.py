@@ -3,8 +3,8 @@
 `Queue` is a pure state machine; the time is an argument. A key is in work at most once at a time. If it is added again
 while it is queued or in work, the requests are merged. The queue does not interpret keys.
 
-An added key waits for a worker, but not while it is in work, nor for `cooldown` seconds after its work ended. A key that
-was added with a delay, such as a retry, skips the cooldown when the delay is over.
+An added key waits for a worker, but not while it is in work, nor for `cooldown` seconds after its work ended. A key
+that was added with a delay, such as a retry, skips the cooldown when the delay is over.
 """
 
 import heapq

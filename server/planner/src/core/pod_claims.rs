@@ -63,11 +63,11 @@ pub(crate) fn claim(owner: Owner<'_>, pod: &Pod) -> Claim {
 /// All pods that the workload owns after its claims, by node. Pods without a node come first.
 pub(crate) fn owned<'a, W>(snapshot: &'a Snapshot<W>, owner: Owner<'_>) -> Vec<&'a Pod> {
     let mut findings = PodFindings::default();
-    let owned = |pod: &&Pod| {
+    let is_owned = |pod: &&Pod| {
         let claim = findings.find(pod, || claim(owner, pod));
         matches!(claim, Claim::Owned | Claim::Adopt)
     };
-    let mut pods: Vec<_> = snapshot.pods().filter(owned).collect();
+    let mut pods: Vec<_> = snapshot.pods().filter(is_owned).collect();
     pods.sort_by(|a, b| Pod::order(a, b));
     pods
 }

@@ -334,7 +334,5 @@ class _Follower:
             name = f"{of.namespace}/{of.name}"
             if self.resource not in _MAY_BE_MISSING:
                 raise _BrokenError(f"reading {name}: {error}", list_again=True) from error
-            _log.warning(
-                "%s %s is skipped, because it cannot be read: %s", self.resource.value, one_line(name), error
-            )
+            _log.warning("%s %s is skipped, because it cannot be read: %s", self.resource.value, one_line(name), error)
             return None
