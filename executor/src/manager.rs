@@ -221,8 +221,9 @@ impl Manager {
     fn enqueue_all(&self) {
         for controller in &self.controllers {
             let all = self.state.lock().every_workload(controller.kind());
-            all.into_iter()
-                .for_each(|key| controller.enqueue(Wake::now(key), None));
+            for key in all {
+                controller.enqueue(Wake::now(key), None);
+            }
         }
     }
 

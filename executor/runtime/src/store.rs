@@ -323,6 +323,7 @@ impl Store {
     }
 
     /// Whether there is a node of this name.
+    #[must_use]
     pub fn has_node(&self, name: &str) -> bool {
         self.nodes.contains(bucket::of(name, self.bucket_count), name)
     }
@@ -335,6 +336,7 @@ impl Store {
     }
 
     /// The keys of the labels that are cached of a pod; `None` if all labels are.
+    #[must_use]
     pub fn known(&self, namespace: &str, name: &str) -> Option<&KeySet> {
         let pod = self.namespaces.get(namespace)?.pods.get(name)?;
         pod.known().map(|known| &**known)
@@ -435,6 +437,7 @@ impl Store {
     }
 
     /// The cached pods of a workload, as the expectations need them.
+    #[must_use]
     pub fn own_pods<'a>(&'a self, namespace: &str, uid: &'a str) -> impl CachedPods + use<'a> {
         OwnPods {
             namespace: self.namespaces.get(namespace),
@@ -522,11 +525,13 @@ impl Namespace {
 pub use nodewise_proto::pods::target_node;
 
 /// Whether objects with this controller are cached, if these kinds of workload are: those of these kinds, and orphans.
+#[must_use]
 pub fn is_cached(kinds: &[Resource], controller: Option<&v1::ControllerReference>) -> bool {
     controller.is_none_or(|controller| kinds.iter().any(|resource| resource.kind == controller.kind))
 }
 
 /// Whether a pod is neither finished nor being deleted.
+#[must_use]
 pub fn is_live(pod: &v1::Pod) -> bool {
     let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
     pod.deletion_time.is_none() && !is_finished
