@@ -56,7 +56,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 build:
-	$(SECTION) 'all programs and tests, compiled once (in a fresh clone about 8 minutes)'
+	$(SECTION) 'all programs and tests, compiled once (in a fresh clone about 11 minutes)'
 	$(CARGO) test --workspace --no-run --locked
 	$(CARGO) build --workspace --bins --examples --locked
 
