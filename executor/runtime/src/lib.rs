@@ -1,22 +1,24 @@
 //! The parts of a Kubernetes controller that do not depend on the kind of workload.
 //!
 //! This crate owns:
+//! - [`kind`]: the trait of a kind of workload, and [`effects`], what a change means for the workloads of a kind.
 //! - [`watch`]: list-and-watch loops that send changes to the controller, and [`list`], which reads lists in bounded pages.
+//! - [`store`]: the caches, to which each [`event`] is applied, and [`snapshot`], which is made from them for a plan.
 //! - [`queue`]: the work queue, with delays, back-off and priorities.
 //! - [`lead`]: leader election with a Lease.
 //! - [`gate`]: the own-write gate. It delays a plan until the caches show the executor's own writes.
 //! - [`expectations`]: creates and deletes that no watch has shown yet, and the other state that plans return.
-//! - [`actuator`] and [`events`]: writes and Kubernetes Events.
-//! - [`metrics`] and [`trace`]: Prometheus metrics, and the switch for spans of calls to the apiserver.
+//! - [`apply`]: carries out plans, with [`actuator`] and [`events`] for the writes and the Kubernetes Events.
+//! - [`metrics`] and [`trace`]: Prometheus metrics, and spans of batches and of calls to the apiserver.
 //!
-//! It does not own the caches, the reconcile loop or the rules of any kind of workload; these are in `nodewise-executor`. It
-//! decides nothing about pods; the service does.
+//! It does not own the reconcile loop or the rules of any kind of workload; these are in `nodewise-executor`. It decides
+//! nothing about pods; the service does.
 //!
 //! ```
 //! use std::time::Duration;
 //!
 //! use nodewise_runtime::Metrics;
-//! use nodewise_runtime::queue::{RateLimits, Serves, Urgency, WorkQueue};
+//! use nodewise_runtime::queue::{KeyFilter, RateLimits, Urgency, WorkQueue};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 //! # runtime.block_on(async {
@@ -27,7 +29,7 @@
 //! queue.shut_down();
 //!
 //! // A worker takes a key, reconciles the workload, and reports the end of the work.
-//! while let Some(taken) = queue.take(Serves::All).await {
+//! while let Some(taken) = queue.take(KeyFilter::All).await {
 //!     assert_eq!(taken.key, "kube-system/agent");
 //!     queue.forget(&taken.key); // It succeeded: reset the back-off.
 //!     queue.done(&taken.key);

@@ -220,3 +220,37 @@ fn numbers_are_read_from_names_and_comments() {
         ["#[cfg(test)]", "// D-2"]
     );
 }
+
+/// The source file of a module as the column *Where* of docs/behaviour.md names it.
+fn module_exists(root: &Path, module: &str) -> bool {
+    let Some((part, path)) = module.split_once('/') else {
+        return module == "apiserver";
+    };
+    let sources = match part {
+        "planner" => "server/planner/src",
+        "server" => "server/src",
+        "executor" => "executor/src",
+        "runtime" => "executor/runtime/src",
+        "projection" => "executor/projection/src",
+        _ => return false,
+    };
+    let module = root.join(sources).join(path);
+    module.with_extension("rs").is_file() || module.join("mod.rs").is_file()
+}
+
+#[test]
+fn every_rule_names_the_modules_that_implement_it() {
+    let root = workspace();
+    let document = fs::read_to_string(root.join("docs/behaviour.md")).expect("docs/behaviour.md exists");
+    let mut rows = 0;
+    for line in document.lines().filter(|line| line.starts_with("| D-")) {
+        let mut cells = line.split('|').map(str::trim).skip(1);
+        let (number, modules) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        for module in modules.split(", ") {
+            assert!(module_exists(&root, module), "{number}: there is no module {module:?}");
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, REQUIREMENTS);
+    assert!(!module_exists(&root, "planner/daemonset/nothing"));
+}
