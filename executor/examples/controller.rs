@@ -11,7 +11,6 @@ use nodewise_executor::{
     DaemonSets, Kind, Manager, controller, manager,
     metrics::Metrics,
     runtime::{actuator::KubeActuator, connect, events::EventRecorder},
-    watch,
 };
 use nodewise_telemetry::http::Checks;
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,8 +44,7 @@ async fn main() -> anyhow::Result<()> {
         recorder,
     );
 
-    // The watches, and the controller of DaemonSets until SIGTERM.
-    let mut watches = watch::start::<DaemonSets>(&client, None, &Checks::default(), metrics.runtime());
+    // The controller of DaemonSets and its watches, until SIGTERM.
     let stop = CancellationToken::new();
     let mut terminated = signal(SignalKind::terminate())?;
     let stopping = stop.clone();
@@ -59,6 +57,7 @@ async fn main() -> anyhow::Result<()> {
         Arc::new(actuator),
         service,
     );
+    let mut watches = manager.watch(&client, None, &Checks::default());
     manager.run(&mut watches).await?;
     watches.stop().await;
     Ok(())

@@ -8,15 +8,19 @@ use nodewise_client::PlanService;
 use nodewise_projection::{Key, OwnershipSelector};
 use nodewise_proto::{v1, workload::EXPECTATION_LIFETIME};
 use nodewise_runtime::{
+    Resource,
     actuator::{Actuator, WorkloadEvent},
     queue::{KeyFilter, QueuedKey, WorkQueue},
+    watch::Builder,
 };
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::other_owner::OtherOwners;
 use crate::reconcile::{Ending, Reconciler};
+use crate::served::Served;
 use crate::trace::{self, Trigger};
 use nodewise_runtime::effects::{Wake, When};
 use nodewise_runtime::event::ClusterEvent;
@@ -67,6 +71,10 @@ pub(crate) struct Controller<K, A, P> {
 pub(crate) trait AnyController: Send + Sync {
     /// The kind of its workloads.
     fn kind(&self) -> &'static str;
+    /// See [`Kind::READS`].
+    fn reads(&self) -> &'static [Resource];
+    /// Starts the watch of its workloads. The returned value becomes true when the first list has been sent.
+    fn watch(&self, builder: &mut Builder<'_>) -> watch::Receiver<bool>;
     /// Handles an event before the caches have it.
     fn handle_event(&self, store: &Store, event: &ClusterEvent);
     /// Enqueues a workload. `trigger` is the event that caused it, if reconciles are traced.
@@ -108,6 +116,14 @@ impl<K: Kind, A: Actuator, P: PlanService> Controller<K, A, P> {
 impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P> {
     fn kind(&self) -> &'static str {
         K::RESOURCE.kind
+    }
+
+    fn reads(&self) -> &'static [Resource] {
+        K::READS
+    }
+
+    fn watch(&self, builder: &mut Builder<'_>) -> watch::Receiver<bool> {
+        builder.watch::<Served<K>>()
     }
 
     fn handle_event(&self, store: &Store, event: &ClusterEvent) {

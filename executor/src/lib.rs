@@ -3,15 +3,15 @@
 //!
 //! The `nodewise-executor` command is [`args::Args`] and [`run`]. A program of your own can run the same controllers:
 //! connect a [`PlanClient`](nodewise_client::PlanClient), create an [`Actuator`](runtime::actuator::Actuator) for the
-//! writes, start the watches with [`watch::start`], and run a [`Manager`] once for each term of leadership. Each kind of
-//! workload, such as [`DaemonSets`], has a controller in the manager. [`sim`] has an apiserver in memory for tests.
+//! writes, and run a [`Manager`] once for each term of leadership. Each kind of workload, such as [`DaemonSets`], has a
+//! controller in the manager. [`sim`] has an apiserver in memory for tests.
 //!
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
 //!
 //! use nodewise_client::{ClientConfig, PlanClient};
 //! use nodewise_executor::runtime::{actuator::KubeActuator, connect, events::EventRecorder};
-//! use nodewise_executor::{DaemonSets, Manager, Kind, controller, manager, metrics::Metrics, watch};
+//! use nodewise_executor::{DaemonSets, Manager, Kind, controller, manager, metrics::Metrics};
 //! use nodewise_telemetry::http::Checks;
 //! use tokio_util::sync::CancellationToken;
 //!
@@ -33,11 +33,11 @@
 //! let timeout = Duration::from_secs(30);
 //! let actuator = Arc::new(KubeActuator::new(client.clone(), timeout, runtime_metrics, recorder));
 //!
-//! // The watches and the controllers. Cancel `stop` to end them.
-//! let mut watches = watch::start::<DaemonSets>(&client, None, &Checks::default(), metrics.runtime());
+//! // The controllers and their watches. Cancel `stop` to end the work.
 //! let stop = CancellationToken::new();
 //! let manager = Manager::new(manager::Config::default(), metrics, stop)
 //!     .with::<DaemonSets>(controller::Config::default(), actuator, service);
+//! let mut watches = manager.watch(&client, None, &Checks::default());
 //! manager.run(&mut watches).await?;
 //! watches.stop().await;
 //! # Ok(())
@@ -59,6 +59,7 @@ mod overlaps;
 mod plan_check;
 pub mod reconcile;
 mod run;
+mod served;
 pub mod sim;
 pub mod state;
 #[cfg(test)]
@@ -66,7 +67,6 @@ mod testing;
 pub mod trace;
 #[cfg(test)]
 mod vectors;
-pub mod watch;
 
 pub use daemon_set::DaemonSets;
 pub use manager::Manager;

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
+use kube::Client;
 use nodewise_client::PlanService;
-use nodewise_projection::Key;
+use nodewise_projection::{Key, Node, Pod, Revision};
 use nodewise_proto::v1;
 use nodewise_runtime::{
+    Resource,
     actuator::Actuator,
     admission::AdmissionChanges,
     queue::{RateLimits, WorkQueue},
+    watch::{Builder, Watches},
 };
+use nodewise_telemetry::http::Checks;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -94,7 +98,7 @@ pub enum ManagerError {
     #[error("the watches ended unexpectedly")]
     WatchesEnded,
     /// Workers did not finish in time.
-    #[error("{0} reconciles were still under way {1:?} after the stop and were cut off")]
+    #[error("{0} reconciles were still under way {1:?} after the stop and were cancelled")]
     NotDrained(usize, Duration),
 }
 
@@ -169,6 +173,33 @@ impl Manager {
         let controller = Controller::new(config, queue, reconciler, self.config.unreachable_delay);
         self.controllers.push(Box::new(controller));
         self
+    }
+
+    /// Starts the watches of all kinds and of what their plans are made from, in one namespace or in all. The readiness of
+    /// each watch is added to `checks`.
+    #[must_use]
+    pub fn watch(&self, client: &Client, namespace: Option<&str>, checks: &Checks) -> Watches {
+        let kinds = self.state.lock().resources();
+        let mut watches = Builder::new(client, namespace, &kinds, checks, self.metrics.runtime());
+        let controllers = self.controllers.iter();
+        let are_known: Vec<_> = controllers
+            .map(|controller| controller.watch(&mut watches))
+            .collect();
+        let is_read = |resource| {
+            let mut controllers = self.controllers.iter();
+            controllers.any(|controller| controller.reads().contains(&resource))
+        };
+        if is_read(Resource::PODS) {
+            watches.watch::<Pod>();
+        }
+        if is_read(Resource::NODES) {
+            watches.watch::<Node>();
+        }
+        if is_read(Resource::REVISIONS) {
+            // Whether the data of a revision is cached depends on the workloads.
+            watches.watch_after::<Revision>(are_known);
+        }
+        watches.finish()
     }
 
     /// Reconciles workloads as events come in, until the manager is stopped. Then it requests no more plans, lets the

@@ -224,7 +224,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             // A stale plan is not carried out, so its expectations would never be settled.
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(
-                    "the plan is stale: the caches are older than our own writes",
+                    "the plan is stale: the caches do not show our own writes yet",
                 ));
             }
             self.hold(&planned);
@@ -310,7 +310,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             };
             self.metrics.runtime().unreadable(Resource::REVISIONS);
             let ObjectIdentity { namespace, name, .. } = ObjectIdentity::of(&text);
-            tracing::warn!(resource = %Resource::REVISIONS, namespace, name, "passed over, since it cannot be read: {error}");
+            tracing::warn!(resource = %Resource::REVISIONS, namespace, name, "skipped, because it cannot be read: {error}");
             None
         });
         read.collect()
@@ -432,7 +432,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             state.tell(key, &self.metrics);
             tracing::warn!(
                 %error,
-                "the service refused the request; what earlier plans left to remember is dropped, since it may be the cause"
+                "the service refused the request; the state from earlier plans is dropped, because it may be the cause"
             );
         }
     }
@@ -716,7 +716,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             Err(error) => {
                 // Retry soon: expectations that the report would settle must not delay the workload.
                 self.state.lock().keep_report(key, report);
-                let undelivered = format!("the report rides on the next plan: {error}");
+                let undelivered = format!("the report will be sent with the next plan request: {error}");
                 Ok(ending(unless_zero(after), Some(reason.unwrap_or(undelivered))))
             }
         }

@@ -29,7 +29,6 @@ use crate::{
     daemon_set::DaemonSets,
     manager::{self, Manager, ManagerError},
     metrics::Metrics,
-    watch,
 };
 
 /// How long the shutdown waits for Events that are still to be sent.
@@ -206,14 +205,7 @@ impl Parts {
         stop: CancellationToken,
     ) -> Result<(), ManagerError> {
         let _checks = WatchChecks(self.health.ready.clone());
-        let (ready, metrics) = (&self.health.ready, &self.metrics);
         let admission_changes = AdmissionChanges::default();
-        let mut watches = watch::start::<DaemonSets>(
-            &self.client,
-            config.namespace.as_deref(),
-            ready,
-            metrics.runtime(),
-        );
         let settings = manager::Config {
             buckets: config.buckets,
             options: config.options.clone(),
@@ -234,8 +226,9 @@ impl Parts {
             scope: config.options.scope(),
             is_only_owner: config.mode == Mode::Own,
         };
-        let manager = Manager::new(settings, metrics.clone(), stop);
+        let manager = Manager::new(settings, self.metrics.clone(), stop);
         let manager = manager.with::<DaemonSets>(daemon_sets, actuator, Arc::clone(&self.service));
+        let mut watches = manager.watch(&self.client, config.namespace.as_deref(), &self.health.ready);
         let work = Box::pin(manager.run(&mut watches));
         let watching = Box::pin(async {
             if config.mode == Mode::Own {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nodewise_projection::{Key, OwnershipSelector, Revision, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{
+    Resource,
     actuator::ObjectKey,
     expectations::{DeletionRule, ReconcileStates},
     gate::{self, OwnWriteGate},
@@ -83,8 +84,13 @@ impl State {
 
     /// Adds a kind of workload.
     pub fn reconcile(&mut self, kind: ReconciledKind) {
-        self.store.add_kind(kind.resource());
+        self.store.add_kind(kind.resource(), kind.reads());
         self.kinds.push(kind);
+    }
+
+    /// The resources of the kinds.
+    pub(crate) fn resources(&self) -> Vec<Resource> {
+        self.kinds.iter().map(ReconciledKind::resource).collect()
     }
 
     fn kind(&self, kind: &str) -> Option<&ReconciledKind> {
@@ -326,7 +332,7 @@ impl State {
     pub fn take_gone(&mut self, key: &ObjectKey, uid: &str, metrics: &Metrics) {
         let (namespace, name) = (key.namespace.clone(), key.name.clone());
         let kept = self.store.revision(&namespace, &name);
-        // Meanwhile another object may have got the name.
+        // Another object may have this name by now.
         if kept.is_some_and(|kept| kept.uid == uid) {
             self.pending_wakes = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
         }

@@ -31,7 +31,7 @@ pub struct Wake {
 /// When to enqueue a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Now. Urgent if the workload is new, or a node is new to it.
+    /// Now. Urgent if the workload is new, or a node was added for it.
     Now(Urgency),
     /// After a delay.
     After(Duration),

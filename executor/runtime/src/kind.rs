@@ -7,7 +7,7 @@ use nodewise_proto::v1;
 use crate::effects::{Effects, Rules};
 use crate::store::{Store, Transition};
 
-/// A kind of workload. A type without values stands for it, such as `DaemonSets`.
+/// A kind of workload. A type without values stands for it.
 pub trait Kind: Send + Sync + 'static {
     /// The resource of the workloads.
     const RESOURCE: Resource;

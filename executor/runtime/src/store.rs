@@ -69,6 +69,8 @@ pub type Visit<'a> = &'a mut dyn FnMut(&Store, Transition);
 pub struct Store {
     /// The kinds of workload that are cached.
     kinds: Vec<Resource>,
+    /// The other resources that are cached, of [`Resource::INPUTS`].
+    inputs: Vec<Resource>,
     bucket_count: u32,
     workloads: HashMap<Key, Arc<Workload>>,
     nodes: Buckets,
@@ -104,12 +106,17 @@ struct Namespace {
 }
 
 impl Store {
-    /// Creates empty caches for these kinds of workload. Nodes and pods are divided into this many buckets (at least 1).
+    /// Creates empty caches for these kinds of workload, and for all that their plans may be made from. Nodes and pods are divided into this many buckets (at least 1).
     #[must_use]
     pub fn new(kinds: &[Resource], bucket_count: u32) -> Self {
         let bucket_count = bucket_count.max(1);
         Self {
             kinds: kinds.to_vec(),
+            inputs: if kinds.is_empty() {
+                Vec::new()
+            } else {
+                Resource::INPUTS.to_vec()
+            },
             bucket_count,
             workloads: HashMap::new(),
             nodes: Buckets::new(bucket_count),
@@ -127,9 +134,11 @@ impl Store {
         }
     }
 
-    /// Adds a kind of workload. Call this before the first event.
-    pub fn add_kind(&mut self, kind: Resource) {
+    /// Adds a kind of workload whose plans are made from these resources. Call this before the first event.
+    pub fn add_kind(&mut self, kind: Resource, reads: &[Resource]) {
         self.kinds.push(kind);
+        let is_read = |input: &Resource| self.inputs.contains(input) || reads.contains(input);
+        self.inputs = Resource::INPUTS.into_iter().filter(is_read).collect();
     }
 
     /// Applies an event. Returns the changes that it caused.
@@ -216,7 +225,7 @@ impl Store {
         }
     }
 
-    /// The resourceVersions have restarted (D-112): an object may look different at a version that was seen before.
+    /// The resourceVersions have restarted (D-112): an object may have other content at a version that was seen before.
     /// Cached objects stay until a list has replaced them. Until all resources are listed, the caches are inconsistent.
     pub fn handle_version_restart(&mut self) {
         self.is_relisting = true;
@@ -242,7 +251,7 @@ impl Store {
 
     /// Resources whose first list is not complete yet.
     pub fn unsynced(&self) -> impl Iterator<Item = Resource> {
-        let watched = self.kinds.iter().copied().chain(Resource::INPUTS);
+        let watched = self.kinds.iter().chain(&self.inputs).copied();
         watched.filter(|resource| !self.reached.contains_key(resource))
     }
 
@@ -384,7 +393,7 @@ impl Store {
         let Some(kept) = self.namespaces.get(namespace) else {
             return;
         };
-        // Meanwhile another object may have got the name.
+        // Another object may have this name by now.
         let is_orphan = match resource {
             Resource::PODS => kept.pods.get(name).is_some_and(|pod| pod.owner().is_none()),
             Resource::REVISIONS => kept

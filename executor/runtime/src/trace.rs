@@ -7,7 +7,7 @@ use nodewise_telemetry::traces;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
-/// The annotation with a W3C `traceparent`: of the batch that created a pod, or of the change of a DaemonSet.
+/// The annotation with a W3C `traceparent`: of the batch that created a pod, or of the change of a workload.
 pub const ANNOTATION: &str = "nodewise.dev/traceparent";
 
 /// Default of the maximum size of a batch whose calls get their own spans. A larger batch gets one span with counts.

@@ -112,13 +112,16 @@ impl<'a> Builder<'a> {
         has_listed
     }
 
-    /// Starts a watch as soon as `is_first` is true.
-    pub fn watch_after<T: Watched>(&mut self, mut is_first: watch::Receiver<bool>) {
+    /// Starts a watch as soon as all of these first lists have been sent.
+    pub fn watch_after<T: Watched>(&mut self, first_lists: Vec<watch::Receiver<bool>>) {
         let reflector = self.reflector::<T>();
         self.watches.tasks.spawn(async move {
-            if is_first.wait_for(|is_first| *is_first).await.is_ok() {
-                reflector.run().await;
+            for mut first_list in first_lists {
+                if first_list.wait_for(|has_listed| *has_listed).await.is_err() {
+                    return;
+                }
             }
+            reflector.run().await;
         });
     }
 

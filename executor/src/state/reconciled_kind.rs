@@ -16,6 +16,7 @@ use nodewise_runtime::store::{Change, Store, Transition};
 #[derive(Debug)]
 pub struct ReconciledKind {
     resource: Resource,
+    reads: &'static [Resource],
     effects: fn(&Store, &Transition, Rules) -> Effects,
     rules: Rules,
     /// The owned workloads. Others are ignored, except for the labels that they name.
@@ -43,6 +44,7 @@ impl ReconciledKind {
     pub fn new<K: Kind>(options: &v1::PlanOptions, selection: OwnershipSelector) -> Self {
         Self {
             resource: K::RESOURCE,
+            reads: K::READS,
             effects: K::effects,
             rules: Rules {
                 clear_replaced_own_writes: options.enables(v1::Deviation::ClearReplacedOwnWrites),
@@ -69,6 +71,12 @@ impl ReconciledKind {
     #[must_use]
     pub fn resource(&self) -> Resource {
         self.resource
+    }
+
+    /// See [`Kind::READS`].
+    #[must_use]
+    pub fn reads(&self) -> &'static [Resource] {
+        self.reads
     }
 
     pub(super) fn owns(&self, workload: &Workload) -> bool {

@@ -247,7 +247,10 @@ fn every_rule_names_the_modules_that_implement_it() {
         let mut cells = line.split('|').map(str::trim).skip(1);
         let (number, modules) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
         for module in modules.split(", ") {
-            assert!(module_exists(&root, module), "{number}: there is no module {module:?}");
+            assert!(
+                module_exists(&root, module),
+                "{number}: there is no module {module:?}"
+            );
         }
         rows += 1;
     }

@@ -26,7 +26,7 @@ pub(super) struct Queues {
     unfinished: Family<Name, Seconds>,
     longest: Family<Name, Seconds>,
     retries: Family<Name, Counter>,
-    /// By queue: the start time of the work on each key that is being processed, by a number.
+    /// By queue, then by a number for each piece of work: when the work in progress began.
     running: Mutex<BTreeMap<&'static str, HashMap<u64, Instant>>>,
 }
 

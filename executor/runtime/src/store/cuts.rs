@@ -28,7 +28,7 @@ impl Cuts {
             namespace,
             name = object.name(),
             labels = cut,
-            "not all labels of this object that DaemonSets may read are sent: at most {MAX_LABELS} are"
+            "not all labels of this object that workloads may read are sent: at most {MAX_LABELS} are"
         );
     }
 

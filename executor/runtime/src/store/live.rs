@@ -1,5 +1,5 @@
 //! Labels that are read live. If an object has very many labels, only those that selectors name are cached. A new
-//! DaemonSet may name others.
+//! workload may name others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Store {
     }
 
     /// If there is a pod for which it is not known whether a workload selects it: all pods of the namespace that may
-    /// have uncached labels which DaemonSets name now. Uids by name.
+    /// have uncached labels which workloads name now. Uids by name.
     pub fn unread_pods(&mut self, workload: &Workload) -> HashMap<String, String> {
         let namespace = &*workload.key.namespace;
         let undecided = |pods: &Pods| pods.undecided(workload).next().is_some();

@@ -1,8 +1,8 @@
-//! The cached revisions of one namespace. Data is cached only for revisions that a DaemonSet needs.
+//! The cached revisions of one namespace. Data is cached only for revisions that a workload needs.
 //!
 //! Anyone who may create ControllerRevisions may create any number of them, each of more than a megabyte. Only the
-//! metadata is cached of a revision that no DaemonSet controls or selects, and of revisions beyond the size that is
-//! sent for the DaemonSets of the namespace. If such a revision is to be sent, it is read live: see
+//! metadata is cached of a revision that no workload controls or selects, and of revisions beyond the size that is
+//! sent for the workloads of the namespace. If such a revision is to be sent, it is read live: see
 //! [`crate::snapshot::unread`].
 
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// Whether the data of a revision is cached besides that of `kept`.
+    /// Whether the data of a revision is cached in addition to the data of `kept`.
     pub(super) fn keeps_whole(&self, revision: &Revision, kept: Option<&Revisions>) -> bool {
         let taken = kept.map_or(0, |kept| kept.bytes_besides(&revision.name));
         let most = REVISION_BYTES.saturating_mul(self.keys.workloads_in(&revision.namespace));
@@ -109,7 +109,7 @@ impl Store {
             || all.any(|workload| *workload.key.namespace == *namespace && concerns(revision, workload))
     }
 
-    /// If there are very many labels, removes those that no DaemonSet of the namespace names.
+    /// If there are very many labels, removes those that no workload of the namespace names.
     pub(super) fn cut_labels(&mut self, revision: &mut Revision) {
         let keys = self.keys.of_pods(&revision.namespace);
         if keys.cut(&mut revision.labels) {
@@ -141,7 +141,7 @@ impl Store {
         }
     }
 
-    /// Drops the data of revisions that no DaemonSet of a namespace needs any more.
+    /// Drops the data of revisions that no workload of a namespace needs any more.
     pub(super) fn drop_unneeded(&mut self, namespace: &str) {
         let Some(kept) = self.namespaces.get(namespace) else {
             return;

@@ -54,7 +54,7 @@ impl Store {
         self.cuts.take()
     }
 
-    /// Checks all cached objects again if a DaemonSet names new labels.
+    /// Checks all cached objects again if a workload names new labels.
     pub(super) fn check_cuts(&mut self, namespace: &str) {
         if self.keys.nodes_have_grown() {
             let keys = self.keys.of_nodes();

@@ -16,7 +16,7 @@ use kube::{
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
-use nodewise_executor::{DaemonSets, Kind as _, Manager, controller, manager, metrics::Metrics, watch};
+use nodewise_executor::{DaemonSets, Kind as _, Manager, controller, manager, metrics::Metrics};
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_runtime::{actuator::KubeActuator, events::EventRecorder};
 use nodewise_telemetry::http::Checks;
@@ -276,10 +276,10 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
         Defect::DropsState => config.resync = Duration::from_millis(100),
         _ => {}
     }
-    let mut watches = watch::start::<DaemonSets>(&client, None, &Checks::default(), metrics.runtime());
     let (actuator, service) = (Arc::new(actuator), Arc::new(service));
     let manager = Manager::new(config, metrics, stop);
     let manager = manager.with::<DaemonSets>(controller::Config::default(), actuator, service);
+    let mut watches = manager.watch(&client, None, &Checks::default());
     manager.run(&mut watches).await?;
     Ok(())
 }

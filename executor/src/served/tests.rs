@@ -1,15 +1,21 @@
 //! The watches, with a scripted apiserver.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use nodewise_runtime::testing::{apiserver, failure};
+use nodewise_telemetry::http::Checks;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::controller;
 use crate::daemon_set::{DAEMON_SETS, DaemonSets};
+use crate::manager::{self, Manager};
 use crate::metrics::Metrics;
+use crate::testing::{ScriptedActuator, ScriptedService};
 
 fn read(json: &str) -> Workload {
     Served::<DaemonSets>::read(json).expect("a DaemonSet").workload
@@ -79,7 +85,17 @@ async fn revisions_are_listed_after_the_daemon_sets() {
         };
         (of("/daemonsets"), of("/controllerrevisions"))
     };
-    let mut watches = start::<DaemonSets>(&client, None, &Checks::default(), Metrics::default().runtime());
+    let manager = Manager::new(
+        manager::Config::default(),
+        Metrics::new(),
+        CancellationToken::new(),
+    )
+    .with::<DaemonSets>(
+        controller::Config::default(),
+        Arc::new(ScriptedActuator::default()),
+        Arc::new(ScriptedService::default()),
+    );
+    let mut watches = manager.watch(&client, None, &Checks::default());
     for _ in 0..2 {
         assert!(watches.next().await.is_some(), "pods and nodes");
     }
