@@ -114,7 +114,7 @@ impl Families {
         );
         own.register(
             "actions",
-            "Actions of applied plans, by kind, reason and result; the values are those of the protocol",
+            "Actions of applied plans, by action, reason and result; the values are those of the protocol",
             self.actions.clone(),
         );
         own.register(
@@ -169,7 +169,7 @@ impl Families {
         );
         own.register(
             "other_owner_writes",
-            "In mode own: writes of another controller, by kind: pod (it created a pod of the workload), status (it wrote the status)",
+            "In mode own: writes of another controller, by what it wrote: pod (it created a pod of the workload), status (it wrote the status)",
             self.other_owner.clone(),
         );
         own.register(
