@@ -11,7 +11,7 @@ TESTS = $(CARGO) test --workspace --tests --locked --config 'target."cfg(all())"
 TESTBED_TESTS = nodewise-testbed nodewise-conformance nodewise-e2e nodewise-bench nodewise-upstream-e2e
 OTHER_TESTS = nodewise-compare nodewise-images
 
-# Mutation tests; nothing of theirs leaves target/. Random cases are few and always the same: tables are to catch mutants.
+# Mutation tests; all their files are in target/. Random cases are few and always the same: so that tables catch mutants, and not chance.
 MUTANTS = cargo-mutants --version 27.1.0
 MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_RNG_SEED=1 CARGO_PROFILE_DEV_DEBUG=false \
 	PATH="$(CURDIR)/target/tools/bin:$$PATH"
@@ -24,7 +24,8 @@ EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-r
 BASE ?= origin/main
 CHANGED = $(shell base=$$(git merge-base $(BASE) HEAD 2>/dev/null) || { echo unknown; exit; }; \
 	[ "$$base" != "$$(git rev-parse HEAD)" ] || base=HEAD~1; \
-	git diff --name-only "$$base" -- clients proto testbed/conformance 2>/dev/null | head -n 1)
+	{ git diff --name-only "$$base" -- clients proto testbed/conformance || echo unknown; \
+	git ls-files --others --exclude-standard clients proto testbed/conformance; } 2>/dev/null | head -n 1)
 EXAMPLE_CASES ?= $(if $(CHANGED),,create-one follow-nodes adopt-orphan roll-max failed-pod pod-name-taken service-restarts \
 	buckets-by-digest late-watches kill-after-create-pod kill-after-delete-pod sigterm-at-work tls traces wrong-plan-template wrong-plan-uid)
 # `make images-test` compiles for these.
@@ -111,6 +112,7 @@ conformance:
 # `make python`.
 KIT = $(PROGRAMS)/nodewise-conformance --lanes 1
 executors:
+	@echo 'cases for Go and Python: $(if $(EXAMPLE_CASES),$(words $(EXAMPLE_CASES)): nothing that they depend on has changed,all: $(CHANGED))'
 	$(SECTION) 'the example controllers in Rust, Go and Python held to the contract (five minutes; all cases ten)'
 	cd clients/go && go build -o $(abspath $(TARGET))/go-controller ./examples/controller
 	$(MAKE) --no-print-directory -j3 --output-sync=target kit-rust kit-go kit-python

@@ -38,8 +38,8 @@ pub struct Config {
     pub workers: usize,
     /// The workloads that the controller owns.
     pub selection: OwnershipSelector,
-    /// The part of the workloads that plans are requested for.
-    pub scope: v1::Scope,
+    /// The part of the workloads that plans are requested for; `None`: the scope of the manager's options.
+    pub scope: Option<v1::Scope>,
     /// No other controller should work on the same workloads. If one does, this is logged, counted and reported in
     /// Events.
     pub is_only_owner: bool,
@@ -50,7 +50,7 @@ impl Default for Config {
         Self {
             workers: 2,
             selection: OwnershipSelector::default(),
-            scope: v1::Scope::Workload,
+            scope: None,
             is_only_owner: false,
         }
     }

@@ -41,7 +41,7 @@ const RESYNC: Duration = Duration::from_hours(12);
 pub struct Config {
     /// Number of buckets that nodes and pods are divided into. At least 1, at most the limit of the service.
     pub buckets: u32,
-    /// Options that are sent with each plan request, except for the scope.
+    /// Options that are sent with each plan request. A controller may have another scope.
     pub options: v1::PlanOptions,
     /// Options for applying plans.
     pub apply: apply::Options,
@@ -140,6 +140,10 @@ impl Manager {
     }
 
     /// Adds the controller of a kind. `actuator` makes its writes, and `service` its plans.
+    ///
+    /// # Panics
+    ///
+    /// If the kind has a controller already.
     #[must_use]
     pub fn with<K: Kind>(
         mut self,
@@ -147,8 +151,12 @@ impl Manager {
         actuator: Arc<impl Actuator>,
         service: Arc<impl PlanService>,
     ) -> Self {
+        let kind = K::RESOURCE.kind;
+        assert!(self.controller(kind).is_none(), "{kind} has two controllers");
         let mut options = self.config.options.clone();
-        options.set_scope(config.scope);
+        if let Some(scope) = config.scope {
+            options.set_scope(scope);
+        }
         let mut kind = ReconciledKind::new::<K>(&options, config.selection.clone());
         if config.is_only_owner {
             kind = kind.with_foreign_deletes();

@@ -63,6 +63,8 @@ pub async fn run(
     let selector = config.selection.to_string();
     tracing::info!(version, %mode, cluster, namespace, selector, "nodewise-executor begins");
     let metrics = Metrics::new();
+    // A standby, which has no manager, exports the series of the queue, too.
+    let _queue = metrics.runtime().queue(DaemonSets::QUEUE);
     let exposed = metrics.clone();
     let mut health = Health {
         metrics: Exposition::new(move || exposed.encode()),
@@ -223,7 +225,7 @@ impl Parts {
         let daemon_sets = controller::Config {
             workers: config.concurrent_syncs,
             selection: config.selection.clone(),
-            scope: config.options.scope(),
+            scope: None,
             is_only_owner: config.mode == Mode::Own,
         };
         let manager = Manager::new(settings, self.metrics.clone(), stop);

@@ -1,6 +1,7 @@
 //! Events of the watches.
 
-use crate::{Delta, Resource};
+use crate::delta::Delta;
+use crate::resource::Resource;
 use nodewise_projection::{Node, Pod, Revision, Workload};
 
 /// A change that a watch showed. The events of one resource come in the order of its watch. There is no order across

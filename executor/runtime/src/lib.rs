@@ -42,6 +42,7 @@ pub mod actuator;
 pub mod admission;
 pub mod apply;
 pub mod connect;
+mod delta;
 pub mod effects;
 pub mod event;
 pub mod events;
@@ -62,6 +63,6 @@ pub mod testing;
 pub mod trace;
 pub mod watch;
 
+pub use delta::Delta;
 pub use metrics::Metrics;
 pub use resource::Resource;
-pub use watch::Delta;

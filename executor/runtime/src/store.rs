@@ -1,7 +1,7 @@
 //! The caches: workloads by key, pods by their controller, nodes, revisions, and the resourceVersion that each watch
 //! has reached.
 //!
-//! Applying an event returns the transitions that it caused; [`crate::handlers`] derives from these which workloads to
+//! Applying an event returns the transitions that it caused; [`Kind::effects`](crate::kind::Kind::effects) derives from these which workloads to
 //! enqueue. Pods controlled by another kind are not cached: no plan reads them (D-3), and most pods of a cluster are of
 //! that kind.
 

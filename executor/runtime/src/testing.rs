@@ -10,12 +10,12 @@ use nodewise_proto::v1;
 use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
 use serde_json::{Value, json};
 
+use crate::delta::Delta;
 use crate::effects::{Effects, Rules};
 use crate::event::ClusterEvent;
 use crate::kind::Kind;
 use crate::resource::Resource;
 use crate::store::{Store, Transition};
-use crate::watch::Delta;
 
 /// A kind for tests: DaemonSets, on which no change has an effect.
 #[derive(Debug)]

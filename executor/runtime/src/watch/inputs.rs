@@ -2,7 +2,8 @@
 
 use nodewise_projection::{Node, Pod, ProjectError, Revision};
 
-use super::{Delta, Watched};
+use super::Watched;
+use crate::delta::Delta;
 use crate::event::ClusterEvent;
 use crate::resource::Resource;
 use crate::store::is_cached;

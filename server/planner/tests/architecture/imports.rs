@@ -75,10 +75,13 @@ fn all(sources: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
     let mut files = BTreeMap::new();
     read(sources, &[], &mut files);
     let modules: BTreeSet<Module> = files.keys().cloned().collect();
+    let root = files.get(&Module::new());
+    let passed_on = root.map_or_else(BTreeMap::new, |root| passed_on_by_root(root, &modules));
     let imported = |(module, file): (&Module, &syn::File)| {
         let mut imports = Imports {
             module,
             modules: &modules,
+            passed_on: &passed_on,
             passes_on: false,
             found: BTreeSet::new(),
         };
@@ -86,6 +89,49 @@ fn all(sources: &Path) -> BTreeMap<Module, BTreeSet<Module>> {
         (module.clone(), imports.found)
     };
     files.iter().map(imported).collect()
+}
+
+/// The names that the root of a crate passes on (`pub use`), with the modules that they come from.
+fn passed_on_by_root(root: &syn::File, modules: &BTreeSet<Module>) -> BTreeMap<String, Module> {
+    let mut names = BTreeMap::new();
+    for item in &root.items {
+        if let syn::Item::Use(item) = item
+            && !matches!(item.vis, Visibility::Inherited)
+        {
+            collect(&item.tree, &[], modules, &mut names);
+        }
+    }
+    names
+}
+
+fn collect(
+    tree: &UseTree,
+    before: &[String],
+    modules: &BTreeSet<Module>,
+    names: &mut BTreeMap<String, Module>,
+) {
+    let mut add = |name: String| {
+        let mut module: Module = before.iter().filter(|part| *part != "crate").cloned().collect();
+        while !module.is_empty() && !modules.contains(&module) {
+            module.pop();
+        }
+        if !module.is_empty() {
+            names.insert(name, module);
+        }
+    };
+    match tree {
+        UseTree::Path(path) => {
+            let before = [before, &[path.ident.to_string()]].concat();
+            collect(&path.tree, &before, modules, names);
+        }
+        UseTree::Name(name) => add(name.ident.to_string()),
+        UseTree::Rename(rename) => add(rename.rename.to_string()),
+        UseTree::Glob(_) => {}
+        UseTree::Group(group) => group
+            .items
+            .iter()
+            .for_each(|tree| collect(tree, before, modules, names)),
+    }
 }
 
 /// Reads the source files of a module's folder.
@@ -114,6 +160,8 @@ fn read(folder: &Path, module: &[String], files: &mut BTreeMap<Module, syn::File
 struct Imports<'a> {
     module: &'a [String],
     modules: &'a BTreeSet<Module>,
+    /// The names that the root passes on.
+    passed_on: &'a BTreeMap<String, Module>,
     /// Whether the `use` that is being read passes on what it imports.
     passes_on: bool,
     found: BTreeSet<Module>,
@@ -138,6 +186,10 @@ impl Imports<'_> {
             rest = others;
         }
         module.extend(rest.iter().cloned());
+        let of_root = module.first().filter(|_| first == "crate");
+        if let Some(origin) = of_root.and_then(|name| self.passed_on.get(name)) {
+            module.clone_from(origin);
+        }
         while !module.is_empty() && !self.modules.contains(&module) {
             module.pop();
         }

@@ -312,6 +312,12 @@ fn cycles_are_found_however_an_import_is_written() {
     ];
     assert_eq!(cycles(&through_inner).len(), 1);
     let files = [
+        ("lib.rs", "mod a; mod b; pub use b::{B as C};"),
+        ("a.rs", "use crate::C;"),
+        ("b.rs", "use crate::a::A;"),
+    ];
+    assert_eq!(cycles(&files).len(), 1, "through a name that the root passes on");
+    let files = [
         ("lib.rs", "use a::A;"),
         (
             "a.rs",
