@@ -243,7 +243,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::testing::{apiserver, failure};
+    use nodewise_fake_apiserver::{apiserver, failure};
 
     fn served(namespace: &str, pods: &str, used: &str) -> Value {
         json!({

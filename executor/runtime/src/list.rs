@@ -108,7 +108,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::testing::apiserver;
+    use nodewise_fake_apiserver::apiserver;
 
     /// Lists objects of these lengths. Returns the page sizes that were requested and how many objects were received.
     async fn sizes(lengths: Vec<usize>) -> (Vec<usize>, Result<usize, kube::Error>) {

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nodewise_client::{Method, ServiceError};
+use nodewise_projection::{ProjectError, Workload};
+use nodewise_runtime::effects::{Effects, Rules};
+use nodewise_runtime::store::{Change, Store, Transition};
 use nodewise_runtime::{Delta, Resource};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -314,4 +317,102 @@ async fn an_end_of_the_watches_is_an_error() {
     drop(running.events);
     let end = running.end.await.expect("no panic");
     assert!(matches!(end, Err(ManagerError::WatchesEnded)));
+}
+
+/// Another kind, whose workloads may have the names of DaemonSets.
+enum Toys {}
+
+impl Kind for Toys {
+    const RESOURCE: Resource = Resource {
+        plural: "toys",
+        kind: "Toy",
+        ..DAEMON_SETS
+    };
+    const READS: &'static [Resource] = &[Resource::PODS];
+    const EVENT_SOURCE: &'static str = "toy-controller";
+    const QUEUE: &'static str = "toy";
+
+    fn read(json: &str) -> Result<Workload, ProjectError> {
+        Workload::daemon_set_from_text(json).map(toy)
+    }
+
+    fn message(workload: &Workload) -> v1::workload::Kind {
+        DaemonSets::message(workload)
+    }
+
+    fn effects(_: &Store, transition: &Transition, _: Rules) -> Effects {
+        let mut effects = Effects::default();
+        if let Transition::Workload(Change { new: Some(new), .. }) = transition
+            && new.key.kind == Self::RESOURCE.kind
+        {
+            effects.wakes.push(Wake::now(new.key.clone()));
+        }
+        effects
+    }
+}
+
+fn toy(mut workload: Workload) -> Workload {
+    workload.key.kind = Toys::RESOURCE.kind;
+    workload
+}
+
+// Kinds share the watches and the state. A workload of another kind may have the same namespace and name.
+#[tokio::test(start_paused = true)]
+async fn two_kinds_are_reconciled_side_by_side() {
+    let (events, stream) = mpsc::unbounded_channel();
+    let send = |event| events.send(event).expect("the manager listens");
+    let mut for_toy = noop();
+    for_toy.workload = Some(toy(daemon_set("u2", "10")).reference());
+    let toys = ScriptedService::default()
+        .then_plan(for_toy.clone())
+        .then_plan(for_toy);
+    let (toys, daemon_sets) = (Arc::new(toys), Arc::new(ScriptedService::default()));
+    let (stop, metrics) = (CancellationToken::new(), Metrics::new());
+    let actuator = || Arc::new(ScriptedActuator::default());
+    let manager = Manager::new(Config::default(), metrics.clone(), stop.clone())
+        .with::<DaemonSets>(
+            controller::Config::default(),
+            actuator(),
+            Arc::clone(&daemon_sets),
+        )
+        .with::<Toys>(controller::Config::default(), actuator(), Arc::clone(&toys));
+    let end = tokio::spawn(manager.run(UnboundedReceiverStream::new(stream)));
+    let asked = async || {
+        tokio::time::sleep(SECOND).await;
+        (daemon_sets.plans_asked(), toys.plans_asked())
+    };
+    first_lists().into_iter().for_each(send);
+    assert_eq!(asked().await, (0, 0), "toys are not listed yet");
+    let list = |objects| ClusterEvent::Workloads(Toys::RESOURCE, listed(objects));
+    send(list(vec![toy(daemon_set("u2", "10"))]));
+    assert_eq!(asked().await, (1, 1));
+    assert_eq!(toys.snapshot(0).node_buckets, [], "toys do not read nodes");
+    let changed = Delta::Applied(toy(daemon_set("u2", "11")));
+    send(ClusterEvent::Workloads(Toys::RESOURCE, changed));
+    assert_eq!(asked().await, (1, 2));
+    send(list(Vec::new()));
+    send(ClusterEvent::Workloads(
+        DAEMON_SETS,
+        Delta::Applied(daemon_set("u1", "11")),
+    ));
+    assert_eq!(asked().await, (2, 2), "a list of toys removes no DaemonSet");
+    let scrape = metrics.encode();
+    for kind in ["daemonset", "toy"] {
+        assert!(
+            scrape.contains(&format!("workqueue_adds_total{{name=\"{kind}\"}}")),
+            "{scrape}"
+        );
+    }
+    stop.cancel();
+    end.await.expect("no panic").expect("a clean end");
+}
+
+#[test]
+#[should_panic = "DaemonSet has two controllers"]
+fn a_kind_has_one_controller() {
+    let service = || Arc::new(ScriptedService::default());
+    let actuator = || Arc::new(ScriptedActuator::default());
+    let manager = Manager::new(Config::default(), Metrics::new(), CancellationToken::new())
+        .with::<DaemonSets>(controller::Config::default(), actuator(), service());
+    let _ = manager.with::<DaemonSets>(controller::Config::default(), actuator(), service());
 }

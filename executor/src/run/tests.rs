@@ -1,8 +1,6 @@
+use nodewise_fake_apiserver::{RecordedRequest, Requests, apiserver, failure};
 use nodewise_projection::OwnershipSelector;
-use nodewise_runtime::{
-    lead::Timing,
-    testing::{RecordedRequest, Requests, apiserver, failure},
-};
+use nodewise_runtime::lead::Timing;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use nodewise_runtime::testing::{apiserver, failure};
+use nodewise_fake_apiserver::{apiserver, failure};
 use nodewise_telemetry::http::Checks;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};

@@ -1,10 +1,10 @@
 //! Spans, as an SDK in this process receives them.
 
+use nodewise_fake_apiserver::{RecordedRequest, Requests, apiserver, failure};
 use nodewise_runtime::{
     actuator::{Actuator as _, KubeActuator, ObjectKey},
     events::EventRecorder,
     kind::Kind as _,
-    testing::{RecordedRequest, Requests, apiserver, failure},
 };
 use opentelemetry::trace::{SpanId, SpanKind};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};

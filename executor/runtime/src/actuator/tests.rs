@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
-use crate::testing::{DAEMON_SETS, RecordedRequest, Requests, apiserver, failure};
+use crate::testing::DAEMON_SETS;
 use crate::{
     events::EventRecorder,
     lead::{LeaderStatus, Timing},
     metrics::Metrics,
 };
+use nodewise_fake_apiserver::{RecordedRequest, Requests, apiserver, failure};
 
 /// The source component of the Events.
 const COMPONENT: &str = "daemonset-controller";

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::testing::{RecordedRequest, Requests, apiserver, failure};
+use nodewise_fake_apiserver::{RecordedRequest, Requests, apiserver, failure};
 
 /// The source component of the Events.
 const COMPONENT: &str = "daemonset-controller";

@@ -126,7 +126,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::testing::{apiserver, failure};
+    use nodewise_fake_apiserver::{apiserver, failure};
 
     #[test]
     fn a_record_survives_a_round_trip() {

@@ -147,6 +147,7 @@ const LAYERS: [&[&str]; 9] = [
     &[
         "nodewise-bench",
         "nodewise-e2e",
+        "nodewise-fake-apiserver",
         "nodewise-fuzz",
         "nodewise-images",
         "nodewise-upstream-e2e",

@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use nodewise_runtime::testing::{Requests, apiserver, failure};
+use nodewise_fake_apiserver::{Requests, apiserver, failure};
 use serde_json::{Value, json};
 
 use super::*;
