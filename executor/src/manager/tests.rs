@@ -390,7 +390,11 @@ async fn two_kinds_are_reconciled_side_by_side() {
     let changed = Delta::Applied(toy(daemon_set("u2", "11")));
     send(ClusterEvent::Workloads(Toys::RESOURCE, changed));
     assert_eq!(asked().await, (1, 2));
-    send(list(Vec::new()));
+    let none_is_left = Delta::Listed {
+        objects: Vec::new(),
+        resource_version: "12".into(),
+    };
+    send(ClusterEvent::Workloads(Toys::RESOURCE, none_is_left));
     send(ClusterEvent::Workloads(
         DAEMON_SETS,
         Delta::Applied(daemon_set("u1", "11")),

@@ -645,7 +645,10 @@ async fn a_lost_report_is_sent_with_the_next_plan_request() {
         .then_answer_report(lost)
         .then_fail(ServiceError::Unreachable("still gone".into()));
     let fixture = with(service);
-    assert!(is_failed(&fixture.reconcile().await, "rides on the next plan"));
+    assert!(is_failed(
+        &fixture.reconcile().await,
+        "will be sent with the next plan request"
+    ));
     fixture.watch(ClusterEvent::Bookmark(Resource::PODS, "100".into()));
     for expected in [1, 1, 0] {
         fixture.reconcile().await;
