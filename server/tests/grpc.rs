@@ -503,7 +503,10 @@ async fn an_idle_stream_is_evicted_for_another() {
     let ended = timeout(SOON, answers.message()).await.expect("in time");
     let ended = ended.expect_err("the first stream has ended");
     assert_eq!(ended.code(), Code::ResourceExhausted, "{ended}");
-    assert!(ended.message().contains("another stream needs its slot"), "{ended}");
+    assert!(
+        ended.message().contains("another stream needs its slot"),
+        "{ended}"
+    );
     assert!(ended.get_details_retry_info().is_some());
     newer.send(question("newer")).await.expect("it is open");
     let answer = timeout(SOON, answers_of_newer.message()).await.expect("in time");

@@ -5,6 +5,9 @@
 //!
 //! After its work ends, a key cools down for a short time, so that a burst of events causes one reconcile. A key that is
 //! added during its work or its cooldown waits for the end of both. Delayed adds, including retries, skip the cooldown.
+//!
+//! The queue is our own code: that of kube's runtime has no urgent keys, no cooldown, no back-off for each key, and not the
+//! metrics of client-go.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};

@@ -81,7 +81,7 @@ impl Setup {
 
     /// Waits until `count` more reconciles have succeeded.
     pub async fn wait_for_reconciles(&self, count: u64) -> Result<()> {
-        let series = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
+        let series = "nodewise_reconcile_duration_seconds_count{kind=\"DaemonSet\",outcome=\"settled\"}";
         let before = self.executor_metric(series).await?;
         eventually(DEADLINE, format!("{count} more reconciles"), async || {
             let now = self.executor_metric(series).await?;

@@ -3,6 +3,9 @@
 //! A Lease does not fence writes: when a new leader starts, calls of the old leader may still be in flight. Deterministic pod
 //! names, uid preconditions and resourceVersions make those calls harmless. Calls that are not yet in flight are not sent:
 //! [`crate::actuator::KubeActuator`] checks [`LeaderStatus::leads`] before each write.
+//!
+//! The election is our own code: kube has none, and we need that of client-go (timing, Events, metrics), with one addition: the
+//! actuator asks when the lease ends, before it sends a write.
 
 use std::{
     fmt,

@@ -210,7 +210,7 @@ async fn ends_within_budget(setup: &Setup, name: &str, watch: &BudgetWatch) -> R
 /// Makes the executor reconcile a DaemonSet again with the present state. One reconcile is not enough, because another
 /// may be in progress.
 async fn wait_for_reconcile(setup: &Setup, name: &str) -> Result<()> {
-    let series = "nodewise_reconcile_duration_seconds_count{outcome=\"settled\"}";
+    let series = "nodewise_reconcile_duration_seconds_count{kind=\"DaemonSet\",outcome=\"settled\"}";
     let (before, mut changes) = (setup.executor_metric(series).await?, 0);
     eventually(DEADLINE, "the executor to reconcile again", async || {
         changes += 1;

@@ -20,7 +20,8 @@ const MEANWHILE: u64 = 40;
 async fn expect_no_failure(setup: &Setup, load: &mut Load, when: &str) -> Result<()> {
     load.check().await?;
     for outcome in ["unreachable", "failed"] {
-        let series = format!("nodewise_reconcile_duration_seconds_count{{outcome=\"{outcome}\"}}");
+        let series =
+            format!("nodewise_reconcile_duration_seconds_count{{kind=\"DaemonSet\",outcome=\"{outcome}\"}}");
         let count = setup.executor_metric(&series).await?;
         ensure!(count == 0, "{when}: {count} reconciles ended as {outcome}");
     }
@@ -199,7 +200,7 @@ async fn servers_are_found_by_the_endpoint_slices_of_a_service() -> Result<()> {
     .await?;
     setup.create(daemon_set("later").build()).await?;
     eventually(DEADLINE, "the executor to have tried", async || {
-        let series = "nodewise_reconcile_duration_seconds_count{outcome=\"unreachable\"}";
+        let series = "nodewise_reconcile_duration_seconds_count{kind=\"DaemonSet\",outcome=\"unreachable\"}";
         ensure!(setup.executor_metric(series).await? > 0, "not yet");
         Ok(())
     })

@@ -207,7 +207,8 @@ async fn failing_collector_only_drops_spans() -> Result<()> {
     }
     let (_, scrape) = setup.executor_get("/metrics").await?;
     for outcome in ["failed", "unreachable"] {
-        let series = format!("nodewise_reconcile_duration_seconds_count{{outcome=\"{outcome}\"}}");
+        let series =
+            format!("nodewise_reconcile_duration_seconds_count{{kind=\"DaemonSet\",outcome=\"{outcome}\"}}");
         ensure!(value(&scrape, &series)? == 0, "{outcome} reconciles: {scrape}");
     }
     let taken = value(&scrape, "nodewise_trace_spans_exported_total")?;
