@@ -41,7 +41,7 @@ demo:
 
 test: export NODEWISE_PROGRAMS = $(PROGRAMS)
 test:
-	$(SECTION) 'all parts, on two cores: about 25 minutes with a warm target folder, an hour in a fresh clone'
+	$(SECTION) 'all parts, on two cores: about half an hour with a warm target folder, an hour in a fresh clone'
 	MAKE='$(MAKE)' testbed/parts.sh $(PARTS)
 
 # With what `make test` leaves out: all cases of the kit for the examples in Go and Python, and images for arm64.
