@@ -8,7 +8,6 @@ use nodewise_client::PlanService;
 use nodewise_projection::{Key, OwnershipSelector};
 use nodewise_proto::{v1, workload::EXPECTATION_LIFETIME};
 use nodewise_runtime::{
-    Resource,
     actuator::{Actuator, WorkloadEvent},
     queue::{KeyFilter, QueuedKey, WorkQueue},
     watch::Builder,
@@ -71,8 +70,6 @@ pub(crate) struct Controller<K, A, P> {
 pub(crate) trait AnyController: Send + Sync {
     /// The kind of its workloads.
     fn kind(&self) -> &'static str;
-    /// See [`Kind::READS`].
-    fn reads(&self) -> &'static [Resource];
     /// Starts the watch of its workloads. The returned value becomes true when the first list has been sent.
     fn watch(&self, builder: &mut Builder<'_>) -> watch::Receiver<bool>;
     /// Handles an event before the caches have it.
@@ -116,10 +113,6 @@ impl<K: Kind, A: Actuator, P: PlanService> Controller<K, A, P> {
 impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P> {
     fn kind(&self) -> &'static str {
         K::RESOURCE.kind
-    }
-
-    fn reads(&self) -> &'static [Resource] {
-        K::READS
     }
 
     fn watch(&self, builder: &mut Builder<'_>) -> watch::Receiver<bool> {

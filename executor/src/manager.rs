@@ -187,23 +187,22 @@ impl Manager {
     /// each watch is added to `checks`.
     #[must_use]
     pub fn watch(&self, client: &Client, namespace: Option<&str>, checks: &Checks) -> Watches {
-        let kinds = self.state.lock().resources();
+        let (kinds, inputs) = {
+            let store = &self.state.lock().store;
+            (store.kinds().to_vec(), store.inputs().to_vec())
+        };
         let mut watches = Builder::new(client, namespace, &kinds, checks, self.metrics.runtime());
         let controllers = self.controllers.iter();
         let are_known: Vec<_> = controllers
             .map(|controller| controller.watch(&mut watches))
             .collect();
-        let is_read = |resource| {
-            let mut controllers = self.controllers.iter();
-            controllers.any(|controller| controller.reads().contains(&resource))
-        };
-        if is_read(Resource::PODS) {
+        if inputs.contains(&Resource::PODS) {
             watches.watch::<Pod>();
         }
-        if is_read(Resource::NODES) {
+        if inputs.contains(&Resource::NODES) {
             watches.watch::<Node>();
         }
-        if is_read(Resource::REVISIONS) {
+        if inputs.contains(&Resource::REVISIONS) {
             // Whether the data of a revision is cached depends on the workloads.
             watches.watch_after::<Revision>(are_known);
         }

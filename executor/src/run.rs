@@ -10,7 +10,6 @@ use kube::Client;
 use nodewise_client::{ClientConfig, ClientError, PlanClient};
 use nodewise_proto::v1;
 use nodewise_runtime::{
-    Resource,
     actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
     admission::AdmissionChanges,
     apply,
@@ -19,7 +18,7 @@ use nodewise_runtime::{
     lead::{Elector, KubeLeaseStore, LeaderStatus},
     queue::RateLimits,
 };
-use nodewise_telemetry::http::{self, Checks, Exposition, Health};
+use nodewise_telemetry::http::{self, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -206,7 +205,6 @@ impl Parts {
         actuator: Arc<A>,
         stop: CancellationToken,
     ) -> Result<(), ManagerError> {
-        let _checks = WatchChecks(self.health.ready.clone());
         let admission_changes = AdmissionChanges::default();
         let settings = manager::Config {
             buckets: config.buckets,
@@ -259,17 +257,6 @@ fn retries(options: &v1::PlanOptions) -> RateLimits {
     RateLimits {
         max_delay,
         ..RateLimits::default()
-    }
-}
-
-/// Removes the readiness checks of a term's watches when the term ends: a standby has no watches and is ready.
-struct WatchChecks(Checks);
-
-impl Drop for WatchChecks {
-    fn drop(&mut self) {
-        for resource in [DaemonSets::RESOURCE].into_iter().chain(Resource::INPUTS) {
-            self.0.remove(&format!("watch-{resource}"));
-        }
     }
 }
 

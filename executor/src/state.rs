@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nodewise_projection::{Key, OwnershipSelector, Revision, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{
-    Resource,
     actuator::ObjectKey,
     expectations::{DeletionRule, ReconcileStates},
     gate::{self, OwnWriteGate},
@@ -88,11 +87,6 @@ impl State {
         self.kinds.push(kind);
     }
 
-    /// The resources of the kinds.
-    pub(crate) fn resources(&self) -> Vec<Resource> {
-        self.kinds.iter().map(ReconciledKind::resource).collect()
-    }
-
     fn kind(&self, kind: &str) -> Option<&ReconciledKind> {
         self.kinds.iter().find(|known| known.resource().kind == kind)
     }
@@ -152,9 +146,10 @@ impl State {
             // Pods that vanish through a restore of etcd were not deleted by anybody.
             shows_deletes: event.listed().is_some() && !was_relisting,
             wakes: std::mem::take(&mut self.pending_wakes),
-            wake_all: vec![None; self.kinds.len()],
             came: Vec::new(),
         };
+        // By kind.
+        let mut wake_all = vec![None; self.kinds.len()];
         let Self {
             store,
             kinds,
@@ -179,15 +174,10 @@ impl State {
             metrics,
         };
         store.apply_each(event, &mut |store, transition| {
-            for (index, kind) in kinds.iter_mut().enumerate() {
-                kind.handle(
-                    index,
-                    store,
-                    &transition,
-                    &mut shown,
-                    &mut |seen| held.observe(seen),
-                    metrics,
-                );
+            for (kind, wake_all) in kinds.iter_mut().zip(&mut wake_all) {
+                let mut observe = |seen| held.observe(seen);
+                let all = kind.handle(store, &transition, &mut shown, &mut observe, metrics);
+                *wake_all = all.max(*wake_all);
             }
         });
         if self.store.is_synced() && !was_synced {
@@ -206,11 +196,11 @@ impl State {
         let opened = self.gate.take_ready(|resource| self.store.reached(resource));
         shown.wakes.extend(opened.into_iter().map(Wake::now));
         if was_relisting && self.store.relisting().is_none() {
-            for urgency in &mut shown.wake_all {
+            for urgency in &mut wake_all {
                 *urgency = (*urgency).max(Some(Urgency::Normal));
             }
         }
-        for (kind, urgency) in self.kinds.iter().zip(shown.wake_all) {
+        for (kind, urgency) in self.kinds.iter().zip(wake_all) {
             if let Some(urgency) = urgency {
                 let all = self.every_workload(kind.resource().kind);
                 shown

@@ -1,9 +1,9 @@
 //! The response of GetCapabilities.
 
 use nodewise_planner::snapshot::Deviation;
-use nodewise_proto::v1;
+use nodewise_proto::{v1, workload::KINDS};
 
-use crate::{config::Config, parse::options, render};
+use crate::{config::Config, parse::options};
 
 /// The Kubernetes version whose behaviour is reproduced.
 const KUBERNETES_VERSION: &str = "v1.36";
@@ -22,7 +22,7 @@ pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
             max_revisions: config.limits.revisions,
         }),
         digest_functions: vec![v1::DigestFunction::Sha256.into()],
-        workload_kinds: vec![render::DAEMON_SET.to_owned()],
+        workload_kinds: KINDS.map(str::to_owned).into(),
         deviations: Deviation::ALL.into_iter().map(deviation).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! The simulated cluster, with a service and an executor.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Display, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
@@ -137,24 +137,8 @@ impl Simulation {
     /// Runs one simulation step. It is an error if the service or the executor has ended.
     pub(super) async fn tick(&mut self) -> anyhow::Result<()> {
         self.ticks.tick().await;
-        if self.controller.is_finished() {
-            let ended = (&mut self.controller).await.context("the executor panicked")?;
-            bail!(
-                "the executor ended: {}",
-                ended
-                    .err()
-                    .map_or("it was not asked to stop".to_owned(), |error| error.to_string())
-            );
-        }
-        if self.service.is_finished() {
-            let ended = (&mut self.service).await.context("the service panicked")?;
-            bail!(
-                "the service ended: {}",
-                ended
-                    .err()
-                    .map_or("it was not asked to stop".to_owned(), |error| error.to_string())
-            );
-        }
+        ensure_running("executor", &mut self.controller).await?;
+        ensure_running("service", &mut self.service).await?;
         self.cluster.tick(Timestamp::now());
         Ok(())
     }
@@ -177,6 +161,21 @@ impl Simulation {
         self.service.await.context("the service panicked")??;
         Ok(())
     }
+}
+
+/// It is an error if this task has ended.
+async fn ensure_running<T, E: Display>(
+    name: &str,
+    task: &mut JoinHandle<Result<T, E>>,
+) -> anyhow::Result<()> {
+    if !task.is_finished() {
+        return Ok(());
+    }
+    let ended = task.await.with_context(|| format!("the {name} panicked"))?;
+    let reason = ended
+        .err()
+        .map_or("it was not asked to stop".to_owned(), |error| error.to_string());
+    bail!("the {name} ended: {reason}")
 }
 
 fn image(version: u32) -> String {

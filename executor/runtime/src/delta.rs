@@ -28,8 +28,7 @@ impl<T> Delta<T> {
 
     /// Converts the objects.
     #[must_use]
-    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Delta<U> {
-        let mut convert = convert;
+    pub fn map<U>(self, mut convert: impl FnMut(T) -> U) -> Delta<U> {
         match self {
             Self::Applied(object) => Delta::Applied(convert(object)),
             Self::Deleted(object) => Delta::Deleted(convert(object)),

@@ -141,6 +141,18 @@ impl Store {
         self.inputs = Resource::INPUTS.into_iter().filter(is_read).collect();
     }
 
+    /// The kinds of workload that are cached.
+    #[must_use]
+    pub fn kinds(&self) -> &[Resource] {
+        &self.kinds
+    }
+
+    /// The other resources that are cached.
+    #[must_use]
+    pub fn inputs(&self) -> &[Resource] {
+        &self.inputs
+    }
+
     /// Applies an event. Returns the changes that it caused.
     pub fn apply(&mut self, event: ClusterEvent) -> Vec<Transition> {
         let mut transitions = Vec::new();

@@ -62,6 +62,9 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub struct Watches {
     events: mpsc::Receiver<ClusterEvent>,
     tasks: JoinSet<()>,
+    checks: Checks,
+    /// The names of the health checks of these watches.
+    check_names: Vec<String>,
 }
 
 /// Starts the watches of one process. They share one event channel, and they tell each other about restores of etcd.
@@ -101,6 +104,8 @@ impl<'a> Builder<'a> {
             watches: Watches {
                 events,
                 tasks: JoinSet::new(),
+                checks: checks.clone(),
+                check_names: Vec::new(),
             },
         }
     }
@@ -126,8 +131,8 @@ impl<'a> Builder<'a> {
         });
     }
 
-    fn reflector<T: Watched>(&self) -> Reflector<T> {
-        Reflector::new(
+    fn reflector<T: Watched>(&mut self) -> Reflector<T> {
+        let reflector = Reflector::new(
             self.client,
             self.namespace,
             &self.kinds,
@@ -135,7 +140,9 @@ impl<'a> Builder<'a> {
             &self.restores,
             self.checks,
             self.metrics,
-        )
+        );
+        self.watches.check_names.push(reflector.check.clone());
+        reflector
     }
 
     /// Returns the event stream of all watches that were started.
@@ -149,6 +156,16 @@ impl Watches {
     /// Ends the watches. Waits until none of them can set a health check any more.
     pub async fn stop(mut self) {
         self.tasks.shutdown().await;
+    }
+}
+
+/// Removes the health checks: a process without watches, such as a standby, is ready.
+impl Drop for Watches {
+    fn drop(&mut self) {
+        self.tasks.abort_all();
+        for name in &self.check_names {
+            self.checks.remove(name);
+        }
     }
 }
 

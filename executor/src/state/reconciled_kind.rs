@@ -32,8 +32,6 @@ pub(super) struct Shown {
     pub(super) shows_deletes: bool,
     /// Workloads to enqueue.
     pub(super) wakes: Vec<Wake>,
-    /// By kind: whether every workload is enqueued.
-    pub(super) wake_all: Vec<Option<Urgency>>,
     /// Owned workloads that came.
     pub(super) came: Vec<Arc<Workload>>,
 }
@@ -83,20 +81,19 @@ impl ReconciledKind {
         self.selection.owns(workload)
     }
 
-    /// Handles a change of the caches. `index` is that of the kind in [`Shown::wake_all`].
+    /// Handles a change of the caches. Returns whether every workload of the kind is enqueued.
     pub(super) fn handle(
         &mut self,
-        index: usize,
         store: &Store,
         transition: &Transition,
         shown: &mut Shown,
         observe: &mut dyn FnMut(Observation),
         metrics: &Metrics,
-    ) {
+    ) -> Option<Urgency> {
         if let Transition::Workload(change) = transition
             && !self.handle_workload(change, shown, metrics)
         {
-            return;
+            return None;
         }
         if shown.shows_deletes
             && let Transition::Pod(namespace, change) = transition
@@ -120,11 +117,11 @@ impl ReconciledKind {
                 shown.wakes.push(wake);
             }
         }
-        shown.wake_all[index] = shown.wake_all[index].max(wake_all);
         observations
             .into_iter()
             .filter(|seen| !seen.key().is_some_and(is_of_others))
             .for_each(observe);
+        wake_all
     }
 
     /// Handles a change of a workload. False if the workload is of this kind, and neither was nor is owned.

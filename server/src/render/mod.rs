@@ -8,7 +8,7 @@ mod state;
 mod status;
 
 pub(crate) use explain::explanation;
-pub(crate) use plan::{DAEMON_SET, plan};
+pub(crate) use plan::plan;
 pub(crate) use report::report;
 use state::state;
 

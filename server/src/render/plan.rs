@@ -5,7 +5,7 @@ use nodewise_planner::{
     plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Status, Verdict},
     snapshot::Scope,
 };
-use nodewise_proto::v1;
+use nodewise_proto::{v1, workload::DAEMON_SET};
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
@@ -64,9 +64,6 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Wa
     message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));
     message
 }
-
-/// The workload kind that this server plans for.
-pub(crate) const DAEMON_SET: &str = "DaemonSet";
 
 fn reference(workload: &DaemonSet) -> v1::WorkloadReference {
     v1::WorkloadReference {

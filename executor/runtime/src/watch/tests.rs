@@ -423,7 +423,12 @@ async fn the_stream_ends_with_any_of_the_watches() {
         let _kept = sender;
         std::future::pending::<()>().await;
     });
-    let mut watches = Watches { events, tasks };
+    let mut watches = Watches {
+        events,
+        tasks,
+        checks: Checks::new(),
+        check_names: Vec::new(),
+    };
     let end = timeout(Duration::from_secs(1), watches.next()).await;
     assert!(matches!(end, Ok(None)), "{end:?}");
 }
@@ -659,4 +664,17 @@ async fn a_large_page_is_sent_in_chunks() {
         matches!(end, Some(ClusterEvent::Revisions(Delta::Listed { .. }))),
         "{end:?}"
     );
+}
+
+// A standby has no watches and is ready.
+#[tokio::test]
+async fn checks_end_with_their_watches() {
+    let (client, _) = apiserver(vec![]);
+    let (checks, metrics) = (Checks::new(), Metrics::new("nodewise-executor"));
+    let mut watches = Builder::new(&client, None, &[DAEMON_SETS], &checks, &metrics);
+    watches.watch::<Pod>();
+    let watches = watches.finish();
+    assert_eq!(checks.failing().len(), 1, "nothing was listed");
+    watches.stop().await;
+    assert_eq!(checks.failing(), []);
 }
