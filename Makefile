@@ -17,7 +17,12 @@ MUTANTS_ENV = TMPDIR=$(CURDIR)/target/mutants/trees PROPTEST_CASES=16 PROPTEST_R
 	PATH="$(CURDIR)/target/tools/bin:$$PATH"
 DENY = cargo-deny --version 0.20.2
 # What a comparison with upstream has to reach, and how few clusters may be equal by a rule only.
-EQUAL = --coverage-at-least 90 --uncovered testbed/compare/uncovered.yaml --by-rule-at-most 0.5
+KINDS = daemonset replicaset deployment
+EQUAL = --kind $1 --coverage-at-least 90 --uncovered testbed/compare/uncovered/$1.yaml --by-rule-at-most $(BY_RULE_$1)
+BY_RULE_daemonset = 0.5
+BY_RULE_replicaset = 0.5
+# Most of these have refused writes, or a rollback.
+BY_RULE_deployment = 6
 
 # The cases that the example controllers in Go and Python go through: all, if anything that they depend on has changed since BASE, or if
 # that is not known; or else these. On BASE itself its last commit counts.
@@ -27,7 +32,9 @@ CHANGED = $(shell base=$$(git merge-base $(BASE) HEAD 2>/dev/null) || { echo unk
 	{ git diff --name-only "$$base" -- clients proto testbed/conformance || echo unknown; \
 	git ls-files --others --exclude-standard clients proto testbed/conformance; } 2>/dev/null | head -n 1)
 EXAMPLE_CASES ?= $(if $(CHANGED),,create-one follow-nodes adopt-orphan roll-max failed-pod pod-name-taken service-restarts \
-	buckets-by-digest late-watches kill-after-create-pod kill-after-delete-pod sigterm-at-work tls traces wrong-plan-template wrong-plan-uid)
+	buckets-by-digest late-watches kill-after-create-pod kill-after-delete-pod sigterm-at-work tls traces wrong-plan-template wrong-plan-uid \
+	rs-create rs-adopt rs-scale-down rs-kill-after-create-pod rs-wrong-plan-pod deployment-create deployment-roll deployment-undo deployment-hpa \
+	deployment-kill-after-scale deployment-takeover-mid deployment-wrong-plan-create)
 # `make images-test` compiles for these.
 ARCHITECTURES ?= amd64
 
@@ -41,7 +48,7 @@ demo:
 
 test: export NODEWISE_PROGRAMS = $(PROGRAMS)
 test:
-	$(SECTION) 'all parts, on two cores: about half an hour with a warm target folder, an hour in a fresh clone'
+	$(SECTION) 'all parts, on two cores: about forty minutes with a warm target folder, an hour in a fresh clone'
 	MAKE='$(MAKE)' testbed/parts.sh $(PARTS)
 
 # With what `make test` leaves out: all cases of the kit for the examples in Go and Python, and images for arm64.
@@ -89,14 +96,14 @@ upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
 	cd testbed/upstream && go vet ./... && go test ./...
 	$(call TESTS,nodewise-compare)
-	$(PROGRAMS)/nodewise-compare --cases 20000 --seed 1 --at-most 180 $(EQUAL)
+	$(foreach kind,$(KINDS),$(PROGRAMS)/nodewise-compare --cases 20000 --seed 1 --at-most 300 $(call EQUAL,$(kind)) &&) true
 
 fuzz-upstream:
-	$(SECTION) 'a million clusters through upstream (about an hour on two cores)'
-	$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(EQUAL)
+	$(SECTION) 'a million clusters of each kind through upstream (some hours on two cores)'
+	$(foreach kind,$(KINDS),$(CARGO) run --release --locked -p nodewise-compare -- --cases 1000000 $(call EQUAL,$(kind)) &&) true
 
 upstream-e2e:
-	$(SECTION) "Kubernetes' own end-to-end tests of DaemonSets, with either owner (three minutes; the first time it builds for about 30)"
+	$(SECTION) "Kubernetes' own end-to-end tests of all three kinds, with either owner (eight minutes; the first time it builds for about 40)"
 	$(PROGRAMS)/nodewise-upstream-e2e --logs $(TARGET)/upstream-e2e
 
 e2e:
@@ -105,7 +112,7 @@ e2e:
 	$(call TESTS,$(TESTBED_TESTS))
 
 conformance:
-	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; three minutes)'
+	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; five minutes)'
 	$(PROGRAMS)/nodewise-conformance $(CASES)
 
 # The three side by side, each on a control plane of its own: a case mostly waits. The environment of the Python example is that of

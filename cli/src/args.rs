@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
-/// Shows what a DaemonSet controller would do next, and why.
+/// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
 #[derive(Debug, Parser)]
 #[command(
     name = "nodewise",
@@ -26,10 +26,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what would happen next for each DaemonSet, and why. Changes nothing.
+    /// Show what would happen next for workloads, and why. Changes nothing.
     #[command(mut_arg("files", |files| files.num_args(1..)))]
     Plan(PlanArgs),
-    /// Show for each node whether a DaemonSet runs there, and the rule that decides it.
+    /// Show why a workload is in its present state. Changes nothing.
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
     Demo(DemoArgs),
@@ -39,17 +39,24 @@ pub(crate) enum Command {
 #[command(after_help = "\
 Examples:
   nodewise plan
+  nodewise plan deployment/web -n shop
+  nodewise plan deployments,replicasets -A
   nodewise plan --kubeconfig staging.yaml -n kube-system
-  kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json | nodewise plan -f -
+  kubectl get deployments,replicasets,pods -n shop -o yaml | nodewise plan deployments -f -
+  kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise plan -f -
 
 Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something would change.")]
 pub(crate) struct PlanArgs {
+    /// What to plan for, as for kubectl: `KIND`, `KIND NAME` or `KIND/NAME`, such as deployments, deployment/web, rs/web-5d4f or
+    /// ds/agent. Without it: all DaemonSets
+    #[arg(value_name = "KIND[/NAME]")]
+    pub(crate) targets: Vec<String>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Only DaemonSets of this namespace
+    /// Only workloads of this namespace
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
-    /// DaemonSets of every namespace; the default
+    /// Workloads of every namespace; the default
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub(crate) all_namespaces: bool,
     #[command(flatten)]
@@ -63,20 +70,26 @@ pub(crate) struct PlanArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "nodewise explain daemonset <NAME> [OPTIONS]")]
+#[command(override_usage = "nodewise explain <KIND>/<NAME> [OPTIONS]")]
 #[command(after_help = "\
 Examples:
+  nodewise explain deployment/web -n shop
+  nodewise explain rs/web-5d4f
   nodewise explain daemonset fluentd -n logging
   nodewise explain ds/fluentd --node node-7
-  nodewise explain daemonset fluentd -f dump.json --output json")]
+  kubectl get deployments,replicasets,pods -n shop -o yaml | nodewise explain deploy/web -f -
+
+A Deployment: whether the rollout is done, and if not why; its ReplicaSets; which pod goes first on scale-down.
+A ReplicaSet: how many pods it has and wants, and in which order a scale-down deletes them.
+A DaemonSet: for each node whether a pod runs there, and the rule that decides it.")]
 pub(crate) struct ExplainArgs {
-    /// The workload: `daemonset NAME` or `daemonset/NAME`
+    /// The workload, as for kubectl: `KIND NAME` or `KIND/NAME`, such as deployment/web, rs/web-5d4f or ds/agent
     #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
     pub(crate) target: Vec<String>,
-    /// The DaemonSet's namespace; not needed while only one namespace has a DaemonSet of the name
+    /// The workload's namespace; not needed while only one namespace has a workload of this kind and name
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
-    /// Only this node, in full detail
+    /// Of a DaemonSet only this node, in full detail
     #[arg(long, value_name = "NODE")]
     pub(crate) node: Option<String>,
     #[command(flatten)]
@@ -113,8 +126,8 @@ pub(crate) struct DemoArgs {
 /// The source of the cluster's objects.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// What `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` (or yaml) prints; `-` reads standard
-    /// input; may be given several times. Without it the objects are read from a cluster
+    /// What `kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads
+    /// standard input; may be given several times. Without it the objects are read from a cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) files: Vec<PathBuf>,
     /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]

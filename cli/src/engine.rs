@@ -65,27 +65,26 @@ impl Engine {
         }
     }
 
-    /// Explains one node, or all nodes if `node` is `None`.
+    /// Explains a workload; of a DaemonSet one node, or all nodes if `node` is `None`.
     pub(crate) async fn explain(
         &self,
         workload: &WorkloadRequest<'_>,
         node: Option<&str>,
-    ) -> anyhow::Result<Vec<v1::NodeExplanation>> {
+    ) -> anyhow::Result<v1::ExplainResponse> {
         let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::ExplainRequest {
             snapshot: Some(workload.snapshot(knows)),
             options: Some(workload.options.clone()),
             node_name: node.unwrap_or_default().to_owned(),
         };
-        let answer = match self {
+        match self {
             Self::InProcess(engine) => engine
                 .explain(request(&|_| false), &never)
-                .map_err(|refusal| refused(workload, refusal))?,
+                .map_err(|refusal| refused(workload, refusal)),
             Self::Remote(remote) => {
                 let answer = remote.client.explain(workload.uid(), &mut request).await;
-                answer.map_err(|error| remote.failed(workload, &error))?
+                answer.map_err(|error| remote.failed(workload, &error))
             }
-        };
-        Ok(answer.nodes)
+        }
     }
 }
 

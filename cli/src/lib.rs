@@ -5,13 +5,17 @@
 //! service and the executor on a simulated cluster (`demo`).
 
 mod args;
+mod causes;
 mod demo;
 mod engine;
 mod explain;
+mod gaps;
 mod input;
+mod kind;
 mod plan;
 mod print;
 mod request;
+mod target;
 mod text;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};

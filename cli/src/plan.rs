@@ -2,16 +2,19 @@
 
 use std::process::ExitCode;
 
-use nodewise_proto::v1::{self, action::Kind};
+use nodewise_proto::v1::{self, action};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     args::{Output, PlanArgs},
     engine::Engine,
+    gaps,
     input::{Cluster, Served},
+    kind::Kind,
     print,
     request::RequestFactory,
+    target::Target,
     text::{self, Page},
 };
 
@@ -21,6 +24,7 @@ const CHANGES: u8 = 2;
 /// One element of the JSON output.
 #[derive(Serialize)]
 struct Element<'a> {
+    kind: &'static str,
     namespace: &'a str,
     name: &'a str,
     plan: &'a v1::Plan,
@@ -28,29 +32,28 @@ struct Element<'a> {
 
 pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let namespace = args.namespace.as_deref();
-    let cluster = Cluster::read(&args.source, namespace).await?;
+    let targets = Target::parse_many(&args.targets)?;
+    let cluster = Cluster::read(&args.source, &targets, namespace).await?;
+    let workloads = find(&cluster, &targets, namespace)?;
     let engine = Engine::new(&args.engine)?;
     let requests = RequestFactory::new(&cluster, &args.engine);
-    let daemon_sets: Vec<&Served> = cluster
-        .daemon_sets
-        .iter()
-        .filter(|daemon_set| namespace.is_none_or(|namespace| daemon_set.namespace == namespace))
-        .collect();
-    let mut plans = Vec::with_capacity(daemon_sets.len());
-    for daemon_set in &daemon_sets {
-        plans.push(engine.plan(&requests.request_for(daemon_set)).await?);
+    let mut plans = Vec::with_capacity(workloads.len());
+    for workload in &workloads {
+        gaps::refuse(&cluster, workload)?;
+        plans.push(engine.plan(&requests.request_for(workload)).await?);
     }
-    for note in notes(&cluster, namespace, daemon_sets.len()) {
+    let kinds: Vec<Kind> = targets.iter().map(|target| target.kind).collect();
+    for note in gaps::notes(&cluster, &kinds, namespace, &workloads) {
         print::note(&note);
     }
-    for (daemon_set, plan) in daemon_sets.iter().zip(&plans) {
+    for (workload, plan) in workloads.iter().zip(&plans) {
         if looks_edited_by_hand(plan) {
-            print::note(&format!("{}: {EDITED_BY_HAND}", daemon_set.title()));
+            print::note(&format!("{}: {EDITED_BY_HAND}", workload.title()));
         }
     }
     match args.output {
-        Output::Json => print::json(&elements(&daemon_sets, &plans))?,
-        Output::Text => print::text(&render(&daemon_sets, &plans, text::terminal_width()))?,
+        Output::Json => print::json(&elements(&workloads, &plans))?,
+        Output::Text => print::text(&render(&workloads, &plans, text::terminal_width()))?,
     }
     let changes = plans.iter().any(text::plan::changes_something);
     Ok(if changes && args.detailed_exitcode {
@@ -60,54 +63,50 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn elements<'a>(daemon_sets: &[&'a Served], plans: &'a [v1::Plan]) -> Vec<Element<'a>> {
-    daemon_sets
+/// The workloads of all targets, each once.
+fn find<'a>(
+    cluster: &'a Cluster,
+    targets: &[Target],
+    namespace: Option<&str>,
+) -> anyhow::Result<Vec<&'a Served>> {
+    let mut workloads: Vec<&Served> = Vec::new();
+    for target in targets {
+        for found in cluster.find(target, namespace)? {
+            if !workloads.iter().any(|known| std::ptr::eq(*known, found)) {
+                workloads.push(found);
+            }
+        }
+    }
+    Ok(workloads)
+}
+
+fn elements<'a>(workloads: &[&'a Served], plans: &'a [v1::Plan]) -> Vec<Element<'a>> {
+    workloads
         .iter()
         .zip(plans)
-        .map(|(daemon_set, plan)| Element {
-            namespace: &daemon_set.namespace,
-            name: &daemon_set.name,
+        .map(|(workload, plan)| Element {
+            kind: workload.kind.name(),
+            namespace: &workload.namespace,
+            name: &workload.name,
             plan,
         })
         .collect()
 }
 
-fn render(daemon_sets: &[&Served], plans: &[v1::Plan], width: Option<usize>) -> String {
-    let planned: Vec<text::plan::Planned<'_>> = daemon_sets
+fn render(workloads: &[&Served], plans: &[v1::Plan], width: Option<usize>) -> String {
+    let planned: Vec<text::plan::Planned<'_>> = workloads
         .iter()
         .zip(plans)
-        .map(|(daemon_set, plan)| text::plan::Planned {
-            title: daemon_set.title(),
+        .map(|(workload, plan)| text::plan::Planned {
+            title: workload.title(),
+            kind: workload.kind.name(),
             plan,
-            status: present_status(daemon_set),
+            status: present_status(workload),
         })
         .collect();
     let mut page = Page::new(width);
     text::plan::render(&mut page, &planned);
     page.into_text()
-}
-
-/// Hints about kinds that are probably missing in the input.
-fn notes(cluster: &Cluster, namespace: Option<&str>, daemon_sets: usize) -> Vec<String> {
-    let source = cluster.source();
-    if daemon_sets == 0 {
-        let of_namespace = namespace
-            .map(|namespace| format!(" of namespace {namespace}"))
-            .unwrap_or_default();
-        return vec![format!("{source}: no DaemonSet{of_namespace}")];
-    }
-    let mut notes = Vec::new();
-    if cluster.nodes.is_empty() {
-        notes.push(format!(
-            "{source}: no Node; a DaemonSet without nodes runs nowhere"
-        ));
-    }
-    if !cluster.pods.is_empty() && cluster.revisions.is_empty() {
-        notes.push(format!(
-            "{source}: pods, but no ControllerRevision; without them every pod may look outdated"
-        ));
-    }
-    notes
 }
 
 const EDITED_BY_HAND: &str = "the template is new, yet its pods count as current by their template generation; where it \
@@ -119,7 +118,7 @@ const EDITED_BY_HAND: &str = "the template is new, yet its pods count as current
 fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
     let creates_revision = plan
         .actions()
-        .any(|action| matches!(action.kind, Some(Kind::CreateRevision(_))));
+        .any(|action| matches!(action.kind, Some(action::Kind::CreateRevision(_))));
     let updated = plan
         .daemon_set_status
         .as_ref()

@@ -1,4 +1,6 @@
-//! Builds the request for each DaemonSet, and maps a rejected field of a request back to its position in the input.
+//! Builds the request for each workload, and maps a rejected field of a request back to its position in the input.
+
+mod related;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -15,14 +17,15 @@ use sha2::Digest as _;
 use crate::{
     args::EngineArgs,
     input::{Cluster, Origin, Projected, Served},
+    kind::Kind,
 };
 
 /// The number of node buckets and of pod buckets: the default of the clients.
 const BUCKETS: u32 = 64;
 
-/// The request for one DaemonSet.
+/// The request for one workload.
 pub(crate) struct WorkloadRequest<'a> {
-    pub(crate) daemon_set: &'a Served,
+    pub(crate) workload: &'a Served,
     /// The snapshot with all buckets inline.
     snapshot: v1::Snapshot,
     pub(crate) options: v1::PlanOptions,
@@ -31,13 +34,14 @@ pub(crate) struct WorkloadRequest<'a> {
 
 /// The origins of the parts of a request, in the order of the request.
 struct Origins<'a> {
-    daemon_set: &'a Served,
+    workload: &'a Served,
     nodes: &'a [Projected<v1::Node>],
     pods: Vec<&'a Projected<v1::Pod>>,
     revisions: Vec<&'a Origin>,
+    replica_sets: Vec<&'a Origin>,
 }
 
-/// Builds the requests for the DaemonSets of a cluster. Node buckets are built once for all.
+/// Builds the requests for the workloads of a cluster. Node buckets are built once for all.
 pub(crate) struct RequestFactory<'a> {
     cluster: &'a Cluster,
     nodes: Vec<v1::Bucket>,
@@ -61,31 +65,55 @@ impl<'a> RequestFactory<'a> {
         }
     }
 
-    /// The request for one DaemonSet. Its snapshot has all nodes, and the pods and revisions of the namespace that the DaemonSet
-    /// controls or that have no controller.
-    pub(crate) fn request_for(&self, daemon_set: &'a Served) -> WorkloadRequest<'a> {
-        let is_relevant = |controller: Option<&str>| controller.is_none_or(|uid| uid == daemon_set.uid);
-        let pods: Vec<&Projected<v1::Pod>> = self
-            .cluster
-            .pods_in(&daemon_set.namespace)
-            .iter()
-            .filter(|pod| is_relevant(pod.object.controller.as_ref().map(|owner| owner.uid.as_str())))
-            .collect();
-        let revisions: Vec<&Served> = self
-            .cluster
-            .revisions_in(&daemon_set.namespace)
-            .iter()
-            .filter(|revision| is_relevant(revision.controller.as_deref()))
-            .collect();
-        let bucket =
-            |pods: &Vec<&Projected<v1::Pod>>| sharing(pods.iter().map(|pod| pod.object.clone()).collect());
+    /// The time of all snapshots.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The request for one workload. Its snapshot has what a plan for its kind reads: of the objects of the namespace those that
+    /// the workload controls or that have no controller.
+    pub(crate) fn request_for(&self, workload: &'a Served) -> WorkloadRequest<'a> {
+        let mut origins = Origins {
+            workload,
+            nodes: &[],
+            pods: Vec::new(),
+            revisions: Vec::new(),
+            replica_sets: Vec::new(),
+        };
         let snapshot = v1::Snapshot {
             now: Some(timestamp(self.now)),
-            workload: Some(v1::Workload {
-                kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
-                    object: json(daemon_set),
-                })),
-            }),
+            caches_synced: true,
+            ..v1::Snapshot::default()
+        };
+        let snapshot = match workload.kind {
+            Kind::ReplicaSet => self.add_replica_set(snapshot, &mut origins),
+            Kind::Deployment => self.add_deployment(snapshot, &mut origins),
+            _ => self.add_daemon_set(snapshot, &mut origins),
+        };
+        WorkloadRequest {
+            workload,
+            snapshot,
+            options: v1::PlanOptions {
+                profile: self.profile.into(),
+                ..v1::PlanOptions::default()
+            },
+            origins,
+        }
+    }
+
+    fn add_daemon_set(&self, snapshot: v1::Snapshot, origins: &mut Origins<'a>) -> v1::Snapshot {
+        let workload = origins.workload;
+        let revisions = self.cluster.revisions_in(&workload.namespace).iter();
+        let revisions: Vec<&Served> = revisions
+            .filter(|revision| is_relevant(workload, revision.controller.as_deref()))
+            .collect();
+        origins.nodes = &self.cluster.nodes;
+        origins.revisions = revisions.iter().map(|revision| &revision.origin).collect();
+        let kind = v1::workload::Kind::DaemonSet(v1::DaemonSet {
+            object: json(workload),
+        });
+        let snapshot = v1::Snapshot {
+            workload: Some(v1::Workload { kind: Some(kind) }),
             revisions: revisions
                 .iter()
                 .map(|revision| v1::ControllerRevision {
@@ -93,49 +121,100 @@ impl<'a> RequestFactory<'a> {
                     read_after_name_collision: false,
                 })
                 .collect(),
-            caches_synced: true,
+            node_buckets: self.nodes.clone(),
+            ..snapshot
+        };
+        self.add_pods(snapshot, origins)
+    }
+
+    fn add_replica_set(&self, snapshot: v1::Snapshot, origins: &mut Origins<'a>) -> v1::Snapshot {
+        let workload = origins.workload;
+        let kind = v1::workload::Kind::ReplicaSet(v1::ReplicaSet {
+            object: json(workload),
+            related_pods: related::pods(self.cluster, workload),
+        });
+        let snapshot = v1::Snapshot {
+            workload: Some(v1::Workload { kind: Some(kind) }),
+            ..snapshot
+        };
+        self.add_pods(snapshot, origins)
+    }
+
+    fn add_deployment(&self, snapshot: v1::Snapshot, origins: &mut Origins<'a>) -> v1::Snapshot {
+        let workload = origins.workload;
+        let sets = self.cluster.workloads_in(Kind::ReplicaSet, &workload.namespace);
+        let sets: Vec<&Served> = sets
+            .filter(|set| is_relevant(workload, set.controller.as_deref()))
+            .collect();
+        origins.replica_sets = sets.iter().map(|set| &set.origin).collect();
+        let recreates = related::recreates(workload);
+        let message = |set: &&Served| v1::DeploymentReplicaSet {
+            object: json(set),
+            // Only a plan for the strategy Recreate waits for pods to finish.
+            unfinished_pods: if recreates {
+                related::unfinished_pods(self.cluster, set)
+            } else {
+                0
+            },
+            read_after_name_collision: false,
+        };
+        let kind = v1::workload::Kind::Deployment(v1::Deployment {
+            object: json(workload),
+            replica_sets: sets.iter().map(message).collect(),
+        });
+        v1::Snapshot {
+            workload: Some(v1::Workload { kind: Some(kind) }),
+            ..snapshot
+        }
+    }
+
+    /// Adds the pods of the namespace that the workload controls or that have no controller.
+    fn add_pods(&self, snapshot: v1::Snapshot, origins: &mut Origins<'a>) -> v1::Snapshot {
+        let workload = origins.workload;
+        let uid = |pod: &'a v1::Pod| pod.controller.as_ref().map(|owner| owner.uid.as_str());
+        let pods = self.cluster.pods_in(&workload.namespace).iter();
+        origins.pods = pods
+            .filter(|pod| is_relevant(workload, uid(&pod.object)))
+            .collect();
+        let bucket =
+            |pods: &Vec<&Projected<v1::Pod>>| sharing(pods.iter().map(|pod| pod.object.clone()).collect());
+        v1::Snapshot {
             bucket_count: BUCKETS,
             digest_function: v1::DigestFunction::Sha256.into(),
-            node_buckets: self.nodes.clone(),
-            pod_buckets: pod_buckets(&pods)
+            pod_buckets: pod_buckets(workload.kind, &origins.pods)
                 .iter()
                 .map(|pods| inline(&bucket(pods)))
                 .collect(),
-            ..v1::Snapshot::default()
-        };
-        WorkloadRequest {
-            daemon_set,
-            snapshot,
-            options: v1::PlanOptions {
-                profile: self.profile.into(),
-                ..v1::PlanOptions::default()
-            },
-            origins: Origins {
-                daemon_set,
-                nodes: &self.cluster.nodes,
-                pods,
-                revisions: revisions.iter().map(|revision| &revision.origin).collect(),
-            },
+            ..snapshot
         }
     }
+}
+
+/// Whether an object with this controller may belong to the workload.
+fn is_relevant(workload: &Served, controller: Option<&str>) -> bool {
+    controller.is_none_or(|uid| uid == workload.uid)
 }
 
 fn node_buckets(nodes: &[Projected<v1::Node>]) -> Vec<Vec<&Projected<v1::Node>>> {
     divided(nodes.iter(), |node| &node.name)
 }
 
-fn pod_buckets<'a>(pods: &[&'a Projected<v1::Pod>]) -> Vec<Vec<&'a Projected<v1::Pod>>> {
-    divided(pods.iter().copied(), target_node)
+/// The pods of a DaemonSet are divided by node, those of a ReplicaSet by their own names.
+fn pod_buckets<'a>(kind: Kind, pods: &[&'a Projected<v1::Pod>]) -> Vec<Vec<&'a Projected<v1::Pod>>> {
+    match kind {
+        Kind::ReplicaSet => divided(pods.iter().copied(), |pod| &pod.name),
+        _ => divided(pods.iter().copied(), target_node),
+    }
 }
 
-/// Divides objects into buckets by node name.
+/// Divides objects into buckets by a name.
 fn divided<'a, T: 'a>(
     objects: impl Iterator<Item = &'a Projected<T>>,
-    node_name: impl Fn(&T) -> &str,
+    name: impl Fn(&T) -> &str,
 ) -> Vec<Vec<&'a Projected<T>>> {
     let mut buckets: Vec<_> = (0..BUCKETS).map(|_| Vec::new()).collect();
     for object in objects {
-        buckets[bucket::of(node_name(&object.object), BUCKETS) as usize].push(object);
+        buckets[bucket::of(name(&object.object), BUCKETS) as usize].push(object);
     }
     buckets
 }
@@ -154,7 +233,7 @@ fn inline(bucket: &impl Message) -> v1::Bucket {
 
 impl WorkloadRequest<'_> {
     pub(crate) fn uid(&self) -> &str {
-        &self.daemon_set.uid
+        &self.workload.uid
     }
 
     /// The snapshot without the data of the buckets that the replica has.
@@ -170,14 +249,14 @@ impl WorkloadRequest<'_> {
 
     /// `DaemonSet kube-system/fluentd`.
     pub(crate) fn title(&self) -> String {
-        self.daemon_set.title()
+        self.workload.title()
     }
 
     /// Converts an error about a field of the request into an error about the input.
     pub(crate) fn input_error(&self, field: &str, problem: &str) -> String {
         self.origins
             .input_error(field, problem)
-            .unwrap_or_else(|| format!("{}: {field}: {problem}", self.origins.daemon_set.origin))
+            .unwrap_or_else(|| format!("{}: {field}: {problem}", self.origins.workload.origin))
     }
 }
 
@@ -187,8 +266,16 @@ impl Origins<'_> {
         if field == "now" || field.starts_with("now.") {
             return Some(format!("--now: {problem}"));
         }
-        if field == "workload.daemon_set.object" {
-            return Some(inside(&self.daemon_set.origin, problem));
+        let objects = [
+            "workload.daemon_set.object",
+            "workload.replica_set.object",
+            "workload.deployment.object",
+        ];
+        if objects.contains(&field) {
+            return Some(inside(&self.workload.origin, problem));
+        }
+        if let Some((index, ".object")) = indexed(field, "workload.deployment.replica_sets[") {
+            return Some(inside(self.replica_sets.get(index)?, problem));
         }
         if let Some((index, ".object")) = indexed(field, "revisions[") {
             return Some(inside(self.revisions.get(index)?, problem));
@@ -199,7 +286,13 @@ impl Origins<'_> {
         } else {
             let (bucket, rest) = indexed(field, "pod_buckets[")?;
             let (index, rest) = indexed(rest, ".data.pods[")?;
-            (&pod_buckets(&self.pods).get(bucket)?.get(index)?.origin, rest)
+            (
+                &pod_buckets(self.workload.kind, &self.pods)
+                    .get(bucket)?
+                    .get(index)?
+                    .origin,
+                rest,
+            )
         };
         Some(format!("{}: {problem}", origin.at(rest)))
     }

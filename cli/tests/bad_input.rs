@@ -12,8 +12,7 @@ fn refused(ran: &common::Ran, expected: &str) {
     assert_eq!(ran.stderr, format!("error: {expected}\n"));
 }
 
-const EXPECTED: &str =
-    "expected a List as `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` prints it";
+const EXPECTED: &str = "expected a List as `kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` prints it";
 
 #[test]
 fn texts_that_are_not_a_list() {
@@ -210,7 +209,7 @@ fn duplicates_across_files_and_documents() {
 }
 
 #[test]
-fn explain_lists_the_existing_daemon_sets() {
+fn explain_lists_the_existing_workloads() {
     let new = data("new.json");
     for (args, expected) in [
         (
@@ -223,11 +222,12 @@ fn explain_lists_the_existing_daemon_sets() {
         ),
         (
             &["explain", "deployment", "web"],
-            "deployment: not a kind that can be explained; daemonset is".to_owned(),
+            format!("{new}: no Deployment web; there is none at all"),
         ),
         (
             &["explain", "web"],
-            "web: expected `daemonset NAME` or `daemonset/NAME`".to_owned(),
+            "web: expected a kind and a name, such as deployment/web, rs/web-5d4f or daemonset/agent"
+                .to_owned(),
         ),
         (
             &["explain", "daemonset", "agent", "--node", "node-9"],

@@ -22,6 +22,8 @@ fn objects(file: &str) -> Objects {
     for item in list["items"].as_array().unwrap() {
         let plural = match item["kind"].as_str().unwrap() {
             "DaemonSet" => "daemonsets",
+            "ReplicaSet" => "replicasets",
+            "Deployment" => "deployments",
             "Node" => "nodes",
             "Pod" => "pods",
             _ => "controllerrevisions",
@@ -131,6 +133,37 @@ async fn the_plan_for_a_cluster_is_that_for_its_dump() {
             .concat();
             assert_eq!(nodewise(&one).ok(), expected, "{args:?}");
         }
+    })
+    .await;
+}
+
+/// The kinds of a Deployment are listed, in its namespace once that is known.
+#[tokio::test]
+async fn a_deployment_of_a_cluster_is_that_of_its_dump() {
+    with_cluster("stuck-deployment.json", |kubeconfig| {
+        let path = kubeconfig.display().to_string();
+        let file = data("stuck-deployment.json");
+        for command in [
+            &["explain", "deployment/web"][..],
+            &["explain", "rs/web-7d9f"],
+            &["plan", "deployment/web", "rs/web-5c6b"],
+            &["plan", "deployments"],
+        ] {
+            let args = [command, &["--now", NOW]].concat();
+            let expected = nodewise(&[&args[..], &["-f", &file]].concat()).ok();
+            for scope in [&[][..], &["-n", "shop"]] {
+                let args = [&args[..], &["--kubeconfig", &path], scope].concat();
+                assert_eq!(nodewise(&args).ok(), expected, "{args:?}");
+            }
+        }
+        let ran = nodewise(&["explain", "deploy/web", "--kubeconfig", &path, "-n", "forbidden"]);
+        let needed = "(in this namespace, deployments, replicasets and pods are needed)\n";
+        assert!(ran.stderr.ends_with(needed), "{ran:?}");
+        let ran = nodewise(&["explain", "deploy/api", "--kubeconfig", &path]);
+        assert!(
+            ran.stderr.ends_with(": no Deployment api; there is shop/web\n"),
+            "{ran:?}"
+        );
     })
     .await;
 }

@@ -23,6 +23,9 @@ fn the_demo_converges_within_its_budgets() {
         ("rolling-update", NODES, NODES, SHARE),
         ("surge", NODES, NODES, 0),
         ("break-and-recover", 0, 0, 1),
+        ("create-deployment", NODES, 0, NODES),
+        // Of a Deployment, maxUnavailable is rounded down.
+        ("roll-out-deployment", NODES, NODES, 1),
     ];
     let phases = report["phases"].as_array().expect("phases");
     assert_eq!(phases.len(), expected.len());
@@ -47,6 +50,8 @@ fn the_demo_converges_within_its_budgets() {
     }
     let surging = phases[2]["max_surging_seen"].as_u64().expect("a number");
     assert!((1..=SHARE).contains(&surging), "{}", phases[2]);
+    let surging = phases[5]["max_surging_seen"].as_u64().expect("a number");
+    assert!((1..=SHARE).contains(&surging), "{}", phases[5]);
 }
 
 #[test]
@@ -56,11 +61,11 @@ fn the_text_has_a_line_for_each_phase_and_a_result() {
     let text = ran.ok();
     assert_eq!(
         text.lines().filter(|line| line.starts_with('✓')).count(),
-        4,
+        6,
         "{text}"
     );
     assert!(
-        text.contains("Converged: 1 node, one pod of the newest version each."),
+        text.contains("Converged: 1 node, one pod of the DaemonSet's newest version each, and 1 replica of the Deployment's."),
         "{text}"
     );
 }
@@ -78,7 +83,7 @@ fn the_slowest_reconcile_is_a_waterfall() {
         "reconcile: settled",
         "─ snapshot",
         "─ nodewise.v1.ReconcileService/Plan (client): APPLY, ",
-        "─ nodewise.v1.ReconcileService/Plan (server): 3 nodes, ",
+        "─ nodewise.v1.ReconcileService/Plan (server): ",
         "─ apply: ",
         "─ batch: ",
         "─ nodewise.v1.ReconcileService/Report (client)",

@@ -29,12 +29,12 @@ func (t *trigger) name() string {
 	return t.object.String()
 }
 
-// triggerOf describes a transition. The trace context is that of a pod only: every reconcile is linked to that of its DaemonSet anyway.
+// triggerOf describes a transition. The trace context is that of a pod only: every reconcile is linked to that of its workload anyway.
 func triggerOf(transition *cluster.Transition, seen time.Time) trigger {
 	made := trigger{seen: seen}
 	switch {
-	case transition.DaemonSet != nil:
-		made.resource, made.object = cluster.DaemonSets, latest(transition.DaemonSet).Key
+	case transition.Workload != nil:
+		made.resource, made.object = latest(transition.Workload).Kind.Resource, latest(transition.Workload).Key
 	case transition.Pod != nil:
 		pod := latest(transition.Pod)
 		made.resource, made.traceparent = cluster.Pods, pod.Traceparent

@@ -23,7 +23,7 @@ var ErrPlanRefused = errors.New("the service sent a plan that must not be applie
 // that no watch waits while a manifest is parsed.
 type cacheView struct {
 	state    *state
-	workload *cluster.DaemonSet
+	workload *cluster.Workload
 	// own are the workload's revisions in the snapshot. The caches may have dropped the data of some of them since.
 	own []*cluster.Revision
 }
@@ -40,6 +40,15 @@ func (c cacheView) OwnRevisions() [][]byte {
 		revisions[i] = revision.JSON
 	}
 	return revisions
+}
+
+func (c cacheView) Claimable() [][]byte {
+	if c.workload.Kind.Controls == nil {
+		return nil
+	}
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.store.Claimable(c.workload.Kind.Controls, c.workload)
 }
 
 func (c cacheView) HasHash(hash string) bool {
@@ -73,11 +82,23 @@ func (c cacheView) LivePods(nodes []string) map[string]cluster.LivePods {
 	return c.state.store.LivePods(c.workload, nodes)
 }
 
+func (c cacheView) LivePodsBeyond(most int) (cluster.LivePods, bool) {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.store.LivePodsBeyond(c.workload, most)
+}
+
+func (c cacheView) UnseenCreates() []string {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	return c.state.gate.UnseenCreates(c.workload.Key, c.workload.UID, c.state.store.Reached)
+}
+
 // check checks a plan before its state is held and before the first write (rule W15). It returns the actions to leave out, by their ids, and
 // why. The argument live are the live revisions of the snapshot.
-func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluster.Revision) (leftOut map[uint32]string, err error) {
+func (r *controller) check(ctx context.Context, planned *planned, live []*cluster.Revision) (leftOut map[uint32]string, err error) {
 	options := r.config.options
-	burst := plancheck.DefaultBurst
+	burst := plancheck.Burst(r.kind.Kind)
 	if options.GetBurst() > 0 {
 		burst = int(options.GetBurst())
 	}
@@ -116,14 +137,11 @@ func (r *Reconciler) check(ctx context.Context, planned *planned, live []*cluste
 }
 
 // refuse returns the error of a reconcile whose plan must not be applied. It logs the violation and emits an Event.
-func (r *Reconciler) refuse(ctx context.Context, workload *cluster.DaemonSet, refused error) error {
+func (r *controller) refuse(ctx context.Context, workload *cluster.Workload, refused error) error {
 	klog.FromContext(ctx).Error(refused, "The service sent a plan that must not be applied")
 	r.writer.Emit(ctx, write.Event{
-		Workload: &nodewisev1.WorkloadReference{
-			Kind: cluster.Kind, Namespace: workload.Key.Namespace, Name: workload.Key.Name,
-			Uid: string(workload.UID), ResourceVersion: workload.ResourceVersion,
-		},
-		Type: "Warning", Reason: "PlanRefused", Message: brief.Text(refused.Error()),
+		Workload: workload.Reference(), Type: "Warning", Reason: "PlanRefused",
+		Message: brief.Text(refused.Error()),
 	})
 	return &failure{reason: refusedPlan{refused}}
 }

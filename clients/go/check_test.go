@@ -13,6 +13,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/served"
 )
@@ -52,7 +54,7 @@ func TestWhatHasChangedSinceTheSnapshotIsLeftOut(t *testing.T) {
 		"a node": {
 			creating(podNamed("a")),
 			func(r *rig) error {
-				showFor(r.Reconciler, creating(podNamed("a")))
+				showFor(r.controller, creating(podNamed("a")))
 				return nil
 			},
 			func(r *rig) error {
@@ -63,7 +65,7 @@ func TestWhatHasChangedSinceTheSnapshotIsLeftOut(t *testing.T) {
 		"a revision": {
 			creating(podNamed("a")),
 			func(r *rig) error {
-				showFor(r.Reconciler, creating(podNamed("a")))
+				showFor(r.controller, creating(podNamed("a")))
 				return nil
 			},
 			func(r *rig) error {
@@ -126,6 +128,42 @@ func TestWhatHasChangedSinceTheSnapshotIsLeftOut(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// W15: the check also counts pods that the Reconciler created and that the caches do not show yet. It does not refuse a plan that ignores them.
+func TestPodsThatAreCreatedAndNotSeenYetCount(t *testing.T) {
+	plan := func(pods ...string) *nodewisev1.Plan {
+		var actions []*nodewisev1.Action
+		for _, pod := range pods {
+			actions = append(actions, createPod(pod, ""))
+		}
+		plan := planOf(nodewisev1.PhaseKind_PHASE_KIND_CREATES, actions...)
+		plan.Workload = &nodewisev1.WorkloadReference{Kind: "ReplicaSet", Namespace: web.Namespace, Name: web.Name, Uid: "uid-of-web"}
+		plan.PodManifest = []byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"app": "web"}, "ownerReferences":
+			[{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-of-web", "controller": true}]},
+			"spec": {"containers": [{"name": "a", "image": "web:1"}]}}`)
+		return plan
+	}
+	planner := saying(plan("web-bbbbb", "web-ccccc"), plan("web-ddddd", "web-fffff"), plan("web-ddddd", "web-fffff"))
+	m := newManager(t, planner, WithKinds(ReplicaSets))
+	m.put(cluster.ReplicaSets, workloadOf("ReplicaSet", web.Name, "web:1", 3))
+	m.cluster.unseen = true
+	for i, want := range []int{2, 3} {
+		if err := m.Reconcile(t.Context(), web); err != nil {
+			t.Fatal(err)
+		}
+		if created := m.cluster.count("create pods"); created != want {
+			t.Fatalf("after plan %d there were %d creates, want %d", i+1, created, want)
+		}
+	}
+	// All of them are gone again, as the watch shows.
+	if err := m.feed(pods).Bookmark(m.cluster.next()); err != nil {
+		t.Fatal(err)
+	}
+	m.cluster.objects = map[write.Key]map[string]any{}
+	if err := m.Reconcile(t.Context(), web); err != nil || m.cluster.count("create pods") != 5 {
+		t.Errorf("got %v, wrote %v", err, m.cluster.writes)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package nodewise is an executor for the planning service. It watches a cluster, asks the service what must happen next for each
-// DaemonSet, applies the plan and reports the outcomes.
+// DaemonSet, ReplicaSet or Deployment, applies the plan and reports the outcomes.
 //
 // # A controller
 //
@@ -16,7 +16,7 @@
 //
 // # What is owned
 //
-// All DaemonSets of the cluster, unless [WithNamespace], [WithSelector] or [WithPredicate] are given. The selector and the predicate are
+// All DaemonSets of the cluster, unless [WithKinds], [WithNamespace], [WithSelector] or [WithPredicate] are given. The selector and the predicate are
 // evaluated with the same object that the service plans for. A filter in front of [Reconciler.Reconcile] sees an older or newer object: it
 // saves work, but does not limit what is owned.
 //

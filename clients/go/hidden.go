@@ -28,7 +28,7 @@ const (
 
 // requireShown returns an error if the informer of [WithPodInformer] hides an existing pod of the workload, because the informer is filtered.
 // The plan would create a second pod on the node. It looks for such pods only if the plan creates pods, or expects created pods.
-func (r *Reconciler) requireShown(ctx context.Context, planned *planned) error {
+func (r *controller) requireShown(ctx context.Context, planned *planned) error {
 	if r.config.pods == nil || !awaitsPods(planned.plan) {
 		return nil
 	}
@@ -54,7 +54,7 @@ func awaitsPods(plan *nodewisev1.Plan) bool {
 }
 
 // findHidden returns an existing pod of a workload that the informer does not show; nil if there is none among the first [hiddenSample].
-func (r *Reconciler) findHidden(ctx context.Context, workload *cluster.DaemonSet) (*corev1.Pod, error) {
+func (r *controller) findHidden(ctx context.Context, workload *cluster.Workload) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.callTimeout)
 	defer cancel()
 	if _, selects := workload.Selector.Requirements(); !selects {

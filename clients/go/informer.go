@@ -29,7 +29,7 @@ const catchUpPeriod = 100 * time.Millisecond
 func (r *Reconciler) followInformer(
 	of resourceCache, informer cache.SharedIndexInformer, onUnreadable func(cluster.Resource, error),
 ) func(context.Context) {
-	feed := &feed{resourceCache: of, state: r.state, onUnreadable: onUnreadable}
+	feed := &feed{resourceCache: of, caches: r.caches, onUnreadable: onUnreadable}
 	return func(ctx context.Context) {
 		handler := cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { feed.handle(object, feed.putReadable) },
@@ -92,15 +92,15 @@ func (f *feed) handle(object any, into func(*cluster.Store, any) *cluster.Transi
 		}
 		object = tombstone.Obj
 	}
-	f.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
+	f.caches.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
 		changed(into(store, object))
 	})
 }
 
 func (f *feed) isWaitedFor() bool {
-	f.state.mu.Lock()
-	defer f.state.mu.Unlock()
-	return f.state.gate.Waits() || f.state.store.Relisting()
+	f.caches.mu.Lock()
+	defer f.caches.mu.Unlock()
+	return f.caches.waits() || f.caches.store.Relisting()
 }
 
 // sample takes a sample of a store.
@@ -116,20 +116,20 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 	for _, object := range store.List() {
 		if key, version, err := identify(object); err == nil {
 			had[key] = version
-			if f.isForeign != nil && f.isForeign(object) {
+			if f.isForeign != nil && f.isForeign(f.caches.store, object) {
 				foreign[key] = true
 			}
 		}
 	}
-	f.state.mu.Lock()
-	defer f.state.mu.Unlock()
-	taken.beginsAnew = gate.IsBehind(f.state.store.Reached(f.resource), taken.version)
+	f.caches.mu.Lock()
+	defer f.caches.mu.Unlock()
+	taken.beginsAnew = gate.IsBehind(f.caches.store.Reached(f.resource), taken.version)
 	isListed := func(key types.NamespacedName) bool { return had[key] != "" }
-	for _, key := range f.state.store.Missing(f.resource, isListed) {
+	for _, key := range f.caches.store.Missing(f.resource, isListed) {
 		taken.missing[key] = ""
 	}
 	for key, version := range had {
-		if known, isKept := f.state.store.Version(f.resource, key); known != version && (isKept || !foreign[key]) {
+		if known, isKept := f.caches.store.Version(f.resource, key); known != version && (isKept || !foreign[key]) {
 			taken.missing[key] = version
 		}
 	}
@@ -138,12 +138,12 @@ func (f *feed) sample(store cache.Store) (*sample, error) {
 
 // hasArrived reports whether all objects of a sample have arrived. If so, it records that the sample's version is reached.
 func (f *feed) hasArrived(sample *sample) bool {
-	f.state.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
+	f.caches.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
 		maps.DeleteFunc(sample.missing, func(key types.NamespacedName, version string) bool {
 			return f.isHere(store, sample, key, version)
 		})
 		if len(sample.missing) == 0 {
-			f.state.listed(f.resource, sample.version)
+			f.caches.listed(f.resource, sample.version)
 		}
 	})
 	return len(sample.missing) == 0
@@ -159,7 +159,7 @@ func (f *feed) isHere(store *cluster.Store, sample *sample, key types.Namespaced
 	if err != nil || !exists {
 		return !isKept
 	}
-	isCached, err := f.isCached(object)
+	isCached, err := f.isCached(store, object)
 	if err != nil || !isCached {
 		// An object that cannot be read is not waited for.
 		return err != nil || !isKept

@@ -23,7 +23,8 @@ func TestWhoFailsOftenHoldsUpOthersForABoundedTime(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				when := func(name string) time.Duration { return config.limiter.When(types.NamespacedName{Name: name}) }
+				limiter := config.rateLimiter()
+				when := func(name string) time.Duration { return limiter.When(types.NamespacedName{Name: name}) }
 				if first := when("often"); first != 5*time.Millisecond {
 					t.Errorf("the first retry comes after %s", first)
 				}

@@ -88,16 +88,13 @@ func (c *clusterInMemory) show(at write.Key, object map[string]any, how func(*fe
 		pod := new(corev1.Pod)
 		convertTo(c.t, object, pod)
 		seen, of = pod, pods
-	case cluster.DaemonSets, cluster.Revisions:
+	case cluster.Nodes:
+		c.t.Errorf("nobody writes %s", at)
+	default:
 		if seen, err = served.Parse(text); err != nil {
 			c.t.Error(err)
 		}
-		of = daemonSets
-		if at.Resource == cluster.Revisions {
-			of = revisions
-		}
-	default:
-		c.t.Errorf("nobody writes %s", at)
+		of = cacheOf(at.Resource)
 	}
 	if err := how(c.rig.feed(of), seen); err != nil {
 		c.t.Error(err)
@@ -154,7 +151,7 @@ func (c *clusterInMemory) Create(
 	return c.keep(at, object), nil
 }
 
-func (c *clusterInMemory) Patch(_ context.Context, at write.Key, _ types.PatchType, patch []byte) (write.Written, error) {
+func (c *clusterInMemory) Patch(_ context.Context, at write.Key, _ string, _ types.PatchType, patch []byte) (write.Written, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.begin("patch", at); err != nil {
@@ -172,7 +169,7 @@ func (c *clusterInMemory) Patch(_ context.Context, at write.Key, _ types.PatchTy
 	return c.keep(at, object), nil
 }
 
-func (c *clusterInMemory) Delete(_ context.Context, at write.Key, _ types.UID) error {
+func (c *clusterInMemory) Delete(_ context.Context, at write.Key, _ write.Preconditions) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.begin("delete", at); err != nil {

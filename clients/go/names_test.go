@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -133,7 +134,7 @@ func TestUsedPodNamesAreDropped(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	if err := r.feed(daemonSets).Replace(nil, "900"); err != nil {
+	if err := r.feed(workloadCaches[cluster.DaemonSets]).Replace(nil, "900"); err != nil {
 		t.Fatal(err)
 	}
 	if got := usedIn(r.state.holdings.Get(key, "d1")); got != nil {

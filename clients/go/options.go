@@ -3,6 +3,7 @@ package nodewise
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -22,7 +24,9 @@ type Option func(*config)
 type config struct {
 	name      string
 	namespace string
-	// selection are the conditions that an owned DaemonSet must meet.
+	// kinds are the owned kinds of workload.
+	kinds []*kind
+	// selection are the conditions that an owned workload must meet.
 	selection    []selects
 	workers      int
 	buckets      uint32
@@ -66,10 +70,20 @@ func configured(options []Option) (config, error) {
 			config.mistakes = append(config.mistakes, fmt.Errorf("%s was given nil: leave the option out for the default", needed.option))
 		}
 	}
-	if config.limiter == nil {
-		config.limiter = newLimiter(maxBackoff(config.options))
+	if config.options.GetScope() == nodewisev1.Scope_SCOPE_ROLLOUTS &&
+		slices.ContainsFunc(config.kinds, func(owned *kind) bool { return owned.Kind != cluster.DaemonSet }) {
+		config.mistakes = append(config.mistakes, errors.New("SCOPE_ROLLOUTS is a scope of DaemonSets only: "+
+			"make another Reconciler for the other kinds"))
 	}
 	return config, errors.Join(config.mistakes...)
+}
+
+// rateLimiter returns the rate limiter of [WithRateLimiter], or makes one.
+func (c *config) rateLimiter() workqueue.TypedRateLimiter[types.NamespacedName] {
+	if c.limiter != nil {
+		return c.limiter
+	}
+	return newLimiter(maxBackoff(c.options))
 }
 
 // maxBackoff is the longest back-off of a workload that failed. Upstream waits for up to 1,000 s, so nothing happens long after a quota was
@@ -85,6 +99,7 @@ func defaults() config {
 	return config{
 		name:        "nodewise",
 		namespace:   corev1.NamespaceAll,
+		kinds:       []*kind{kinds[DaemonSets]},
 		workers:     2,
 		buckets:     64,
 		options:     &nodewisev1.PlanOptions{},
@@ -175,12 +190,12 @@ func WithObserveOnly() Option {
 }
 
 // WithEventRecorder emits Events through this recorder. If not set, [Reconciler.Run] and [Reconciler.Start] make a recorder whose Events have
-// the source daemonset-controller, the name that people and tools look for.
+// the source daemonset-controller, replicaset-controller or deployment-controller, the names that people and tools look for.
 func WithEventRecorder(recorder record.EventRecorder) Option {
 	return func(c *config) { c.recorder = recorder }
 }
 
-// WithRateLimiter sets the back-off of failed workloads in [Reconciler.Run]. If not set, each workload waits for 5 milliseconds at first, and
+// WithRateLimiter sets the back-off of failed workloads in [Reconciler.Run]. With several kinds, workloads of the same name share it. If not set, each workload waits for 5 milliseconds at first, and
 // for twice as long after each further failure, up to [Reconciler.MaxBackoff]. All failed workloads together are retried 10 times a
 // second.
 func WithRateLimiter(limiter workqueue.TypedRateLimiter[types.NamespacedName]) Option {

@@ -35,7 +35,7 @@ func (p *prefetchedPlans) keep(key types.NamespacedName, plan prefetchedPlan) {
 }
 
 // take removes and returns the prefetched plan of a workload; nil if there is none, if it is too old, or if the workload has changed since.
-func (p *prefetchedPlans) take(workload *cluster.DaemonSet) *planned {
+func (p *prefetchedPlans) take(workload *cluster.Workload) *planned {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan, isThere := p.plans[workload.Key]
@@ -75,7 +75,7 @@ func onlyCreates(plan *nodewisev1.Plan) bool {
 }
 
 // applyAndPrefetch applies a plan. If [canPrefetch] allows it, it requests the next plan meanwhile.
-func (r *Reconciler) applyAndPrefetch(
+func (r *controller) applyAndPrefetch(
 	ctx, asking context.Context, now *planned, leftOut map[uint32]string,
 ) (*apply.Applied, *prefetchedPlan) {
 	if !canPrefetch(now.plan) || !r.writer.Writes() {
@@ -95,12 +95,12 @@ func (r *Reconciler) applyAndPrefetch(
 // prefetch requests the plan that follows one that is being applied. It returns nil if the plan takes longer than [maxPrefetchAge], or does
 // more than to create pods: other actions depend on pods that may have changed by the time the plan is applied. Then the next
 // reconcile requests a plan again.
-func (r *Reconciler) prefetch(ctx context.Context, workload *cluster.DaemonSet) *planned {
+func (r *controller) prefetch(ctx context.Context, workload *cluster.Workload) *planned {
 	// Cancel, and set no deadline: the client would count an expired deadline as a failure of the replica.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(maxPrefetchAge, cancel).Stop()
-	next, err := r.plan(ctx, workload, nil)
+	next, err := r.plan(ctx, workload, &liveObjects{})
 	if err != nil || !onlyCreates(next.plan) {
 		return nil
 	}

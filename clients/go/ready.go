@@ -26,14 +26,14 @@ import (
 // service.
 //
 // If the Planner is a [HealthChecker], its Health decides whether the service can be reached. Otherwise the result of the last call of Plan
-// decides. Before the first call, and when the DaemonSet of the last call is no longer owned, Ready assumes that the service can be reached.
+// decides. Before the first call, and when the workload of the last call is no longer owned, Ready assumes that the service can be reached.
 func (r *Reconciler) Ready(*http.Request) error {
 	unready := []error{r.health()}
 	if r.started.Load() {
 		unready = append(unready, r.watches.failing())
-		r.state.mu.Lock()
-		unsynced := r.state.store.Unsynced()
-		r.state.mu.Unlock()
+		r.caches.mu.Lock()
+		unsynced := r.caches.store.Unsynced()
+		r.caches.mu.Unlock()
 		if len(unsynced) > 0 {
 			unready = append(unready, fmt.Errorf("waiting for the first lists of %v", unsynced))
 		}
@@ -46,9 +46,14 @@ func (r *Reconciler) health() error {
 	if planner, tells := r.planner.(HealthChecker); tells {
 		return planner.Health()
 	}
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	return r.state.unanswered.err
+	r.caches.mu.Lock()
+	defer r.caches.mu.Unlock()
+	for _, state := range r.caches.states {
+		if err := state.unanswered.err; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unanswered is the error of the last call of Plan, and its workload. The error is nil if the service answered.
@@ -63,7 +68,7 @@ func (s *state) recordAnswer(ctx context.Context, key types.NamespacedName, err 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case err == nil || errors.As(err, &refused):
+	case err == nil || errors.As(err, &refused) || isUnsupported(err):
 		s.unanswered = unanswered{}
 	case ctx.Err() == nil:
 		s.unanswered = unanswered{key, err}

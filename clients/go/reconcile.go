@@ -63,7 +63,7 @@ func (f *failure) Unwrap() error { return f.reason }
 // planned is a plan, and the snapshot that it was made from.
 type planned struct {
 	plan     *nodewisev1.Plan
-	workload *cluster.DaemonSet
+	workload *cluster.Workload
 	sent     *nodewisev1.ReconcileState
 	// own are the cached revisions of the snapshot that the workload controls.
 	own []*cluster.Revision
@@ -72,31 +72,50 @@ type planned struct {
 }
 
 // ErrNotYet is in the error of a reconcile that was not possible yet: a cache does not show the Reconciler's own last write, or the service
-// cannot be reached. This is no failure of the workload. The Reconciler enqueues the workload again by itself.
+// cannot be reached, or it does not plan for this kind of workload. This is no failure of the workload. The Reconciler enqueues the workload again by itself.
 var ErrNotYet = errors.New("not yet")
 
 // errBehind says that the caches do not show the Reconciler's own last write yet.
 var errBehind = errors.New("a cache is behind")
 
-// Reconcile reconciles one DaemonSet, if it is owned: it takes a snapshot, requests a plan, applies it and reports the outcomes. A requeue
-// goes through the queue that was given to [Reconciler.Start]. Reconcile must not be called concurrently for the same workload.
+// Reconcile reconciles one workload, if it is owned: it takes a snapshot, requests a plan, applies it and reports the outcomes. A requeue
+// goes through the queue that was given to [Reconciler.Start]. Reconcile must not be called concurrently for the same workload. With several
+// kinds, see [Reconciler.ReconcileKind].
 //
 // After an error the caller retries with the workload's back-off, and after success it resets the back-off. After [ErrNotYet] the caller
 // does neither. When the context ends, Reconcile requests no more plans, but completes and reports the plan that it has begun to apply.
 func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) error {
+	if len(r.controllers) > 1 {
+		return fmt.Errorf("the Reconciler owns %v: call ReconcileKind, which also says of which kind the workload is", r.Kinds())
+	}
+	return r.controllers[0].Reconcile(ctx, key)
+}
+
+// ReconcileKind is Reconcile for several kinds: it reconciles the workload of this kind. It may be called concurrently for workloads of different
+// kinds that have the same name.
+func (r *Reconciler) ReconcileKind(ctx context.Context, of Kind, key types.NamespacedName) error {
+	controller := r.controllerOf(of)
+	if controller == nil {
+		return fmt.Errorf("the Reconciler owns %v, and not kind %q: see WithKinds", r.Kinds(), of)
+	}
+	return controller.Reconcile(ctx, key)
+}
+
+// Reconcile reconciles one workload of the controller's kind.
+func (r *controller) Reconcile(ctx context.Context, key types.NamespacedName) error {
 	if _, _, err := r.reconcileAndRequeue(context.WithoutCancel(ctx), ctx, key); err != nil {
-		return fmt.Errorf("reconciling DaemonSet %s: %w", key, err)
+		return fmt.Errorf("reconciling %s %s: %w", r.kind.Name, key, err)
 	}
 	return nil
 }
 
-// reconcileAndRequeue reconciles one DaemonSet in a trace of its own, and enqueues it again when it is due. The context asking ends requests
+// reconcileAndRequeue reconciles one workload in a trace of its own, and enqueues it again when it is due. The context asking ends requests
 // for plans, and ctx ends writes. The returned logger has the values of this reconcile. The returned delay is when a failed workload is enqueued
 // even if its back-off is longer; nil if only the back-off counts.
-func (r *Reconciler) reconcileAndRequeue(ctx, asking context.Context, key types.NamespacedName) (logger logr.Logger, after *time.Duration, err error) {
+func (r *controller) reconcileAndRequeue(ctx, asking context.Context, key types.NamespacedName) (logger logr.Logger, after *time.Duration, err error) {
 	ctx, span := r.startReconcile(ctx, key)
 	defer span.End()
-	logger = withTrace(klog.FromContext(ctx).WithValues("daemonSet", key), span)
+	logger = withTrace(klog.FromContext(ctx).WithValues(r.kind.logKey, key), span)
 	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
 	ended, err := r.reconcileTracked(klog.NewContext(ctx, logger), asking, key)
 	outcome := outcomeOf(err)
@@ -120,11 +139,20 @@ func (r *Reconciler) reconcileAndRequeue(ctx, asking context.Context, key types.
 			r.enqueuer.enqueueAfter(key, hiddenDelay)
 		}
 	}
+	if isUnsupported(err) && r.state.mayLogUnsupported() {
+		logger.Error(err, "The service does not plan for this kind: upgrade it, or leave the kind out of WithKinds", "kind", r.kind.Name)
+	}
 	if outcome == behind || outcome == unreachable {
 		err = fmt.Errorf("%w: %w", ErrNotYet, err)
 		logger.V(4).Info("Nothing could be done", "reason", err.Error())
 	}
 	return logger, after, err
+}
+
+// isUnsupported reports whether the service does not plan for the kind.
+func isUnsupported(err error) bool {
+	var unsupported *planclient.UnsupportedKindError
+	return errors.As(err, &unsupported)
 }
 
 func outcomeOf(err error) outcome {
@@ -138,7 +166,8 @@ func outcomeOf(err error) outcome {
 	case errors.As(err, &failure):
 		// Before UnreachableError, which a failure may wrap: if a report was not delivered, the plan was applied all the same.
 		return failed
-	case errors.As(err, &away):
+	case errors.As(err, &away), isUnsupported(err):
+		// Only a newer service helps, so this is no failure of the workload either.
 		return unreachable
 	default:
 		return failed
@@ -147,7 +176,7 @@ func outcomeOf(err error) outcome {
 
 // reconcileTracked reconciles between [enqueuer.begin] and [enqueuer.end]. The end is recorded also after a panic, from which
 // controller-runtime recovers.
-func (r *Reconciler) reconcileTracked(ctx, asking context.Context, key types.NamespacedName) (ended result, err error) {
+func (r *controller) reconcileTracked(ctx, asking context.Context, key types.NamespacedName) (ended result, err error) {
 	r.enqueuer.begin(key)
 	// This is the result after a panic.
 	ended.failed = true
@@ -157,25 +186,25 @@ func (r *Reconciler) reconcileTracked(ctx, asking context.Context, key types.Nam
 	return ended, err
 }
 
-func (r *Reconciler) requeueAfter(key types.NamespacedName, after *time.Duration) {
+func (r *controller) requeueAfter(key types.NamespacedName, after *time.Duration) {
 	if after != nil {
 		r.enqueuer.enqueueAfter(key, *after)
 	}
 }
 
-func (r *Reconciler) waitsForWatches(key types.NamespacedName) bool {
+func (r *controller) waitsForWatches(key types.NamespacedName) bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	creates, deletes := r.state.holdings.Outstanding(key)
 	return creates+deletes > 0
 }
 
-func (r *Reconciler) reconcile(ctx, asking context.Context, key types.NamespacedName) (result, error) {
-	// live are revisions that were read from the apiserver, which the caches need not show.
-	var live []*cluster.Revision
+func (r *controller) reconcile(ctx, asking context.Context, key types.NamespacedName) (result, error) {
+	// live are objects that were read from the apiserver, which the caches need not show.
+	live := &liveObjects{}
 	var last replan
 	for range maxPlans {
-		workload, err := r.admit(key, &live)
+		workload, err := r.admit(key, live)
 		if workload == nil || err != nil {
 			r.prefetched.forget(key)
 			if workload == nil && err == nil {
@@ -191,7 +220,7 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		if err != nil {
 			return result{}, err
 		}
-		leftOut, err := r.check(ctx, planned, live)
+		leftOut, err := r.check(ctx, planned, live.revisions)
 		if err != nil {
 			return result{}, err
 		}
@@ -207,7 +236,7 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		again := r.replanAfter(ctx, applied)
 		r.recordApplied(applied)
 		if again.outdated {
-			live = append(live, r.createdRevisions(ctx, key.Namespace, applied)...)
+			live.add(r.createdRevisions(ctx, key.Namespace, applied))
 		}
 		ended, err := r.report(ctx, asking, planned, applied, leftOut)
 		ended, err = r.throttle(key, ended, err)
@@ -218,7 +247,7 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 			}
 			return ended, err
 		}
-		live = append(live, again.colliding...)
+		live.add(again.colliding)
 		last = again
 	}
 	if last.isForNamesOnly() {
@@ -227,19 +256,19 @@ func (r *Reconciler) reconcile(ctx, asking context.Context, key types.Namespaced
 		return result{after: &after}, nil
 	}
 	return result{}, &failure{reason: fmt.Errorf(
-		"a revision's name was still taken, or another object gone, after %d plans", maxPlans)}
+		"an object's name was still taken, or another object gone, after %d plans", maxPlans)}
 }
 
 // admit returns the workload, if it exists and the caches show the Reconciler's last writes to it (D-71, steps 1 and 2). If the caches do
-// not, the live revisions are kept, and returned when the workload is admitted.
-func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) (*cluster.DaemonSet, error) {
+// not, the live objects are kept, and returned when the workload is admitted.
+func (r *controller) admit(key types.NamespacedName, live *liveObjects) (*cluster.Workload, error) {
 	s := r.state
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.store.Synced() && !s.store.Relisting() {
 		return nil, &failure{reason: r.unsynced()}
 	}
-	workload := s.store.DaemonSet(key)
+	workload := s.store.Workload(r.kind.Kind, key)
 	if workload == nil {
 		s.forget(key)
 		return nil, nil
@@ -248,15 +277,15 @@ func (r *Reconciler) admit(key types.NamespacedName, live *[]*cluster.Revision) 
 		return nil, fmt.Errorf("%w: etcd was restored, and %v not listed since", errBehind, s.store.Unsynced())
 	}
 	if behind := s.gate.Check(key, s.store.Reached); behind != nil {
-		s.keepLive(key, workload.UID, *live)
+		s.keepLive(key, workload.UID, live)
 		return nil, fmt.Errorf("%w: %w", errBehind, behind)
 	}
-	*live = append(*live, s.takeLive(key, workload.UID)...)
+	live.add(s.takeLive(key, workload.UID))
 	return workload, nil
 }
 
 // unsynced says why nothing can be reconciled yet. The caller holds the lock.
-func (r *Reconciler) unsynced() error {
+func (r *controller) unsynced() error {
 	if !r.started.Load() {
 		return errors.New("the Reconciler was not started, and knows nothing of the cluster: call Start and then WaitForSync before " +
 			"Reconcile, or leave that to Run or to ctrl.SetupWithManager")
@@ -267,8 +296,8 @@ func (r *Reconciler) unsynced() error {
 // obtainPlan returns the prefetched plan, or else requests one. When the context has ended it returns an error: after the stop a queue still
 // gives out the keys that it has, and no new plan is begun. It returns [errNotSelected] if the workload is not selected, also if that
 // changed while the plan was requested.
-func (r *Reconciler) obtainPlan(
-	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
+func (r *controller) obtainPlan(
+	ctx context.Context, workload *cluster.Workload, live *liveObjects,
 ) (*planned, error) {
 	if err := r.requireSelected(workload); err != nil {
 		return nil, err
@@ -279,7 +308,7 @@ func (r *Reconciler) obtainPlan(
 		}
 	}
 	next := r.prefetched.take(workload)
-	if next == nil || len(live) > 0 {
+	if next == nil || !live.isEmpty() {
 		asked, err := r.plan(ctx, workload, live)
 		if err != nil {
 			return nil, r.dropAfterRefusal(ctx, workload, err)
@@ -292,16 +321,18 @@ func (r *Reconciler) obtainPlan(
 	return next, r.requireSelected(r.newest(workload))
 }
 
-func (r *Reconciler) plan(
-	ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision,
+func (r *controller) plan(
+	ctx context.Context, workload *cluster.Workload, live *liveObjects,
 ) (*planned, error) {
 	s, current := r.state, workload
-	if err := r.readRevisions(ctx, workload, live); err != nil {
-		return nil, err
+	if r.kind.reads(cluster.Revisions) {
+		if err := r.readRevisions(ctx, workload, live.revisions); err != nil {
+			return nil, err
+		}
 	}
 	// origins are the snapshots of all requests: the plan need not answer the last request.
 	var origins []planned
-	// leftOut is how many revisions the last request left out.
+	// leftOut is how many revisions, or ReplicaSets of a Deployment, the last request left out.
 	var leftOut int
 	// unbuilt is the error of building the last request.
 	var unbuilt error
@@ -315,15 +346,21 @@ func (r *Reconciler) plan(
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		chosen := choose(s.store, current, live)
+		var chosen chosen
 		var revisions []*nodewisev1.ControllerRevision
-		if revisions, leftOut, unbuilt = chosen.sent(s.store); unbuilt != nil {
-			return nil, unbuilt
+		leftOut = 0
+		if r.kind.reads(cluster.Revisions) {
+			chosen = choose(s.store, current, live.revisions)
+			if revisions, leftOut, unbuilt = chosen.sent(s.store); unbuilt != nil {
+				return nil, unbuilt
+			}
 		}
 		held := s.holdings.Get(workload.Key, workload.UID)
 		origins = append(origins, planned{workload: current, sent: held, own: chosen.own(), asOf: s.store.LastChange()})
+		snapshot, others := takeSnapshot(s.store, r.kind, current, held, revisions, live, r.config.clock(), known)
+		leftOut += others
 		return &nodewisev1.PlanRequest{
-			Snapshot:           takeSnapshot(s.store, current, held, revisions, r.config.clock(), known),
+			Snapshot:           snapshot,
 			Options:            r.config.options,
 			UndeliveredReports: s.undeliveredOf(workload.Key, workload.UID),
 		}, nil
@@ -333,7 +370,7 @@ func (r *Reconciler) plan(
 		s.recordAnswer(ctx, workload.Key, err)
 	}
 	if leftOut > 0 && s.mayLogLeftOut(workload.Key) {
-		klog.FromContext(ctx).Info("The revisions of the workload are too large together; those that rank last are not sent",
+		klog.FromContext(ctx).Info("The objects that the workload controls or may adopt are too large together; those that rank last are not sent",
 			"namespace", workload.Key.Namespace, "leftOut", leftOut, "maxBytes", cluster.MaxRevisionBytes)
 	}
 	if err != nil {
@@ -348,7 +385,7 @@ func (r *Reconciler) plan(
 // dropAfterRefusal drops the parts of a refused request that may be the cause: the undelivered reports, and also the state of earlier plans
 // unless the refusal names another field. Both are dispensable, and a wrong service may have made them. It returns the error of the
 // reconcile.
-func (r *Reconciler) dropAfterRefusal(ctx context.Context, workload *cluster.DaemonSet, err error) error {
+func (r *controller) dropAfterRefusal(ctx context.Context, workload *cluster.Workload, err error) error {
 	var refused *planclient.RefusedError
 	if !errors.As(err, &refused) {
 		return err
@@ -366,7 +403,7 @@ func (r *Reconciler) dropAfterRefusal(ctx context.Context, workload *cluster.Dae
 }
 
 // holdState stores the state of the plan, before the first write.
-func (r *Reconciler) holdState(planned *planned) {
+func (r *controller) holdState(planned *planned) {
 	s, workload := r.state, planned.workload
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,7 +413,7 @@ func (r *Reconciler) holdState(planned *planned) {
 	}
 	next := proto.CloneOf(planned.plan.GetState())
 	expect.LeaveOutForeign(next, plancheck.ActionsOf(planned.plan), planned.sent)
-	plancheck.RetainRememberable(next, planned.sent, s.store.HasNode)
+	plancheck.RetainRememberable(r.kind.Kind, next, planned.sent, s.store.HasNode)
 	if !r.writer.Writes() {
 		// An observer writes nothing, so it would wait for the expected changes forever.
 		next.Expectations = nil
@@ -384,13 +421,13 @@ func (r *Reconciler) holdState(planned *planned) {
 	s.holdings.Replace(workload.Key, workload.UID, next, planned.sent, s.podView(workload.Key.Namespace, workload.UID))
 }
 
-func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[uint32]string) *apply.Applied {
+func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[uint32]string) *apply.Applied {
 	if len(plancheck.ActionsOf(planned.plan)) == 0 {
 		return &apply.Applied{}
 	}
 	ctx, span := startApply(ctx, planned.plan)
 	defer span.End()
-	applied := apply.Apply(ctx, r.writer, planned.plan, planned.workload.JSON, apply.Settings{
+	applied := apply.Apply(ctx, r.writer, planned.plan, r.kind.Kind, planned.workload.JSON, apply.Settings{
 		Concurrency:    r.config.concurrency,
 		MaxTracedCalls: r.config.maxTracedCalls,
 		AnnotatesPods:  r.config.annotatesPods,
@@ -401,8 +438,11 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[ui
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, write := range applied.Writes {
-		// Creates that are expected by name need not be observed before the next plan: until then it creates pods only for other nodes.
-		if !r.createsAcrossPlans() || !write.ExpectedByName {
+		// Creates that are expected by name need not be observed before the next plan: until then it creates pods only for other nodes, and
+		// the check of the plan counts them.
+		if r.createsAcrossPlans() && write.CreatedPod != "" {
+			s.gate.RecordCreate(workload.Key, workload.UID, write.CreatedPod, write.ResourceVersion)
+		} else {
 			s.gate.Record(workload.Key, workload.UID, write.Resource, write.ResourceVersion)
 		}
 	}
@@ -414,7 +454,7 @@ func (r *Reconciler) apply(ctx context.Context, planned *planned, leftOut map[ui
 }
 
 // createsAcrossPlans reports whether a plan may create pods while creates of earlier plans have not been observed yet.
-func (r *Reconciler) createsAcrossPlans() bool {
+func (r *controller) createsAcrossPlans() bool {
 	return isEnabled(r.config.options, nodewisev1.Deviation_DEVIATION_SLOW_START_ACROSS_PLANS)
 }
 

@@ -301,7 +301,7 @@ func TestWaitsForItsOwnWrites(t *testing.T) {
 		t.Fatalf("asked %d times while the cache is behind", len(planner.asked))
 	}
 	r.queue.take()
-	if err := r.feed(daemonSets).Bookmark(r.cluster.next()); err != nil || !r.queue.take() {
+	if err := r.feed(workloadCaches[cluster.DaemonSets]).Bookmark(r.cluster.next()); err != nil || !r.queue.take() {
 		t.Fatalf("nobody is woken by the version that was waited for: %v", err)
 	}
 	if err := r.Reconcile(t.Context(), key); err != nil || len(planner.asked) != 2 {
@@ -455,7 +455,7 @@ func TestAWorkloadThatIsGoneIsForgotten(t *testing.T) {
 	if err := r.Reconcile(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.feed(daemonSets).Replace(nil, "900"); err != nil {
+	if err := r.feed(workloadCaches[cluster.DaemonSets]).Replace(nil, "900"); err != nil {
 		t.Fatal(err)
 	}
 	if creates, _ := r.state.holdings.Outstanding(key); creates != 0 {

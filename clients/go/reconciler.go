@@ -18,6 +18,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,9 +29,6 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/planclient"
 )
-
-// component is the source of Events about DaemonSets. It is the same as upstream's, because people and tools look for that name.
-const component = "daemonset-controller"
 
 // Planner plans. [*planclient.Client] is one.
 //
@@ -52,23 +50,47 @@ type HealthChecker interface {
 
 var _ HealthChecker = (*planclient.Client)(nil)
 
-// Reconciler owns the DaemonSets of a cluster or of a namespace, or those of them that are selected. It can be started once: a program that
-// becomes the leader again makes a new one, because the state of the old one is outdated.
+// Reconciler owns the DaemonSets of a cluster or of a namespace, or those of them that are selected. With [WithKinds] it owns workloads of other
+// kinds. It can be started once: a program that becomes the leader again makes a new one, because the state of the old one is outdated.
 type Reconciler struct {
-	config   config
-	rest     *rest.Config
-	client   *http.Client
-	planner  Planner
-	tracer   trace.Tracer
-	enqueuer *enqueuer
-	state    *state
-	writer   write.Writer
+	config  config
+	rest    *rest.Config
+	client  *http.Client
+	planner Planner
+	tracer  trace.Tracer
+	caches  *caches
 	// typed reads pods and nodes.
-	typed      kubernetes.Interface
+	typed   kubernetes.Interface
+	started atomic.Bool
+	watches watches
+	// controllers are the controllers of the owned kinds, in the order of [WithKinds].
+	controllers []*controller
+}
+
+// controller reconciles the workloads of one kind.
+type controller struct {
+	*Reconciler
+
+	kind       *kind
+	enqueuer   *enqueuer
+	state      *state
+	writer     write.Writer
+	limiter    workqueue.TypedRateLimiter[types.NamespacedName]
 	prefetched prefetchedPlans
 	requeues   requeueTokens
-	started    atomic.Bool
-	watches    watches
+}
+
+func (r *Reconciler) newController(of *kind) *controller {
+	enqueuer := newEnqueuer(r.config.cooldown, clock.RealClock{})
+	return &controller{
+		Reconciler: r,
+		kind:       of,
+		enqueuer:   enqueuer,
+		state:      r.caches.addState(of, r.config.options, enqueuer),
+		limiter:    r.config.rateLimiter(),
+		requeues:   requeueTokens{tokens: map[types.NamespacedName]tokens{}},
+		prefetched: prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
+	}
 }
 
 // New makes a Reconciler for the cluster of a configuration. It makes no calls before it is started.
@@ -92,22 +114,21 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client for %s: %w", kube.Host, err)
 	}
-	enqueuer := newEnqueuer(config.cooldown, clock.RealClock{})
 	made := &Reconciler{
-		config:     config,
-		rest:       unlimited,
-		client:     client,
-		planner:    planner,
-		tracer:     traces.Tracer(config.tracers),
-		enqueuer:   enqueuer,
-		state:      newState(config.buckets, config.options, enqueuer),
-		requeues:   requeueTokens{tokens: map[types.NamespacedName]tokens{}},
-		prefetched: prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
+		config:  config,
+		rest:    unlimited,
+		client:  client,
+		planner: planner,
+		tracer:  traces.Tracer(config.tracers),
+		caches:  newCaches(config.buckets, config.kinds),
 		watches: watches{
 			errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},
 		},
 	}
-	made.state.restored = made.watches.restored
+	made.caches.restored = made.watches.restored
+	for _, owned := range config.kinds {
+		made.controllers = append(made.controllers, made.newController(owned))
+	}
 	return made, nil
 }
 
@@ -128,30 +149,53 @@ func (r *Reconciler) MaxBackoff() time.Duration { return maxBackoff(r.config.opt
 
 // Synced reports whether every cache has been filled. [Reconciler.Reconcile] must not be called before.
 func (r *Reconciler) Synced() bool {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	return r.state.store.Synced()
+	r.caches.mu.Lock()
+	defer r.caches.mu.Unlock()
+	return r.caches.store.Synced()
 }
 
-// makeWriter makes the writer. It emits Events until the context ends.
-func (r *Reconciler) makeWriter(ctx context.Context) error {
-	recorder := r.config.recorder
-	if recorder == nil {
+// Kinds returns the kinds of workload that are owned, see [WithKinds].
+func (r *Reconciler) Kinds() []Kind {
+	owned := make([]Kind, 0, len(r.controllers))
+	for _, controller := range r.controllers {
+		owned = append(owned, Kind(controller.kind.Name))
+	}
+	return owned
+}
+
+// controllerOf returns the controller of a kind; nil if the kind is not owned.
+func (r *Reconciler) controllerOf(of Kind) *controller {
+	for _, controller := range r.controllers {
+		if Kind(controller.kind.Name) == of {
+			return controller
+		}
+	}
+	return nil
+}
+
+// makeWriters makes the writers of all controllers. They emit Events until the context ends.
+func (r *Reconciler) makeWriters(ctx context.Context) error {
+	recorderOf := func(*kind) record.EventRecorder { return r.config.recorder }
+	if r.config.recorder == nil {
 		clients, err := kubernetes.NewForConfigAndClient(r.rest, r.client)
 		if err != nil {
 			return fmt.Errorf("making a client of %s: %w", r.rest.Host, err)
 		}
 		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clients.CoreV1().Events(corev1.NamespaceAll)})
-		recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+		recorderOf = func(of *kind) record.EventRecorder {
+			return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: of.eventSource})
+		}
 	}
-	kube, err := write.NewKube(r.rest, r.client, r.config.manager, r.config.callTimeout, recorder)
+	kube, err := write.NewKube(r.rest, r.client, r.config.manager, r.config.callTimeout, nil)
 	if err != nil {
 		return err
 	}
-	r.writer = kube
-	if r.config.observe {
-		r.writer = write.NewObserver(kube)
+	for _, controller := range r.controllers {
+		controller.writer = kube.WithRecorder(recorderOf(controller.kind))
+		if r.config.observe {
+			controller.writer = write.NewObserver(controller.writer)
+		}
 	}
 	return nil
 }

@@ -13,15 +13,15 @@ import (
 
 // replan says why another plan must follow in the same reconcile, if so.
 type replan struct {
-	// colliding are existing revisions that have the name of a new revision.
-	colliding []*cluster.Revision
+	// colliding are existing objects that have the name of a new one.
+	colliding *liveObjects
 	// outdated is true if an object is not as it was planned.
 	outdated bool
 	// takenNames is true if other pods have the names of new pods.
 	takenNames bool
 }
 
-func (r *Reconciler) replanAfter(ctx context.Context, applied *apply.Applied) replan {
+func (r *controller) replanAfter(ctx context.Context, applied *apply.Applied) replan {
 	again := replan{
 		colliding:  r.readable(ctx, applied.Colliding),
 		outdated:   !applied.Failed && applied.IsOutdated(),
@@ -31,8 +31,8 @@ func (r *Reconciler) replanAfter(ctx context.Context, applied *apply.Applied) re
 	switch {
 	case again.outdated:
 		logger.Info("An object is gone or cannot be changed; planning again without it")
-	case len(again.colliding) > 0:
-		logger.Info("The name of a new revision is taken; planning again with the object of that name")
+	case !again.colliding.isEmpty():
+		logger.Info("The name of a new object is taken; planning again with the object of that name")
 	case again.takenNames:
 		logger.Info("Names of new pods are taken by other pods; planning again for other names",
 			"count", len(applied.TakenNames), "first", applied.TakenNames[0])
@@ -44,17 +44,17 @@ func (r *Reconciler) replanAfter(ctx context.Context, applied *apply.Applied) re
 // follows reports whether another plan follows in this reconcile, after a report with this result. After taken pod names the service decides
 // that in its response: if another action failed, the workload is retried with back-off.
 func (p replan) follows(ended result, err error) bool {
-	if len(p.colliding) > 0 || p.outdated {
+	if !p.colliding.isEmpty() || p.outdated {
 		return err == nil || isReported(err)
 	}
 	return p.takenNames && err == nil && ended.isAtOnce()
 }
 
 // isForNamesOnly reports whether taken pod names are the only reason.
-func (p replan) isForNamesOnly() bool { return p.takenNames && len(p.colliding) == 0 && !p.outdated }
+func (p replan) isForNamesOnly() bool { return p.takenNames && p.colliding.isEmpty() && !p.outdated }
 
 // recordApplied leaves orphans that an adoption did not find out of the next snapshots (D-23), and marks objects that cannot be changed.
-func (r *Reconciler) recordApplied(applied *apply.Applied) {
+func (r *controller) recordApplied(applied *apply.Applied) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	for _, key := range applied.Vanished {
@@ -65,28 +65,36 @@ func (r *Reconciler) recordApplied(applied *apply.Applied) {
 	}
 }
 
-// readable returns the revisions that can be read. The others are skipped, as the watch skips them. If a skipped one has the name of a new
-// revision, the next plan does not know it either, and the reconcile fails because the name is taken.
-func (r *Reconciler) readable(ctx context.Context, objects [][]byte) []*cluster.Revision {
-	var revisions []*cluster.Revision
+// readable returns the objects that can be read. The others are skipped, as the watch skips them. If a skipped one has the name of a new
+// object, the next plan does not know it either, and the reconcile fails because the name is taken.
+func (r *controller) readable(ctx context.Context, objects []apply.Colliding) *liveObjects {
+	live := &liveObjects{}
 	for _, object := range objects {
-		parsed, err := served.Parse(object)
-		if err != nil {
-			klog.FromContext(ctx).Error(brief.Error(err), "Skipped a ControllerRevision that cannot be read")
-			continue
+		parsed, err := served.Parse(object.Object)
+		switch {
+		case err != nil:
+		case object.Resource == cluster.Revisions:
+			live.revisions = append(live.revisions, cluster.NewRevision(parsed))
+		case r.kind.Controls != nil && object.Resource == r.kind.Controls.Resource:
+			var read *cluster.Workload
+			if read, err = cluster.NewWorkload(r.kind.Controls, parsed); err == nil {
+				live.workloads = append(live.workloads, read)
+			}
 		}
-		revisions = append(revisions, cluster.NewRevision(parsed))
+		if err != nil {
+			klog.FromContext(ctx).Error(brief.Error(err), "Skipped an object that cannot be read", "resource", object.Resource)
+		}
 	}
-	return revisions
+	return live
 }
 
 // createdRevisions reads the revisions that a plan has created, because the caches need not show them yet. If one cannot be read, the next plan
 // finds its name taken, and the plan after that knows it.
-func (r *Reconciler) createdRevisions(ctx context.Context, namespace string, applied *apply.Applied) []*cluster.Revision {
-	var created [][]byte
+func (r *controller) createdRevisions(ctx context.Context, namespace string, applied *apply.Applied) *liveObjects {
+	var created []apply.Colliding
 	for _, name := range applied.Created {
 		if object, err := r.writer.Read(ctx, revisionKey(namespace, name)); err == nil {
-			created = append(created, object)
+			created = append(created, apply.Colliding{Resource: cluster.Revisions, Object: object})
 		}
 	}
 	return r.readable(ctx, created)

@@ -21,7 +21,7 @@ var errStops = errors.New("the controller stops")
 // report sends the outcomes of a plan to the service, which answers when to reconcile again. A plan without actions is not reported.
 //
 // A refused report ends the reconcile. The expectations that it would have lowered stay until they expire.
-func (r *Reconciler) report(
+func (r *controller) report(
 	ctx, asking context.Context, planned *planned, applied *apply.Applied, leftOut map[uint32]string,
 ) (result, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
@@ -48,7 +48,7 @@ func (r *Reconciler) report(
 	}
 	if response.GetState() != nil {
 		s.mu.Lock()
-		plancheck.RetainRememberable(response.GetState(), held, s.store.HasNode)
+		plancheck.RetainRememberable(r.kind.Kind, response.GetState(), held, s.store.HasNode)
 		s.holdings.Settle(workload.Key, workload.UID, response.GetState())
 		s.mu.Unlock()
 	}
@@ -67,7 +67,7 @@ func (r *Reconciler) report(
 }
 
 // deliver sends a report. After the context asking has ended, it waits no longer than [reportGrace].
-func (r *Reconciler) deliver(
+func (r *controller) deliver(
 	ctx, asking context.Context, report *nodewisev1.ReportRequest,
 ) (*nodewisev1.ReportResponse, error) {
 	// Cancel, and set no deadline: the client would count an expired deadline as a failure of the replica.
@@ -84,7 +84,7 @@ func (r *Reconciler) deliver(
 }
 
 // undelivered returns the result of a reconcile whose report was not delivered.
-func (r *Reconciler) undelivered(
+func (r *controller) undelivered(
 	planned *planned, report *nodewisev1.ReportRequest, after *time.Duration, reason, err error,
 ) (result, error) {
 	var refused *planclient.RefusedError

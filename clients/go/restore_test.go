@@ -59,7 +59,7 @@ func (r *rig) relistTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.state.mu.Lock()
-	daemonSet, err := served.Parse(r.state.store.DaemonSet(key).JSON)
+	daemonSet, err := served.Parse(r.state.store.Workload(cluster.DaemonSet, key).JSON)
 	r.state.mu.Unlock()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func (r *rig) relistTheOthers(t *testing.T) {
 	for _, list := range []struct {
 		cache   resourceCache
 		objects []any
-	}{{daemonSets, []any{daemonSet}}, {revisions, nil}, {nodes, nil}} {
+	}{{workloadCaches[cluster.DaemonSets], []any{daemonSet}}, {revisions, nil}, {nodes, nil}} {
 		r.queue.take()
 		if err := r.Reconcile(t.Context(), key); !errors.Is(err, errBehind) {
 			t.Errorf("before the list of %s: %v", list.cache.resource, err)
@@ -87,11 +87,11 @@ func TestNothingIsKeptByVersionsThatHaveBegunAnew(t *testing.T) {
 	s.mu.Lock()
 	s.store.PutRevision(revision)
 	s.store.Seal(cluster.Revisions, "ns", "r")
-	s.keepLive(key, "d1", []*cluster.Revision{revision})
+	s.keepLive(key, "d1", &liveObjects{revisions: []*cluster.Revision{revision}})
 	if s.listed(cluster.Revisions, "120") || !s.store.IsSealed(revision) {
 		t.Error("versions have only grown")
 	}
-	if !s.listed(cluster.Revisions, "15") || s.takeLive(key, "d1") != nil || s.store.IsSealed(revision) {
+	if !s.listed(cluster.Revisions, "15") || !s.takeLive(key, "d1").isEmpty() || s.store.IsSealed(revision) {
 		t.Error("what was read live is kept, or the seal")
 	}
 	s.mu.Unlock()
@@ -215,10 +215,10 @@ func TestARestoreThatOneListShowsLetsTheOthersListAgain(t *testing.T) {
 func TestNoMoreIsKeptOfWhatWasReadLiveThanAFew(t *testing.T) {
 	s := newRig(t, &scripted{plan: noop}).state
 	for index := range maxLive + 2 {
-		s.keepLive(key, "d1", []*cluster.Revision{{Name: "a"}})
-		s.keepLive(key, "d1", []*cluster.Revision{{Name: fmt.Sprint("b", index)}})
+		s.keepLive(key, "d1", &liveObjects{revisions: []*cluster.Revision{{Name: "a"}}})
+		s.keepLive(key, "d1", &liveObjects{revisions: []*cluster.Revision{{Name: fmt.Sprint("b", index)}}})
 	}
-	if kept := s.takeLive(key, "d1"); len(kept) != maxLive || kept[maxLive-1].Name != fmt.Sprint("b", maxLive+1) || kept[maxLive-2].Name != "a" {
-		t.Errorf("kept %d", len(kept))
+	if kept := s.takeLive(key, "d1"); len(kept.revisions) != maxLive || kept.revisions[maxLive-1].Name != fmt.Sprint("b", maxLive+1) || kept.revisions[maxLive-2].Name != "a" {
+		t.Errorf("kept %d", len(kept.revisions))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"nodewise.dev/clients/go/internal/apply"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/gate"
 	"nodewise.dev/clients/go/internal/write"
@@ -20,7 +21,7 @@ const maxReads = 16
 
 // readRevisions reads from the apiserver the revisions that the next snapshot needs and that the caches do not keep with their data. These are
 // mainly orphans that existed before the workload.
-func (r *Reconciler) readRevisions(ctx context.Context, workload *cluster.DaemonSet, live []*cluster.Revision) error {
+func (r *controller) readRevisions(ctx context.Context, workload *cluster.Workload, live []*cluster.Revision) error {
 	// Two rounds: only when an undecided revision has been read is it known whether the snapshot needs its data.
 	for range 2 {
 		names := r.revisionsToRead(workload, live)
@@ -33,7 +34,7 @@ func (r *Reconciler) readRevisions(ctx context.Context, workload *cluster.Daemon
 
 // revisionsToRead returns the names of the revisions that must be read from the apiserver before a snapshot is taken. To make room for their
 // data, it drops the data of cached revisions that do not fit into the snapshot.
-func (r *Reconciler) revisionsToRead(workload *cluster.DaemonSet, live []*cluster.Revision) sets.Set[string] {
+func (r *controller) revisionsToRead(workload *cluster.Workload, live []*cluster.Revision) sets.Set[string] {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	store, unread := r.state.store, sets.New[string]()
@@ -54,7 +55,7 @@ func (r *Reconciler) revisionsToRead(workload *cluster.DaemonSet, live []*cluste
 	return unread
 }
 
-func (r *Reconciler) readAll(ctx context.Context, workload *cluster.DaemonSet, names sets.Set[string]) error {
+func (r *controller) readAll(ctx context.Context, workload *cluster.Workload, names sets.Set[string]) error {
 	namespace := workload.Key.Namespace
 	if len(names) > maxReads {
 		return r.readNamespace(ctx, workload, names)
@@ -71,7 +72,7 @@ func (r *Reconciler) readAll(ctx context.Context, workload *cluster.DaemonSet, n
 			if err != nil {
 				return fmt.Errorf("reading %s: %w", key, err)
 			}
-			for _, revision := range r.readable(ctx, [][]byte{object}) {
+			for _, revision := range r.readable(ctx, []apply.Colliding{{Resource: cluster.Revisions, Object: object}}).revisions {
 				r.storeRead(workload, name, revision)
 			}
 			return nil
@@ -81,7 +82,7 @@ func (r *Reconciler) readAll(ctx context.Context, workload *cluster.DaemonSet, n
 }
 
 // readNamespace reads revisions with one list of their namespace.
-func (r *Reconciler) readNamespace(ctx context.Context, workload *cluster.DaemonSet, names sets.Set[string]) error {
+func (r *controller) readNamespace(ctx context.Context, workload *cluster.Workload, names sets.Set[string]) error {
 	gone := names.Clone()
 	err := r.writer.EachRevision(ctx, workload.Key.Namespace, func(object *served.Object) {
 		if names.Has(object.Name) {
@@ -101,7 +102,7 @@ func (r *Reconciler) readNamespace(ctx context.Context, workload *cluster.Daemon
 // storeRead stores a revision that was read from the apiserver for a workload; nil if the apiserver has none of that name. A newer version than
 // the watch has shown is stored as if the watch had shown it: otherwise a client that changes a revision all the time could block the
 // workload.
-func (r *Reconciler) storeRead(workload *cluster.DaemonSet, name string, read *cluster.Revision) {
+func (r *controller) storeRead(workload *cluster.Workload, name string, read *cluster.Revision) {
 	key := types.NamespacedName{Namespace: workload.Key.Namespace, Name: name}
 	r.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
 		kept := store.Revision(key)

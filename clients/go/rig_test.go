@@ -23,7 +23,7 @@ var key = types.NamespacedName{Namespace: "ns", Name: "agent"}
 
 // rig is a Reconciler on a cluster in memory. Its watches show changes at once, unless they are held back.
 type rig struct {
-	*Reconciler
+	*controller
 	t       *testing.T
 	queue   *queueInMemory
 	cluster *clusterInMemory
@@ -35,23 +35,33 @@ func newRig(t *testing.T, planner Planner, options ...Option) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := &rig{Reconciler: reconciler, t: t, queue: &queueInMemory{delays: map[types.NamespacedName]time.Duration{}}}
+	made := &rig{t: t, queue: &queueInMemory{delays: map[types.NamespacedName]time.Duration{}}}
 	made.cluster = &clusterInMemory{t: t, rig: made, version: 100, objects: map[write.Key]map[string]any{}}
-	reconciler.writer = made.cluster
-	reconciler.enqueuer.start(made.queue)
-	for _, resource := range []resourceCache{daemonSets, revisions, pods, nodes} {
-		if err := made.feed(resource).Replace(nil, "100"); err != nil {
+	made.attach(reconciler, planner)
+	return made
+}
+
+// attach attaches a new Reconciler to the cluster, as a restart of the program does.
+func (r *rig) attach(reconciler *Reconciler, planner Planner) {
+	made, t := r, r.t
+	t.Helper()
+	made.controller = reconciler.controllers[0]
+	for _, controller := range reconciler.controllers {
+		controller.writer = made.cluster
+		controller.enqueuer.start(made.queue)
+	}
+	for _, resource := range reconciler.caches.store.Watched() {
+		if err := made.feed(cacheOf(resource)).Replace(nil, "100"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if planner, isScripted := planner.(*scripted); isScripted {
-		planner.shows = func(plan *nodewisev1.Plan) { showFor(reconciler, plan) }
+		planner.shows = func(plan *nodewisev1.Plan) { showFor(made.controller, plan) }
 	}
-	return made
 }
 
 // showFor puts the objects into the caches that a plan needs for creating pods: the nodes, and the revision of the pods. It enqueues nothing.
-func showFor(r *Reconciler, plan *nodewisev1.Plan) {
+func showFor(r *controller, plan *nodewisev1.Plan) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	for _, action := range plancheck.ActionsOf(plan) {
@@ -77,9 +87,23 @@ func currentRevision() *cluster.Revision {
 }
 
 func (r *rig) feed(of resourceCache) *feed {
-	return &feed{resourceCache: of, state: r.state, onUnreadable: func(resource cluster.Resource, err error) {
+	return &feed{resourceCache: of, caches: r.caches, onUnreadable: func(resource cluster.Resource, err error) {
 		r.t.Errorf("%s: %v", resource, err)
 	}}
+}
+
+// cacheOf says how the objects of a resource are cached.
+func cacheOf(resource cluster.Resource) resourceCache {
+	switch resource {
+	case cluster.Pods:
+		return pods
+	case cluster.Nodes:
+		return nodes
+	case cluster.Revisions:
+		return revisions
+	default:
+		return workloadCaches[resource]
+	}
 }
 
 func (r *rig) addNodes(names ...string) {

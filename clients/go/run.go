@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,12 +19,24 @@ var ErrNotDrained = errors.New("reconciles were still under way and were cut off
 // reports the plans that are being applied, and returns nil. It waits up to 2 seconds for the response to a report. Run may be called once.
 func (r *Reconciler) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx)
-	queue := newWorkQueue(r.config.name, r.config.workers)
-	defer queue.ShutDown()
+	queues := map[Kind]*workQueue{}
+	shutDown := func() {
+		for _, queue := range queues {
+			queue.ShutDown()
+		}
+	}
+	for i, owned := range r.Kinds() {
+		name := r.config.name
+		if i > 0 {
+			name += "-" + strings.ToLower(string(owned))
+		}
+		queues[owned] = newWorkQueue(name, r.config.workers)
+	}
+	defer shutDown()
 	// The watches go on while the workers finish.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWatching()
-	if err := r.Start(watching, queue); err != nil {
+	if err := r.StartKinds(watching, func(owned Kind) Queue { return queues[owned] }); err != nil {
 		return err
 	}
 	if err := r.WaitForSync(ctx); err != nil {
@@ -32,15 +45,18 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	logger.Info("All caches are filled; starting to work", "workers", r.config.workers)
+	logger.Info("All caches are filled; starting to work", "kinds", r.Kinds(), "workers", r.config.workers)
 	writing, cutOff := context.WithCancel(watching)
 	defer cutOff()
 	var workers sync.WaitGroup
-	for range r.config.workers + 1 {
-		workers.Go(func() { r.work(writing, ctx, queue) })
+	for _, controller := range r.controllers {
+		queue := queues[Kind(controller.kind.Name)]
+		for range r.config.workers + 1 {
+			workers.Go(func() { controller.work(writing, ctx, queue) })
+		}
 	}
 	<-ctx.Done()
-	queue.ShutDown()
+	shutDown()
 	done := make(chan struct{})
 	go func() {
 		workers.Wait()
@@ -54,7 +70,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-func (r *Reconciler) work(ctx, asking context.Context, queue *workQueue) {
+func (r *controller) work(ctx, asking context.Context, queue *workQueue) {
 	for {
 		key, ended := queue.Get()
 		if ended {
@@ -65,14 +81,17 @@ func (r *Reconciler) work(ctx, asking context.Context, queue *workQueue) {
 }
 
 // workOn reconciles a workload. A panic ends the program: otherwise the queue would never give out the workload again.
-func (r *Reconciler) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
+func (r *controller) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
 	defer queue.Done(key)
-	backoff := r.config.limiter
+	backoff := r.limiter
 	logger, after, err := r.reconcileAndRequeue(ctx, asking, key)
 	switch {
 	case err == nil:
 		backoff.Forget(key)
 	case errors.Is(err, ErrNotYet):
+	case r.kind.maxRetries > 0 && backoff.NumRequeues(key) >= r.kind.maxRetries:
+		backoff.Forget(key)
+		logger.Error(err, "This was tried too often; waiting for the next event", "retries", r.kind.maxRetries)
 	default:
 		delay := backoff.When(key)
 		r.enqueuer.enqueueAfter(key, delay)

@@ -118,7 +118,7 @@ func TestAReportThatHangsIsNotWaitedForAfterTheStop(t *testing.T) {
 		t.Error(err)
 	}
 	within(t, "the service is told", service.left)
-	if kept := running.state.undeliveredOf(key, "d1"); len(kept) != 1 || kept[0].GetPlanId() != "p" {
+	if kept := running.controllers[0].state.undeliveredOf(key, "d1"); len(kept) != 1 || kept[0].GetPlanId() != "p" {
 		t.Errorf("kept %v", kept)
 	}
 	if err := planner.Health(); err != nil {

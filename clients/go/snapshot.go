@@ -13,24 +13,29 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// takeSnapshot takes the snapshot of a workload with these revisions. Buckets for which known returns true are sent by digest alone.
+// takeSnapshot takes the snapshot of a workload with these revisions. Buckets for which known returns true are sent by digest alone. It returns how
+// many objects that the workload controls or may adopt were left out, because there are too many.
 func takeSnapshot(
-	store *cluster.Store, workload *cluster.DaemonSet, held *nodewisev1.ReconcileState, revisions []*nodewisev1.ControllerRevision,
-	now time.Time, known cluster.Known,
-) *nodewisev1.Snapshot {
-	return &nodewisev1.Snapshot{
-		Now: timestamppb.New(now),
-		Workload: &nodewisev1.Workload{
-			Kind: &nodewisev1.Workload_DaemonSet{DaemonSet: &nodewisev1.DaemonSet{Object: workload.JSON}},
-		},
+	store *cluster.Store, of *kind, workload *cluster.Workload, held *nodewisev1.ReconcileState,
+	revisions []*nodewisev1.ControllerRevision, live *liveObjects, now time.Time, known cluster.Known,
+) (snapshot *nodewisev1.Snapshot, leftOut int) {
+	message, leftOut := of.message(store, workload, live)
+	snapshot = &nodewisev1.Snapshot{
+		Now:            timestamppb.New(now),
+		Workload:       message,
 		Revisions:      revisions,
 		CachesSynced:   store.Synced(),
-		BucketCount:    store.BucketCount(),
-		NodeBuckets:    store.NodeBuckets(workload, known),
-		PodBuckets:     store.PodBuckets(workload, known),
 		DigestFunction: nodewisev1.DigestFunction_DIGEST_FUNCTION_SHA256,
 		State:          held,
 	}
+	if of.reads(cluster.Nodes) {
+		snapshot.NodeBuckets = store.NodeBuckets(workload, known)
+	}
+	if of.Pods != cluster.NoPods {
+		snapshot.PodBuckets = store.PodBuckets(workload, known)
+	}
+	snapshot.BucketCount = uint32(max(len(snapshot.NodeBuckets), len(snapshot.PodBuckets)))
+	return snapshot, leftOut
 }
 
 // chosen are the revisions of a snapshot.
@@ -45,21 +50,19 @@ type chosen struct {
 }
 
 // choose chooses the revisions of a workload's snapshot. A live revision replaces the cached one of the same name.
-func choose(store *cluster.Store, workload *cluster.DaemonSet, live []*cluster.Revision) chosen {
+func choose(store *cluster.Store, workload *cluster.Workload, live []*cluster.Revision) chosen {
 	// Of several live revisions of one name the last one counts.
-	latest := make(map[string]*cluster.Revision, len(live))
+	live = latestOf(live, func(revision *cluster.Revision) string { return revision.Name })
+	names, room := sets.New[string](), cluster.MaxRevisionBytes
 	for _, revision := range live {
-		latest[revision.Name] = revision
-	}
-	room := cluster.MaxRevisionBytes
-	for _, revision := range latest {
+		names.Insert(revision.Name)
 		room -= revision.Size
 	}
-	all := slices.DeleteFunc(store.Revisions(workload), func(revision *cluster.Revision) bool { return latest[revision.Name] != nil })
-	cached := fitting(all, room)
+	all := slices.DeleteFunc(store.Revisions(workload), func(revision *cluster.Revision) bool { return names.Has(revision.Name) })
+	cached := fittingRevisions(all, room)
 	fits := sets.New(cached...)
 	return chosen{
-		live:   slices.DeleteFunc(slices.Clone(live), func(revision *cluster.Revision) bool { return latest[revision.Name] != revision }),
+		live:   live,
 		cached: cached,
 		others: slices.DeleteFunc(all, func(revision *cluster.Revision) bool { return fits.Has(revision) }),
 	}
@@ -92,27 +95,27 @@ func (c *chosen) own() []*cluster.Revision {
 	return slices.DeleteFunc(slices.Clone(c.cached), func(revision *cluster.Revision) bool { return revision.Controller == nil })
 }
 
-// fitting returns the revisions that fit into room bytes, and at least one, in the given order. Revisions that the workload controls rank
-// before orphans, and newer ones before older ones. All that rank after the first one that does not fit are left out.
-func fitting(revisions []*cluster.Revision, room int) []*cluster.Revision {
-	ranked := slices.Clone(revisions)
-	// The sort is stable: revisions of equal rank stay ordered by name.
-	class := func(revision *cluster.Revision) int {
-		if revision.Controller != nil {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(ranked, func(a, b *cluster.Revision) int {
-		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(b.Number, a.Number))
+// fittingRevisions returns the revisions that fit into room bytes. Revisions that the workload controls rank before orphans, and newer ones before
+// older ones.
+func fittingRevisions(revisions []*cluster.Revision, room int) []*cluster.Revision {
+	return fitting(revisions, room, func(revision *cluster.Revision) int { return revision.Size }, func(a, b *cluster.Revision) int {
+		return cmp.Or(compareBools(a.Controller == nil, b.Controller == nil), cmp.Compare(b.Number, a.Number))
 	})
-	fits := make(map[string]bool, len(ranked))
-	for i, revision := range ranked {
-		room -= revision.Size
+}
+
+// fitting returns the objects that fit into room bytes, and at least one, in the given order. The function rank compares objects. All that rank
+// after the first one that does not fit are left out.
+func fitting[T comparable](objects []T, room int, size func(T) int, rank func(a, b T) int) []T {
+	ranked := slices.Clone(objects)
+	// The sort is stable: objects of equal rank stay in order.
+	slices.SortStableFunc(ranked, rank)
+	fits := make(sets.Set[T], len(ranked))
+	for i, object := range ranked {
+		room -= size(object)
 		if room < 0 && i > 0 {
 			break
 		}
-		fits[revision.Name] = true
+		fits.Insert(object)
 	}
-	return slices.DeleteFunc(slices.Clone(revisions), func(revision *cluster.Revision) bool { return !fits[revision.Name] })
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !fits.Has(object) })
 }

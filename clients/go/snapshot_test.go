@@ -52,14 +52,14 @@ func TestRevisionsThatFit(t *testing.T) {
 		-1:   "c",
 	} {
 		var names []string
-		for _, revision := range fitting(all, room) {
+		for _, revision := range fittingRevisions(all, room) {
 			names = append(names, revision.Name)
 		}
 		if got := strings.Join(names, ""); got != want {
 			t.Errorf("into %d: got %s, want %s", room, got, want)
 		}
 	}
-	if got := fitting(nil, -1); len(got) != 0 {
+	if got := fittingRevisions(nil, -1); len(got) != 0 {
 		t.Errorf("got %v of none", got)
 	}
 }
@@ -126,7 +126,7 @@ func TestRevisionsThatAreTooLargeTogetherAreLeftOut(t *testing.T) {
 			for _, revision := range test.live {
 				live = append(live, cluster.NewRevision(revision))
 			}
-			r.state.keepLive(key, "d1", live)
+			r.state.keepLive(key, "d1", &liveObjects{revisions: live})
 			var said []string
 			logger := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
 			if err := r.Reconcile(klog.NewContext(t.Context(), logger), key); err != nil {

@@ -24,9 +24,9 @@ type resourceCache struct {
 	// slim removes the fields that are not read.
 	slim cache.TransformFunc
 	// isCached reports whether the caches keep an object. The error says that the object cannot be read.
-	isCached func(object any) (bool, error)
-	// isForeign is a quick check that recognizes most objects that are not kept; nil if there are hardly any.
-	isForeign func(object any) bool
+	isCached func(store *cluster.Store, object any) (bool, error)
+	// isForeign is a quick check that recognizes most objects that are not kept; nil if there are hardly any. It needs no lock.
+	isForeign func(store *cluster.Store, object any) bool
 }
 
 // stagedRevision is a revision of a list that is not complete yet. Only what the caches will keep is kept of it.
@@ -37,21 +37,21 @@ type stagedRevision struct {
 }
 
 // stage reduces a revision of a list as soon as it is read: all revisions together may be larger than the memory.
-func (s *state) stage(object *served.Object) *stagedRevision {
+func (c *caches) stage(object *served.Object) *stagedRevision {
 	staged := &stagedRevision{revision: cluster.NewRevision(object)}
 	staged.Namespace, staged.Name, staged.ResourceVersion = object.Namespace, object.Name, object.ResourceVersion
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.store.StageRevision(staged.revision)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store.StageRevision(staged.revision)
 	return staged
 }
 
 // listBegins is called when a list begins.
-func (s *state) listBegins(resource cluster.Resource) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *caches) listBegins(resource cluster.Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if resource == cluster.Revisions {
-		s.store.ForgetStaged()
+		c.store.ForgetStaged()
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *state) listBegins(resource cluster.Resource) {
 // separately, see [Reconciler.followInformer].
 type feed struct {
 	resourceCache
-	state *state
+	caches *caches
 	// onUnreadable is called with objects that cannot be read.
 	onUnreadable func(resource cluster.Resource, err error)
 }
@@ -87,7 +87,7 @@ func (f *feed) Resync() error { return nil }
 
 // Bookmark implements [cache.ReflectorBookmarkStore].
 func (f *feed) Bookmark(version string) error {
-	f.state.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
+	f.caches.change(func(store *cluster.Store, _ func(*cluster.Transition)) {
 		store.Advance(f.resource, version)
 	})
 	return nil
@@ -103,8 +103,8 @@ func (f *feed) Replace(objects []any, version string) error {
 		}
 		listed[key] = true
 	}
-	f.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
-		if f.state.listed(f.resource, version) {
+	f.caches.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
+		if f.caches.listed(f.resource, version) {
 			store.ForgetVersions(f.resource)
 		}
 		for _, key := range store.Missing(f.resource, func(key types.NamespacedName) bool { return listed[key] }) {
@@ -114,7 +114,7 @@ func (f *feed) Replace(objects []any, version string) error {
 			changed(f.putReadable(store, object))
 		}
 	})
-	f.state.listBegins(f.resource)
+	f.caches.listBegins(f.resource)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (f *feed) take(object any, into func(*cluster.Store, any) *cluster.Transiti
 	if err != nil {
 		return err
 	}
-	f.state.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
+	f.caches.change(func(store *cluster.Store, changed func(*cluster.Transition)) {
 		changed(into(store, object))
 		store.Advance(f.resource, version)
 	})
@@ -144,17 +144,26 @@ func keyOf(object any) (types.NamespacedName, error) {
 	return key, err
 }
 
-var daemonSets = resourceCache{
-	resource: cluster.DaemonSets,
-	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
-		// A DaemonSet whose spec cannot be read is cached, too, see [cluster.NewDaemonSet].
-		daemonSet, err := cluster.NewDaemonSet(object.(*served.Object))
-		return store.PutDaemonSet(daemonSet), err
-	},
-	remove: func(store *cluster.Store, object any) *cluster.Transition {
-		gone := object.(*served.Object)
-		return store.RemoveDaemonSet(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
-	},
+// workloadCaches are how workloads are cached, by their resource.
+var workloadCaches = map[cluster.Resource]resourceCache{
+	cluster.DaemonSets:  workloadsOf(cluster.DaemonSet),
+	cluster.ReplicaSets: workloadsOf(cluster.ReplicaSet),
+	cluster.Deployments: workloadsOf(cluster.Deployment),
+}
+
+func workloadsOf(kind *cluster.Kind) resourceCache {
+	return resourceCache{
+		resource: kind.Resource,
+		put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
+			// A workload whose spec cannot be read is cached, too, see [cluster.NewWorkload].
+			workload, err := cluster.NewWorkload(kind, object.(*served.Object))
+			return store.PutWorkload(workload), err
+		},
+		remove: func(store *cluster.Store, object any) *cluster.Transition {
+			gone := object.(*served.Object)
+			return store.RemoveWorkload(kind, types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
+		},
+	}
 }
 
 var revisions = resourceCache{
@@ -187,12 +196,12 @@ var pods = resourceCache{
 		last, _ := projectPod(gone)
 		return store.RemovePod(gone.Namespace, gone.Name, last)
 	},
-	isCached: func(object any) (bool, error) {
+	isCached: func(store *cluster.Store, object any) (bool, error) {
 		pod, err := projectPod(object.(*corev1.Pod))
-		return err == nil && !cluster.IsForeign(pod.Controller), err
+		return err == nil && !store.IsForeign(pod.Controller), err
 	},
-	isForeign: func(object any) bool {
-		return cluster.IsForeign(convert.Controller(object.(*corev1.Pod).OwnerReferences))
+	isForeign: func(store *cluster.Store, object any) bool {
+		return store.IsForeign(convert.Controller(object.(*corev1.Pod).OwnerReferences))
 	},
 }
 
@@ -210,7 +219,7 @@ var nodes = resourceCache{
 	remove: func(store *cluster.Store, object any) *cluster.Transition {
 		return store.RemoveNode(object.(*corev1.Node).Name)
 	},
-	isCached: func(object any) (bool, error) {
+	isCached: func(_ *cluster.Store, object any) (bool, error) {
 		_, err := convert.Node(object.(*corev1.Node))
 		return err == nil, err
 	},

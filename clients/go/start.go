@@ -23,22 +23,37 @@ import (
 )
 
 // Start begins to watch, and enqueues workloads that must be reconciled. It returns at once, before the caches are filled: see
-// [Reconciler.WaitForSync]. The watches end with the context. Start may be called once.
+// [Reconciler.WaitForSync]. The watches end with the context. Start may be called once. With several kinds, see [Reconciler.StartKinds].
 func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
-	if queue == nil {
-		return errors.New("there is no queue: give Start the one whose keys go to Reconcile, or call Run, which has its own")
+	if len(r.controllers) > 1 {
+		return fmt.Errorf("the Reconciler owns %v: call StartKinds, with a queue for each kind", r.Kinds())
+	}
+	return r.StartKinds(ctx, func(Kind) Queue { return queue })
+}
+
+// StartKinds is Start for several kinds: queueOf returns the queue of each kind. Keys of its queue are given to [Reconciler.ReconcileKind].
+func (r *Reconciler) StartKinds(ctx context.Context, queueOf func(Kind) Queue) error {
+	queues := make([]Queue, 0, len(r.controllers))
+	for _, owned := range r.Kinds() {
+		queue := queueOf(owned)
+		if queue == nil {
+			return errors.New("there is no queue: give Start the one whose keys go to Reconcile, or call Run, which has its own")
+		}
+		queues = append(queues, queue)
 	}
 	if r.started.Swap(true) {
 		return errors.New("a Reconciler is started once: make a new one, what this one remembers is not true any more")
 	}
-	if err := r.makeWriter(ctx); err != nil {
+	if err := r.makeWriters(ctx); err != nil {
 		return err
 	}
 	sources, err := r.sources(ctx)
 	if err != nil {
 		return err
 	}
-	r.enqueuer.start(queue)
+	for i, controller := range r.controllers {
+		controller.enqueuer.start(queues[i])
+	}
 	for _, source := range sources {
 		go source(ctx)
 	}
@@ -50,9 +65,9 @@ func (r *Reconciler) Start(ctx context.Context, queue Queue) error {
 func (r *Reconciler) WaitForSync(ctx context.Context) error {
 	synced := func(context.Context) (bool, error) { return r.Synced(), nil }
 	if err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, synced); err != nil {
-		r.state.mu.Lock()
-		defer r.state.mu.Unlock()
-		return fmt.Errorf("waiting for the caches of %v: %w", r.state.store.Unsynced(), err)
+		r.caches.mu.Lock()
+		defer r.caches.mu.Unlock()
+		return fmt.Errorf("waiting for the caches of %v: %w", r.caches.store.Unsynced(), err)
 	}
 	return nil
 }
@@ -65,10 +80,12 @@ func (r *Reconciler) resync(ctx context.Context) {
 }
 
 func (r *Reconciler) enqueueAll() {
-	r.state.mu.Lock()
-	defer r.state.mu.Unlock()
-	for _, key := range r.state.store.Keys() {
-		r.enqueuer.enqueue(key)
+	r.caches.mu.Lock()
+	defer r.caches.mu.Unlock()
+	for _, controller := range r.controllers {
+		for _, key := range r.caches.store.Keys(controller.kind.Kind) {
+			controller.enqueuer.enqueue(key)
+		}
 	}
 }
 
@@ -85,20 +102,20 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 	onUnreadable := func(resource cluster.Resource, err error) {
 		logger.Error(brief.Error(err), "Skipped an object that cannot be read", "resource", resource)
 	}
-	r.state.onCut(func(cut cluster.CutObject) {
-		logger.Info("Labels that DaemonSets may read are not sent, since the object has too many", "resource", cut.Resource,
+	r.caches.onCut(func(cut cluster.CutObject) {
+		logger.Info("Labels that workloads may read are not sent, since the object has too many", "resource", cut.Resource,
 			"namespace", cut.Namespace, "name", cut.Name, "labels", cut.Labels)
 	})
 	reflector := func(of resourceCache, listWatch cache.ListerWatcher, example runtime.Object) func(context.Context) {
-		feed := &feed{resourceCache: of, state: r.state, onUnreadable: onUnreadable}
-		tracked := r.watches.track(of.resource, cache.ToListerWatcherWithContext(listWatch), r.state.listBegins)
+		feed := &feed{resourceCache: of, caches: r.caches, onUnreadable: onUnreadable}
+		tracked := r.watches.track(of.resource, cache.ToListerWatcherWithContext(listWatch), r.caches.listBegins)
 		made := cache.NewReflectorWithOptions(tracked, example, feed, cache.ReflectorOptions{Name: string(of.resource)})
 		return made.RunWithContext
 	}
 	listWatch := func(resource cluster.Resource, reduce func(*served.Object) runtime.Object) cache.ListerWatcher {
 		return raw.ListWatch(appsv1.SchemeGroupVersion.WithResource(string(resource)), namespace, reduce)
 	}
-	stage := func(object *served.Object) runtime.Object { return r.state.stage(object) }
+	stage := func(object *served.Object) runtime.Object { return r.caches.stage(object) }
 	staged := revisions
 	staged.slim = func(object any) (any, error) {
 		if shown, isShown := object.(*served.Object); isShown {
@@ -106,19 +123,24 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		}
 		return object, nil
 	}
-	sources := []func(context.Context){
-		reflector(daemonSets, listWatch(cluster.DaemonSets, nil), &served.Object{}),
-		r.afterDaemonSets(reflector(staged, listWatch(cluster.Revisions, stage), &served.Object{})),
-	}
-	if r.config.pods == nil {
-		sources = append(sources, reflector(pods, podListWatch(r.typed, namespace), &corev1.Pod{}))
-	} else {
-		sources = append(sources, r.followInformer(pods, r.config.pods, onUnreadable))
-	}
-	if r.config.nodes == nil {
-		sources = append(sources, reflector(nodes, nodeListWatch(r.typed), &corev1.Node{}))
-	} else {
-		sources = append(sources, r.followInformer(nodes, r.config.nodes, onUnreadable))
+	var sources []func(context.Context)
+	for _, resource := range r.caches.store.Watched() {
+		var source func(context.Context)
+		switch {
+		case resource == cluster.Revisions:
+			source = r.afterDaemonSets(reflector(staged, listWatch(resource, stage), &served.Object{}))
+		case resource == cluster.Pods && r.config.pods != nil:
+			source = r.followInformer(pods, r.config.pods, onUnreadable)
+		case resource == cluster.Pods:
+			source = reflector(pods, podListWatch(r.typed, namespace), &corev1.Pod{})
+		case resource == cluster.Nodes && r.config.nodes != nil:
+			source = r.followInformer(nodes, r.config.nodes, onUnreadable)
+		case resource == cluster.Nodes:
+			source = reflector(nodes, nodeListWatch(r.typed), &corev1.Node{})
+		default:
+			source = reflector(workloadCaches[resource], listWatch(resource, nil), &served.Object{})
+		}
+		sources = append(sources, source)
 	}
 	return sources, nil
 }
@@ -127,9 +149,9 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 func (r *Reconciler) afterDaemonSets(source func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) {
 		areListed := func(context.Context) (bool, error) {
-			r.state.mu.Lock()
-			defer r.state.mu.Unlock()
-			return r.state.store.Reached(cluster.DaemonSets) != "", nil
+			r.caches.mu.Lock()
+			defer r.caches.mu.Unlock()
+			return r.caches.store.Reached(cluster.DaemonSets) != "", nil
 		}
 		if wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, areListed) == nil {
 			source(ctx)

@@ -19,51 +19,73 @@ import (
 // maxUndelivered is how many undelivered reports are kept for a workload. Older ones are dropped, which costs only time.
 const maxUndelivered = 8
 
-// state is what the Reconciler keeps between reconciles: the caches, the protocol state of each workload, the versions of its own writes, and
-// undelivered reports. One lock guards it, and nobody waits for anything while holding the lock.
-type state struct {
-	mu       sync.Mutex
-	store    *cluster.Store
-	holdings *expect.Holdings
-	gate     *gate.Gate
-	// undelivered are reports that are sent with the next request for a plan, oldest first.
-	undelivered map[types.NamespacedName][]*nodewisev1.ReportRequest
-	// readLive are revisions that reconciles read from the apiserver before they had to wait for a cache.
-	readLive map[types.NamespacedName]liveRevisions
-	// unanswered is the error of the last call of Plan.
-	unanswered unanswered
-	// loggedLeftOut is when it was last logged that the revisions of a workload are too large together.
-	loggedLeftOut map[types.NamespacedName]time.Time
-	// traced are the last recorded reconciles of workloads.
-	traced   map[types.NamespacedName]tracedReconcile
-	rules    wake.Rules
-	enqueuer *enqueuer
+// caches are what all controllers of a Reconciler share, and the states of each. One lock guards all of that, and nobody waits for anything while
+// holding the lock.
+type caches struct {
+	mu    sync.Mutex
+	store *cluster.Store
+	// states are those of the owned kinds.
+	states []*state
 	// restored is called with the resource whose list was the first to show that etcd was restored from a backup. It may be nil.
 	restored func(cluster.Resource)
 	// cut is called with objects that have too many labels, so that some that a decision could read are not sent. It may be nil.
 	cut func(cluster.CutObject)
 }
 
-// maxLive is how many live revisions of a workload are kept for the next plan. Each plan of a reconcile reads a few.
-const maxLive = 16
+// state is what a controller keeps between reconciles: the protocol state of each workload, the versions of its own writes, and undelivered
+// reports. The lock of the caches guards it.
+type state struct {
+	*caches
 
-// liveRevisions are revisions that were read from the apiserver for the workload of this uid.
-type liveRevisions struct {
-	uid       types.UID
-	revisions []*cluster.Revision
+	kind     *kind
+	holdings *expect.Holdings
+	gate     *gate.Gate
+	// undelivered are reports that are sent with the next request for a plan, oldest first.
+	undelivered map[types.NamespacedName][]*nodewisev1.ReportRequest
+	// readLive are objects that reconciles read from the apiserver before they had to wait for a cache.
+	readLive map[types.NamespacedName]keptLive
+	// unanswered is the error of the last call of Plan.
+	unanswered unanswered
+	// loggedLeftOut is when it was last logged that the objects of a workload's snapshot are too large together.
+	loggedLeftOut map[types.NamespacedName]time.Time
+	// loggedUnsupported is when it was last logged that the service does not plan for the kind.
+	loggedUnsupported time.Time
+	// traced are the last recorded reconciles of workloads.
+	traced   map[types.NamespacedName]tracedReconcile
+	rules    wake.Rules
+	enqueuer *enqueuer
 }
 
-func newState(buckets uint32, options *nodewisev1.PlanOptions, enqueuer *enqueuer) *state {
+// maxLive is how many live objects of a resource are kept for a workload's next plan. Each plan of a reconcile reads a few.
+const maxLive = 16
+
+// keptLive are objects that were read from the apiserver for the workload of this uid.
+type keptLive struct {
+	uid     types.UID
+	objects liveObjects
+}
+
+func newCaches(buckets uint32, owned []*kind) *caches {
+	cached := make([]*cluster.Kind, 0, len(owned))
+	for _, kind := range owned {
+		cached = append(cached, kind.Kind)
+	}
+	return &caches{store: cluster.NewStore(buckets, cached...)}
+}
+
+// addState adds the state of a kind.
+func (c *caches) addState(of *kind, options *nodewisev1.PlanOptions, enqueuer *enqueuer) *state {
 	rule := expect.Counted
-	if isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETIONS_BY_UID) {
+	if !of.countsDeletions || isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETIONS_BY_UID) {
 		rule = expect.ByUID
 	}
-	return &state{
-		store:         cluster.NewStore(buckets),
+	made := &state{
+		caches:        c,
+		kind:          of,
 		holdings:      expect.NewHoldings(rule),
 		gate:          gate.New(),
 		undelivered:   map[types.NamespacedName][]*nodewisev1.ReportRequest{},
-		readLive:      map[types.NamespacedName]liveRevisions{},
+		readLive:      map[types.NamespacedName]keptLive{},
 		loggedLeftOut: map[types.NamespacedName]time.Time{},
 		traced:        map[types.NamespacedName]tracedReconcile{},
 		rules: wake.Rules{
@@ -73,52 +95,82 @@ func newState(buckets uint32, options *nodewisev1.PlanOptions, enqueuer *enqueue
 		},
 		enqueuer: enqueuer,
 	}
+	c.states = append(c.states, made)
+	return made
 }
 
-func (s *state) onCut(cut func(cluster.CutObject)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cut = cut
+func (c *caches) onCut(cut func(cluster.CutObject)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = cut
+}
+
+// waits reports whether any workload waits for a cache. The caller holds the lock.
+func (c *caches) waits() bool {
+	return slices.ContainsFunc(c.states, func(s *state) bool { return s.gate.Waits() })
 }
 
 // change applies a watch event to the caches. The function apply changes the store, and calls changed with each transition. Then change
 // enqueues the workloads that the transitions concern, and those that waited for the version that the watch has reached.
-func (s *state) change(apply func(store *cluster.Store, changed func(*cluster.Transition))) {
-	seen := s.enqueuer.clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := enqueueNone
-	// ofAll are the events that enqueue every workload.
-	var ofAll causes
-	apply(s.store, func(transition *cluster.Transition) {
+func (c *caches) change(apply func(store *cluster.Store, changed func(*cluster.Transition))) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reacting := make([]*reaction, len(c.states))
+	for i, state := range c.states {
+		reacting[i] = &reaction{state: state, seen: state.enqueuer.clock.Now()}
+	}
+	apply(c.store, func(transition *cluster.Transition) {
 		if transition == nil {
 			return
 		}
-		trigger := triggerOf(transition, seen)
-		if every := s.react(transition, trigger); every != enqueueNone {
-			all = max(all, every)
-			ofAll.add(trigger)
+		for _, reaction := range reacting {
+			reaction.to(transition)
 		}
 	})
-	for _, cut := range s.store.TakeCuts() {
-		if s.cut != nil {
-			s.cut(cut)
+	for _, cut := range c.store.TakeCuts() {
+		if c.cut != nil {
+			c.cut(cut)
 		}
 	}
-	for _, key := range s.gate.Opened(s.store.Reached) {
-		s.enqueuer.enqueue(key)
+	for _, reaction := range reacting {
+		reaction.end()
 	}
-	if all == enqueueNone {
+}
+
+// reaction is the reaction of one kind to the transitions of a watch event.
+type reaction struct {
+	*state
+
+	seen time.Time
+	all  everyWorkload
+	// ofAll are the events that enqueue every workload.
+	ofAll causes
+}
+
+func (r *reaction) to(transition *cluster.Transition) {
+	trigger := triggerOf(transition, r.seen)
+	if every := r.react(transition, trigger); every != enqueueNone {
+		r.all = max(r.all, every)
+		r.ofAll.add(trigger)
+	}
+}
+
+// end enqueues the workloads that waited for the version that the watch has reached, and every workload if a transition asks for that.
+func (r *reaction) end() {
+	for _, key := range r.gate.Opened(r.store.Reached) {
+		r.enqueuer.enqueue(key)
+	}
+	if r.all == enqueueNone {
 		return
 	}
-	for _, key := range s.store.Keys() {
-		for _, trigger := range ofAll.triggers {
-			s.enqueuer.addTrigger(key, trigger)
+	for _, key := range r.store.Keys(r.kind.Kind) {
+		for _, trigger := range r.ofAll.triggers {
+			r.enqueuer.addTrigger(key, trigger)
 		}
-		if all == enqueueUrgently {
-			s.enqueuer.enqueueFirst(key)
+		if r.all == enqueueUrgently {
+			r.enqueuer.enqueueFirst(key)
 		} else {
-			s.enqueuer.enqueue(key)
+			r.enqueuer.enqueue(key)
 		}
 	}
 }
@@ -133,7 +185,7 @@ const (
 )
 
 func (s *state) react(transition *cluster.Transition, trigger trigger) everyWorkload {
-	reactions := wake.React(s.store, transition, s.rules)
+	reactions := wake.React(s.kind.Kind, s.store, transition, s.rules)
 	for _, deletion := range reactions.Deletions {
 		s.holdings.ObserveDeletion(deletion.Key, deletion.PodName, deletion.PodUID)
 	}
@@ -173,20 +225,24 @@ func (s *state) react(transition *cluster.Transition, trigger trigger) everyWork
 // watch showed before only if etcd was restored from a backup. Then all known versions are dropped, and nothing is planned until every
 // resource has been listed again; after that every workload is enqueued (D-112). Expectations stay until they expire. It reports whether an
 // object of the list may have another content than the cached one, although both have the same version.
-func (s *state) listed(resource cluster.Resource, version string) bool {
-	if gate.IsBehind(s.store.Reached(resource), version) {
-		s.store.BeginAnew()
-		s.gate.BeginAnew()
-		clear(s.readLive)
-		if s.restored != nil {
-			s.restored(resource)
+func (c *caches) listed(resource cluster.Resource, version string) bool {
+	if gate.IsBehind(c.store.Reached(resource), version) {
+		c.store.BeginAnew()
+		for _, state := range c.states {
+			state.gate.BeginAnew()
+			clear(state.readLive)
+		}
+		if c.restored != nil {
+			c.restored(resource)
 		}
 	}
-	beganAnew := s.store.Relisting()
-	s.store.Listed(resource, version)
-	if beganAnew && !s.store.Relisting() {
-		for _, key := range s.store.Keys() {
-			s.enqueuer.enqueue(key)
+	beganAnew := c.store.Relisting()
+	c.store.Listed(resource, version)
+	if beganAnew && !c.store.Relisting() {
+		for _, state := range c.states {
+			for _, key := range c.store.Keys(state.kind.Kind) {
+				state.enqueuer.enqueue(key)
+			}
 		}
 	}
 	return beganAnew
@@ -221,6 +277,18 @@ func (s *state) mayLogLeftOut(key types.NamespacedName) bool {
 	return true
 }
 
+// mayLogUnsupported reports whether to log that the service does not plan for the kind. That is logged at most once a minute.
+func (s *state) mayLogUnsupported() bool {
+	now := s.enqueuer.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.loggedUnsupported.IsZero() && now.Sub(s.loggedUnsupported) < time.Minute {
+		return false
+	}
+	s.loggedUnsupported = now
+	return true
+}
+
 // undeliveredOf returns the undelivered reports about the workload of this uid, oldest first.
 func (s *state) undeliveredOf(key types.NamespacedName, uid types.UID) []*nodewisev1.ReportRequest {
 	var reports []*nodewisev1.ReportRequest
@@ -238,33 +306,38 @@ func (s *state) keepReport(key types.NamespacedName, report *nodewisev1.ReportRe
 	s.undelivered[key] = reports[max(len(reports)-maxUndelivered, 0):]
 }
 
-// keepLive keeps the live revisions of a reconcile that must wait for a cache before its next plan. The cache of revisions need not show
-// them by then.
-func (s *state) keepLive(key types.NamespacedName, uid types.UID, revisions []*cluster.Revision) {
-	if len(revisions) == 0 {
+// keepLive keeps the live objects of a reconcile that must wait for a cache before its next plan. The caches need not show them by then.
+func (s *state) keepLive(key types.NamespacedName, uid types.UID, live *liveObjects) {
+	if live.isEmpty() {
 		return
 	}
 	kept := s.readLive[key]
 	if kept.uid != uid {
-		kept = liveRevisions{uid: uid}
+		kept = keptLive{uid: uid}
 	}
-	// A wrong service could cause the same revision to be read again and again.
-	kept.revisions = slices.DeleteFunc(kept.revisions, func(kept *cluster.Revision) bool {
-		return slices.ContainsFunc(revisions, func(revision *cluster.Revision) bool { return revision.Name == kept.Name })
-	})
-	kept.revisions = append(kept.revisions, revisions...)
-	kept.revisions = kept.revisions[max(len(kept.revisions)-maxLive, 0):]
+	kept.objects.revisions = keepNewest(kept.objects.revisions, live.revisions, func(of *cluster.Revision) string { return of.Name })
+	kept.objects.workloads = keepNewest(kept.objects.workloads, live.workloads, func(of *cluster.Workload) string { return of.Key.Name })
 	s.readLive[key] = kept
 }
 
-// takeLive removes and returns the revisions that were kept. In the next snapshot they replace the cached revisions of the same names.
-func (s *state) takeLive(key types.NamespacedName, uid types.UID) []*cluster.Revision {
+// keepNewest adds objects to those that are kept, each name once. It keeps at most [maxLive]: a wrong service could cause the same object to be
+// read again and again.
+func keepNewest[T any](kept, objects []T, name func(T) string) []T {
+	kept = slices.DeleteFunc(kept, func(kept T) bool {
+		return slices.ContainsFunc(objects, func(object T) bool { return name(object) == name(kept) })
+	})
+	kept = append(kept, objects...)
+	return kept[max(len(kept)-maxLive, 0):]
+}
+
+// takeLive removes and returns the objects that were kept. In the next snapshot they replace the cached objects of the same names.
+func (s *state) takeLive(key types.NamespacedName, uid types.UID) *liveObjects {
 	kept := s.readLive[key]
 	delete(s.readLive, key)
 	if kept.uid != uid {
-		return nil
+		return &liveObjects{}
 	}
-	return kept.revisions
+	return &kept.objects
 }
 
 // podView is what the caches show of the pods of a workload.

@@ -53,7 +53,7 @@ func (t *requeueTokens) forget(key types.NamespacedName) {
 }
 
 // throttle delays the requeue of a workload that has no token, whether its reconcile failed or not.
-func (r *Reconciler) throttle(key types.NamespacedName, ended result, err error) (result, error) {
+func (r *controller) throttle(key types.NamespacedName, ended result, err error) (result, error) {
 	after := &ended.after
 	var failed *failure
 	if errors.As(err, &failed) {

@@ -38,10 +38,10 @@ const (
 
 // startReconcile begins the trace of a reconcile. The span has the events that caused the reconcile as events, and is linked to their traces
 // and to the previous reconcile.
-func (r *Reconciler) startReconcile(ctx context.Context, key types.NamespacedName) (context.Context, trace.Span) {
+func (r *controller) startReconcile(ctx context.Context, key types.NamespacedName) (context.Context, trace.Span) {
 	reasons := r.enqueuer.takeReasons(key)
 	ctx, span := r.tracer.Start(ctx, "reconcile", trace.WithNewRoot(), trace.WithAttributes(
-		semconv.K8SNamespaceName(key.Namespace), semconv.K8SDaemonSetName(key.Name)))
+		semconv.K8SNamespaceName(key.Namespace), r.kind.named(key.Name)))
 	if !span.IsRecording() {
 		return ctx, span
 	}
@@ -50,7 +50,7 @@ func (r *Reconciler) startReconcile(ctx context.Context, key types.NamespacedNam
 	}
 	var parents []string
 	if workload, before := r.state.follow(key, span.SpanContext()); workload != nil {
-		span.SetAttributes(semconv.K8SDaemonSetUID(string(workload.UID)))
+		span.SetAttributes(r.kind.identified(string(workload.UID)))
 		if before.IsValid() {
 			span.AddLink(linkTo(before, "previous"))
 		}
@@ -69,10 +69,10 @@ func (r *Reconciler) startReconcile(ctx context.Context, key types.NamespacedNam
 
 // follow stores the span of a recorded reconcile. It returns the workload, nil if that is gone, and the span of the previous reconcile of the
 // same workload and generation.
-func (s *state) follow(key types.NamespacedName, span trace.SpanContext) (workload *cluster.DaemonSet, before trace.SpanContext) {
+func (s *state) follow(key types.NamespacedName, span trace.SpanContext) (workload *cluster.Workload, before trace.SpanContext) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	workload = s.store.DaemonSet(key)
+	workload = s.store.Workload(s.kind.Kind, key)
 	if workload == nil {
 		return nil, before
 	}

@@ -61,7 +61,7 @@ func TestTheTraceOfAReconcile(t *testing.T) {
 		}}})
 	spans, sent := collect(t), &parents{}
 	r := started(t, &apiserver{creates: sent.creates}, serve(t, plan, spans), WithTracerProvider(spans))
-	showFor(r, plan)
+	showFor(r.controllers[0], plan)
 	// A trace in the context of the caller is not continued.
 	ctx, _ := spans.Tracer("test").Start(t.Context(), "another")
 	if err := r.Reconcile(ctx, key); err != nil {
@@ -203,7 +203,7 @@ func TestTheTraceOfAFailedCall(t *testing.T) {
 				options = append(options, WithCallTimeout(50*time.Millisecond))
 			}
 			r := started(t, &apiserver{creates: test.creates}, serve(t, plan, spans), options...)
-			showFor(r, plan)
+			showFor(r.controllers[0], plan)
 			if err := r.Reconcile(t.Context(), key); err == nil {
 				t.Fatal("it was taken for done")
 			}
@@ -254,7 +254,7 @@ func TestLargeBatchesHaveOneSpan(t *testing.T) {
 		options := append([]Option{WithTracerProvider(spans)}, test.options...)
 		plan := creating(pods...)
 		r := started(t, &apiserver{creates: sent.creates}, serve(t, plan, spans), options...)
-		showFor(r, plan)
+		showFor(r.controllers[0], plan)
 		if err := r.Reconcile(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func TestWhatIsNotSampledAndWithoutAnSDK(t *testing.T) {
 			sent, lines := &parents{}, &parents{}
 			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return creating(podNamed("a")), nil }}
 			r := started(t, &apiserver{creates: sent.creates}, planner, test.options...)
-			showFor(r, creating(podNamed("a")))
+			showFor(r.controllers[0], creating(podNamed("a")))
 			log := funcr.New(func(_, line string) { lines.add(line) }, funcr.Options{Verbosity: 9})
 			if err := r.Reconcile(klog.NewContext(t.Context(), log), key); err != nil {
 				t.Fatal(err)
@@ -300,7 +300,7 @@ func TestWhatIsNotSampledAndWithoutAnSDK(t *testing.T) {
 			if test.suffix == "" && strings.Contains(fmt.Sprint(lines.sorted()), "trace_id") {
 				t.Errorf("it logged %v", lines.sorted())
 			}
-			if len(r.state.traced) != 0 {
+			if len(r.controllers[0].state.traced) != 0 {
 				t.Error("it remembers a reconcile that nobody recorded")
 			}
 		})

@@ -6,14 +6,14 @@ use clap::{ArgAction, Parser, ValueEnum};
 use nodewise_client::{args::TlsArgs, target::Target};
 use nodewise_projection::OwnershipSelector;
 use nodewise_proto::v1;
-use nodewise_proto::workload::DEFAULT_BURST;
 use nodewise_runtime::{apply::DEFAULT_CONCURRENCY, lead::Timing, trace::DEFAULT_TRACED_CALLS};
 use nodewise_telemetry::LogFormat;
 
-use crate::config::{Config, ConfigError, Mode};
+use crate::config::{Config, ConfigError, ControllerConfig};
+use crate::controllers::{Controller, Entry, ModeEntry, is_enabled, mode_of};
 
-/// Runs DaemonSets with the plans of a nodewise-server: watches the apiserver, asks for plans, applies them and reports
-/// the outcomes.
+/// Runs DaemonSets, ReplicaSets and Deployments with the plans of a nodewise-server: watches the apiserver, asks for plans,
+/// applies them and reports the outcomes.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "nodewise-executor", version)]
 pub struct Args {
@@ -37,9 +37,31 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_KUBECONFIG", value_name = "PATH")]
     pub kubeconfig: Option<PathBuf>,
 
-    /// Whether to write to the cluster; there is no default, because `own` takes over every DaemonSet of the cluster
-    #[arg(long, env = "NODEWISE_MODE", value_enum)]
-    pub mode: ModeArg,
+    /// Controllers to run: `*` for all, `NAME` to enable one, `-NAME` to disable one, as in kube-controller-manager. The
+    /// names are daemonset-controller, deployment-controller and replicaset-controller, or without `-controller`
+    #[arg(
+        long,
+        env = "NODEWISE_CONTROLLERS",
+        value_delimiter = ',',
+        default_value = "daemonset-controller",
+        value_name = "LIST",
+        allow_hyphen_values = true
+    )]
+    pub controllers: Vec<Entry>,
+
+    /// Whether to write to the cluster; there is no default, because `own` takes over every workload of the cluster. `own`:
+    /// act as the controller; the built-in one must be off. `observe`: write nothing and log what would be written; for
+    /// running beside the built-in controller. `companion`: run beside the built-in controller and only delete old pods of
+    /// DaemonSets with strategy OnDelete and annotation `nodewise.dev/rollout: managed`, within
+    /// `nodewise.dev/max-unavailable`. One controller may have another mode: `own,deployment-controller=observe`
+    #[arg(
+        long,
+        env = "NODEWISE_MODE",
+        required = true,
+        value_delimiter = ',',
+        value_name = "MODE"
+    )]
+    pub mode: Vec<ModeEntry>,
 
     /// Work only while holding a Lease, so that several executors can run; not in mode observe [default: true in the
     /// other modes]
@@ -71,11 +93,11 @@ pub struct Args {
           value_parser = humantime::parse_duration)]
     pub retry_period: Duration,
 
-    /// Watch DaemonSets, pods and revisions of this namespace only [default: all]
+    /// Watch workloads, pods and revisions of this namespace only [default: all]
     #[arg(long, env = "NODEWISE_NAMESPACE", value_name = "NAMESPACE")]
     pub namespace: Option<String>,
 
-    /// Own only DaemonSets whose labels match, in the syntax of kubectl --selector: app=agent,tier in (a,b) [default: all]
+    /// Own only workloads whose labels match, in the syntax of kubectl --selector: app=agent,tier in (a,b) [default: all]
     #[arg(
         long,
         env = "NODEWISE_SELECTOR",
@@ -88,20 +110,38 @@ pub struct Args {
     /// DaemonSets reconciled concurrently. One extra worker takes only urgent ones: new DaemonSets, and all of them when a node is added
     #[arg(
         long,
-        env = "NODEWISE_CONCURRENT_SYNCS",
+        env = "NODEWISE_CONCURRENT_DAEMONSET_SYNCS",
+        alias = "concurrent-syncs",
         default_value = "2",
         value_name = "N"
     )]
-    pub concurrent_syncs: NonZeroUsize,
+    pub concurrent_daemonset_syncs: NonZeroUsize,
 
-    /// Concurrent writes to the apiserver for one DaemonSet; the default is the size of a burst
+    /// Deployments reconciled concurrently
+    #[arg(
+        long,
+        env = "NODEWISE_CONCURRENT_DEPLOYMENT_SYNCS",
+        default_value = "5",
+        value_name = "N"
+    )]
+    pub concurrent_deployment_syncs: NonZeroUsize,
+
+    /// ReplicaSets reconciled concurrently
+    #[arg(
+        long,
+        env = "NODEWISE_CONCURRENT_REPLICASET_SYNCS",
+        default_value = "5",
+        value_name = "N"
+    )]
+    pub concurrent_replicaset_syncs: NonZeroUsize,
+
+    /// Concurrent writes to the apiserver for one workload; the default is the size of a burst
     #[arg(long, env = "NODEWISE_CONCURRENT_WRITES", default_value_t = DEFAULT_CONCURRENCY, value_name = "N")]
     pub concurrent_writes: NonZeroUsize,
 
-    /// Maximum creates, and separately maximum deletes, of one plan
-    #[arg(long, env = "NODEWISE_BURST", default_value_t = DEFAULT_BURST, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..))]
-    pub burst: u32,
+    /// Maximum creates, and separately maximum deletes, of one plan [default: 250 for DaemonSets and 500 for ReplicaSets]
+    #[arg(long, env = "NODEWISE_BURST", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub burst: Option<u32>,
 
     /// Which fixes of upstream defects are enabled
     #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t = ProfileArg::Default)]
@@ -178,18 +218,6 @@ pub struct Args {
     pub log: String,
 }
 
-/// Whether to write to the cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ModeArg {
-    /// Act as the DaemonSet controller; the built-in one must be off
-    Own,
-    /// Write nothing and log what would be written; for running beside the built-in controller
-    Observe,
-    /// Run beside the built-in controller and only delete old pods of DaemonSets with strategy OnDelete and annotation
-    /// `nodewise.dev/rollout: managed`, within `nodewise.dev/max-unavailable`
-    Companion,
-}
-
 /// Which fixes of upstream defects are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProfileArg {
@@ -202,23 +230,20 @@ pub enum ProfileArg {
 impl Args {
     /// Converts the flags to settings; `host` is the name of this machine or pod.
     pub fn config(&self, host: &str) -> Result<Config, ConfigError> {
-        let mode = match self.mode {
-            ModeArg::Own => Mode::Own,
-            ModeArg::Observe => Mode::Observe,
-            ModeArg::Companion => Mode::Companion,
-        };
+        let controllers = self.enabled()?;
+        let writes = controllers.iter().any(|controller| controller.mode.writes());
         let timing = Timing {
             lease_duration: self.lease_duration,
             renew_deadline: self.renew_deadline,
             retry_period: self.retry_period,
         };
         // An observer writes nothing. It needs no Lease and must not take it from an executor that writes.
-        let elect = self.leader_elect.unwrap_or(mode.writes());
+        let elect = self.leader_elect.unwrap_or(writes);
         let config = Config {
             servers: self.server.clone(),
             tls: self.tls.client(&self.server)?,
             plaintext: self.tls.plaintext,
-            mode,
+            controllers,
             election: elect.then(|| crate::config::Election {
                 namespace: self.lease_namespace.clone(),
                 identity: nodewise_runtime::lead::identity(host),
@@ -226,11 +251,10 @@ impl Args {
             }),
             namespace: self.namespace.clone(),
             selection: self.selector.clone(),
-            concurrent_syncs: self.concurrent_syncs.get(),
             concurrent_writes: self.concurrent_writes.get(),
             calls_per_second: self.client_qps,
             creates_per_second: self.create_rate,
-            options: self.plan_options(mode),
+            options: self.plan_options(),
             buckets: self.buckets,
             plan_timeout: self.plan_timeout,
             hedge_after: self.hedge_after,
@@ -243,11 +267,26 @@ impl Args {
         config.validate()
     }
 
-    fn plan_options(&self, mode: Mode) -> v1::PlanOptions {
-        let scope = match mode {
-            Mode::Own | Mode::Observe => v1::Scope::Workload,
-            Mode::Companion => v1::Scope::Rollouts,
-        };
+    /// The controllers that are enabled, with their settings.
+    fn enabled(&self) -> Result<Vec<ControllerConfig>, ConfigError> {
+        let on = Controller::ALL.into_iter();
+        let on = on.filter(|controller| is_enabled(&self.controllers, *controller));
+        on.map(|controller| {
+            let workers = match controller {
+                Controller::DaemonSet => self.concurrent_daemonset_syncs,
+                Controller::Deployment => self.concurrent_deployment_syncs,
+                Controller::ReplicaSet => self.concurrent_replicaset_syncs,
+            };
+            Ok(ControllerConfig {
+                controller,
+                mode: mode_of(&self.mode, controller).ok_or(ConfigError::NoMode(controller))?,
+                workers: workers.get(),
+            })
+        })
+        .collect()
+    }
+
+    fn plan_options(&self) -> v1::PlanOptions {
         let profile = match self.profile {
             ProfileArg::Default => v1::Profile::Default,
             ProfileArg::UpstreamStrict => v1::Profile::UpstreamStrict,
@@ -265,8 +304,9 @@ impl Args {
                 .map(|&deviation| deviation.into())
                 .collect(),
             feature_gates: Vec::new(),
-            burst: Some(self.burst),
-            scope: scope.into(),
+            disabled_feature_gates: Vec::new(),
+            burst: self.burst,
+            scope: v1::Scope::Workload.into(),
         }
     }
 }
@@ -283,12 +323,13 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+    use crate::config::Mode;
 
     const SERVER: [&str; 3] = ["nodewise-executor", "--server", "http://127.0.0.1:7443"];
 
     /// Settings for these flags, in mode own unless the flags say otherwise.
     fn config(flags: &[&str]) -> Result<Config, ConfigError> {
-        let mode: &[&str] = if flags.contains(&"--mode") {
+        let mode: &[&str] = if flags.iter().any(|flag| flag.starts_with("--mode")) {
             &[]
         } else {
             &["--mode", "own"]
@@ -326,7 +367,7 @@ mod tests {
         }
     }
 
-    // Defaults of the election; D-75: a burst of 250; two workers.
+    // Defaults of the election; two workers.
     #[test]
     fn defaults() {
         let config = config(&[]).expect("valid");
@@ -336,8 +377,15 @@ mod tests {
             (Timing::default(), "kube-system")
         );
         assert!(election.identity.starts_with("host_"));
-        assert_eq!((config.concurrent_syncs, config.options.burst), (2, Some(250)));
-        assert_eq!(config.mode, Mode::Own);
+        // D-75: without a burst, the service uses that of the kind.
+        assert_eq!(config.options.burst, None);
+        // An executor of an earlier version ran DaemonSets only: an upgrade must not take over more.
+        let only = ControllerConfig {
+            controller: Controller::DaemonSet,
+            mode: Mode::Own,
+            workers: 2,
+        };
+        assert_eq!(config.controllers, [only]);
         // The size of a burst, as in the Go and Python clients.
         let of_library = nodewise_runtime::apply::Options::default().concurrency;
         assert_eq!((config.concurrent_writes, of_library), (250, 250));
@@ -359,12 +407,49 @@ mod tests {
     #[test]
     fn a_companion_asks_for_rollouts_alone() {
         let companion = config(&["--mode", "companion"]).expect("valid");
-        assert_eq!(companion.options.scope(), v1::Scope::Rollouts);
+        assert_eq!(companion.controllers[0].mode.scope(), v1::Scope::Rollouts);
         assert!(companion.election.is_some(), "it writes");
         for mode in ["own", "observe"] {
             let config = config(&["--mode", mode]).expect("valid");
-            assert_eq!(config.options.scope(), v1::Scope::Workload);
+            assert_eq!(config.controllers[0].mode.scope(), v1::Scope::Workload);
         }
+        let error = config(&["--mode=companion", "--controllers=*"]).expect_err("of DaemonSets only");
+        assert!(error.to_string().contains("deployment-controller"), "{error}");
+    }
+
+    // The list, workers by controller, and modes by controller.
+    #[test]
+    fn controllers_have_their_own_modes_and_workers() {
+        let flags = [
+            "--controllers=*,-replicaset",
+            "--mode=own,deployment=observe",
+            "--concurrent-deployment-syncs=7",
+        ];
+        let of = |controller, mode, workers| ControllerConfig {
+            controller,
+            mode,
+            workers,
+        };
+        assert_eq!(
+            config(&flags).expect("valid").controllers,
+            [
+                of(Controller::DaemonSet, Mode::Own, 2),
+                of(Controller::Deployment, Mode::Observe, 7)
+            ]
+        );
+        for (flags, part) in [
+            (["--controllers=-daemonset", "--mode=own"], "no controller"),
+            (
+                ["--controllers=*", "--mode=daemonset=own"],
+                "deployment-controller",
+            ),
+        ] {
+            let error = config(&flags).expect_err(part).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        let unknown = Args::try_parse_from(SERVER.iter().chain(&["--mode=own", "--controllers=job"]));
+        let error = unknown.expect_err("no such controller").to_string();
+        assert!(error.contains("there is no controller `job`"), "{error}");
     }
 
     #[test]

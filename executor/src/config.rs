@@ -6,6 +6,10 @@ use nodewise_client::{ClientTls, args::TlsError, target::Target};
 use nodewise_projection::OwnershipSelector;
 use nodewise_proto::v1;
 use nodewise_runtime::lead::{Timing, TimingError};
+use serde_json::json;
+
+use crate::controllers::Controller;
+pub use crate::mode::Mode;
 
 /// Settings of an executor.
 #[derive(Debug, Clone)]
@@ -19,16 +23,14 @@ pub struct Config {
     pub plaintext: bool,
     /// Address of the apiserver, for traces; `None`: traces do not contain it.
     pub apiserver: Option<http::Uri>,
-    /// Whether to write to the cluster.
-    pub mode: Mode,
+    /// The controllers to run; at least one.
+    pub controllers: Vec<ControllerConfig>,
     /// Leader election; `None`: work without election.
     pub election: Option<Election>,
     /// The only namespace to watch; `None`: all namespaces.
     pub namespace: Option<String>,
-    /// The DaemonSets that the executor owns.
+    /// The workloads that the executor owns.
     pub selection: OwnershipSelector,
-    /// Workloads reconciled concurrently.
-    pub concurrent_syncs: usize,
     /// Concurrent writes of one workload.
     pub concurrent_writes: usize,
     /// Maximum requests per second for plans; `None`: no limit.
@@ -53,32 +55,21 @@ pub struct Config {
     pub drain_timeout: Duration,
 }
 
-/// Whether to write to the cluster.
+/// A controller to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Apply plans.
-    Own,
-    /// Only log what would be written.
-    Observe,
-    /// Apply plans of scope `ROLLOUTS` only, beside the built-in controller.
-    Companion,
+pub struct ControllerConfig {
+    /// Which one.
+    pub controller: Controller,
+    /// Whether it writes to the cluster.
+    pub mode: Mode,
+    /// Workloads reconciled concurrently.
+    pub workers: usize,
 }
 
-impl Mode {
-    /// Whether the mode writes to the cluster.
-    #[must_use]
-    pub fn writes(self) -> bool {
-        self != Self::Observe
-    }
-}
-
-impl fmt::Display for Mode {
+/// `NAME=MODE`.
+impl fmt::Display for ControllerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Own => "own",
-            Self::Observe => "observe",
-            Self::Companion => "companion",
-        })
+        write!(f, "{}={}", self.controller, self.mode)
     }
 }
 
@@ -99,6 +90,17 @@ pub enum ConfigError {
     /// There is no server to ask.
     #[error("no server is given: name at least one with --server")]
     NoServer,
+    /// There would be nothing to do.
+    #[error("--controllers enables no controller")]
+    NoController,
+    /// A controller has no mode.
+    #[error("--mode does not say whether {0} writes: add {0}=MODE, or a MODE for all controllers")]
+    NoMode(Controller),
+    /// Only DaemonSets have a mode in which another controller does the rest.
+    #[error(
+        "--mode companion is for daemonset-controller only: give {0} the mode own or observe, or disable it"
+    )]
+    NoCompanion(Controller),
     /// An election writes a Lease, and an observer must not take it from an executor that writes.
     #[error("--mode observe writes nothing, so it takes no lease: leave --leader-elect out")]
     ObserverElection,
@@ -114,13 +116,66 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// Whether any controller writes to the cluster.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.controllers.iter().any(|controller| controller.mode.writes())
+    }
+
+    /// The settings as JSON, for `/configz`. Certificates and keys are left out.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let seconds = |duration: Duration| duration.as_secs_f64();
+        let controllers = self.controllers.iter().map(|of| {
+            json!({"name": of.controller.name(), "mode": of.mode.to_string(), "concurrentSyncs": of.workers})
+        });
+        let election = self.election.as_ref().map(|election| {
+            json!({
+                "leaseNamespace": election.namespace,
+                "identity": election.identity,
+                "leaseDurationSeconds": seconds(election.timing.lease_duration),
+                "renewDeadlineSeconds": seconds(election.timing.renew_deadline),
+                "retryPeriodSeconds": seconds(election.timing.retry_period),
+            })
+        });
+        let servers = self.servers.iter().map(ToString::to_string);
+        let settings = json!({
+            "controllers": controllers.collect::<Vec<_>>(),
+            "servers": servers.collect::<Vec<_>>(),
+            "tls": self.tls.is_some(),
+            "leaderElection": election,
+            "namespace": self.namespace,
+            "selector": self.selection.to_string(),
+            "concurrentWrites": self.concurrent_writes,
+            "clientQps": self.calls_per_second,
+            "createRate": self.creates_per_second,
+            "planOptions": self.options,
+            "buckets": self.buckets,
+            "planTimeoutSeconds": seconds(self.plan_timeout),
+            "hedgeAfterSeconds": self.hedge_after.map(seconds),
+            "apiTimeoutSeconds": seconds(self.api_timeout),
+            "drainTimeoutSeconds": seconds(self.drain_timeout),
+            "traceCalls": self.traced_calls,
+            "traceAnnotations": self.trace_annotations,
+        });
+        json!({"nodewise-executor": settings}).to_string()
+    }
+
     /// Checks the settings.
     pub fn validate(self) -> Result<Self, ConfigError> {
         if self.servers.is_empty() {
             return Err(ConfigError::NoServer);
         }
+        if self.controllers.is_empty() {
+            return Err(ConfigError::NoController);
+        }
+        for of in &self.controllers {
+            if of.mode == Mode::Companion && of.controller != Controller::DaemonSet {
+                return Err(ConfigError::NoCompanion(of.controller));
+            }
+        }
         if let Some(election) = &self.election {
-            if self.mode == Mode::Observe {
+            if !self.writes() {
                 return Err(ConfigError::ObserverElection);
             }
             election.timing.validate()?;

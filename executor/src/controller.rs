@@ -70,8 +70,9 @@ pub(crate) struct Controller<K, A, P> {
 pub(crate) trait AnyController: Send + Sync {
     /// The kind of its workloads.
     fn kind(&self) -> &'static str;
-    /// Starts the watch of its workloads. The returned value becomes true when the first list has been sent.
-    fn watch(&self, builder: &mut Builder<'_>) -> watch::Receiver<bool>;
+    /// Starts the watches of its workloads and of those that they control, unless they are watched already. The returned values
+    /// become true when the first lists have been sent.
+    fn watch(&self, builder: &mut Builder<'_>) -> [watch::Receiver<bool>; 2];
     /// Handles an event before the caches have it.
     fn handle_event(&self, store: &Store, event: &ClusterEvent);
     /// Enqueues a workload. `trigger` is the event that caused it, if reconciles are traced.
@@ -115,8 +116,11 @@ impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P>
         K::RESOURCE.kind
     }
 
-    fn watch(&self, builder: &mut Builder<'_>) -> watch::Receiver<bool> {
-        builder.watch::<Served<K>>()
+    fn watch(&self, builder: &mut Builder<'_>) -> [watch::Receiver<bool>; 2] {
+        [
+            builder.watch::<Served<K>>(),
+            builder.watch::<Served<K::Controls>>(),
+        ]
     }
 
     fn handle_event(&self, store: &Store, event: &ClusterEvent) {
@@ -188,10 +192,11 @@ async fn work<K: Kind, A: Actuator, P: PlanService>(
                 requeue(&queue, &key, after);
             }
             Ending::Failed { after, reason } => {
-                let delay = queue.add_rate_limited(key.clone());
-                let next = humantime::format_duration(after.map_or(delay, |after| after.min(delay)));
-                tracing::warn!("{reason}; the next try is in {next}");
-                requeue(&queue, &key, after);
+                retry(&queue, &key, after, &reason);
+            }
+            Ending::Refused { reason } => {
+                let next = queue.add_rate_limited_without_end(&key);
+                log_retry(&reason, next);
             }
             // The event that brings the caches up to date enqueues the workload.
             Ending::CacheBehind(behind) => tracing::debug!("{behind}"),
@@ -209,6 +214,22 @@ async fn work<K: Kind, A: Actuator, P: PlanService>(
         queue.done(&key);
         drop(timer);
     }
+}
+
+/// Requeues a workload that failed: with back-off, and after this time, if there is one.
+fn retry(queue: &WorkQueue<Key>, key: &Key, after: Option<Duration>, reason: &str) {
+    let next = queue.add_rate_limited(key.clone()).into_iter().chain(after).min();
+    if let Some(next) = next {
+        log_retry(reason, next);
+    } else {
+        tracing::warn!("{reason}; this was tried too often, so it waits for the next event");
+    }
+    requeue(queue, key, after);
+}
+
+fn log_retry(reason: &str, next: Duration) {
+    let next = humantime::format_duration(next);
+    tracing::warn!("{reason}; the next try is in {next}");
 }
 
 fn requeue(queue: &WorkQueue<Key>, key: &Key, after: Option<Duration>) {

@@ -1,6 +1,6 @@
 //! The kind DaemonSet.
 
-use nodewise_projection::{ProjectError, Workload};
+use nodewise_projection::{ProjectError, Workload, buckets::Placement};
 use nodewise_proto::{v1, workload::DAEMON_SET};
 use nodewise_runtime::Resource;
 
@@ -26,8 +26,12 @@ pub const DAEMON_SETS: Resource = Resource {
 pub enum DaemonSets {}
 
 impl Kind for DaemonSets {
+    type Controls = Self;
+
     const RESOURCE: Resource = DAEMON_SETS;
     const READS: &'static [Resource] = &Resource::INPUTS;
+    const PODS: Option<Placement> = Some(Placement::Node);
+    const COUNTS_DELETIONS: bool = true;
     // The name of the built-in controller, which people and tools look for.
     const EVENT_SOURCE: &'static str = "daemonset-controller";
     const QUEUE: &'static str = "daemonset";
@@ -36,7 +40,7 @@ impl Kind for DaemonSets {
         Workload::daemon_set_from_text(json)
     }
 
-    fn message(workload: &Workload) -> v1::workload::Kind {
+    fn message(_: &mut Store, workload: &Workload, _: &[Workload]) -> v1::workload::Kind {
         v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: workload.object.clone(),
         })

@@ -96,7 +96,7 @@ impl Divergences {
         let all = self.lock();
         let diverging: Vec<_> = all.iter().filter(|(_, pending)| pending.diverges(now)).collect();
         let mut text = format!(
-            "{} of {} DaemonSets diverge: what would be done has not been done for {MIN_AGE:?}\n",
+            "{} of {} workloads diverge: what would be done has not been done for {MIN_AGE:?}\n",
             diverging.len(),
             all.len()
         );
@@ -104,7 +104,7 @@ impl Divergences {
         for (key, pending) in diverging {
             let age = Duration::from_secs(now.saturating_duration_since(pending.since).as_secs());
             let age = humantime::format_duration(age);
-            let _ = writeln!(text, "\n{key}, for {age}:");
+            let _ = writeln!(text, "\n{} {key}, for {age}:", key.kind);
             for action in pending.actions.iter().take(MAX_LISTED) {
                 let _ = writeln!(text, "  {action}");
             }
@@ -121,9 +121,12 @@ impl Divergences {
     }
 }
 
-/// The actions of a plan that change something. Events do not.
+/// The actions of a plan that change something. Events do not, and neither does what the plan would do only after a failure.
 fn changes(plan: &v1::Plan) -> impl Iterator<Item = &v1::Action> {
-    plan.actions()
+    let phases = plan.phases.iter().filter(|phase| !phase.requires_failure);
+    let batches = phases.flat_map(|phase| &phase.batches);
+    batches
+        .flat_map(|batch| &batch.actions)
         .filter(|action| !matches!(action.kind, Some(Kind::EmitEvent(_))))
 }
 
@@ -163,13 +166,17 @@ fn what(action: &v1::Action) -> String {
     format!("{} {reason}", action.kind_name())
 }
 
-/// The object of an action: the node of a pod that is created or deleted, the name of another object, or nothing for
-/// the workload itself.
+/// The object of an action: the node of a pod of a DaemonSet that is created or deleted, the name of another object, or
+/// nothing for the workload itself.
 fn subject(action: &v1::Action) -> &str {
     match &action.kind {
+        Some(Kind::CreatePod(create)) if create.node_name.is_empty() => &create.pod_name,
         Some(Kind::CreatePod(create)) => &create.node_name,
         Some(Kind::DeletePod(delete)) if !delete.node_name.is_empty() => &delete.node_name,
         Some(Kind::CreateRevision(create)) => &create.name,
+        Some(Kind::CreateObject(create)) => &create.name,
+        Some(Kind::PatchObject(patch)) => patch.object.as_ref().map_or("", |object| &object.name),
+        Some(Kind::DeleteObject(delete)) => delete.object.as_ref().map_or("", |object| &object.name),
         _ => apply::object(action).map_or("", |(_, reference)| {
             reference.map_or("", |reference| &reference.name)
         }),
@@ -219,11 +226,7 @@ mod tests {
         record(&nothing);
         assert_eq!(diverging(), 0);
         divergences.forget(&key());
-        assert!(
-            divergences
-                .report(Instant::now())
-                .starts_with("0 of 0 DaemonSets")
-        );
+        assert!(divergences.report(Instant::now()).starts_with("0 of 0 workloads"));
     }
 
     #[test]
@@ -236,6 +239,9 @@ mod tests {
             .extend(with_actions(v1::PhaseKind::Status, vec![status]).phases);
         let expected = "CreatePod NODE_WITHOUT_POD for a, b, c, d, e and 2 more; UpdateStatus UNSPECIFIED";
         assert_eq!(summary(&both), expected);
+        let mut of_replica_set = creating(&[("web-1", "")]);
+        of_replica_set.phases[0].batches[0].actions[0].set_reason(v1::Reason::TooFewPods);
+        assert_eq!(summary(&of_replica_set), "CreatePod TOO_FEW_PODS for web-1");
     }
 
     // The log must not get a line for each plan.
@@ -277,9 +283,9 @@ mod tests {
         );
         tokio::time::advance(Duration::from_secs(125)).await;
         let expected = "\
-1 of 2 DaemonSets diverge: what would be done has not been done for 30s
+1 of 2 workloads diverge: what would be done has not been done for 30s
 
-ns/foo, for 2m 5s:
+DaemonSet ns/foo, for 2m 5s:
   CreatePod NODE_WITHOUT_POD: node a has no pod
   CreatePod NODE_WITHOUT_POD: node b has no pod
   CreatePod NODE_WITHOUT_POD: node c has no pod

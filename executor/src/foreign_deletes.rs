@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nodewise_projection::{Key, OwnershipSelector, Workload};
+use nodewise_projection::{Key, OwnershipSelector, Strategy, Workload};
 use nodewise_proto::v1;
-use nodewise_runtime::{Delta, actuator::WorkloadEvent};
+use nodewise_runtime::{Delta, Resource, actuator::WorkloadEvent};
 use tokio::time::Instant;
 
 use nodewise_runtime::event::ClusterEvent;
@@ -160,7 +160,11 @@ impl ForeignDeletes {
         let own = self.own.get_mut(&workload.key);
         let is_own = own.is_some_and(|own| own.remove(&pod.uid).is_some());
         // With OnDelete, people are expected to delete pods.
-        if is_own || workload.updates_on_delete || !is_live(pod) || !store.has_node(target_node(pod)) {
+        // Pods of a node that is gone are deleted by the garbage collector.
+        let node = target_node(pod);
+        let lost_its_node =
+            store.inputs().contains(&Resource::NODES) && !node.is_empty() && !store.has_node(node);
+        if is_own || workload.strategy == Strategy::OnDelete || !is_live(pod) || lost_its_node {
             return;
         }
         let seen = self

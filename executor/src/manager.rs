@@ -163,7 +163,11 @@ impl Manager {
         }
         self.state.lock().reconcile(kind);
         let queue_metrics = self.metrics.runtime().queue(K::QUEUE);
-        let queue = WorkQueue::new(self.config.limits, self.config.rest, queue_metrics);
+        let limits = RateLimits {
+            max_retries: K::MAX_RETRIES,
+            ..self.config.limits
+        };
+        let queue = WorkQueue::new(limits, self.config.rest, queue_metrics);
         let reconciler = Reconciler {
             kind: PhantomData::<K>,
             state: self.state.clone(),
@@ -194,7 +198,7 @@ impl Manager {
         let mut watches = Builder::new(client, namespace, &kinds, checks, self.metrics.runtime());
         let controllers = self.controllers.iter();
         let are_known: Vec<_> = controllers
-            .map(|controller| controller.watch(&mut watches))
+            .flat_map(|controller| controller.watch(&mut watches))
             .collect();
         if inputs.contains(&Resource::PODS) {
             watches.watch::<Pod>();

@@ -114,7 +114,7 @@ impl OtherOwners {
         }
         drop(reported);
         let message = format!(
-            "{writer:?} {write}: another controller works on this {}, too, and both replace each other's pods; stop one of them",
+            "{writer:?} {write}: another controller works on this {}, too, and each undoes what the other one does; stop one of them",
             self.kind
         );
         tracing::warn!(%key, "{message}");

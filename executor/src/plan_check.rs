@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use bytes::Bytes;
-use nodewise_projection::{Pod, Revision, Workload};
+use nodewise_projection::{Revision, Workload};
 use nodewise_proto::v1::{self, action::Kind};
 
 use nodewise_runtime::Resource;
-use nodewise_runtime::apply::{self, LeftOut};
+use nodewise_runtime::apply::LeftOut;
 use nodewise_runtime::store::LivePods;
 use nodewise_telemetry::in_short;
 
@@ -23,17 +23,31 @@ mod bounds;
 mod events;
 mod hashes;
 mod json;
+#[cfg(test)]
+pub(crate) mod kind_vectors;
+mod kinds;
+mod known;
 mod manifests;
+mod named;
 mod names;
+mod object_patches;
+mod objects;
 mod patches;
 mod reconciler;
+mod replica_sets;
+mod rollback;
+mod sizes;
 mod state;
 mod templates;
 #[cfg(test)]
 pub(crate) mod vectors;
 
+use kinds::KindRules;
+pub(crate) use kinds::rules;
+pub(crate) use known::Known;
 #[cfg(test)]
 pub(crate) use manifests::NODE_NAME_POINTER;
+pub(crate) use named::Named;
 pub(crate) use state::retain as retain_valid_entries;
 
 /// Maximum number of objects of one plan that are read live. If more are unseen, the snapshot is too old to act on.
@@ -44,6 +58,12 @@ pub(crate) const MAX_UNSEEN: usize = 100;
 pub(crate) struct RequestContext<'a> {
     /// The workload, as it was when the snapshot was taken.
     pub(crate) workload: &'a Workload,
+    /// The resource of the workload.
+    pub(crate) resource: Resource,
+    /// The resource of the objects that workloads of its kind control. The workload's own if there are none.
+    pub(crate) controls: Resource,
+    /// What plans for its kind may contain.
+    pub(crate) rules: &'static KindRules,
     /// The scope of the request.
     pub(crate) scope: v1::Scope,
     /// Revisions of the snapshot that were read live.
@@ -61,9 +81,18 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) decides_after_cut: bool,
 }
 
+impl RequestContext<'_> {
+    /// Whether this is the workload.
+    fn is_workload(&self, object: Option<&v1::ObjectReference>) -> bool {
+        object.is_some_and(|object| {
+            *object.uid == *self.workload.uid && *object.name == *self.workload.key.name
+        })
+    }
+}
+
 /// The cached nodes, and the cached objects of the workload's namespace.
 pub(crate) trait Caches {
-    /// The pod or revision of this name.
+    /// The object of this name.
     fn object(&self, resource: Resource, name: &str) -> Option<Known>;
     /// Whether a node of this name exists.
     fn has_node(&self, name: &str) -> bool;
@@ -72,6 +101,8 @@ pub(crate) trait Caches {
     fn changed(&self, resource: Resource, name: &str) -> u64;
     /// The JSON of the revisions that the workload controls.
     fn own_revisions(&self) -> Vec<Bytes>;
+    /// The JSON of the objects of this resource that the workload controls, and of those without a controller.
+    fn controlled(&self, resource: Resource) -> Vec<Bytes>;
     /// The hash labels of the revisions that a snapshot would contain; empty for a revision without the label.
     fn hashes(&self) -> HashSet<String>;
     /// The number of the last cache change of any revision of the namespace, or of the last one that removed any
@@ -80,47 +111,10 @@ pub(crate) trait Caches {
     /// For each of these nodes that exists: the live pods of the workload that are on it or meant for it. Live pods are
     /// neither finished nor being deleted.
     fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods>;
-}
-
-/// The fields of an object that the check reads.
-#[derive(Clone, Debug)]
-pub(crate) struct Known {
-    pub(crate) uid: String,
-    pub(crate) controller: Option<v1::ControllerReference>,
-    pub(crate) labels: Vec<v1::Label>,
-}
-
-impl Known {
-    /// Reads an object of this resource, as the apiserver sent it. The error says why it cannot be read.
-    fn read(resource: Resource, object: &[u8]) -> Result<Self, String> {
-        let text = String::from_utf8_lossy(object);
-        if resource == Resource::REVISIONS {
-            let revision = Revision::from_text(&text).map_err(|error| error.to_string())?;
-            return Ok(Self::from(&revision));
-        }
-        let pod = Pod::from_text(&text).map_err(|error| error.to_string())?;
-        Ok(Self::from(pod.projection))
-    }
-}
-
-impl From<v1::Pod> for Known {
-    fn from(pod: v1::Pod) -> Self {
-        Self {
-            uid: pod.uid,
-            controller: pod.controller,
-            labels: pod.labels,
-        }
-    }
-}
-
-impl From<&Revision> for Known {
-    fn from(revision: &Revision) -> Self {
-        Self {
-            uid: revision.uid.clone(),
-            controller: revision.controller.clone(),
-            labels: revision.labels.clone(),
-        }
-    }
+    /// The live pods of the workload, if it has more than `most` pods in any state.
+    fn live_pods_beyond(&self, most: usize) -> Option<LivePods>;
+    /// The names of the pods that were created for the workload and that the cache does not show yet.
+    fn unseen_creates(&self) -> Vec<String>;
 }
 
 /// Why a plan must not be applied.
@@ -158,29 +152,6 @@ impl fmt::Display for Violation {
     }
 }
 
-/// An object that an action names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Named<'a> {
-    action: &'a v1::Action,
-    /// Pods or revisions.
-    pub(crate) resource: Resource,
-    /// The object's name and uid.
-    pub(crate) reference: &'a v1::ObjectReference,
-    /// What the action may do if the object is an orphan.
-    orphan: Orphan,
-}
-
-/// What an action may do to an object without a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Orphan {
-    /// Nothing.
-    Refused,
-    /// Adopt it if the selector matches, or act on it after its adoption by the same plan.
-    IfSelected,
-    /// Release it again: an earlier plan has released it since the snapshot.
-    Released,
-}
-
 /// The result for a plan that breaks no rule as far as the caches show.
 #[derive(Debug, Default)]
 pub(crate) struct Checked<'a> {
@@ -197,19 +168,19 @@ pub(crate) fn check<'a>(
 ) -> Result<Checked<'a>, Violation> {
     check_workload(plan, request.workload)?;
     check_scope(plan, request.scope)?;
+    kinds::check(plan, request)?;
     bounds::check(plan, request)?;
     state::check(plan, request, caches)?;
     manifests::check(plan, request, caches)?;
-    let adopted: HashSet<&str> = plan.actions().filter_map(adopts).collect();
+    objects::check(plan, request)?;
+    let adopted = named::adopted(plan, request);
     let mut all_named = Vec::new();
     for action in plan.actions() {
-        if let Some(Kind::EmitEvent(event)) = &action.kind {
-            events::check(event).map_err(|what| Violation::of(action, what))?;
-        }
-        let Some(named) = named(action, &adopted)? else {
+        events::check(action).map_err(|what| Violation::of(action, what))?;
+        let Some(named) = named::named(action, request, &adopted)? else {
             continue;
         };
-        check_precondition(&named, request)?;
+        named::check_precondition(&named, request)?;
         patches::check(action, named.reference, request.workload)
             .map_err(|what| Violation::of(action, what))?;
         all_named.push(named);
@@ -224,8 +195,13 @@ pub(crate) fn check<'a>(
             _ => checked.unseen.push(named),
         }
     }
-    bounds::check_nodes(plan, request, caches, &mut checked)?;
-    hashes::check(plan, request, caches, &mut checked)?;
+    if request.rules.has_nodes {
+        bounds::check_nodes(plan, request, caches, &mut checked)?;
+        hashes::check(plan, request, caches, &mut checked)?;
+    } else {
+        bounds::check_replicas(plan, request, caches, &mut checked)?;
+    }
+    rollback::check(plan, request, caches, &mut checked)?;
     Ok(checked)
 }
 
@@ -242,7 +218,7 @@ impl Checked<'_> {
         let known = Known::read(named.resource, object).map_err(|error| {
             Violation::of(
                 named.action,
-                format!("{} cannot be read: {error}", describe(named)),
+                format!("{} cannot be read: {error}", named::describe(named)),
             )
         })?;
         if known.uid == named.reference.uid {
@@ -256,7 +232,7 @@ impl Checked<'_> {
             let what = || {
                 format!(
                     "{} has the uid {} by now, and the delete carries none",
-                    describe(named),
+                    named::describe(named),
                     known.uid
                 )
             };
@@ -277,7 +253,7 @@ impl Checked<'_> {
         caches: &impl Caches,
         known: &Known,
     ) -> Result<(), Violation> {
-        match wrong_controller(named, request, known) {
+        match named::wrong(named, request, known) {
             Some(what) => {
                 let changed = caches.changed(named.resource, &named.reference.name);
                 self.leave_out(named.action, request, changed, what)
@@ -304,8 +280,8 @@ impl Checked<'_> {
         Ok(())
     }
 
-    /// The actions that must not be carried out. If an adoption is left out, then so are all deletes of pods and
-    /// revisions and all relabels, because the plan may have decided them because of that adoption.
+    /// The actions that must not be carried out. If an adoption is left out, then so is everything that the plan may
+    /// have decided because of that adoption.
     pub(crate) fn left_out(mut self, plan: &v1::Plan) -> LeftOut {
         let is_left_out = |action: &v1::Action| self.left_out.contains_key(&action.id);
         if plan
@@ -313,16 +289,31 @@ impl Checked<'_> {
             .any(|action| action.is_adoption() && is_left_out(action))
         {
             for action in plan.actions() {
-                if matches!(
-                    action.kind,
-                    Some(Kind::DeletePod(_) | Kind::DeleteRevision(_) | Kind::RelabelPod(_))
-                ) {
+                if may_rest_on_adoption(action) {
                     let message = || "an adoption that it may rest on is left out".to_owned();
                     self.left_out.entry(action.id).or_insert_with(message);
                 }
             }
         }
         self.left_out
+    }
+}
+
+/// Whether a plan may have decided an action because it adopts an object: deletes, relabels, and changes of objects that
+/// the workload controls.
+fn may_rest_on_adoption(action: &v1::Action) -> bool {
+    match &action.kind {
+        Some(Kind::PatchObject(patch)) => {
+            patch.claim() == v1::Claim::Unspecified && patch.subresource.is_empty()
+        }
+        Some(
+            Kind::DeletePod(_)
+            | Kind::DeleteRevision(_)
+            | Kind::RelabelPod(_)
+            | Kind::CreateObject(_)
+            | Kind::DeleteObject(_),
+        ) => true,
+        _ => false,
     }
 }
 
@@ -364,103 +355,4 @@ fn check_scope(plan: &v1::Plan, scope: v1::Scope) -> Result<(), Violation> {
     Err(Violation::of_plan(
         "the service planned for the whole workload, and was asked for its rollout alone: it is too old for --mode companion",
     ))
-}
-
-/// The uid of the object that an action adopts.
-fn adopts(action: &v1::Action) -> Option<&str> {
-    let (_, reference) = apply::object(action).filter(|_| action.is_adoption())?;
-    reference.map(|reference| &*reference.uid)
-}
-
-/// The existing object that an action names; `None` if it names none.
-fn named<'a>(action: &'a v1::Action, adopted: &HashSet<&str>) -> Result<Option<Named<'a>>, Violation> {
-    // An action of an unknown kind is not carried out, so it needs no check.
-    let Some((resource, reference)) = apply::object(action) else {
-        return Ok(None);
-    };
-    let Some(reference) = reference.filter(|reference| !reference.name.is_empty()) else {
-        return Err(Violation::of(action, "it names no object"));
-    };
-    if !names::is_of_object(&reference.name) {
-        let what = format!("it names {:?}, and no object can be called so", reference.name);
-        return Err(Violation::of(action, what));
-    }
-    if reference.uid.is_empty() {
-        return Err(Violation::of(
-            action,
-            format!("it names {} without a uid", reference.name),
-        ));
-    }
-    let orphan = match &action.kind {
-        _ if is_release(action) => Orphan::Released,
-        _ if adopted.contains(&*reference.uid) => Orphan::IfSelected,
-        _ => Orphan::Refused,
-    };
-    Ok(Some(Named {
-        action,
-        resource,
-        reference,
-        orphan,
-    }))
-}
-
-fn is_release(action: &v1::Action) -> bool {
-    matches!(action.kind, Some(Kind::ReleasePod(_) | Kind::ReleaseRevision(_)))
-}
-
-/// A delete by name alone deletes whatever object has the name at that time. It is accepted only if the request allows
-/// it.
-fn check_precondition(named: &Named<'_>, request: &RequestContext<'_>) -> Result<(), Violation> {
-    match &named.action.kind {
-        Some(Kind::DeletePod(delete)) if !delete.uid_precondition && request.delete_with_uid => {
-            let name = &named.reference.name;
-            let what = format!("it deletes {name} without its uid as a precondition");
-            Err(Violation::of(named.action, what))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Why an action may not touch this object: the workload does not control it, and it is not an orphan that the action
-/// may touch.
-fn wrong_controller(named: &Named<'_>, request: &RequestContext<'_>, known: &Known) -> Option<String> {
-    let selects = || request.workload.selector.selects(&known.labels);
-    let what = match (&known.controller, named.orphan) {
-        (Some(controller), _) if *controller.uid == *request.workload.uid => {
-            if !is_release(named.action) || !selects() {
-                return None;
-            }
-            format!(
-                "{} is selected by the workload, and the plan releases it",
-                describe(named)
-            )
-        }
-        (Some(controller), _) => format!(
-            "{} is controlled by {} {} with uid {:?}, not by the workload",
-            describe(named),
-            controller.kind,
-            controller.name,
-            controller.uid
-        ),
-        (None, Orphan::Released) => return None,
-        (None, Orphan::IfSelected) if selects() => return None,
-        (None, Orphan::IfSelected) => format!("{} is not selected by the workload", describe(named)),
-        (None, Orphan::Refused) => {
-            format!(
-                "{} has no controller, and the plan does not adopt it",
-                describe(named)
-            )
-        }
-    };
-    Some(what)
-}
-
-/// The object's kind and name, for messages.
-fn describe(named: &Named<'_>) -> String {
-    let kind = if named.resource == Resource::PODS {
-        "pod"
-    } else {
-        "ControllerRevision"
-    };
-    format!("{kind} {}", named.reference.name)
 }

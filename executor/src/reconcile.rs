@@ -31,7 +31,7 @@ use crate::state::Shared;
 use crate::trace::Origins;
 use nodewise_runtime::apply::{self, Applied, LeftOut};
 use nodewise_runtime::kind::Kind;
-use nodewise_runtime::snapshot;
+use nodewise_runtime::snapshot::{self, LiveObjects};
 use nodewise_telemetry::in_short;
 
 mod pace;
@@ -71,6 +71,12 @@ pub enum Ending {
         /// The reason.
         reason: String,
     },
+    /// The service refused the request, or its plan was refused, and nothing was written: requeue with the workload's own
+    /// back-off, as often as it takes, because the service may be mended.
+    Refused {
+        /// The reason.
+        reason: String,
+    },
     /// The caches do not show the executor's own last write yet. The workload is enqueued when they do.
     CacheBehind(CacheBehind),
     /// etcd was restored from a backup, and this resource was not listed since. Every workload is enqueued when all
@@ -89,7 +95,7 @@ impl Ending {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Settled { .. } => "settled",
-            Self::Failed { .. } => "failed",
+            Self::Failed { .. } | Self::Refused { .. } => "failed",
             Self::CacheBehind(_) | Self::Relisting(_) => "behind",
             Self::Unreachable { .. } => "unreachable",
         }
@@ -99,7 +105,7 @@ impl Ending {
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         match self {
-            Self::Failed { reason, .. } => Some(reason),
+            Self::Failed { reason, .. } | Self::Refused { reason } => Some(reason),
             _ => None,
         }
     }
@@ -185,6 +191,11 @@ pub(crate) struct Planned {
     pub(crate) as_of: u64,
 }
 
+/// The JSON of revisions, with their resource.
+fn revisions_of(objects: &[Bytes]) -> impl Iterator<Item = (Resource, &Bytes)> {
+    objects.iter().map(|object| (Resource::REVISIONS, object))
+}
+
 impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
     /// Reconciles a workload once.
     pub async fn reconcile(&self, key: &Key) -> Ending {
@@ -200,8 +211,8 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
     }
 
     async fn try_reconcile(&self, key: &Key) -> Result<Ending, Ending> {
-        // Revisions that were read live, because the caches may not show them yet.
-        let mut live = Vec::new();
+        // Objects that were read live, because the caches may not show them yet.
+        let mut live = LiveObjects::default();
         let mut names_only = false;
         for _ in 0..MAX_PLANS {
             let Some(workload) = self.admit(key, &mut live)? else {
@@ -216,7 +227,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 Some(next) => next,
                 None => self.plan(&workload, &live).await?,
             };
-            let left_out = self.check_plan(&planned, &live).await?;
+            let left_out = self.check_plan(&planned, &live.revisions).await?;
             if self.state.lock().is_left_alone(key) {
                 // The workload lost its label. That event has enqueued it, and the next reconcile forgets it.
                 return Ok(Ending::Settled { after: None });
@@ -234,17 +245,18 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             } else {
                 (self.apply(&planned, &left_out).await, None)
             };
-            let colliding = self.readable(&std::mem::take(&mut applied.colliding_revisions));
+            let colliding = std::mem::take(&mut applied.colliding);
+            let colliding = self.readable(colliding.iter().map(|found| (found.resource, &found.object)));
             let (failed, name_taken) = (applied.failed, applied.name_taken);
             let outdated = !failed && applied.is_outdated();
             self.update_caches(&applied);
             if outdated {
                 let created = self.created_revisions(&planned.plan, &applied).await;
-                live.append(&mut self.readable(&created));
+                live.extend(self.readable(revisions_of(&created)));
                 tracing::info!("an object is gone or cannot be changed; planning again without it");
             } else if !colliding.is_empty() {
                 tracing::info!(
-                    "the name of a new revision is taken; planning again with the object of that name"
+                    "the name of a new object is taken; planning again with the object that has it"
                 );
             }
             let ending = self.report(&planned, applied, &left_out).await;
@@ -267,7 +279,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             });
         }
         Err(Ending::failed(format!(
-            "a revision's name was still taken, or another object gone or not to be changed, after {MAX_PLANS} plans"
+            "an object's name was still taken, or another object gone or not to be changed, after {MAX_PLANS} plans"
         )))
     }
 
@@ -299,26 +311,27 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         created
     }
 
-    /// Parses revisions. Unreadable ones are skipped, as by the watch. The next plan then lacks the revision that has
+    /// Parses objects of resources. Unreadable ones are skipped, as by the watch. The next plan then lacks the object that has
     /// the name, so the workload fails with the message that the name is taken.
-    fn readable(&self, objects: &[Bytes]) -> Vec<Revision> {
-        let read = objects.iter().filter_map(|object| {
+    fn readable<'o>(&self, objects: impl IntoIterator<Item = (Resource, &'o Bytes)>) -> LiveObjects {
+        let mut live = LiveObjects::default();
+        for (resource, object) in objects {
             let text = String::from_utf8_lossy(object);
-            let error = match Revision::from_text(&text) {
-                Ok(revision) => return Some(revision),
-                Err(error) => error,
-            };
-            self.metrics.runtime().unreadable(Resource::REVISIONS);
-            let ObjectIdentity { namespace, name, .. } = ObjectIdentity::of(&text);
-            tracing::warn!(resource = %Resource::REVISIONS, namespace, name, "skipped, because it cannot be read: {error}");
-            None
-        });
-        read.collect()
+            match LiveObjects::read::<K>(resource, &text) {
+                Ok(read) => live.extend(read),
+                Err(error) => {
+                    self.metrics.runtime().unreadable(resource);
+                    let ObjectIdentity { namespace, name, .. } = ObjectIdentity::of(&text);
+                    tracing::warn!(%resource, namespace, name, "skipped, because it cannot be read: {error}");
+                }
+            }
+        }
+        live
     }
 
     /// Returns the workload if it exists, is selected, and the caches show the executor's last writes to it (D-71,
-    /// steps 1 and 2). While the caches are behind, revisions that were read live are kept for the next reconcile.
-    fn admit(&self, key: &Key, live: &mut Vec<Revision>) -> Result<Option<Arc<Workload>>, Ending> {
+    /// steps 1 and 2). While the caches are behind, objects that were read live are kept for the next reconcile.
+    fn admit(&self, key: &Key, live: &mut LiveObjects) -> Result<Option<Arc<Workload>>, Ending> {
         let mut state = self.state.lock();
         let state = &mut *state;
         if state.is_left_alone(key) {
@@ -334,39 +347,36 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         }
         match state.gate.check(key, |resource| state.store.reached(resource)) {
             Ok(()) => {
-                live.append(&mut state.take_live(key, &workload.uid));
+                live.extend(state.take_live(key, &workload.uid));
                 Ok(Some(workload))
             }
             Err(behind) => {
                 state.keep_live(key, &workload.uid, std::mem::take(live));
-                self.metrics.stale_sync(behind.resource);
+                self.metrics.stale_sync(key.kind, behind.resource);
                 Err(Ending::CacheBehind(behind))
             }
         }
     }
 
     /// Requests a plan. If the service refuses the request, the parts that may be the cause are dropped.
-    async fn plan(&self, workload: &Arc<Workload>, colliding: &[Revision]) -> Result<Planned, Ending> {
-        let planned = self.request_plan(workload, colliding).await;
+    async fn plan(&self, workload: &Arc<Workload>, live: &LiveObjects) -> Result<Planned, Ending> {
+        let planned = self.request_plan(workload, live).await;
         planned.map_err(|unplanned| match unplanned {
             Unplanned::Ended(ending) => ending,
             Unplanned::Refused(error) => {
                 self.drop_possible_causes(&workload.key, &error);
-                Ending::failed(error.to_string())
+                let reason = error.to_string();
+                Ending::Refused { reason }
             }
         })
     }
 
-    async fn request_plan(
-        &self,
-        workload: &Arc<Workload>,
-        colliding: &[Revision],
-    ) -> Result<Planned, Unplanned> {
+    async fn request_plan(&self, workload: &Arc<Workload>, live: &LiveObjects) -> Result<Planned, Unplanned> {
         let (key, uid) = (&workload.key, &workload.uid);
         let mut current = Arc::clone(workload);
         // The inputs of each request. With hedging, the plan may answer an earlier request than the last one.
         let mut inputs = Vec::with_capacity(1);
-        self.read_live(workload, colliding).await?;
+        self.read_live(workload, &live.revisions).await?;
         let mut build = |known: &dyn Fn(&Digest) -> bool| {
             let mut state = self.state.lock();
             let state = &mut *state;
@@ -379,7 +389,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             inputs.push((
                 Arc::clone(&current),
                 sent.clone(),
-                state.store.undecided(&current),
+                snapshot::undecided::<K>(&state.store, &current),
                 state.store.last_change(),
             ));
             let now = nodewise_projection::timestamp((self.clock)());
@@ -388,7 +398,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                     &mut state.store,
                     &current,
                     sent,
-                    colliding,
+                    live,
                     now,
                     known,
                 )),
@@ -440,10 +450,12 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
     /// Reads objects live that the next snapshot needs and the caches do not keep: labels that no selector named when
     /// the object came, and data of revisions, for instance of orphans that are older than the workload.
     async fn read_live(&self, workload: &Workload, colliding: &[Revision]) -> Result<(), Ending> {
-        self.read_labels(workload).await?;
+        if K::PODS.is_some() {
+            self.read_labels(workload).await?;
+        }
         // The second pass: only after the labels of a revision are read is it known whether the revision is sent.
         for _ in 0..2 {
-            let unread = snapshot::unread(&mut self.state.lock().store, workload, colliding);
+            let unread = snapshot::unread::<K>(&mut self.state.lock().store, workload, colliding);
             self.read_revisions(workload, unread).await?;
         }
         Ok(())
@@ -485,8 +497,8 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             kept.map(|kept| (kept.name.clone(), kept.uid.clone())).collect()
         };
         let take = |object: &str| {
-            let read = self.readable(&[Bytes::copy_from_slice(object.as_bytes())]);
-            for revision in read {
+            let read = [Bytes::copy_from_slice(object.as_bytes())];
+            for revision in self.readable(revisions_of(&read)).revisions {
                 self.state.lock().take_read(workload, revision, &self.metrics);
             }
         };
@@ -561,7 +573,8 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
     async fn plan_next(&self, workload: &Arc<Workload>) -> Option<Planned> {
         // The state must not be dropped here although the service refuses the request: the plan that is being applied
         // needs it.
-        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.request_plan(workload, &[]));
+        let nothing = LiveObjects::default();
+        let plan = tokio::time::timeout(MAX_AGE_OF_NEXT, self.request_plan(workload, &nothing));
         let next = plan.await.ok()?.ok()?;
         only_creates(&next.plan).then_some(next)
     }
@@ -581,10 +594,17 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             return;
         };
         expectations::remove_foreign_expectations(&mut held, &planned.plan, &planned.sent);
-        retain_valid_entries(&mut held, &planned.sent, |node| state.store.has_node(node));
+        retain_valid_entries(key.kind, &mut held, &planned.sent, |node| {
+            state.store.has_node(node)
+        });
         if !self.actuator.writes() {
             // An observer carries nothing out, so the expectations would never be settled.
             held.expectations = None;
+        }
+        if self.actuator.writes() {
+            let ratios =
+                K::deletion_age_ratios(&state.store, &planned.workload, &planned.plan, (self.clock)());
+            self.metrics.deletion_age_ratios(&ratios);
         }
         let own_pods = state.store.own_pods(&key.namespace, uid);
         state
@@ -609,6 +629,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         let span = tracing::debug_span!("apply", nodewise.plan.id = plan.plan_id);
         let settings = apply::Options {
             status_with_uid: self.options.enables(v1::Deviation::StatusWithUid),
+            controlled: Some(<K::Controls as Kind>::RESOURCE),
             ..self.apply.clone()
         };
         let applied = apply::apply(
@@ -630,17 +651,16 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();
-        // The gate need not wait for a create whose pod has an expectation by name: until that pod is seen, only other
-        // nodes get pods.
-        let slow_start_across_plans = self.slow_start_across_plans();
-        let gated = applied
-            .writes
-            .iter()
-            .filter(|write| !(slow_start_across_plans && write.is_expected_by_name));
-        for write in gated {
-            state
-                .gate
-                .record(key, uid, write.resource, &write.resource_version);
+        for write in &applied.writes {
+            let version = &write.resource_version;
+            match &write.created_pod {
+                // No plan need wait for a pod that has an expectation by name. Until it is seen, only other nodes get pods, and
+                // the plan check counts it.
+                Some(name) if self.slow_start_across_plans() => {
+                    state.gate.record_create(key, uid, name, version);
+                }
+                _ => state.gate.record(key, uid, write.resource, version),
+            }
         }
         state.reconcile_states.lower(key, uid, &applied.outcomes);
         state.tell(key, &self.metrics);
@@ -692,7 +712,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 let mut state = self.state.lock();
                 if let Some(mut settled) = response.state {
                     let sent = report.state.as_ref().unwrap_or(&planned.sent);
-                    retain_valid_entries(&mut settled, sent, |node| state.store.has_node(node));
+                    retain_valid_entries(key.kind, &mut settled, sent, |node| state.store.has_node(node));
                     state.reconcile_states.settle(key, uid, settled);
                     state.tell(key, &self.metrics);
                 }
@@ -777,10 +797,9 @@ fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {
 fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
     if applied.failed {
         let outcomes = &applied.outcomes;
-        let first = outcomes
-            .iter()
-            .find(|outcome| outcome.result() == v1::Result::Failed);
-        let message = first.map_or("", |outcome| outcome.message.as_str());
+        let message = applied
+            .first_failure()
+            .map_or("", |outcome| outcome.message.as_str());
         let are_done = [
             v1::Result::Succeeded,
             v1::Result::AlreadyExists,

@@ -10,7 +10,7 @@ use kube::Client;
 use nodewise_client::{ClientConfig, ClientError, PlanClient};
 use nodewise_proto::v1;
 use nodewise_runtime::{
-    actuator::{Actuator, KubeActuator, LeaseCheck, ObserveActuator},
+    actuator::{KubeActuator, LeaseCheck, ObserveActuator},
     admission::AdmissionChanges,
     apply,
     events::EventRecorder,
@@ -23,15 +23,21 @@ use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::{Config, Mode},
+    config::{Config, ControllerConfig, Mode},
     controller,
+    controllers::Controller,
     daemon_set::DaemonSets,
+    deployment::Deployments,
     manager::{self, Manager, ManagerError},
     metrics::Metrics,
+    replica_set::ReplicaSets,
 };
 
 /// How long the shutdown waits for Events that are still to be sent.
 const EVENT_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A reconcile that takes longer hangs: each call has a timeout, and a plan has a bounded number of writes.
+const MAX_RECONCILE: Duration = Duration::from_mins(30);
 
 /// Why an executor ended by itself.
 #[derive(Debug, thiserror::Error)]
@@ -58,18 +64,30 @@ pub async fn run(
 ) -> Result<(), RunError> {
     let cluster = config.apiserver.as_ref().map(ToString::to_string);
     let namespace = config.namespace.as_deref().unwrap_or("all");
-    let (version, mode, cluster) = (env!("CARGO_PKG_VERSION"), config.mode, cluster.as_deref());
+    let (version, cluster) = (env!("CARGO_PKG_VERSION"), cluster.as_deref());
     let selector = config.selection.to_string();
-    tracing::info!(version, %mode, cluster, namespace, selector, "nodewise-executor begins");
+    let controllers = config.controllers.iter().map(ToString::to_string);
+    let controllers = controllers.collect::<Vec<_>>().join(", ");
+    tracing::info!(
+        version,
+        controllers,
+        cluster,
+        namespace,
+        selector,
+        "nodewise-executor begins"
+    );
     let metrics = Metrics::new();
-    // A standby, which has no manager, exports the series of the queue, too.
-    let _queue = metrics.runtime().queue(DaemonSets::QUEUE);
+    // A standby has no manager. It exports the series of the queues all the same.
+    let of_all = config.controllers.iter();
+    let _queues: Vec<_> = of_all
+        .map(|of| metrics.runtime().queue(names(of.controller).queue))
+        .collect();
     let exposed = metrics.clone();
     let mut health = Health {
         metrics: Exposition::new(move || exposed.encode()),
         ..Health::default()
     };
-    if config.mode == Mode::Observe {
+    if config.controllers.iter().any(|of| of.mode == Mode::Observe) {
         let observed = metrics.clone();
         let report = Exposition::new(move || observed.divergence_report());
         health.pages.insert("/divergence", report);
@@ -87,51 +105,56 @@ pub async fn run(
     let checked = Arc::clone(&service);
     health.ready.add("plan-service", move || checked.health());
 
+    let settings = config.to_json();
+    health
+        .pages
+        .insert("/configz", Exposition::new(move || settings.clone()));
+
     let _served = http::spawn(listener, health.clone()).map_err(RunError::Address)?;
     let mut background_tasks = JoinSet::new();
     let background = Arc::clone(&service);
     background_tasks.spawn(async move { background.tend().await });
 
-    let (recorder, sender) = EventRecorder::new(
-        client.clone(),
-        DaemonSets::EVENT_SOURCE,
-        metrics.runtime().clone(),
-    );
     let mut events = JoinSet::new();
-    events.spawn(sender);
+    let mut recorder = |source| {
+        let (recorder, sender) = EventRecorder::new(client.clone(), source, metrics.runtime().clone());
+        events.spawn(sender);
+        recorder
+    };
     let leader_status = LeaderStatus::default();
+    let lease_events = recorder(env!("CARGO_PKG_NAME"));
     let actuator = KubeActuator::new(
         client.clone(),
         config.api_timeout,
         metrics.runtime().clone(),
-        recorder.clone(),
+        lease_events.clone(),
     )
     .with_server(config.apiserver.clone())
     .with_most_calls_per_second(config.calls_per_second)
     .with_most_creates_per_second(config.creates_per_second)
     .with_lease_check(lease_check(&config, &leader_status));
+    let mut writer =
+        |of: &ControllerConfig| actuator.with_recorder(recorder(names(of.controller).event_source));
+    let writers = config.controllers.iter().map(|of| (*of, writer(of))).collect();
+    drop(actuator);
     let parts = Parts {
         client,
         service,
         health,
         metrics,
-        recorder,
+        lease_events,
+        writers,
         leader_status,
         shutdown,
     };
-    let result = match config.mode {
-        Mode::Own | Mode::Companion => parts.work(&config, Arc::new(actuator)).await,
-        Mode::Observe => {
-            parts
-                .work(&config, Arc::new(ObserveActuator::new(actuator)))
-                .await
-        }
-    };
+    let result = parts.work(&config).await;
 
-    // The recorder was dropped with `parts`. The Events that it took last may still be sent.
-    if tokio::time::timeout(EVENT_FLUSH_TIMEOUT, events.join_next())
-        .await
-        .is_err()
+    // The recorders were dropped with `parts`. The Events that they took last may still be sent.
+    if tokio::time::timeout(EVENT_FLUSH_TIMEOUT, async {
+        while events.join_next().await.is_some() {}
+    })
+    .await
+    .is_err()
     {
         tracing::warn!("some Kubernetes Events could not be sent before the end");
     }
@@ -150,7 +173,10 @@ struct Parts {
     service: Arc<PlanClient>,
     health: Health,
     metrics: Metrics,
-    recorder: EventRecorder,
+    /// Records Events about the lease.
+    lease_events: EventRecorder,
+    /// The controllers to run, and what writes for each.
+    writers: Vec<(ControllerConfig, KubeActuator)>,
     /// The state of the election, if there is one.
     leader_status: LeaderStatus,
     shutdown: CancellationToken,
@@ -158,14 +184,14 @@ struct Parts {
 
 impl Parts {
     /// Works until shutdown; with an election, only while leading.
-    async fn work<A: Actuator>(self, config: &Config, actuator: Arc<A>) -> Result<(), ManagerError> {
+    async fn work(self, config: &Config) -> Result<(), ManagerError> {
         let Some(election) = &config.election else {
             // Without an election, an executor that writes reports itself as leader, so that two such executors show up in
             // the metric. An observer reports nothing: a 0 would look like a missing leader.
-            if config.mode.writes() {
+            if config.writes() {
                 self.metrics.runtime().set_leader(true);
             }
-            return self.term(config, actuator, self.shutdown.clone()).await;
+            return self.term(config, self.shutdown.clone()).await;
         };
         let leases = KubeLeaseStore::new(self.client.clone(), &election.namespace);
         let (identity, namespace) = (election.identity.clone(), election.namespace.clone());
@@ -176,7 +202,7 @@ impl Parts {
             election.timing,
             self.metrics.runtime().clone(),
         )
-        .with_events(self.recorder.clone())
+        .with_events(self.lease_events.clone())
         .with_leader_status(self.leader_status.clone());
         let (leader_status, timing) = (self.leader_status.clone(), election.timing);
         self.health.live.add("leaderElection", move || {
@@ -186,12 +212,16 @@ impl Parts {
         let (stop, failure) = (self.shutdown.child_token(), Mutex::new(Ok(())));
         elector
             .run(stop.clone(), |term| {
-                let work = self.term(config, Arc::clone(&actuator), term);
+                let work = self.term(config, term);
                 async {
-                    if let Err(error) = work.await {
-                        *failure.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
+                    let ended = work.await;
+                    // After an error, writes may have been cut off.
+                    let has_drained = ended.is_ok();
+                    if !has_drained {
+                        *failure.lock().unwrap_or_else(PoisonError::into_inner) = ended;
                         stop.cancel();
                     }
+                    has_drained
                 }
             })
             .await;
@@ -199,12 +229,7 @@ impl Parts {
     }
 
     /// Watches and works until `stop` is cancelled. Each term starts with empty caches.
-    async fn term<A: Actuator>(
-        &self,
-        config: &Config,
-        actuator: Arc<A>,
-        stop: CancellationToken,
-    ) -> Result<(), ManagerError> {
+    async fn term(&self, config: &Config, stop: CancellationToken) -> Result<(), ManagerError> {
         let admission_changes = AdmissionChanges::default();
         let settings = manager::Config {
             buckets: config.buckets,
@@ -220,18 +245,25 @@ impl Parts {
             limits: retries(&config.options),
             ..manager::Config::default()
         };
-        let daemon_sets = controller::Config {
-            workers: config.concurrent_syncs,
-            selection: config.selection.clone(),
-            scope: None,
-            is_only_owner: config.mode == Mode::Own,
-        };
-        let manager = Manager::new(settings, self.metrics.clone(), stop);
-        let manager = manager.with::<DaemonSets>(daemon_sets, actuator, Arc::clone(&self.service));
+        let mut manager = Manager::new(settings, self.metrics.clone(), stop);
+        for (of, writer) in &self.writers {
+            let writer = writer.clone();
+            manager = match of.controller {
+                Controller::DaemonSet => self.add::<DaemonSets>(manager, *of, writer, config),
+                Controller::Deployment => self.add::<Deployments>(manager, *of, writer, config),
+                Controller::ReplicaSet => self.add::<ReplicaSets>(manager, *of, writer, config),
+            };
+        }
+        // A controller is there from here to the end of the term.
+        let checked: Vec<_> = self
+            .writers
+            .iter()
+            .map(|(of, _)| self.check(of.controller))
+            .collect();
         let mut watches = manager.watch(&self.client, config.namespace.as_deref(), &self.health.ready);
         let work = Box::pin(manager.run(&mut watches));
         let watching = Box::pin(async {
-            if config.mode == Mode::Own {
+            if config.controllers.iter().any(|of| of.mode == Mode::Own) {
                 admission_changes
                     .watch(&self.client, config.namespace.as_deref())
                     .await;
@@ -243,7 +275,68 @@ impl Parts {
             never = watching => never,
         };
         watches.stop().await;
+        for name in checked {
+            self.health.live.remove(name);
+        }
         result
+    }
+
+    /// Adds the health check of a controller, and returns the check's name. It fails while a reconcile does not end.
+    fn check(&self, controller: Controller) -> &'static str {
+        let queue = self.metrics.runtime().queue(names(controller).queue);
+        self.health.live.add(controller.name(), move || {
+            let age = queue.longest_running();
+            if age < MAX_RECONCILE {
+                return Ok(());
+            }
+            let age = humantime::format_duration(Duration::from_secs(age.as_secs()));
+            Err(format!("a reconcile has been running for {age}"))
+        });
+        controller.name()
+    }
+
+    /// Adds the controller of a kind to the manager.
+    fn add<K: Kind>(
+        &self,
+        manager: Manager,
+        of: ControllerConfig,
+        writer: KubeActuator,
+        config: &Config,
+    ) -> Manager {
+        let settings = controller::Config {
+            workers: of.workers,
+            selection: config.selection.clone(),
+            scope: Some(of.mode.scope()),
+            is_only_owner: of.mode == Mode::Own,
+        };
+        let service = Arc::clone(&self.service);
+        if of.mode.writes() {
+            manager.with::<K>(settings, Arc::new(writer), service)
+        } else {
+            manager.with::<K>(settings, Arc::new(ObserveActuator::new(writer)), service)
+        }
+    }
+}
+
+/// What a controller is called.
+struct Names {
+    /// The queue, in metrics.
+    queue: &'static str,
+    /// The source of its Events.
+    event_source: &'static str,
+}
+
+fn names(controller: Controller) -> Names {
+    fn of<K: Kind>() -> Names {
+        Names {
+            queue: K::QUEUE,
+            event_source: K::EVENT_SOURCE,
+        }
+    }
+    match controller {
+        Controller::DaemonSet => of::<DaemonSets>(),
+        Controller::Deployment => of::<Deployments>(),
+        Controller::ReplicaSet => of::<ReplicaSets>(),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::overlaps::Overlaps;
 use nodewise_runtime::effects::{Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::kind::Kind;
+use nodewise_runtime::snapshot::LiveObjects;
 use nodewise_runtime::store::Store;
 
 mod reconciled_kind;
@@ -29,7 +30,7 @@ use reconciled_kind::Shown;
 /// Maximum number of undelivered reports of a workload. Older ones are dropped, which only costs time.
 const MAX_UNDELIVERED: usize = 8;
 
-/// Maximum number of revisions, read live, that are kept for the next plan: a few for each plan of one reconcile.
+/// Maximum number of objects of a resource, read live, that are kept for the next plan: a few for each plan of one reconcile.
 const MAX_LIVE: usize = 16;
 
 /// The state of the executor.
@@ -44,8 +45,8 @@ pub struct State {
     /// The kinds of workload that are reconciled.
     kinds: Vec<ReconciledKind>,
     undelivered: HashMap<Key, Vec<v1::ReportRequest>>,
-    /// Revisions that interrupted reconciles read live, with the uid of the workload.
-    read_live: HashMap<Key, (Arc<str>, Vec<Revision>)>,
+    /// Objects that interrupted reconciles read live, with the uid of the workload.
+    read_live: HashMap<Key, (Arc<str>, LiveObjects)>,
     /// Workloads to enqueue because of objects that were read live. The next watch event returns them.
     pending_wakes: Vec<Wake>,
     /// Overlaps of selectors that were logged.
@@ -83,7 +84,12 @@ impl State {
 
     /// Adds a kind of workload.
     pub fn reconcile(&mut self, kind: ReconciledKind) {
-        self.store.add_kind(kind.resource(), kind.reads());
+        for cached in kind.cached() {
+            self.store.add_kind(*cached);
+        }
+        if !kind.counts_deletions() {
+            self.reconcile_states.track_by_uid(kind.resource().kind);
+        }
         self.kinds.push(kind);
     }
 
@@ -184,7 +190,7 @@ impl State {
             shown.came = self
                 .store
                 .workloads()
-                .filter(|workload| self.owns(workload))
+                .filter(|workload| self.owns(workload) && !workload.is_scaled_to_zero())
                 .cloned()
                 .collect();
         }
@@ -228,14 +234,10 @@ impl State {
 
     /// The keys of all owned workloads of a kind, sorted.
     #[must_use]
-    pub fn every_workload(&self, kind: &str) -> Vec<Key> {
-        let owned = self
-            .store
-            .workloads()
-            .filter(|workload| workload.key.kind == kind && self.owns(workload));
-        let mut keys: Vec<_> = owned.map(|workload| workload.key.clone()).collect();
-        keys.sort_unstable();
-        keys
+    pub fn every_workload(&self, kind: &'static str) -> Vec<Key> {
+        let all = self.store.workloads_of(kind);
+        let owned = all.filter(|workload| self.owns(workload));
+        owned.map(|workload| workload.key.clone()).collect()
     }
 
     /// When [`Self::take_due_foreign_deletes`] is due, if deletes by somebody else are pending.
@@ -328,30 +330,36 @@ impl State {
         }
     }
 
-    /// Keeps revisions that a reconcile read live and that then has to wait for a cache. The cache of revisions may not
-    /// show them yet when the next plan is requested.
-    pub fn keep_live(&mut self, key: &Key, uid: &Arc<str>, revisions: Vec<Revision>) {
-        if revisions.is_empty() {
+    /// Keeps objects that a reconcile read live and that then has to wait for a cache. The caches may not show them yet when
+    /// the next plan is requested.
+    pub fn keep_live(&mut self, key: &Key, uid: &Arc<str>, live: LiveObjects) {
+        if live.is_empty() {
             return;
         }
         let kept = self.read_live.entry(key.clone());
-        let (of, kept) = kept.or_insert_with(|| (Arc::clone(uid), Vec::new()));
+        let (of, kept) = kept.or_insert_with(|| (Arc::clone(uid), LiveObjects::default()));
         if of != uid {
-            (*of, *kept) = (Arc::clone(uid), Vec::new());
+            (*of, *kept) = (Arc::clone(uid), LiveObjects::default());
         }
-        // A faulty service could have the same revision read again and again.
-        kept.retain(|kept| revisions.iter().all(|revision| revision.name != kept.name));
-        kept.extend(revisions);
-        let beyond = kept.len().saturating_sub(MAX_LIVE);
-        kept.drain(..beyond);
+        keep_newest(&mut kept.revisions, live.revisions, |revision| &revision.name);
+        keep_newest(&mut kept.workloads, live.workloads, |workload| &workload.key.name);
     }
 
-    /// Takes the revisions that were kept. In the next snapshot they replace the cached ones of the same names, as they
+    /// Takes the objects that were kept. In the next snapshot they replace the cached ones of the same names, as they
     /// would have without the wait: the cache may show an earlier object, or lack the mark that the name was taken.
-    pub fn take_live(&mut self, key: &Key, uid: &Arc<str>) -> Vec<Revision> {
+    pub fn take_live(&mut self, key: &Key, uid: &Arc<str>) -> LiveObjects {
         let kept = self.read_live.remove(key).filter(|(of, _)| of == uid);
-        kept.map_or_else(Vec::new, |(_, revisions)| revisions)
+        kept.map_or_else(LiveObjects::default, |(_, live)| live)
     }
+}
+
+/// Adds objects to those that are kept, each name once, up to a number. A faulty service could have the same object read again
+/// and again.
+fn keep_newest<T>(kept: &mut Vec<T>, objects: Vec<T>, name: impl Fn(&T) -> &str) {
+    kept.retain(|kept| objects.iter().all(|object| name(object) != name(kept)));
+    kept.extend(objects);
+    let beyond = kept.len().saturating_sub(MAX_LIVE);
+    kept.drain(..beyond);
 }
 
 /// The state without the caches.
@@ -359,7 +367,7 @@ struct HeldState<'a> {
     reconcile_states: &'a mut ReconcileStates,
     gate: &'a mut OwnWriteGate,
     undelivered: &'a mut HashMap<Key, Vec<v1::ReportRequest>>,
-    read_live: &'a mut HashMap<Key, (Arc<str>, Vec<Revision>)>,
+    read_live: &'a mut HashMap<Key, (Arc<str>, LiveObjects)>,
     overlaps: &'a mut Overlaps,
     metrics: &'a Metrics,
 }
@@ -395,7 +403,7 @@ impl HeldState<'_> {
                 self.gate.clear(&key, Some(&own_writes_of));
                 self.drop_held(&key);
             }
-            Observation::Overlap(keys) => self.overlaps.log(keys),
+            Observation::Overlap(keys) => self.overlaps.log(&keys),
         }
     }
 
@@ -438,6 +446,13 @@ mod tests {
     use crate::testing::listed;
     use nodewise_proto::workload::DAEMON_SET;
     use nodewise_runtime::{Delta, Resource};
+
+    fn live(revisions: Vec<Revision>) -> LiveObjects {
+        LiveObjects {
+            revisions,
+            ..LiveObjects::default()
+        }
+    }
 
     // D-110: a workload that waits for a cache is enqueued by any event that shows that the cache is up to date, even
     // if no cached object changed.
@@ -567,7 +582,7 @@ mod tests {
             state.take_in(event, &metrics);
         }
         for (version, stays) in [("20", true), ("21", true), ("15", false)] {
-            state.keep_live(&key, &uid, vec![revision()]);
+            state.keep_live(&key, &uid, live(vec![revision()]));
             state.take_in(list(version), &metrics);
             if version == "20" {
                 state.store.seal(Resource::REVISIONS, "ns", "r");
@@ -705,6 +720,75 @@ mod tests {
         }
     }
 
+    // A Deployment leaves many of them behind. Each would have several series.
+    #[test]
+    fn a_workload_that_is_scaled_to_zero_has_no_series() {
+        use crate::replica_set::{REPLICA_SETS, ReplicaSets};
+        let metrics = Metrics::new();
+        let mut state = State::of::<ReplicaSets>(1, &v1::PlanOptions::default());
+        let set = |version: &str, replicas: u32, current: u32| {
+            let object = serde_json::json!({
+                "metadata": {"namespace": "ns", "name": "foo", "uid": "u1", "resourceVersion": version},
+                "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "foo"}}},
+                "status": {"replicas": current},
+            });
+            Workload::replica_set_from_json(&object).expect("a ReplicaSet")
+        };
+        state.take_in(ClusterEvent::Pods(listed(Vec::new())), &metrics);
+        let list = ClusterEvent::Workloads(REPLICA_SETS, listed(vec![set("10", 0, 0)]));
+        let woken = state.take_in(list, &metrics);
+        assert_eq!(woken.len(), 1, "it is reconciled all the same");
+        for (version, replicas, current, expected) in [
+            ("11", 0, 0, false),
+            ("12", 3, 0, true),
+            ("13", 0, 3, true),
+            ("14", 0, 0, false),
+        ] {
+            let event = Delta::Applied(set(version, replicas, current));
+            state.take_in(ClusterEvent::Workloads(REPLICA_SETS, event), &metrics);
+            assert_eq!(metrics.encode().contains("name=\"foo\""), expected, "{version}");
+        }
+    }
+
+    // W17: a change of a ReplicaSet enqueues no Deployment that another controller owns.
+    #[test]
+    fn unselected_deployments_are_ignored() {
+        use crate::deployment::{DEPLOYMENTS, Deployments};
+        use crate::replica_set::REPLICA_SETS;
+        let (options, metrics) = (v1::PlanOptions::default(), Metrics::new());
+        let mut state = State::new(1, &options);
+        state.reconcile(ReconciledKind::new::<Deployments>(
+            &options,
+            crate::testing::owned(),
+        ));
+        let deployment = |version: &str, labels: serde_json::Value| {
+            let object = serde_json::json!({
+                "metadata": {"namespace": "ns", "name": "foo", "uid": "d1", "resourceVersion": version, "labels": labels},
+                "spec": {"selector": {"matchLabels": {"app": "foo"}}},
+            });
+            let deployment = Workload::deployment_from_json(&object).expect("a Deployment");
+            ClusterEvent::Workloads(DEPLOYMENTS, Delta::Applied(deployment))
+        };
+        let set = |version: &str| {
+            let owner =
+                serde_json::json!({"kind": "Deployment", "name": "foo", "uid": "d1", "controller": true});
+            let object = serde_json::json!({"metadata": {
+                "namespace": "ns", "name": "s", "uid": "s1", "resourceVersion": version, "ownerReferences": [owner],
+            }});
+            let set = Workload::replica_set_from_json(&object).expect("a ReplicaSet");
+            ClusterEvent::Workloads(REPLICA_SETS, Delta::Applied(set))
+        };
+        assert_eq!(
+            state.take_in(deployment("10", serde_json::json!({})), &metrics),
+            []
+        );
+        assert_eq!(state.take_in(set("10"), &metrics), []);
+        let mine = deployment("11", serde_json::json!({"owned": "yes"}));
+        let key = Key::new(DEPLOYMENTS.kind, "ns", "foo");
+        assert_eq!(state.take_in(mine, &metrics), [Wake::now(key.clone())]);
+        assert_eq!(state.take_in(set("11"), &metrics), [Wake::now(key)]);
+    }
+
     #[test]
     fn the_newest_reports_are_kept_until_delivered() {
         let key = Key::new(DAEMON_SET, "ns", "foo");
@@ -741,35 +825,35 @@ mod tests {
             Revision::from_json(&serde_json::json!({"metadata": {"namespace": "ns", "name": name}}))
                 .expect("a revision")
         };
-        let names = |revisions: Vec<Revision>| -> Vec<_> {
-            revisions
+        let names = |live: LiveObjects| -> Vec<_> {
+            live.revisions
                 .into_iter()
                 .map(|revision| revision.name.clone())
                 .collect()
         };
         let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
-        state.keep_live(&key, &uid, vec![revision("a")]);
-        state.keep_live(&key, &uid, Vec::new());
-        state.keep_live(&key, &uid, vec![revision("b")]);
+        state.keep_live(&key, &uid, live(vec![revision("a")]));
+        state.keep_live(&key, &uid, LiveObjects::default());
+        state.keep_live(&key, &uid, live(vec![revision("b")]));
         assert_eq!(names(state.take_live(&key, &uid)), ["a", "b"]);
         assert_eq!(names(state.take_live(&key, &uid)), [""; 0], "they were taken");
         for index in 0..MAX_LIVE + 2 {
-            state.keep_live(&key, &uid, vec![revision("a")]);
-            state.keep_live(&key, &uid, vec![revision(&format!("b{index}"))]);
+            state.keep_live(&key, &uid, live(vec![revision("a")]));
+            state.keep_live(&key, &uid, live(vec![revision(&format!("b{index}"))]));
         }
         let kept = names(state.take_live(&key, &uid));
         assert_eq!(kept.len(), MAX_LIVE, "each once, and not any number of them");
         assert_eq!(kept.iter().filter(|name| *name == "a").count(), 1);
-        state.keep_live(&key, &uid, vec![revision("a")]);
-        state.keep_live(&key, &other, vec![revision("b")]);
+        state.keep_live(&key, &uid, live(vec![revision("a")]));
+        state.keep_live(&key, &other, live(vec![revision("b")]));
         assert_eq!(
             names(state.take_live(&key, &uid)),
             [""; 0],
             "of a workload that was replaced"
         );
-        state.keep_live(&key, &other, vec![revision("b")]);
+        state.keep_live(&key, &other, live(vec![revision("b")]));
         assert_eq!(names(state.take_live(&key, &other)), ["b"]);
-        state.keep_live(&key, &uid, vec![revision("a")]);
+        state.keep_live(&key, &uid, live(vec![revision("a")]));
         state.forget(&key, &metrics);
         assert_eq!(
             names(state.take_live(&key, &uid)),

@@ -10,7 +10,7 @@ use nodewise_proto::workload::HASH_LABEL;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written},
 };
 use serde_json::{Value, json};
 
@@ -198,7 +198,15 @@ impl Actuator for ScriptedActuator {
         })
     }
 
-    async fn delete(&self, key: &ObjectKey, _: Option<&str>) -> Result<(), ActuatorError> {
+    async fn patch_status(&self, key: &ObjectKey, _: Patch) -> Result<Written, ActuatorError> {
+        self.call(format!("patch status of {key}")).await?;
+        Ok(Written {
+            name: key.name.clone(),
+            resource_version: "100".into(),
+        })
+    }
+
+    async fn delete(&self, key: &ObjectKey, _: Preconditions<'_>) -> Result<(), ActuatorError> {
         self.call(format!("delete {key}")).await
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nodewise_projection::{self, Key, KeySet, LabelKeysRead, Node, Pod, Workload};
 use nodewise_proto::v1;
-use nodewise_proto::workload::DAEMON_SET;
+use nodewise_proto::workload::{DAEMON_SET, REPLICA_SET};
 use nodewise_runtime::{
     Delta,
     expectations::{CachedPods, ReconcileStates},
@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::daemon_set::DAEMON_SETS;
+use crate::plan_check::Violation;
 use nodewise_runtime::apply::render_pod;
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::store::Store;
@@ -215,9 +216,14 @@ impl CachedPods for Present {
 #[test]
 fn expectations() {
     check("expectations.json", |vector| {
+        let kinds = [DAEMON_SET, REPLICA_SET];
+        let kind = kinds
+            .into_iter()
+            .find(|kind| vector["kind"] == *kind)
+            .unwrap_or(DAEMON_SET);
         let (mut reconcile_states, key, uid) = (
             ReconcileStates::default(),
-            Key::new(DAEMON_SET, "ns", "agent"),
+            Key::new(kind, "ns", "agent"),
             Arc::from("u"),
         );
         for step in vector["steps"].as_array().expect("steps") {
@@ -276,12 +282,30 @@ fn plan_checks() {
             first = vector.clone();
         }
         let answer = crate::plan_check::vectors::answer(vector, &first);
-        let vector = vector.as_object_mut().expect("a vector");
-        vector.retain(|field, _| !matches!(field.as_str(), "refused" | "left_out"));
-        match answer {
-            Err(violation) => _ = vector.insert("refused".into(), violation.to_string().into()),
-            Ok(left_out) if !left_out.is_empty() => _ = vector.insert("left_out".into(), left_out.into()),
-            Ok(_) => {}
-        }
+        write_answer(vector, answer);
     });
+}
+
+/// The same for the other kinds of workload.
+#[test]
+fn plan_checks_of_other_kinds() {
+    let mut first: HashMap<String, Value> = HashMap::new();
+    check("plan_checks_kinds.json", |vector| {
+        let first = first
+            .entry(texts(vector, "kind"))
+            .or_insert_with(|| vector.clone());
+        let answer = crate::plan_check::kind_vectors::answer(vector, first);
+        write_answer(vector, answer);
+    });
+}
+
+/// Writes the result of a plan check into its vector.
+fn write_answer(vector: &mut Value, answer: Result<Vec<u32>, Violation>) {
+    let vector = vector.as_object_mut().expect("a vector");
+    vector.retain(|field, _| !matches!(field.as_str(), "refused" | "left_out"));
+    match answer {
+        Err(violation) => _ = vector.insert("refused".into(), violation.to_string().into()),
+        Ok(left_out) if !left_out.is_empty() => _ = vector.insert("left_out".into(), left_out.into()),
+        Ok(_) => {}
+    }
 }

@@ -8,7 +8,7 @@ use nodewise_projection::{Node, Pod, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
-use nodewise_runtime::snapshot;
+use nodewise_runtime::snapshot::{self, LiveObjects};
 use nodewise_runtime::store::Store;
 use peak_alloc::PeakAlloc;
 use prost::Message as _;
@@ -110,7 +110,14 @@ fn take_snapshots(store: &mut Store) {
     for index in 0..WORKLOADS {
         let now = Timestamp { seconds: 1, nanos: 0 };
         let state = v1::ReconcileState::default();
-        snapshot::take::<DaemonSets>(store, &workload(index), state, &[], now, &|_| false);
+        snapshot::take::<DaemonSets>(
+            store,
+            &workload(index),
+            state,
+            &LiveObjects::default(),
+            now,
+            &|_| false,
+        );
     }
 }
 

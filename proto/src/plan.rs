@@ -27,6 +27,9 @@ impl v1::Action {
             Some(Kind::DeletePod(_)) => "DeletePod",
             Some(Kind::UpdateStatus(_)) => "UpdateStatus",
             Some(Kind::EmitEvent(_)) => "EmitEvent",
+            Some(Kind::CreateObject(_)) => "CreateObject",
+            Some(Kind::PatchObject(_)) => "PatchObject",
+            Some(Kind::DeleteObject(_)) => "DeleteObject",
             None => "unknown",
         }
     }
@@ -34,6 +37,10 @@ impl v1::Action {
     /// Whether the action makes the workload the controller of an object.
     #[must_use]
     pub fn is_adoption(&self) -> bool {
-        matches!(self.kind, Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)))
+        match &self.kind {
+            Some(Kind::AdoptPod(_) | Kind::AdoptRevision(_)) => true,
+            Some(Kind::PatchObject(patch)) => patch.claim() == v1::Claim::Adopt,
+            _ => false,
+        }
     }
 }

@@ -28,6 +28,15 @@ fn generate(proto: &Path, out: &Path) {
             .bytes(["."])
             .compile_well_known_types()
             .extern_path(".google.protobuf", "::pbjson_types");
+        // A plan may have a hundred thousand actions on pods. They are not to take the room of these.
+        for large in [
+            "kind.create_object",
+            "kind.patch_object",
+            "kind.delete_object",
+            "failure_event",
+        ] {
+            config.boxed(format!(".nodewise.v1.Action.{large}"));
+        }
         config
     };
     tonic_prost_build::configure()

@@ -9,13 +9,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering::Relaxed},
 };
 
-use nodewise_planner::{
-    daemonset::plan_cache::PlanCache,
-    snapshot::{ControllerRef, Digest, Labels, List, Node, Pod, Target},
-};
+use nodewise_planner::snapshot::{ControllerRef, Digest, Labels, List, Node, Pod, Target};
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
-use crate::{size::ByteSize, warnings::Warnings};
+use crate::{size::ByteSize, warnings::Warnings, workload::Memory};
 
 /// The position of a bucket in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +21,17 @@ pub(crate) struct BucketId {
     pub(crate) count: u32,
     /// The index of the bucket.
     pub(crate) index: u32,
+    /// What decides to which bucket a pod belongs.
+    pub(crate) by: BucketBy,
+}
+
+/// The name that decides to which bucket a pod belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BucketBy {
+    /// That of its node.
+    Node,
+    /// Its own.
+    Name,
 }
 
 /// A decoded bucket.
@@ -58,7 +66,7 @@ enum Entry {
     Nodes(Decoded<Node>, u64),
     Pods(Decoded<Pod>, u64),
     /// `None` while a plan uses it.
-    Memory(Arc<Mutex<Option<PlanCache>>>, u64),
+    Memory(Arc<Mutex<Option<Memory>>>, u64),
 }
 
 /// The kinds of cache entries, as in metrics.
@@ -227,14 +235,14 @@ impl Cache {
 
     /// Takes the results of earlier plans for this workload. Until the caller returns them with [`Cache::remember`], other calls
     /// find nothing.
-    pub(crate) fn recall(&self, uid: &str) -> PlanCache {
+    pub(crate) fn recall(&self, uid: &str) -> Option<Memory> {
         let key = Key::Memory(uid.into());
         let memory = match self.entries.get(&key) {
             Some(Entry::Memory(slot, _)) => slot.lock().unwrap_or_else(PoisonError::into_inner).take(),
             _ => None,
         };
         self.count(Kind::Plans, memory.is_some());
-        memory.unwrap_or_default()
+        memory
     }
 
     /// Removes pod buckets that newer buckets of the same workload have replaced. Requests hardly ever name them again. Without
@@ -246,7 +254,7 @@ impl Cache {
     }
 
     /// Stores the results of a plan, if there is room.
-    pub(crate) fn remember(&self, uid: &str, memory: PlanCache) {
+    pub(crate) fn remember(&self, uid: &str, memory: Memory) {
         let bytes = Self::ENTRY_BYTES + uid.len() as u64 + memory.bytes() as u64;
         let slot = Arc::new(Mutex::new(Some(memory)));
         self.put(Key::Memory(uid.into()), Entry::Memory(slot, bytes));
@@ -343,7 +351,7 @@ fn pod_bytes(pod: &Pod, before: Option<&Pod>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use nodewise_planner::snapshot::Bucket;
+    use nodewise_planner::{daemonset::plan_cache::PlanCache, snapshot::Bucket};
 
     use super::*;
 
@@ -358,7 +366,11 @@ mod tests {
         Decoded {
             items: List::new((0..nodes).map(node).collect()),
             warnings: Warnings::default(),
-            id: BucketId { count: 1, index: 0 },
+            id: BucketId {
+                count: 1,
+                index: 0,
+                by: BucketBy::Node,
+            },
         }
     }
 
@@ -383,20 +395,19 @@ mod tests {
     #[test]
     fn results_of_earlier_plans_are_used_by_one_call_at_a_time() {
         let cache = Cache::new(ByteSize::mib(1));
-        let known = |memory: &PlanCache| memory.bytes() > PlanCache::default().bytes();
-        let mut memory = cache.recall("uid");
-        assert!(!known(&memory));
+        assert!(cache.recall("uid").is_none());
+        let mut memory = Memory::DaemonSet(PlanCache::default());
         memory
             .identify(&[Bucket::default()])
             .expect("no pod is a duplicate");
-        assert!(known(&memory));
+        let bytes = memory.bytes();
         cache.remember("uid", memory);
-        let memory = cache.recall("uid");
-        assert!(known(&memory));
-        assert!(!known(&cache.recall("uid")), "another call uses it");
-        assert!(!known(&cache.recall("other")));
+        let memory = cache.recall("uid").expect("the results");
+        assert_eq!(memory.bytes(), bytes);
+        assert!(cache.recall("uid").is_none(), "another call uses it");
+        assert!(cache.recall("other").is_none());
         cache.remember("uid", memory);
-        assert!(known(&cache.recall("uid")));
+        assert!(cache.recall("uid").is_some());
         let Usage { hits, misses, .. } = cache.usage(Kind::Plans);
         assert_eq!((hits, misses), (2, 3));
     }

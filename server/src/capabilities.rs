@@ -81,5 +81,16 @@ fn description(deviation: Deviation) -> &'static str {
         Deviation::SlowStartAcrossPlans => {
             "The slow start of creates goes on from plan to plan, and creates are planned while earlier ones are not seen yet."
         }
+        Deviation::RefreshDesiredReplicas => {
+            "Annotations with the desired replicas are refreshed when no ReplicaSet changes its size; upstream's rollout never starts."
+        }
+        Deviation::ReleasedSetIsCollision => {
+            "A ReplicaSet that a plan releases is not used as the Deployment's new ReplicaSet in the same plan."
+        }
+        Deviation::WideProportions => "The shares of proportional scaling do not overflow.",
+        Deviation::NoHotRequeue => {
+            "A Deployment without progress after its deadline is not planned again every few milliseconds."
+        }
+        Deviation::RetryOldSetScaling => "A failed scale-down of an old ReplicaSet is retried with back-off.",
     }
 }

@@ -7,15 +7,15 @@ use std::{
 };
 
 use nodewise_planner::{
-    daemonset::{
-        DaemonSet,
-        plan_cache::{CacheCounts, PlanCache},
-        report,
-    },
+    daemonset::{self, DaemonSet},
+    deployment,
+    plan_cache::CacheCounts,
+    replicaset, report,
     snapshot::Snapshot,
 };
 use nodewise_proto::v1;
 use nodewise_telemetry::traces::{count, step};
+use prost::Message as _;
 
 use crate::{
     cache::Cache,
@@ -26,6 +26,7 @@ use crate::{
     response_memory::{self, Caller, Explanations, Needs},
     size::ByteSize,
     warnings::{OddKind, OddReason, Warnings},
+    workload::AnySnapshot,
 };
 
 /// Answers requests. The engine caches decoded buckets and results of earlier plans. Responses depend on the request alone.
@@ -99,13 +100,7 @@ impl Engine {
         let stop = caller.stop;
         let by_digest = request.snapshot.as_ref().is_some_and(has_digests);
         let needs = Needs::of(request.snapshot.as_ref().is_some_and(is_by_digest));
-        let recall = |uid: &str| {
-            if by_digest {
-                self.cache.recall(uid)
-            } else {
-                PlanCache::default()
-            }
-        };
+        let recall = |uid: &str| by_digest.then(|| self.cache.recall(uid)).flatten();
         let Parsed {
             snapshot,
             mut memory,
@@ -116,11 +111,11 @@ impl Engine {
         self.count_warnings(&warnings);
         if let Err(refusal) = (caller.hold)(needs(response_memory::plan_bound(&snapshot))) {
             if by_digest {
-                self.cache.remember(&snapshot.workload.uid, memory);
+                self.cache.remember(snapshot.uid(), memory);
             }
             return Err(refusal);
         }
-        let buckets = &snapshot.buckets;
+        let buckets = snapshot.buckets();
         count(
             "nodewise.nodes",
             buckets.iter().map(|bucket| bucket.nodes.len()).sum(),
@@ -129,17 +124,14 @@ impl Engine {
             "nodewise.pods",
             buckets.iter().map(|bucket| bucket.pods.len()).sum(),
         );
-        let plan = step("decide", || {
-            nodewise_planner::daemonset::plan_until(&snapshot, &mut memory, stop)
-        })
-        .ok_or(Refusal::Stopped)?;
+        let plan = step("decide", || snapshot.plan(&mut memory, stop)).ok_or(Refusal::Stopped)?;
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_counts();
         if by_digest {
             self.cache.remove_pods(memory.superseded_pods());
-            self.cache.remember(&snapshot.workload.uid, memory);
+            self.cache.remember(snapshot.uid(), memory);
         }
         let plan = step("render", || {
-            render::plan(plan, &snapshot.workload, snapshot.options.scope, &warnings)
+            render::plan(plan, snapshot.reference(), snapshot.options().scope, &warnings)
         });
         drop(snapshot);
         (caller.hold)(Needs::Alone(response_memory::plan(&plan)))?;
@@ -153,11 +145,11 @@ impl Engine {
         request: v1::PlanRequest,
         stop: &dyn Fn() -> bool,
     ) -> Result<Snapshot<DaemonSet>, Refusal> {
-        let parsed = parse::request::plan(request, self.context(stop), |_| PlanCache::default())?;
-        Ok(parsed.snapshot)
+        let parsed = parse::request::plan(request, self.context(stop), |_| None)?;
+        parsed.snapshot.into_daemon_set()
     }
 
-    /// Explains why the workload runs, or does not run, on its nodes. `stop` as for [`Engine::plan`].
+    /// Explains the state of a workload: node by node for a DaemonSet. `stop` as for [`Engine::plan`].
     pub fn explain(
         &self,
         request: v1::ExplainRequest,
@@ -174,15 +166,27 @@ impl Engine {
     ) -> Result<v1::ExplainResponse, Refusal> {
         let needs = Needs::of(request.snapshot.as_ref().is_some_and(is_by_digest));
         let (snapshot, node) = parse::request::explain(request, self.context(caller.stop))?;
-        let explanations = Explanations::new(caller, needs, response_memory::explanation_work(&snapshot));
-        let explanations = RefCell::new(explanations);
-        let stop = || (caller.stop)() || explanations.borrow().is_refused();
-        let complete =
-            nodewise_planner::daemonset::explain_each(&snapshot, node.as_deref(), &stop, &mut |node| {
-                explanations.borrow_mut().add(render::explanation(node));
-            });
-        drop(snapshot);
-        explanations.into_inner().finish(complete)
+        let work = response_memory::explanation_work(&snapshot);
+        let workload = match snapshot {
+            AnySnapshot::DaemonSet(snapshot) => {
+                let explanations = Explanations::new(caller, needs, work);
+                return explain_nodes(snapshot, node.as_deref(), caller, explanations);
+            }
+            AnySnapshot::ReplicaSet(snapshot) => {
+                (caller.hold)(needs(work))?;
+                replicaset::explain_until(&snapshot, caller.stop).map(render::replica_set_explanation)
+            }
+            AnySnapshot::Deployment(snapshot) => {
+                (caller.hold)(needs(work))?;
+                deployment::explain_until(&snapshot, caller.stop).map(render::deployment_explanation)
+            }
+        };
+        let response = v1::ExplainResponse {
+            nodes: Vec::new(),
+            workload: Some(workload.ok_or(Refusal::Stopped)?),
+        };
+        (caller.hold)(Needs::Alone(2 * response.encoded_len()))?;
+        Ok(response)
     }
 
     /// Folds the outcomes of a plan's actions into the state, and says when to reconcile again. `stop` as for [`Engine::plan`].
@@ -210,6 +214,22 @@ impl Engine {
     fn context<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Context<'a> {
         Context::new(&self.cache, &self.limits, stop)
     }
+}
+
+/// Explains a DaemonSet on one node, or on all.
+fn explain_nodes(
+    snapshot: Snapshot<DaemonSet>,
+    node: Option<&str>,
+    caller: Caller<'_>,
+    explanations: Explanations<'_>,
+) -> Result<v1::ExplainResponse, Refusal> {
+    let explanations = RefCell::new(explanations);
+    let stop = || (caller.stop)() || explanations.borrow().is_refused();
+    let complete = daemonset::explain_each(&snapshot, node, &stop, &mut |node| {
+        explanations.borrow_mut().add(render::explanation(node));
+    });
+    drop(snapshot);
+    explanations.into_inner().finish(complete)
 }
 
 /// Whether every pod bucket has a digest. Without digests a later call cannot reuse the results of this one.

@@ -33,6 +33,7 @@ mod size_estimate;
 mod stream;
 mod streams;
 mod warnings;
+mod workload;
 
 pub use cache::{Cache, Kind, Usage};
 pub use config::Config;

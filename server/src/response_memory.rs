@@ -4,11 +4,11 @@
 //! server also holds memory for the work and the response: the most that they may take while it plans, and the real size of the
 //! response until the client has read it.
 
-use nodewise_planner::snapshot::{Deviation, Snapshot};
+use nodewise_planner::snapshot::{Bucket, Deviation};
 use nodewise_proto::v1;
 use prost::Message as _;
 
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, render, workload::AnySnapshot};
 
 /// Bytes that planning or explaining takes for each node and pod, besides the cached buckets: lookup tables of names and uids, and
 /// the decisions. Measured in the worst case and rounded up: pods on missing nodes, without results of earlier plans. A settled
@@ -56,31 +56,40 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Bytes that explaining a snapshot takes, besides the snapshot and the response.
-pub(crate) fn explanation_work<W>(snapshot: &Snapshot<W>) -> usize {
-    let (nodes, pods) = counts(snapshot);
-    WORK.saturating_mul(nodes + pods)
+/// Bytes that explaining a snapshot takes, besides the snapshot and the response; for another kind than DaemonSet, with the response.
+pub(crate) fn explanation_work(snapshot: &AnySnapshot) -> usize {
+    let (nodes, pods) = counts(snapshot.buckets());
+    let response = match snapshot {
+        AnySnapshot::DaemonSet(_) => 0,
+        AnySnapshot::ReplicaSet(_) => ACTION.saturating_mul(pods.min(render::MOST_PODS)),
+        AnySnapshot::Deployment(_) => ACTION.saturating_mul(snapshot.revisions()),
+    };
+    WORK.saturating_mul(nodes + pods).saturating_add(response)
 }
 
 /// The most bytes that planning for a snapshot takes, the plan included, besides the snapshot.
-pub(crate) fn plan_bound<W>(snapshot: &Snapshot<W>) -> usize {
-    let (nodes, pods) = counts(snapshot);
-    let options = &snapshot.options;
+pub(crate) fn plan_bound(snapshot: &AnySnapshot) -> usize {
+    let (nodes, pods) = counts(snapshot.buckets());
+    let (options, sets) = (snapshot.options(), snapshot.revisions());
     let within = |count: usize| count.min(options.burst);
+    let creates = match snapshot {
+        AnySnapshot::DaemonSet(_) => within(nodes),
+        AnySnapshot::ReplicaSet(_) => options.burst,
+        AnySnapshot::Deployment(_) => sets + 1,
+    };
     let events = if options.deviates(Deviation::DecideAfterCut) {
         within(pods)
     } else {
         pods
     };
-    let claims = (pods + snapshot.revisions.len()).min(options.claims_per_plan());
-    let actions = within(nodes) + within(pods) + events + claims;
+    let claims = (pods + sets).min(options.claims_per_plan());
+    let actions = creates + within(pods) + events + claims;
     WORK.saturating_mul(nodes + pods)
         .saturating_add(ACTION.saturating_mul(actions))
 }
 
-fn counts<W>(snapshot: &Snapshot<W>) -> (usize, usize) {
-    let buckets = snapshot.buckets.iter();
-    buckets.fold((0, 0), |(nodes, pods), bucket| {
+fn counts(buckets: &[Bucket]) -> (usize, usize) {
+    buckets.iter().fold((0, 0), |(nodes, pods), bucket| {
         (nodes + bucket.nodes.len(), pods + bucket.pods.len())
     })
 }

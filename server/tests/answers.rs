@@ -642,14 +642,17 @@ fn capabilities_contain_limits_and_deviations() {
         capabilities.digest_functions,
         [i32::from(v1::DigestFunction::Sha256)]
     );
-    assert_eq!(capabilities.workload_kinds, ["DaemonSet"]);
+    assert_eq!(
+        capabilities.workload_kinds,
+        ["DaemonSet", "ReplicaSet", "Deployment"]
+    );
     assert_eq!(capabilities.kubernetes_version, "v1.36");
     assert_eq!(capabilities.engine_version, env!("CARGO_PKG_VERSION"));
     let deviations = capabilities.deviations;
     let ids: Vec<_> = deviations.iter().map(|info| info.deviation).collect();
     assert_eq!(
         ids,
-        (1..=17).collect::<Vec<_>>(),
+        (1..=22).collect::<Vec<_>>(),
         "every deviation of the protocol"
     );
     let off: Vec<_> = deviations

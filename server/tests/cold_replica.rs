@@ -12,7 +12,10 @@ use nodewise_projection::{Node, Workload};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
-use nodewise_runtime::{snapshot, store::Store};
+use nodewise_runtime::{
+    snapshot::{self, LiveObjects},
+    store::Store,
+};
 use nodewise_server::Config;
 use prost::Message as _;
 use serde_json::json;
@@ -129,7 +132,7 @@ fn request(store: &mut Store, workload: &Workload, known: &dyn Fn(&Digest) -> bo
             store,
             workload,
             state,
-            &[],
+            &LiveObjects::default(),
             now,
             known,
         )),

@@ -36,6 +36,7 @@ fn summary(plan: &v1::Plan) -> String {
             v1::action::Kind::UpdateStatus(_) => return None,
             v1::action::Kind::RelabelPod(_) => "relabel".to_owned(),
             v1::action::Kind::EmitEvent(event) => event.reason,
+            other => panic!("no plan for a DaemonSet has this action: {other:?}"),
         })
     });
     words.collect::<Vec<_>>().join(" ")

@@ -57,7 +57,7 @@ pub enum Tool {
     Actionlint,
     /// Finds known vulnerabilities in Go modules.
     Govulncheck,
-    /// Runs single syncs of Kubernetes' own DaemonSet controller; see `upstream/README.md`. It writes coverage data to
+    /// Runs single syncs of Kubernetes' own workload controllers; see `upstream/README.md`. It writes coverage data to
     /// `$GOCOVERDIR`, and warns on standard error if that is not set.
     Upstream,
     /// The same without coverage, whose counters take time. For measurements.
@@ -164,7 +164,10 @@ impl Tool {
             Self::Upstream => &[
                 "-cover",
                 // `.` is needed: Go writes coverage data only if the `main` package is covered too.
-                "-coverpkg=.,k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util",
+                "-coverpkg=.,k8s.io/kubernetes/pkg/controller,\
+                 k8s.io/kubernetes/pkg/controller/daemon,k8s.io/kubernetes/pkg/controller/daemon/util,\
+                 k8s.io/kubernetes/pkg/controller/replicaset,\
+                 k8s.io/kubernetes/pkg/controller/deployment,k8s.io/kubernetes/pkg/controller/deployment/util",
             ],
             // The excluded parts need C libraries. With `cni`, buildah needs no network program as long as builds run
             // no commands.

@@ -10,13 +10,12 @@ import (
 	"strconv"
 	"sync"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apps "k8s.io/api/apps/v1"
-	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 )
 
 const (
@@ -36,10 +35,18 @@ type api struct {
 	faults   []activeFault
 	// created has the names of created pods.
 	created map[string]bool
+	// numbersPods is whether the names of created pods in outcomes and faults are their numbers, not their nodes.
+	numbersPods bool
+	// pods counts the creates of pods.
+	pods    int
 	version int
 	calls   []recordedCall
-	// onPod is called with each patched pod. It may be nil.
-	onPod func(*core.Pod)
+	// before has the objects at the start, which a write of this run changed; nil for those that did not exist.
+	before map[objectKey]apiObject
+	// repeats is whether a write with the version at the start succeeds although another write of this run came between.
+	repeats bool
+	// onPatch is called with each patched object. It may be nil.
+	onPatch func(resource string, object apiObject)
 }
 
 type objectKey struct{ resource, namespace, name string }
@@ -69,18 +76,27 @@ func (a recordedCall) compare(b recordedCall) int {
 
 // newAPI returns the API that the case describes.
 func newAPI(c *cluster) *api {
-	a := &api{objects: map[objectKey]apiObject{}, deleting: map[objectKey]bool{}, created: map[string]bool{}, version: firstVersion}
-	for _, ds := range c.daemonSets[1:] {
-		a.put(daemonSetResource, ds)
+	a := &api{
+		objects:     map[objectKey]apiObject{},
+		deleting:    map[objectKey]bool{},
+		created:     map[string]bool{},
+		version:     firstVersion,
+		before:      map[objectKey]apiObject{},
+		repeats:     c.kind.writesTwice,
+		numbersPods: c.kind.resource == replicaSetResource,
 	}
+	a.putAll(daemonSetResource, asObjects(c.daemonSets))
+	a.putAll(replicaSetResource, asObjects(c.replicaSets))
+	a.putAll(deploymentResource, asObjects(c.deployments))
+	a.putAll(podResource, asObjects(c.pods))
+	a.putAll(revisionResource, asObjects(slices.Concat(c.revisions, c.unseen)))
+	for resource, objects := range c.changed {
+		a.putAll(resource, objects)
+	}
+	subject := c.subject()
+	delete(a.objects, objectKey{c.kind.resource, subject.GetNamespace(), subject.GetName()})
 	if c.live != nil {
-		a.put(daemonSetResource, c.live)
-	}
-	for _, pod := range c.pods {
-		a.put(podResource, pod)
-	}
-	for _, revision := range slices.Concat(c.revisions, c.unseen) {
-		a.put(revisionResource, revision)
+		a.put(c.kind.resource, c.live)
 	}
 	for _, revision := range c.revisions {
 		a.deleting[objectKey{revisionResource, revision.Namespace, revision.Name}] = revision.DeletionTimestamp != nil
@@ -94,6 +110,12 @@ func newAPI(c *cluster) *api {
 	return a
 }
 
+func (a *api) putAll(resource string, objects []apiObject) {
+	for _, object := range objects {
+		a.put(resource, object)
+	}
+}
+
 func (a *api) put(resource string, object apiObject) {
 	a.objects[objectKey{resource, object.GetNamespace(), object.GetName()}] = object
 }
@@ -104,6 +126,10 @@ func (a *api) serve(c call) (code int, answer []byte) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	op, name := c.operation()
+	if op == "create-pod" && a.numbersPods {
+		a.pods++
+		name = strconv.Itoa(a.pods)
+	}
 	isRepeated := c.method == http.MethodDelete && a.deleting[objectKey{c.resource, c.namespace, c.name}]
 	var object any = success
 	code, err := http.StatusOK, error(nil)
@@ -186,22 +212,41 @@ func (a *api) create(c *call, name string) (any, error) {
 	if c.resource == podResource {
 		return a.createPod(c, name)
 	}
-	created, err := decode[apps.ControllerRevision]("the body", c.body)
+	decode, ok := decoders[c.resource]
+	if !ok {
+		return nil, refuse(http.StatusNotFound, meta.StatusReasonNotFound, "")
+	}
+	created, err := decode("the body", c.body)
 	if err != nil {
 		return nil, err
 	}
-	if len(created.Name) > maxName {
+	if len(created.GetName()) > maxName {
 		return nil, refuse(http.StatusUnprocessableEntity, meta.StatusReasonInvalid, "")
 	}
-	if _, taken := a.objects[objectKey{c.resource, c.namespace, created.Name}]; taken {
+	if _, taken := a.objects[objectKey{c.resource, c.namespace, created.GetName()}]; taken {
 		return nil, refuse(http.StatusConflict, meta.StatusReasonAlreadyExists, "")
 	}
 	a.complete(created)
-	a.put(c.resource, created)
+	if c.resource == replicaSetResource {
+		created.SetGeneration(1)
+	}
+	a.store(c.resource, created)
 	return created, nil
 }
 
-// createPod names a pod without a name after its node, so that outcomes of several runs are comparable.
+// store replaces an object, and remembers the one at the start.
+func (a *api) store(resource string, object apiObject) {
+	a.remember(objectKey{resource, object.GetNamespace(), object.GetName()})
+	a.put(resource, object)
+}
+
+func (a *api) remember(key objectKey) {
+	if _, known := a.before[key]; !known {
+		a.before[key] = a.objects[key]
+	}
+}
+
+// createPod names a pod without a name after its node or number, so that outcomes of several runs are comparable.
 func (a *api) createPod(c *call, node string) (any, error) {
 	created := c.pod
 	if created == nil {
@@ -242,14 +287,14 @@ func (a *api) patch(c *call) (any, error) {
 	if uid := patch.Metadata.UID; uid != "" && uid != string(found.GetUID()) {
 		return nil, refuse(http.StatusConflict, meta.StatusReasonConflict, "")
 	}
-	patched, err := applyPatch(c.contentType, c.body, found)
+	patched, err := applyPatch(c.contentType, c.body, c.resource, found)
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, meta.StatusReasonInvalid, err.Error())
 	}
 	patched.SetResourceVersion(a.nextVersion())
-	a.put(c.resource, patched)
-	if pod, ok := patched.(*core.Pod); ok && a.onPod != nil {
-		a.onPod(pod)
+	a.store(c.resource, patched)
+	if a.onPatch != nil {
+		a.onPatch(c.resource, patched)
 	}
 	return patched, nil
 }
@@ -259,46 +304,112 @@ func (a *api) replace(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch live := found.(type) {
-	case *apps.DaemonSet:
-		return a.replaceStatus(c, live)
-	case *apps.ControllerRevision:
-		replaced, err := decode[apps.ControllerRevision]("the body", c.body)
-		if err != nil {
-			return nil, err
-		}
-		replaced.ResourceVersion = a.nextVersion()
-		a.put(c.resource, replaced)
-		return replaced, nil
-	default:
+	decode, ok := decoders[c.resource]
+	if !ok {
 		return nil, refuse(http.StatusMethodNotAllowed, meta.StatusReasonMethodNotAllowed, "")
 	}
-}
-
-func (a *api) replaceStatus(c *call, live *apps.DaemonSet) (any, error) {
-	var body apps.DaemonSet
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(c.body, &body); err != nil {
-		return nil, fmt.Errorf("the body: %w", err)
+	body, err := decode("the body", c.body)
+	if err != nil {
+		return nil, err
 	}
-	if body.ResourceVersion != live.ResourceVersion {
+	if c.resource != revisionResource && !a.isCurrent(c, body, found) {
 		return nil, refuse(http.StatusConflict, meta.StatusReasonConflict, "")
 	}
-	replaced := *live
-	replaced.Status = body.Status
-	replaced.ResourceVersion = a.nextVersion()
-	a.put(c.resource, &replaced)
-	return &replaced, nil
+	replaced, err := replacement(c, body, found)
+	if err != nil {
+		return nil, err
+	}
+	replaced.SetResourceVersion(a.nextVersion())
+	a.store(c.resource, replaced)
+	return replaced, nil
 }
 
-// delete removes a revision. A pod stays, as during its grace period.
+// isCurrent returns whether a body has the version of the stored object.
+func (a *api) isCurrent(c *call, body, stored apiObject) bool {
+	before, written := a.before[objectKey{c.resource, c.namespace, c.name}]
+	return body.GetResourceVersion() == stored.GetResourceVersion() ||
+		a.repeats && written && before != nil && body.GetResourceVersion() == before.GetResourceVersion()
+}
+
+// replacement returns what is stored: of a write of the status the status and the annotations, of other writes all but
+// the status.
+func replacement(c *call, body, stored apiObject) (apiObject, error) {
+	isStatus := c.subresource == "status"
+	switch body := body.(type) {
+	case *apps.ControllerRevision:
+		return body, nil
+	case *apps.DaemonSet:
+		if isStatus {
+			replaced := *stored.(*apps.DaemonSet)
+			replaced.Status = body.Status
+			return &replaced, nil
+		}
+	case *apps.ReplicaSet:
+		stored := stored.(*apps.ReplicaSet)
+		if isStatus {
+			replaced := *stored
+			replaced.Status, replaced.Annotations = body.Status, body.Annotations
+			return &replaced, nil
+		}
+		body.Status, body.Generation = stored.Status, stored.Generation+1
+		return body, nil
+	case *apps.Deployment:
+		stored := stored.(*apps.Deployment)
+		if isStatus {
+			replaced := *stored
+			replaced.Status, replaced.Annotations = body.Status, body.Annotations
+			return &replaced, nil
+		}
+		body.Status, body.Generation = stored.Status, stored.Generation+1
+		return body, nil
+	}
+	return nil, refuse(http.StatusMethodNotAllowed, meta.StatusReasonMethodNotAllowed, "")
+}
+
+// delete removes an object. A pod stays, as during its grace period.
 func (a *api) delete(c *call) (any, error) {
 	if _, err := a.find(c); err != nil {
 		return nil, err
 	}
-	if c.resource == revisionResource {
-		delete(a.objects, objectKey{c.resource, c.namespace, c.name})
+	if c.resource != podResource {
+		key := objectKey{c.resource, c.namespace, c.name}
+		a.remember(key)
+		delete(a.objects, key)
 	}
 	return success, nil
+}
+
+// stored returns what the run changed of the ReplicaSets and Deployments that it wrote. The writes of other objects are
+// told by the calls alone.
+func (a *api) stored() ([]storedObject, error) {
+	stored := []storedObject{}
+	for key, before := range a.before {
+		if key.resource != replicaSetResource && key.resource != deploymentResource {
+			continue
+		}
+		changes, err := changes(before, a.objects[key])
+		if err != nil {
+			return nil, fmt.Errorf("what changed of %s/%s: %w", key.resource, key.name, err)
+		}
+		stored = append(stored, storedObject{Resource: key.resource, Name: key.name, Changes: changes})
+	}
+	return stored, nil
+}
+
+// changes returns a JSON merge patch from one object to another; either may be nil.
+func changes(before, after apiObject) (json.RawMessage, error) {
+	if after == nil {
+		return json.RawMessage("null"), nil
+	}
+	to, err := json.Marshal(after)
+	if err != nil || before == nil {
+		return to, err
+	}
+	from, err := json.Marshal(before)
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(from, to)
 }
 
 // refuse returns the error of an apiserver.

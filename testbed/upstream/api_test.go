@@ -215,7 +215,7 @@ func TestAPI(t *testing.T) {
 			"update-status logs 409, update-status logs 200, update-status logs 409",
 		},
 		{
-			"a DaemonSet that is gone", func(s *spec) { s.Live.DaemonSet = []byte("null") },
+			"a DaemonSet that is gone", func(s *spec) { s.Live.Subject = []byte("null") },
 			[]calls{
 				func(c caller) string { return c.putStatus("5", 1) }, func(c caller) string { return c.getDaemonSet("logs") },
 			},
@@ -259,7 +259,8 @@ func TestAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := newAPI(cluster)
-			caller := caller{withAPI(t.Context(), a), client}
+			inUse.Store(a)
+			caller := caller{t.Context(), client}
 			for i, call := range test.calls {
 				if got := call(caller); got != test.want[i] {
 					t.Errorf("call %d: %q, want %q", i, got, test.want[i])
@@ -288,8 +289,8 @@ func TestTheCauseOfARefusalArrives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := withAPI(t.Context(), newAPI(cluster))
-	err = client.CoreV1().Pods("default").Delete(ctx, "a1", meta.DeleteOptions{})
+	inUse.Store(newAPI(cluster))
+	err = client.CoreV1().Pods("default").Delete(t.Context(), "a1", meta.DeleteOptions{})
 	if !apierrors.HasStatusCause(err, core.NamespaceTerminatingCause) {
 		t.Errorf("%v has not that cause", err)
 	}

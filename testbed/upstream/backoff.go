@@ -9,7 +9,6 @@ import (
 	"time"
 	"unsafe"
 
-	apps "k8s.io/api/apps/v1"
 	"k8s.io/client-go/util/flowcontrol"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -38,8 +37,8 @@ func (e backoffEntry) compare(other backoffEntry) int {
 }
 
 // key returns the key that the controller uses.
-func (e backoffEntry) key(ds *apps.DaemonSet) string {
-	return fmt.Sprintf("%s/%d/%s", ds.UID, e.ObservedGeneration, e.Node)
+func (e backoffEntry) key(ds apiObject) string {
+	return fmt.Sprintf("%s/%d/%s", ds.GetUID(), e.ObservedGeneration, e.Node)
 }
 
 // steps returns how many failures in a row lead to this delay, or 0 if none do.
@@ -70,9 +69,12 @@ func newBackoff(c *cluster) *flowcontrol.Backoff {
 	return backoff
 }
 
-// readBackoff returns the back-off entries of a DaemonSet.
-func readBackoff(backoff *flowcontrol.Backoff, ds *apps.DaemonSet) ([]backoffEntry, error) {
+// readBackoff returns the back-off entries of a DaemonSet, or none if the controller has no back-off.
+func readBackoff(backoff *flowcontrol.Backoff, ds apiObject) ([]backoffEntry, error) {
 	entries := []backoffEntry{}
+	if backoff == nil {
+		return entries, nil
+	}
 	// The type of the entries is not exported, so `field` cannot read them.
 	items := reflect.ValueOf(backoff).Elem().FieldByName("perItemBackoff")
 	if items.Kind() != reflect.Map {
@@ -81,7 +83,7 @@ func readBackoff(backoff *flowcontrol.Backoff, ds *apps.DaemonSet) ([]backoffEnt
 	for item := items.MapRange(); item.Next(); {
 		key := item.Key().String()
 		parts := strings.SplitN(key, "/", 3)
-		if len(parts) != 3 || parts[0] != string(ds.UID) {
+		if len(parts) != 3 || parts[0] != string(ds.GetUID()) {
 			continue
 		}
 		generation, err := strconv.ParseInt(parts[1], 10, 64)

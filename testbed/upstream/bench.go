@@ -60,17 +60,17 @@ func resting(ctx context.Context, file string) (*trial, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	// A sync of such a DaemonSet would return at once.
-	if c.subject().DeletionTimestamp != nil {
-		return nil, fmt.Errorf("%s: daemonSets[0] is being deleted", file)
+	if c.subject().GetDeletionTimestamp() != nil {
+		return nil, fmt.Errorf("%s: %s[0] is being deleted", file, c.kind.member)
 	}
 	if c.Expectations != nil {
 		return nil, fmt.Errorf("%s: expectations: the controller of a cluster at rest has none", file)
 	}
-	if len(c.FeatureGates) > 0 {
+	if len(c.FeatureGates)+len(c.FeatureGatesOff) > 0 {
 		return nil, fmt.Errorf("%s: featureGates: gates are as by default here", file)
 	}
 	// Frees the text of the objects, which a real controller does not have.
-	c.DaemonSets, c.Nodes, c.Pods, c.Revisions = nil, nil, nil, nil
+	c.DaemonSets, c.ReplicaSets, c.Deployments, c.Nodes, c.Pods, c.Revisions = nil, nil, nil, nil, nil, nil
 	client, err := newClient()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func resting(ctx context.Context, file string) (*trial, error) {
 
 // time returns how long a sync without any effect takes. A sync with an effect is an error.
 func (t *trial) time(ctx context.Context) (time.Duration, error) {
-	ctx = withAPI(ctx, t.api)
+	inUse.Store(t.api)
 	o := &outcome{}
 	begun := time.Now()
 	err := t.attempt(ctx, o)

@@ -21,27 +21,47 @@ const (
 
 // caches are the controller's caches, filled from a case.
 type caches struct {
-	daemonSets, nodes, pods, revisions informer
+	daemonSets, replicaSets, deployments, nodes, pods, revisions informer
 }
 
 // newCaches fills caches from a case. With a nil `chance` they list objects in the order of the case, otherwise in a
 // new random order at each call, like a real cache.
 func newCaches(c *cluster, chance *rand.Rand) *caches {
+	observed := map[string]string{}
+	for _, own := range c.OwnWrites {
+		observed[own.Resource] = own.Observed
+	}
 	return &caches{
-		daemonSets: newOrderedInformer(c.daemonSets, chance),
-		nodes:      newOrderedInformer(c.nodes, chance),
-		pods:       newOrderedInformer(c.pods, chance),
-		revisions:  newOrderedInformer(c.revisions, chance),
+		daemonSets:  newOrderedInformer(c.daemonSets, chance, ""),
+		replicaSets: newOrderedInformer(c.replicaSets, chance, observed[replicaSetResource]),
+		deployments: newOrderedInformer(c.deployments, chance, ""),
+		nodes:       newOrderedInformer(c.nodes, chance, ""),
+		pods:        newOrderedInformer(c.pods, chance, observed[podResource]),
+		revisions:   newOrderedInformer(c.revisions, chance, ""),
+	}
+}
+
+// of returns the cache of a resource whose objects the controller patches.
+func (c *caches) of(resource string) (informer, bool) {
+	switch resource {
+	case podResource:
+		return c.pods, true
+	case replicaSetResource:
+		return c.replicaSets, true
+	default:
+		return informer{}, false
 	}
 }
 
 // newPlainCaches fills caches of the type that a real controller has, for measurements.
 func newPlainCaches(c *cluster) *caches {
 	return &caches{
-		daemonSets: newInformer(newIndexer(), c.daemonSets),
-		nodes:      newInformer(newIndexer(), c.nodes),
-		pods:       newInformer(newIndexer(), c.pods),
-		revisions:  newInformer(newIndexer(), c.revisions),
+		daemonSets:  newInformer(newIndexer(), c.daemonSets),
+		replicaSets: newInformer(newIndexer(), c.replicaSets),
+		deployments: newInformer(newIndexer(), c.deployments),
+		nodes:       newInformer(newIndexer(), c.nodes),
+		pods:        newInformer(newIndexer(), c.pods),
+		revisions:   newInformer(newIndexer(), c.revisions),
 	}
 }
 
@@ -60,8 +80,8 @@ func newInformer[O apiObject](indexer cache.Indexer, objects []O) informer {
 	return informer{indexer: indexer}
 }
 
-func newOrderedInformer[O apiObject](objects []O, chance *rand.Rand) informer {
-	indexer := &orderedIndexer{Indexer: newIndexer(), rank: map[string]int{}, chance: chance}
+func newOrderedInformer[O apiObject](objects []O, chance *rand.Rand, observed string) informer {
+	indexer := &orderedIndexer{Indexer: newIndexer(), rank: map[string]int{}, chance: chance, observed: observed}
 	for rank, object := range objects {
 		indexer.rank[keyOf(object)] = rank
 	}
@@ -84,14 +104,18 @@ func (i informer) GetIndexer() cache.Indexer                 { return i.indexer 
 func (i informer) AddIndexers(indexers cache.Indexers) error { return i.indexer.AddIndexers(indexers) }
 
 type (
-	daemonSetInformer struct{ informer }
-	revisionInformer  struct{ informer }
-	podInformer       struct{ informer }
-	nodeInformer      struct{ informer }
+	daemonSetInformer  struct{ informer }
+	replicaSetInformer struct{ informer }
+	deploymentInformer struct{ informer }
+	revisionInformer   struct{ informer }
+	podInformer        struct{ informer }
+	nodeInformer       struct{ informer }
 )
 
 var (
 	_ appsinformers.DaemonSetInformer          = daemonSetInformer{}
+	_ appsinformers.ReplicaSetInformer         = replicaSetInformer{}
+	_ appsinformers.DeploymentInformer         = deploymentInformer{}
 	_ appsinformers.ControllerRevisionInformer = revisionInformer{}
 	_ coreinformers.PodInformer                = podInformer{}
 	_ coreinformers.NodeInformer               = nodeInformer{}
@@ -101,6 +125,14 @@ func (i informer) Informer() cache.SharedIndexInformer { return i }
 
 func (i daemonSetInformer) Lister() appslisters.DaemonSetLister {
 	return appslisters.NewDaemonSetLister(i.indexer)
+}
+
+func (i replicaSetInformer) Lister() appslisters.ReplicaSetLister {
+	return appslisters.NewReplicaSetLister(i.indexer)
+}
+
+func (i deploymentInformer) Lister() appslisters.DeploymentLister {
+	return appslisters.NewDeploymentLister(i.indexer)
 }
 
 func (i revisionInformer) Lister() appslisters.ControllerRevisionLister {
@@ -119,7 +151,11 @@ type orderedIndexer struct {
 	rank map[string]int
 	// chance shuffles every list. If nil, lists have the order of the case.
 	chance *rand.Rand
+	// observed is the newest resource version that the cache has seen. If empty, it does not tell one.
+	observed string
 }
+
+func (o *orderedIndexer) LastStoreSyncResourceVersion() string { return o.observed }
 
 func (o *orderedIndexer) List() []any { return o.ordered(o.Indexer.List()) }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,12 +15,11 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kubernetes/pkg/controller"
 	kjson "sigs.k8s.io/json"
 )
 
-// hashMark is, in any string of a case or an outcome, the placeholder for the hash that a new revision of the first
-// DaemonSet would get.
+// hashMark is, in any string of a case or an outcome, the placeholder for the hash that a new revision of the DaemonSet,
+// or a new ReplicaSet of the Deployment, would get.
 const hashMark = "@hash"
 
 // request asks for the outcomes of a number of syncs of a case.
@@ -30,19 +31,25 @@ type request struct {
 
 // spec is the JSON of a case.
 type spec struct {
-	Seed         uint64            `json:"seed"`
-	Now          time.Time         `json:"now"`
-	DaemonSets   []json.RawMessage `json:"daemonSets"`
-	Nodes        []json.RawMessage `json:"nodes"`
-	Pods         []json.RawMessage `json:"pods"`
-	Revisions    []revisionSpec    `json:"revisions"`
-	Live         liveSpec          `json:"live"`
-	Expectations *expectationsSpec `json:"expectations"`
-	Backoff      []backoffEntry    `json:"backoff"`
-	Burst        int               `json:"burst"`
-	FeatureGates []string          `json:"featureGates"`
-	Echo         bool              `json:"echo"`
-	Faults       []fault           `json:"faults"`
+	Kind            string            `json:"kind"`
+	Seed            uint64            `json:"seed"`
+	Now             time.Time         `json:"now"`
+	DaemonSets      []json.RawMessage `json:"daemonSets"`
+	ReplicaSets     []json.RawMessage `json:"replicaSets"`
+	Deployments     []json.RawMessage `json:"deployments"`
+	Nodes           []json.RawMessage `json:"nodes"`
+	Pods            []json.RawMessage `json:"pods"`
+	Revisions       []revisionSpec    `json:"revisions"`
+	Live            liveSpec          `json:"live"`
+	Expectations    *expectationsSpec `json:"expectations"`
+	OwnWrites       []ownWrite        `json:"ownWrites"`
+	Backoff         []backoffEntry    `json:"backoff"`
+	Retries         int               `json:"retries"`
+	Burst           int               `json:"burst"`
+	FeatureGates    []string          `json:"featureGates"`
+	FeatureGatesOff []string          `json:"featureGatesOff"`
+	Echo            bool              `json:"echo"`
+	Faults          []fault           `json:"faults"`
 }
 
 // revisionSpec has the data of a revision as text, because upstream compares its bytes.
@@ -53,16 +60,26 @@ type revisionSpec struct {
 
 // liveSpec describes the differences between the API and the caches.
 type liveSpec struct {
-	// Absent: as in the cache. null: does not exist.
-	DaemonSet json.RawMessage `json:"daemonSet,omitempty"`
+	// The workload that is synced. Absent: as in the cache. null: does not exist.
+	Subject   json.RawMessage `json:"subject,omitempty"`
 	Gone      []string        `json:"gone"`
 	Revisions []revisionSpec  `json:"revisions"`
+	// Objects that are missing in the cache or different there.
+	Pods        []json.RawMessage `json:"pods"`
+	ReplicaSets []json.RawMessage `json:"replicaSets"`
 }
 
 type expectationsSpec struct {
 	Adds       int   `json:"adds"`
 	Dels       int   `json:"dels"`
 	AgeSeconds int64 `json:"ageSeconds"`
+}
+
+// ownWrite is a write of the controller before the sync, and the version that its cache of the resource has reached.
+type ownWrite struct {
+	Resource string `json:"resource"`
+	Written  string `json:"written"`
+	Observed string `json:"observed"`
 }
 
 // fault is an error response of the API in a case.
@@ -78,20 +95,25 @@ type fault struct {
 // cluster is a decoded case. All runs share its objects, so they must not be modified.
 type cluster struct {
 	spec
-	// hash is the value of hashMark.
-	hash       string
-	daemonSets []*apps.DaemonSet
-	nodes      []*core.Node
-	pods       []*core.Pod
-	revisions  []*apps.ControllerRevision
-	// live is the first DaemonSet in the API, or nil if it does not exist.
-	live *apps.DaemonSet
+	kind *kind
+	// hash is the value of hashMark, or empty.
+	hash        string
+	daemonSets  []*apps.DaemonSet
+	replicaSets []*apps.ReplicaSet
+	deployments []*apps.Deployment
+	nodes       []*core.Node
+	pods        []*core.Pod
+	revisions   []*apps.ControllerRevision
+	// live is the subject in the API, or nil if it does not exist.
+	live apiObject
 	// unseen has the revisions that are in the API and not in the cache.
 	unseen []*apps.ControllerRevision
+	// changed has the objects that are in the API and not, or different, in the cache, by resource.
+	changed map[string][]apiObject
 }
 
-// subject returns the DaemonSet that is synced.
-func (c *cluster) subject() *apps.DaemonSet { return c.daemonSets[0] }
+// subject returns the workload that is synced.
+func (c *cluster) subject() apiObject { return c.kind.workloads(c)[0] }
 
 // readRequest decodes a line and replaces hashMark by the hash.
 func readRequest(line []byte) (*request, *cluster, error) {
@@ -99,16 +121,16 @@ func readRequest(line []byte) (*request, *cluster, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	hash, err := revisionHash(asked.Case.DaemonSets)
+	hash, err := asked.Case.hash()
 	if err != nil {
 		return nil, nil, err
 	}
-	if bytes.Contains(line, []byte(hashMark)) {
+	if hash != "" && bytes.Contains(line, []byte(hashMark)) {
 		if asked, err = decodeRequest(bytes.ReplaceAll(line, []byte(hashMark), []byte(hash))); err != nil {
 			return nil, nil, err
 		}
-		if again, err := revisionHash(asked.Case.DaemonSets); err != nil || again != hash {
-			return nil, nil, fmt.Errorf("daemonSets[0].spec.template: it cannot contain its own hash (%s)", hashMark)
+		if again, err := asked.Case.hash(); err != nil || again != hash {
+			return nil, nil, fmt.Errorf("spec.template: it cannot contain its own hash (%s)", hashMark)
 		}
 	}
 	cluster, err := newCluster(&asked.Case, hash)
@@ -131,22 +153,41 @@ func decodeRequest(line []byte) (*request, error) {
 	return asked, nil
 }
 
-// revisionHash returns the hash that a new revision of the first DaemonSet would get.
-func revisionHash(daemonSets []json.RawMessage) (string, error) {
-	if len(daemonSets) == 0 {
-		return "", fmt.Errorf("daemonSets: there is none to sync")
+// kind returns the kind of the workload that is synced.
+func (s *spec) kind() (*kind, error) {
+	kind, ok := kinds[cmp.Or(s.Kind, "daemonset")]
+	if !ok {
+		return nil, fmt.Errorf("kind: %q is none of %s", s.Kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
-	ds, err := decode[apps.DaemonSet]("daemonSets[0]", daemonSets[0])
+	return kind, nil
+}
+
+// hash returns the value of hashMark.
+func (s *spec) hash() (string, error) {
+	kind, err := s.kind()
 	if err != nil {
 		return "", err
 	}
-	return controller.ComputeHash(&ds.Spec.Template, ds.Status.CollisionCount), nil
+	texts := kind.texts(s)
+	if len(texts) == 0 {
+		return "", fmt.Errorf("%s: there is none to sync", kind.member)
+	}
+	return kind.hash(kind.member+"[0]", texts[0])
 }
 
 func newCluster(spec *spec, hash string) (*cluster, error) {
-	c := &cluster{spec: *spec, hash: hash}
+	c := &cluster{spec: *spec, hash: hash, changed: map[string][]apiObject{}}
 	var err error
+	if c.kind, err = spec.kind(); err != nil {
+		return nil, err
+	}
 	if c.daemonSets, err = decodeAll[apps.DaemonSet]("daemonSets", spec.DaemonSets); err != nil {
+		return nil, err
+	}
+	if c.replicaSets, err = decodeAll[apps.ReplicaSet]("replicaSets", spec.ReplicaSets); err != nil {
+		return nil, err
+	}
+	if c.deployments, err = decodeAll[apps.Deployment]("deployments", spec.Deployments); err != nil {
 		return nil, err
 	}
 	if c.nodes, err = decodeAll[core.Node]("nodes", spec.Nodes); err != nil {
@@ -161,7 +202,16 @@ func newCluster(spec *spec, hash string) (*cluster, error) {
 	if c.unseen, err = decodeRevisions("live.revisions", spec.Live.Revisions); err != nil {
 		return nil, err
 	}
-	if c.live, err = decodeLive(c.subject(), spec.Live.DaemonSet); err != nil {
+	pods, err := decodeAll[core.Pod]("live.pods", spec.Live.Pods)
+	if err != nil {
+		return nil, err
+	}
+	replicaSets, err := decodeAll[apps.ReplicaSet]("live.replicaSets", spec.Live.ReplicaSets)
+	if err != nil {
+		return nil, err
+	}
+	c.changed[podResource], c.changed[replicaSetResource] = asObjects(pods), asObjects(replicaSets)
+	if c.live, err = c.decodeLive(); err != nil {
 		return nil, err
 	}
 	return c, c.check()
@@ -179,8 +229,9 @@ func (c *cluster) check() error {
 	}
 	for i, gone := range c.Live.Gone {
 		resource, _, _ := strings.Cut(gone, "/")
-		if resource != podResource && resource != revisionResource {
-			return fmt.Errorf("live.gone[%d]: %q is neither %s/NAME nor %s/NAME", i, gone, podResource, revisionResource)
+		if !slices.Contains([]string{podResource, revisionResource, replicaSetResource}, resource) {
+			return fmt.Errorf("live.gone[%d]: %q is neither %s/NAME nor %s/NAME nor %s/NAME", i, gone,
+				podResource, revisionResource, replicaSetResource)
 		}
 	}
 	for i, entry := range c.Backoff {
@@ -191,15 +242,15 @@ func (c *cluster) check() error {
 	return nil
 }
 
-// decodeLive returns the DaemonSet in the API.
-func decodeLive(cached *apps.DaemonSet, live json.RawMessage) (*apps.DaemonSet, error) {
+// decodeLive returns the subject in the API.
+func (c *cluster) decodeLive() (apiObject, error) {
 	switch {
-	case live == nil:
-		return cached, nil
-	case string(live) == "null":
+	case c.Live.Subject == nil:
+		return c.subject(), nil
+	case string(c.Live.Subject) == "null":
 		return nil, nil
 	default:
-		return decode[apps.DaemonSet]("live.daemonSet", live)
+		return decoders[c.kind.resource]("live.subject", c.Live.Subject)
 	}
 }
 
@@ -261,6 +312,33 @@ func decode[T any, O object[T]](what string, text []byte) (*T, error) {
 	return decoded, nil
 }
 
+// decoders decode the objects of a resource.
+var decoders = map[string]func(what string, text []byte) (apiObject, error){
+	daemonSetResource:  decodeObject[apps.DaemonSet],
+	replicaSetResource: decodeObject[apps.ReplicaSet],
+	deploymentResource: decodeObject[apps.Deployment],
+	podResource:        decodeObject[core.Pod],
+	revisionResource:   decodeObject[apps.ControllerRevision],
+}
+
+// decodeObject is decode for any type. An error comes without an object.
+func decodeObject[T any, O object[T]](what string, text []byte) (apiObject, error) {
+	decoded, err := decode[T, O](what, text)
+	if err != nil {
+		return nil, err
+	}
+	return O(decoded), nil
+}
+
+// asObjects converts a list of one type.
+func asObjects[O apiObject](objects []O) []apiObject {
+	converted := make([]apiObject, len(objects))
+	for i, object := range objects {
+		converted[i] = object
+	}
+	return converted
+}
+
 // unique rejects a second object with the same name, because a cache cannot contain both.
 func unique(what string, object meta.Object, seen map[string]bool) error {
 	key := object.GetNamespace() + "/" + object.GetName()
@@ -276,7 +354,7 @@ func (c *cluster) gone() []objectKey {
 	keys := make([]objectKey, len(c.Live.Gone))
 	for i, gone := range c.Live.Gone {
 		resource, name, _ := strings.Cut(gone, "/")
-		keys[i] = objectKey{resource, c.subject().Namespace, name}
+		keys[i] = objectKey{resource, c.subject().GetNamespace(), name}
 	}
 	return keys
 }

@@ -5,82 +5,69 @@ import (
 	"fmt"
 	"time"
 
-	core "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller"
-	"k8s.io/kubernetes/pkg/controller/daemon"
 )
 
 // trial is one sync: a controller with its own caches and API.
 type trial struct {
-	cluster      *cluster
-	api          *api
-	backoff      *flowcontrol.Backoff
-	recorder     *recorder
-	queue        *queue
+	cluster  *cluster
+	api      *api
+	recorder *recorder
+	queue    *queue
+	// backoff is nil if the controller has none.
+	backoff *flowcontrol.Backoff
+	// expectations is nil if the controller has none.
 	expectations controller.ControllerExpectationsInterface
 	sync         func(ctx context.Context, key string) error
-	// key is the key of the DaemonSet in queues and expectations.
+	// key is the key of the workload in queues and expectations.
 	key string
 }
+
+// queues is the type of a controller's queue.
+type queues = workqueue.TypedRateLimitingInterface[string]
 
 // newTrial creates upstream's controller for a case with these caches. Its goroutines end with `ctx`.
 func newTrial(ctx context.Context, client kubernetes.Interface, c *cluster, caches *caches) (*trial, error) {
 	t := &trial{
 		cluster:  c,
 		api:      newAPI(c),
-		backoff:  newBackoff(c),
 		recorder: &recorder{},
 		key:      cache.MetaObjectToName(c.subject()).String(),
 	}
 	if c.Echo {
-		t.api.onPod = func(pod *core.Pod) { _ = caches.pods.indexer.Update(pod) }
+		t.api.onPatch = func(resource string, object apiObject) {
+			if informer, ok := caches.of(resource); ok {
+				_ = informer.indexer.Update(object)
+			}
+		}
 	}
-	dsc, err := daemon.NewDaemonSetsController(
-		ctx,
-		daemonSetInformer{caches.daemonSets},
-		revisionInformer{caches.revisions},
-		podInformer{caches.pods},
-		nodeInformer{caches.nodes},
-		client,
-		t.backoff,
-	)
-	if err != nil {
-		return nil, fmt.Errorf("making the controller: %w", err)
-	}
-	if err := t.take(dsc); err != nil {
+	if err := c.kind.start(ctx, t, client, caches); err != nil {
 		return nil, err
 	}
 	return t, t.expect()
 }
 
-// take replaces the controller's queue and event recorders, sets its burst, and reads its expectations and sync
-// handler.
-func (t *trial) take(dsc *daemon.DaemonSetsController) error {
-	type queues = workqueue.TypedRateLimitingInterface[string]
-	own, err := field[queues](dsc, "queue")
+// takeQueue replaces the controller's queue.
+func (t *trial) takeQueue(of any, name string) error {
+	own, err := field[queues](of, name)
 	if err != nil {
 		return err
 	}
-	nodes, err := field[queues](dsc, "nodeUpdateQueue")
-	if err != nil {
-		return err
-	}
-	// The queues have goroutines.
+	// The queue has goroutines.
 	(*own).ShutDown()
-	(*nodes).ShutDown()
-	t.queue = &queue{TypedRateLimitingInterface: *own}
+	t.queue = &queue{TypedRateLimitingInterface: *own, key: t.key, retries: t.cluster.Retries}
 	*own = t.queue
+	return nil
+}
 
-	if err := setField[record.EventRecorder](dsc, "eventRecorder", t.recorder); err != nil {
-		return err
-	}
-	podControl, err := field[controller.PodControlInterface](dsc, "podControl")
+// takePodControl replaces the event recorder of what writes pods.
+func (t *trial) takePodControl(of any) error {
+	podControl, err := field[controller.PodControlInterface](of, "podControl")
 	if err != nil {
 		return err
 	}
@@ -90,27 +77,32 @@ func (t *trial) take(dsc *daemon.DaemonSetsController) error {
 	}
 	control.Recorder = t.recorder
 	*podControl = control
-
-	if err := setField(dsc, "burstReplicas", t.cluster.Burst); err != nil {
-		return err
-	}
-	expectations, err := field[controller.ControllerExpectationsInterface](dsc, "expectations")
-	if err != nil {
-		return err
-	}
-	t.expectations = *expectations
-	handler, err := field[func(ctx context.Context, key string) error](dsc, "syncHandler")
-	if err != nil {
-		return err
-	}
-	t.sync = *handler
 	return nil
 }
 
-// expect sets the case's expectations with the age in the case. Upstream computes their age with the real clock.
+// takeSync makes a sync of the whole step that a worker makes with a key: it also decides what becomes of the key.
+func (t *trial) takeSync(of any, step func(ctx context.Context)) error {
+	handler, err := field[func(ctx context.Context, key string) error](of, "syncHandler")
+	if err != nil {
+		return err
+	}
+	own, result := *handler, error(nil)
+	*handler = func(ctx context.Context, key string) error {
+		result = own(ctx, key)
+		return result
+	}
+	t.sync = func(ctx context.Context, _ string) error {
+		result = nil
+		step(ctx)
+		return result
+	}
+	return nil
+}
+
+// expect sets the case's expectations with the age in the case.
 func (t *trial) expect() error {
 	want := t.cluster.Expectations
-	if want == nil {
+	if want == nil || t.expectations == nil {
 		return nil
 	}
 	logger := klog.Background()
@@ -127,22 +119,42 @@ func (t *trial) expect() error {
 // do syncs once and returns the outcome.
 func (t *trial) do(ctx context.Context) (*outcome, error) {
 	o := &outcome{}
-	if err := t.attempt(withAPI(ctx, t.api), o); err != nil {
+	inUse.Store(t.api)
+	if err := t.attempt(ctx, o); err != nil {
 		o.Error = told(err)
 	}
 	o.Calls = append([]recordedCall{}, t.api.calls...)
 	o.Sequence = sequence(t.api.calls)
 	o.Events = append([]recordedEvent{}, t.recorder.events...)
 	o.Requeue = append([]float64{}, t.queue.requeue...)
-	if left, exists, err := t.expectations.GetExpectations(t.key); err != nil {
-		return nil, fmt.Errorf("reading expectations: %w", err)
-	} else if exists {
-		adds, dels := left.GetExpectations()
-		o.Expectations = &outstanding{Adds: adds, Dels: dels}
-	}
+	o.Queue = t.queue.asked
 	var err error
-	o.Backoff, err = readBackoff(t.backoff, t.cluster.subject())
-	return o.sorted(), err
+	if o.Stored, err = t.api.stored(); err != nil {
+		return nil, err
+	}
+	if o.Expectations, err = t.outstanding(); err != nil {
+		return nil, err
+	}
+	if o.Backoff, err = readBackoff(t.backoff, t.cluster.subject()); err != nil {
+		return nil, err
+	}
+	return o.sorted(!t.cluster.kind.inOrder), nil
+}
+
+// outstanding returns the expectations.
+func (t *trial) outstanding() (*outstanding, error) {
+	if t.expectations == nil {
+		return nil, nil
+	}
+	left, exists, err := t.expectations.GetExpectations(t.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading expectations: %w", err)
+	}
+	if !exists {
+		return nil, nil
+	}
+	adds, dels := left.GetExpectations()
+	return &outstanding{Adds: adds, Dels: dels}, nil
 }
 
 // attempt syncs once. A panic is part of the outcome and does not end the program.

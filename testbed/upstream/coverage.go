@@ -23,9 +23,9 @@ import (
 // kubernetesModule is the module whose coverage is reported.
 const kubernetesModule = "k8s.io/kubernetes"
 
-// syncPath lists the functions of upstream's package that a sync can reach, by file. Functions for watches and queues
-// are not included, because no case can reach them.
-var syncPath = map[string][]string{
+// daemonSetPath lists the functions of upstream's packages that a sync of a DaemonSet can reach, by file. Functions for
+// watches and queues are not included, because no case can reach them.
+var daemonSetPath = map[string][]string{
 	"pkg/controller/daemon/daemon_controller.go": {
 		"enqueueDaemonSetAfter", "getDaemonPods", "getNodesToDaemonPods", "podsShouldBeOnNode", "updateDaemonSet",
 		"manage", "syncNodes", "storeDaemonSetStatus", "updateDaemonSetStatus", "syncDaemonSet", "NodeShouldRunDaemonPod",
@@ -40,6 +40,80 @@ var syncPath = map[string][]string{
 	"pkg/controller/daemon/util/daemonset_util.go": {
 		"GetTemplateGeneration", "AddOrUpdateDaemonPodTolerations", "CreatePodTemplate", "AllowsSurge", "SurgeCount",
 		"UnavailableCount", "IsPodUpdated", "ReplaceDaemonSetPodNodeNameNodeAffinity", "GetTargetNodeName",
+	},
+}
+
+// replicaSetPath is the same for a ReplicaSet.
+var replicaSetPath = map[string][]string{
+	"pkg/controller/replicaset/replica_set.go": {
+		"processNextWorkItem", "getReplicaSetsWithSameController", "manageReplicas", "syncReplicaSet", "claimPods",
+		"slowStartBatch", "getIndirectlyRelatedPods", "getPodsToDelete", "reportSortingDeletionAgeRatioMetric",
+		"getPodsRankedByRelatedPodsOnSameNode", "getPodKeys",
+	},
+	"pkg/controller/replicaset/replica_set_utils.go": {
+		"updateReplicaSetStatus", "calculateStatus", "NewReplicaSetCondition", "GetCondition", "SetCondition",
+		"RemoveCondition", "filterOutCondition",
+	},
+	"pkg/controller/controller_utils.go": {
+		"getPodsLabelSet", "getPodsFinalizers", "getPodsAnnotationSet", "getPodsPrefix", "RealPodControl.CreatePods",
+		"RealPodControl.CreatePodsWithGenerateName", "RealPodControl.PatchPod", "GetPodFromTemplate",
+		"RealPodControl.createPods", "RealPodControl.DeletePod", "ActivePodsWithRanks.Len", "ActivePodsWithRanks.Swap",
+		"ActivePodsWithRanks.Less", "afterOrZero", "logarithmicRankDiff", "podReadyTime", "maxContainerRestarts",
+		"compareMaxContainerRestarts", "FilterClaimedPods", "FilterActivePods", "FilterTerminatingPods",
+		"nextPodAvailabilityCheck", "findMinNextPodAvailabilitySimpleCheck", "FindMinNextPodAvailabilityCheck",
+		"IsPodActive", "IsPodTerminating", "FilterPodsByOwner", "PodKey",
+	},
+	"pkg/controller/controller_ref_manager.go": {
+		"CanAdopt", "ClaimObject", "NewPodControllerRefManager", "ClaimPods", "AdoptPod", "ReleasePod",
+		"RecheckDeletionTimestamp", "ownerRefControllerPatch", "GenerateDeleteOwnerRefStrategicMergeBytes", "ownerReference",
+	},
+}
+
+// deploymentPath is the same for a Deployment.
+var deploymentPath = map[string][]string{
+	"pkg/controller/deployment/deployment_controller.go": {
+		"processNextWorkItem", "handleErr", "getReplicaSetsForDeployment", "getPodMapForDeployment", "syncDeployment",
+		"enqueueRateLimited", "enqueueAfter",
+	},
+	"pkg/controller/deployment/sync.go": {
+		"syncStatusOnly", "sync", "checkPausedConditions", "getAllReplicaSetsAndSyncRevision", "getNewReplicaSet", "scale",
+		"scaleReplicaSet", "cleanupDeployment", "syncDeploymentStatus", "calculateStatus", "isScalingEvent",
+		"generateReplicaSetName",
+	},
+	"pkg/controller/deployment/progress.go": {"syncRolloutStatus", "getReplicaFailures", "requeueStuckDeployment"},
+	"pkg/controller/deployment/recreate.go": {
+		"rolloutRecreate", "scaleDownOldReplicaSetsForRecreate", "oldPodsRunning", "scaleUpNewReplicaSetForRecreate",
+	},
+	"pkg/controller/deployment/rolling.go": {
+		"rolloutRolling", "reconcileNewReplicaSet", "reconcileOldReplicaSets", "cleanupUnhealthyReplicas",
+		"scaleDownOldReplicaSetsForRollingUpdate",
+	},
+	"pkg/controller/deployment/rollback.go": {
+		"rollback", "rollbackToTemplate", "emitRollbackWarningEvent", "emitRollbackNormalEvent",
+		"updateDeploymentAndClearRollbackTo", "getRollbackTo", "setRollbackTo",
+	},
+	"pkg/controller/deployment/util/deployment_util.go": {
+		"NewDeploymentCondition", "GetDeploymentCondition", "SetDeploymentCondition", "RemoveDeploymentCondition",
+		"filterOutCondition", "ReplicaSetToDeploymentCondition", "SetDeploymentRevision", "MaxRevision", "LastRevision",
+		"Revision", "SetNewReplicaSetAnnotations", "skipCopyAnnotation", "copyDeploymentAnnotationsToReplicaSet",
+		"SetDeploymentAnnotationsTo", "getSkippedAnnotations", "FindActiveOrLatest", "GetDesiredReplicasAnnotation",
+		"getMaxReplicasAnnotation", "getNonNegativeInt32FromAnnotationVerbose", "getNonNegativeInt32FromAnnotation",
+		"SetReplicasAnnotations", "ReplicasAnnotationsNeedUpdate", "MaxUnavailable", "MaxSurge", "GetReplicaSetProportion",
+		"getReplicaSetFraction", "EqualIgnoreHash", "FindNewReplicaSet", "FindOldReplicaSets", "SetFromReplicaSetTemplate",
+		"GetReplicaCountForReplicaSets", "GetActualReplicaCountForReplicaSets", "GetReadyReplicaCountForReplicaSets",
+		"GetAvailableReplicaCountForReplicaSets", "GetTerminatingReplicaCountForReplicaSets", "IsRollingUpdate",
+		"DeploymentComplete", "DeploymentProgressing", "DeploymentTimedOut", "NewRSNewReplicas", "IsSaturated",
+		"ResolveFenceposts", "HasProgressDeadline", "HasRevisionHistoryLimit", "ReplicaSetsByRevision.Len",
+		"ReplicaSetsByRevision.Swap", "ReplicaSetsByRevision.Less",
+	},
+	"pkg/controller/controller_ref_manager.go": {
+		"CanAdopt", "ClaimObject", "NewReplicaSetControllerRefManager", "ClaimReplicaSets", "AdoptReplicaSet",
+		"ReleaseReplicaSet", "RecheckDeletionTimestamp", "ownerRefControllerPatch",
+		"GenerateDeleteOwnerRefStrategicMergeBytes", "ownerReference",
+	},
+	"pkg/controller/controller_utils.go": {
+		"RealRSControl.PatchReplicaSet", "FilterActiveReplicaSets", "FilterReplicaSets", "FilterPodsByOwner", "ComputeHash",
+		"ReplicaSetsByCreationTimestamp.Less", "ReplicaSetsBySizeOlder.Less", "ReplicaSetsBySizeNewer.Less",
 	},
 }
 
@@ -64,8 +138,12 @@ type uncoveredBlock struct {
 	Function string `json:"function"`
 }
 
-// coverage writes the coverage of the sync path, from the data in a GOCOVERDIR.
-func coverage(dir string, out io.Writer) error {
+// coverage writes the coverage of the sync path of a kind, from the data in a GOCOVERDIR.
+func coverage(dir, name string, out io.Writer) error {
+	kind, err := (&spec{Kind: name}).kind()
+	if err != nil {
+		return err
+	}
 	profiles, err := readProfiles(dir)
 	if err != nil {
 		return err
@@ -78,7 +156,7 @@ func coverage(dir string, out io.Writer) error {
 	files := 0
 	for _, profile := range profiles {
 		file := strings.TrimPrefix(profile.FileName, kubernetesModule+"/")
-		names, ok := syncPath[file]
+		names, ok := kind.syncPath[file]
 		if !ok {
 			continue
 		}
@@ -95,8 +173,8 @@ func coverage(dir string, out io.Writer) error {
 			report.add(path.Base(file), name, extent, profile.Blocks)
 		}
 	}
-	if files != len(syncPath) {
-		return fmt.Errorf("%s tells about %d of the %d files of the sync path", dir, files, len(syncPath))
+	if files != len(kind.syncPath) {
+		return fmt.Errorf("%s tells about %d of the %d files of the sync path", dir, files, len(kind.syncPath))
 	}
 	encoder := json.NewEncoder(out)
 	return encoder.Encode(report)

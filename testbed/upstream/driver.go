@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -32,7 +33,7 @@ func (d *driver) outcomes(line []byte) ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := setGates(cluster.FeatureGates)
+	defaults, err := setGates(cluster.FeatureGates, cluster.FeatureGatesOff)
 	if err != nil {
 		return nil, err
 	}
@@ -60,14 +61,17 @@ func (d *driver) outcomes(line []byte) ([]json.RawMessage, error) {
 	return distinct, nil
 }
 
-func (d *driver) sync(c *cluster, chance *rand.Rand) (*outcome, error) {
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	trial, err := newTrial(ctx, d.client, c, newCaches(c, chance))
-	if err != nil {
-		return nil, err
-	}
-	return trial.do(ctx)
+// sync syncs at the time of the case.
+func (d *driver) sync(c *cluster, chance *rand.Rand) (o *outcome, err error) {
+	at := atTime(c.Now, func() {
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		var trial *trial
+		if trial, err = newTrial(ctx, d.client, c, newCaches(c, chance)); err == nil {
+			o, err = trial.do(ctx)
+		}
+	})
+	return o, errors.Join(at, err)
 }
 
 // encode returns the JSON of an outcome, and a key that identifies it. Several errors are joined in the random order in
@@ -92,7 +96,11 @@ func encodeRaw(o *outcome, hash string) (json.RawMessage, error) {
 	if err := encoder.Encode(o); err != nil {
 		return nil, fmt.Errorf("encoding an outcome: %w", err)
 	}
-	return bytes.ReplaceAll(bytes.TrimSpace(text.Bytes()), []byte(hash), []byte(hashMark)), nil
+	encoded := bytes.TrimSpace(text.Bytes())
+	if hash != "" {
+		encoded = bytes.ReplaceAll(encoded, []byte(hash), []byte(hashMark))
+	}
+	return encoded, nil
 }
 
 // addresses matches memory addresses. Upstream prints some by mistake: the pointers in objects, and the addresses of
@@ -109,21 +117,23 @@ func told(err error) string {
 	})
 }
 
-// setGates turns feature gates on, and returns a function that resets all of them.
-func setGates(names []string) (back func(), err error) {
-	if len(names) == 0 {
+// setGates turns feature gates on and off, and returns a function that resets all of them.
+func setGates(on, off []string) (back func(), err error) {
+	if len(on)+len(off) == 0 {
 		return func() {}, nil
 	}
 	gates := utilfeature.DefaultMutableFeatureGate
-	before, on := map[string]bool{}, map[string]bool{}
+	before, after := map[string]bool{}, map[string]bool{}
 	known := gates.GetAll()
-	for _, name := range names {
-		if _, ok := known[featuregate.Feature(name)]; !ok {
-			return nil, fmt.Errorf("featureGates: there is no %q", name)
+	for member, names := range map[string][]string{"featureGates": on, "featureGatesOff": off} {
+		for _, name := range names {
+			if _, ok := known[featuregate.Feature(name)]; !ok {
+				return nil, fmt.Errorf("%s: there is no %q", member, name)
+			}
+			before[name], after[name] = gates.Enabled(featuregate.Feature(name)), member == "featureGates"
 		}
-		before[name], on[name] = gates.Enabled(featuregate.Feature(name)), true
 	}
-	if err := gates.SetFromMap(on); err != nil {
+	if err := gates.SetFromMap(after); err != nil {
 		return nil, fmt.Errorf("featureGates: %w", err)
 	}
 	return func() {

@@ -89,7 +89,7 @@ func TestAddressesAreNoDifference(t *testing.T) {
 	f := fixture{change: func(s *spec) {
 		outdated := newDaemonSet(func(ds *apps.DaemonSet) { ds.Spec.Template.Spec.Containers[0].Image = "logs:0" })
 		s.Live.Revisions = []revisionSpec{newRevision(t, outdated, "logs-"+hashMark, 1)}
-		s.Live.DaemonSet = encoded(t, newDaemonSet(func(ds *apps.DaemonSet) { ds.Status.CollisionCount = ptr.To[int32](3) }))
+		s.Live.Subject = encoded(t, newDaemonSet(func(ds *apps.DaemonSet) { ds.Status.CollisionCount = ptr.To[int32](3) }))
 	}}
 	outcomes := askAll(t, f.request(t, 20, orderShuffled))
 	if len(outcomes) != 1 || !strings.Contains(outcomes[0].Error, "stale collision count") {
@@ -245,20 +245,22 @@ func TestAnUnknownFieldIsToldApart(t *testing.T) {
 	}
 }
 
-// Every function in syncPath exists.
+// Every function in the sync path of a kind exists.
 func TestSyncPath(t *testing.T) {
 	source, err := kubernetesSource()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, names := range syncPath {
-		extents, err := functionExtents(source + "/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if _, ok := extents[name]; !ok {
-				t.Errorf("%s has no %s", file, name)
+	for _, kind := range kinds {
+		for file, names := range kind.syncPath {
+			extents, err := functionExtents(source + "/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				if _, ok := extents[name]; !ok {
+					t.Errorf("%s has no %s", file, name)
+				}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -126,23 +127,30 @@ func encodedAll[T any](t testing.TB, values []T) []json.RawMessage {
 	return texts
 }
 
-// fixture is a case with typed objects.
+// fixture is a case with typed objects: of the ReplicaSet or the Deployment if there is one, else of the DaemonSet.
 type fixture struct {
 	ds    *apps.DaemonSet
+	rs    *apps.ReplicaSet
+	d     *apps.Deployment
 	nodes []*core.Node
 	pods  []*core.Pod
+	// sets are the Deployment's, and further ReplicaSets beside the ReplicaSet.
+	sets []*apps.ReplicaSet
 	// change may modify the case further.
 	change func(*spec)
 }
 
 func (f fixture) request(t testing.TB, runs int, order string) []byte {
 	t.Helper()
-	if f.ds == nil {
-		f.ds = newDaemonSet()
-	}
-	spec := spec{
-		Seed: 7, Now: now, Burst: 250, Echo: true,
-		DaemonSets: encodedAll(t, []*apps.DaemonSet{f.ds}), Nodes: encodedAll(t, f.nodes), Pods: encodedAll(t, f.pods),
+	spec := spec{Seed: 7, Now: now, Burst: 250, Echo: true, Nodes: encodedAll(t, f.nodes), Pods: encodedAll(t, f.pods)}
+	switch {
+	case f.rs != nil:
+		spec.Kind, spec.ReplicaSets = "replicaset", encodedAll(t, append([]*apps.ReplicaSet{f.rs}, f.sets...))
+	case f.d != nil:
+		spec.Kind, spec.ReplicaSets = "deployment", encodedAll(t, f.sets)
+		spec.Deployments = encodedAll(t, []*apps.Deployment{f.d})
+	default:
+		spec.DaemonSets = encodedAll(t, []*apps.DaemonSet{cmp.Or(f.ds, newDaemonSet())})
 	}
 	if f.change != nil {
 		f.change(&spec)
@@ -199,6 +207,11 @@ func said(t testing.TB, o *outcome) []string {
 	for _, event := range o.Events {
 		lines = append(lines, "event "+event.Reason)
 	}
+	for _, asked := range o.Queue {
+		if asked != queueForget {
+			lines = append(lines, asked)
+		}
+	}
 	for _, seconds := range o.Requeue {
 		lines = append(lines, fmt.Sprintf("again in %vs", seconds))
 	}
@@ -222,23 +235,19 @@ func detail(t testing.TB, call recordedCall) string {
 	t.Helper()
 	switch call.Op {
 	case "update-status":
-		ds, err := decode[apps.DaemonSet]("the body", []byte(call.Body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := ds.Status
-		line := fmt.Sprintf(" of %d: desired %d current %d misscheduled %d ready %d updated %d", s.ObservedGeneration,
-			s.DesiredNumberScheduled, s.CurrentNumberScheduled, s.NumberMisscheduled, s.NumberReady, s.UpdatedNumberScheduled)
-		if s.CollisionCount != nil {
-			line += fmt.Sprintf(" collisions %d", *s.CollisionCount)
-		}
-		return line
+		return statusDetail(t, call)
 	case "create-revision", "update-revision":
 		revision, err := decode[apps.ControllerRevision]("the body", []byte(call.Body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fmt.Sprintf(" as %d", revision.Revision)
+	case "create-replicaset", "update-replicaset":
+		set, err := decode[apps.ReplicaSet]("the body", []byte(call.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(" of %d", *set.Spec.Replicas)
 	default:
 		return ""
 	}

@@ -1,7 +1,7 @@
-// Command upstream runs Kubernetes' own, unmodified DaemonSet controller on the caches and the API of a case, one sync
-// at a time, and reports every call that it makes. It reads a request per line from standard input and writes a
-// response per line to standard output; README.md describes both. `upstream bench` measures the duration of syncs
-// instead.
+// Command upstream runs Kubernetes' own, unmodified controllers of DaemonSets, ReplicaSets and Deployments on the caches
+// and the API of a case, one sync at a time, and reports every call that they make. It reads a request per line from
+// standard input and writes a response per line to standard output; README.md describes both. `upstream bench` measures
+// the duration of syncs instead.
 package main
 
 import (
@@ -30,12 +30,12 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	switch {
 	case len(args) == 0:
 		return serve(in, out)
-	case len(args) == 2 && args[0] == "coverage":
-		return coverage(args[1], out)
+	case len(args) == 3 && args[0] == "coverage":
+		return coverage(args[1], args[2], out)
 	case len(args) == 2 && args[0] == "bench":
 		return bench(args[1], in, out)
 	default:
-		return errors.New("usage: upstream < REQUESTS, or upstream bench FILE < NUMBERS, or upstream coverage DIR")
+		return errors.New("usage: upstream < REQUESTS, or upstream bench FILE < NUMBERS, or upstream coverage DIR KIND")
 	}
 }
 

@@ -9,18 +9,30 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The resources that the controller uses.
+// The resources that the controllers use.
 const (
-	daemonSetResource = "daemonsets"
-	podResource       = "pods"
-	revisionResource  = "controllerrevisions"
+	daemonSetResource  = "daemonsets"
+	deploymentResource = "deployments"
+	podResource        = "pods"
+	replicaSetResource = "replicasets"
+	revisionResource   = "controllerrevisions"
 )
+
+// nouns are the names of the resources in operations.
+var nouns = map[string]string{
+	daemonSetResource:  "daemonset",
+	deploymentResource: "deployment",
+	podResource:        "pod",
+	replicaSetResource: "replicaset",
+	revisionResource:   "revision",
+}
 
 // operations are the kinds of calls in outcomes and faults.
 var operations = []string{
 	"create-pod", "delete-pod", "adopt-pod", "release-pod", "relabel-pod", "get-pod",
 	"create-revision", "adopt-revision", "release-revision", "delete-revision", "get-revision", "update-revision",
-	"get-daemonset", "update-status",
+	"create-replicaset", "adopt-replicaset", "release-replicaset", "delete-replicaset", "get-replicaset",
+	"update-replicaset", "get-daemonset", "get-deployment", "update-deployment", "update-status",
 }
 
 // call is a parsed request to the API.
@@ -62,41 +74,34 @@ type patchBody struct {
 	} `json:"metadata"`
 }
 
-// operation returns the kind of the call and a name: the node for the create of a pod, otherwise the object. For an
-// unknown call the kind consists of the method and the path.
+// operation returns the kind of the call and a name: the node for the create of a pod, if it is meant for one, otherwise
+// the object. For an unknown call the kind consists of the method and the path.
 func (c *call) operation() (op, name string) {
 	name = c.name
-	switch c.method + " " + c.resource + "/" + c.subresource {
-	case "POST " + podResource + "/":
-		op = "create-pod"
+	noun, known := nouns[c.resource]
+	switch {
+	case !known:
+	case c.method == http.MethodPut && c.subresource == "status":
+		return "update-status", name
+	case c.subresource != "":
+	case c.method == http.MethodPost && c.resource == podResource:
 		// A body that is not a pod is rejected by createPod.
 		if pod, err := decode[core.Pod]("the body", c.body); err == nil {
 			c.pod, name = pod, targetNode(pod)
 		}
-	case "DELETE " + podResource + "/":
-		op = "delete-pod"
-	case "GET " + podResource + "/":
-		op = "get-pod"
-	case "PATCH " + podResource + "/":
-		op = c.patchOperation() + "-pod"
-	case "POST " + revisionResource + "/":
-		op, name = "create-revision", nameOf(c.body)
-	case "DELETE " + revisionResource + "/":
-		op = "delete-revision"
-	case "GET " + revisionResource + "/":
-		op = "get-revision"
-	case "PUT " + revisionResource + "/":
-		op = "update-revision"
-	case "PATCH " + revisionResource + "/":
-		op = c.patchOperation() + "-revision"
-	case "GET " + daemonSetResource + "/":
-		op = "get-daemonset"
-	case "PUT " + daemonSetResource + "/status":
-		op = "update-status"
-	default:
-		op = strings.Join([]string{c.method, c.resource, c.subresource}, " ")
+		return "create-pod", name
+	case c.method == http.MethodPost:
+		return "create-" + noun, nameOf(c.body)
+	case c.method == http.MethodDelete:
+		return "delete-" + noun, name
+	case c.method == http.MethodGet:
+		return "get-" + noun, name
+	case c.method == http.MethodPatch:
+		return c.patchOperation() + "-" + noun, name
+	case c.method == http.MethodPut:
+		return "update-" + noun, name
 	}
-	return op, name
+	return strings.Join([]string{c.method, c.resource, c.subresource}, " "), name
 }
 
 func (c *call) patchOperation() string {

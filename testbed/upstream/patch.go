@@ -5,14 +5,12 @@ import (
 	"fmt"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	apps "k8s.io/api/apps/v1"
-	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // applyPatch returns the patched object, as an apiserver would compute it.
-func applyPatch(contentType string, patch []byte, object apiObject) (apiObject, error) {
+func applyPatch(contentType string, patch []byte, resource string, object apiObject) (apiObject, error) {
 	original, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding what is patched: %w", err)
@@ -21,14 +19,11 @@ func applyPatch(contentType string, patch []byte, object apiObject) (apiObject, 
 	if err != nil {
 		return nil, err
 	}
-	switch object.(type) {
-	case *core.Pod:
-		return decode[core.Pod]("the patched pod", patched)
-	case *apps.ControllerRevision:
-		return decode[apps.ControllerRevision]("the patched revision", patched)
-	default:
-		return nil, fmt.Errorf("a %T cannot be patched", object)
+	decode, ok := decoders[resource]
+	if !ok {
+		return nil, fmt.Errorf("%s cannot be patched", resource)
 	}
+	return decode("the patched object", patched)
 }
 
 func mergePatch(patchType types.PatchType, patch, original []byte, object apiObject) ([]byte, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +21,8 @@ type outcome struct {
 	Sequence     []string        `json:"sequence"`
 	Events       []recordedEvent `json:"events"`
 	Requeue      []float64       `json:"requeue"`
+	Queue        []string        `json:"queue,omitempty"`
+	Stored       []storedObject  `json:"stored,omitempty"`
 	Expectations *outstanding    `json:"expectations"`
 	Backoff      []backoffEntry  `json:"backoff"`
 }
@@ -47,6 +50,18 @@ type recordedEvent struct {
 
 func (a recordedEvent) compare(b recordedEvent) int {
 	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+}
+
+// storedObject is what the sync changed of an object that it wrote: a JSON merge patch from the object before the sync to
+// the object after it. An object that was not there before is whole, one that is no longer there is null.
+type storedObject struct {
+	Resource string          `json:"resource"`
+	Name     string          `json:"name"`
+	Changes  json.RawMessage `json:"changes"`
+}
+
+func (a storedObject) compare(b storedObject) int {
+	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name))
 }
 
 // outstanding are the creates and deletes that the controller still expects. Its counters may be negative.
@@ -77,20 +92,43 @@ func (r *recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, e
 	r.Eventf(object, eventType, reason, format, args...)
 }
 
-// queue is the controller's queue. It records delayed requeues and hands out nothing.
+// The calls of a controller on its queue that are in outcomes besides those with a delay.
+const (
+	queueForget      = "forget"
+	queueRateLimited = "rate limited"
+)
+
+// queue is the controller's queue. It records what the controller asks of it, and hands out one key, once.
 type queue struct {
 	// The controller's original queue, shut down.
 	workqueue.TypedRateLimitingInterface[string]
+	key     string
+	retries int
 	requeue []float64
+	asked   []string
 }
+
+func (q *queue) Get() (key string, shutdown bool) { return q.key, false }
+
+func (q *queue) Done(string) {}
 
 func (q *queue) AddAfter(_ string, after time.Duration) {
 	q.requeue = append(q.requeue, after.Seconds())
 }
 
-// sorted sorts the parts of an outcome that have no order.
-func (o *outcome) sorted() *outcome {
-	slices.SortFunc(o.Calls, recordedCall.compare)
+func (q *queue) AddRateLimited(string) { q.asked = append(q.asked, queueRateLimited) }
+
+func (q *queue) Forget(string) { q.asked = append(q.asked, queueForget) }
+
+// NumRequeues is how often the key failed before.
+func (q *queue) NumRequeues(string) int { return q.retries }
+
+// sorted sorts the parts of an outcome that have no order; `calls` is whether the calls have none.
+func (o *outcome) sorted(calls bool) *outcome {
+	if calls {
+		slices.SortFunc(o.Calls, recordedCall.compare)
+	}
+	slices.SortFunc(o.Stored, storedObject.compare)
 	slices.SortFunc(o.Events, recordedEvent.compare)
 	slices.SortFunc(o.Backoff, backoffEntry.compare)
 	slices.Sort(o.Requeue)

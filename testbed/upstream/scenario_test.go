@@ -74,7 +74,7 @@ func TestScenarios(t *testing.T) {
 				pods: []*core.Pod{newPod("a1", "a", orphaned)},
 				change: func(s *spec) {
 					s.Revisions = current(t, newDaemonSet())
-					s.Live.DaemonSet = encoded(t, newDaemonSet(func(ds *apps.DaemonSet) {
+					s.Live.Subject = encoded(t, newDaemonSet(func(ds *apps.DaemonSet) {
 						ds.DeletionTimestamp = ptr.To(newPod("", "").CreationTimestamp)
 					}))
 				},

@@ -2,20 +2,20 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
-// newClient returns a real client whose requests go to the API in their context. All runs share one client, because
-// creating one takes longer than a sync.
+// newClient returns a real client whose requests go to the API in use. All runs share one client, because creating one
+// takes longer than a sync.
 func newClient() (kubernetes.Interface, error) {
 	config := &rest.Config{
 		Host: "http://api.invalid",
@@ -31,20 +31,16 @@ func newClient() (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// withAPI makes the requests of a context go to this API.
-func withAPI(ctx context.Context, a *api) context.Context {
-	return context.WithValue(ctx, apiKey{}, a)
-}
+// inUse is the API of the present run. Runs follow one another. It is not in the context of requests, because upstream
+// makes some with a context of its own.
+var inUse atomic.Pointer[api]
 
-// apiKey is the context key of a run's API.
-type apiKey struct{}
-
-// transport passes each request to the API of its run.
+// transport passes each request to the API in use.
 type transport struct{}
 
 func (transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	a, ok := request.Context().Value(apiKey{}).(*api)
-	if !ok {
+	a := inUse.Load()
+	if a == nil {
 		return nil, errors.New("a request outside of a run")
 	}
 	var body []byte

@@ -21,7 +21,7 @@ use crate::{
 
 use progress::Progress;
 use report::Report;
-use simulation::Simulation;
+use simulation::{Simulation, Subject};
 use tracing::Tracing;
 
 pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
@@ -34,9 +34,9 @@ pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
             report::introduction(page, nodes, &simulation.server);
         }))?;
     }
-    let mut report = Report::new(nodes);
+    let mut report = Report::new(nodes, script::replicas(nodes));
     for script in script::phases(nodes) {
-        let progress = Progress::new(people, &script.title, nodes);
+        let progress = Progress::new(people, &script.title, script.size(nodes));
         let phase = script.run(&mut simulation, &progress).await?;
         progress.finish();
         if people {
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
             break;
         }
     }
-    report.duplicates = simulation.counts().duplicates;
+    report.duplicates = simulation.counts(Subject::DaemonSet).duplicates;
     simulation.stop().await?;
     if args.trace {
         report.slowest_reconcile = traced.slowest();

@@ -12,8 +12,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// `shown` is false for JSON output. `nodes` is the end of the bar.
-    pub(super) fn new(shown: bool, title: &str, nodes: usize) -> Self {
+    /// `shown` is false for JSON output. `pods` is the end of the bar.
+    pub(super) fn new(shown: bool, title: &str, pods: usize) -> Self {
         let target = if shown {
             ProgressDrawTarget::stderr_with_hz(RATE)
         } else {
@@ -23,7 +23,7 @@ impl Progress {
             ProgressStyle::with_template("· {prefix}\n  {bar:30.green/dim} {pos}/{len} updated; {msg}")
                 .expect("the template is constant")
                 .progress_chars("━╸─");
-        let bar = ProgressBar::with_draw_target(Some(nodes as u64), target)
+        let bar = ProgressBar::with_draw_target(Some(pods as u64), target)
             .with_style(style)
             .with_prefix(title.to_owned());
         Self { bar }

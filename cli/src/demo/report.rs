@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::trace::Trace;
 use crate::text::{ADD, BOLD, DIM, ERROR, PLAIN, Page, count};
 
-/// The limits of a phase. Counts of nodes.
+/// The limits of a phase. Counts of nodes; of replicas, if the phase changes the Deployment.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Budget {
-    /// Nodes without a ready pod at the same time. `None` if no pods ran before the phase.
+    /// Nodes without a ready pod, or replicas that are not ready, at the same time. `None` if no pods ran before the phase.
     pub(super) unavailable: Option<usize>,
-    /// Nodes with a second pod at the same time.
+    /// Nodes with a second pod, or pods beyond the replicas, at the same time.
     pub(super) surging: usize,
 }
 
@@ -48,6 +48,8 @@ impl Phase {
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     nodes: usize,
+    /// The replicas of the Deployment.
+    replicas: usize,
     /// The number of pods that a node had beyond what the update strategy allows.
     pub(super) duplicates: u64,
     /// Whether every phase reached its end.
@@ -61,9 +63,10 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn new(nodes: usize) -> Self {
+    pub(super) fn new(nodes: usize, replicas: usize) -> Self {
         Self {
             nodes,
+            replicas,
             duplicates: 0,
             converged: true,
             budgets_held: true,
@@ -154,8 +157,9 @@ pub(super) fn conclusion(page: &mut Page, report: &Report) {
     let nodes = count(report.nodes, "node");
     if report.succeeded() {
         let text = format!(
-            "Converged: {nodes}, one pod of the newest version each. No budget was exceeded, no node ever had a duplicate pod. \
-             {plans} plans in {seconds:.1} s."
+            "Converged: {nodes}, one pod of the DaemonSet's newest version each, and {} of the Deployment's. No budget was exceeded, no node ever had a duplicate pod. \
+             {plans} plans in {seconds:.1} s.",
+            count(report.replicas, "replica")
         );
         page.line(0, BOLD, &text);
         return;
@@ -222,7 +226,7 @@ mod tests {
         for (change, duplicates, failure) in table {
             let mut phase = phase();
             change(&mut phase);
-            let mut report = Report::new(20);
+            let mut report = Report::new(20, 20);
             report.add(phase);
             report.duplicates = duplicates;
             assert_eq!(report.succeeded(), failure.is_none());

@@ -5,16 +5,20 @@ use std::time::{Duration, Instant};
 use nodewise_executor::sim::WorkloadCounts;
 use serde_json::Value;
 
+use crate::text::count;
+
 use super::{
     progress::Progress,
     report::{Budget, Phase},
-    simulation::{Simulation, node_name},
+    simulation::{Simulation, Subject, node_name},
 };
 
 /// A phase without any change for this time has failed.
 const STUCK: Duration = Duration::from_secs(30);
 /// The part of the cluster that a rollout may change at the same time.
 const LIMIT: &str = "10%";
+/// The most replicas of the Deployment.
+const MAX_REPLICAS: usize = 100;
 
 /// One phase of the demo.
 pub(super) struct PhaseScript {
@@ -22,6 +26,8 @@ pub(super) struct PhaseScript {
     name: &'static str,
     /// The title in text.
     pub(super) title: String,
+    /// The workload that changes.
+    subject: Subject,
     budget: Budget,
     steps: Vec<Step>,
 }
@@ -41,6 +47,12 @@ enum Action {
     },
     Break(String),
     Recover(String),
+    CreateDeployment {
+        replicas: usize,
+    },
+    RollOutDeployment {
+        version: u32,
+    },
 }
 
 /// The state of the simulated cluster at one time.
@@ -60,10 +72,11 @@ pub(super) fn phases(nodes: usize) -> Vec<PhaseScript> {
             until: is_complete,
         }]
     };
-    vec![
+    let mut phases = vec![
         PhaseScript {
             name: "create",
             title: "create a DaemonSet".to_owned(),
+            subject: Subject::DaemonSet,
             budget: Budget {
                 unavailable: None,
                 surging: 0,
@@ -73,6 +86,7 @@ pub(super) fn phases(nodes: usize) -> Vec<PhaseScript> {
         PhaseScript {
             name: "rolling-update",
             title: format!("roll out version 2 with maxUnavailable {LIMIT}"),
+            subject: Subject::DaemonSet,
             budget: Budget {
                 unavailable: Some(share),
                 surging: 0,
@@ -86,6 +100,7 @@ pub(super) fn phases(nodes: usize) -> Vec<PhaseScript> {
         PhaseScript {
             name: "surge",
             title: format!("roll out version 3 with maxSurge {LIMIT}"),
+            subject: Subject::DaemonSet,
             budget: Budget {
                 unavailable: Some(0),
                 surging: share,
@@ -99,6 +114,7 @@ pub(super) fn phases(nodes: usize) -> Vec<PhaseScript> {
         PhaseScript {
             name: "break-and-recover",
             title: format!("break {node} and recover it"),
+            subject: Subject::DaemonSet,
             budget: Budget {
                 unavailable: Some(1),
                 surging: 0,
@@ -114,10 +130,57 @@ pub(super) fn phases(nodes: usize) -> Vec<PhaseScript> {
                 },
             ],
         },
+    ];
+    phases.extend(deployment_phases(replicas(nodes)));
+    phases
+}
+
+/// The number of replicas of the Deployment.
+pub(super) fn replicas(nodes: usize) -> usize {
+    nodes.min(MAX_REPLICAS)
+}
+
+fn deployment_phases(replicas: usize) -> [PhaseScript; 2] {
+    let step = |action| {
+        vec![Step {
+            action,
+            until: is_rolled_out,
+        }]
+    };
+    [
+        PhaseScript {
+            name: "create-deployment",
+            title: format!("create a Deployment with {}", count(replicas, "replica")),
+            subject: Subject::Deployment,
+            budget: Budget {
+                unavailable: None,
+                surging: 0,
+            },
+            steps: step(Action::CreateDeployment { replicas }),
+        },
+        PhaseScript {
+            name: "roll-out-deployment",
+            title: format!("roll out its version 2 with maxSurge {LIMIT} and maxUnavailable {LIMIT}"),
+            subject: Subject::Deployment,
+            // The Kubernetes API rounds maxSurge up and maxUnavailable down.
+            budget: Budget {
+                unavailable: Some(replicas / 10),
+                surging: replicas.div_ceil(10),
+            },
+            steps: step(Action::RollOutDeployment { version: 2 }),
+        },
     ]
 }
 
 impl PhaseScript {
+    /// The number of pods at the end of the phase.
+    pub(super) fn size(&self, nodes: usize) -> usize {
+        match self.subject {
+            Subject::DaemonSet => nodes,
+            Subject::Deployment => replicas(nodes),
+        }
+    }
+
     /// Runs the phase until its end, or until nothing changes any more.
     pub(super) async fn run(
         &self,
@@ -130,9 +193,9 @@ impl PhaseScript {
         let mut converged = true;
         for step in &self.steps {
             step.action.perform(simulation)?;
-            converged = converged && wait(simulation, step.until, progress).await?;
+            converged = converged && wait(simulation, self.subject, step.until, progress).await?;
         }
-        let counts = simulation.counts();
+        let counts = simulation.counts(self.subject);
         Ok(Phase {
             name: self.name,
             created: counts.created,
@@ -159,6 +222,8 @@ impl Action {
             } => simulation.roll_out(*version, max_unavailable, max_surge),
             Self::Break(node) => Ok(simulation.cluster.break_node(node)?),
             Self::Recover(node) => Ok(simulation.cluster.recover_node(node)?),
+            Self::CreateDeployment { replicas } => simulation.create_deployment(*replicas, LIMIT),
+            Self::RollOutDeployment { version } => simulation.roll_out_deployment(*version),
         }
     }
 }
@@ -166,6 +231,7 @@ impl Action {
 /// Advances the simulation until a condition is true. Returns false if nothing changes any more before that.
 async fn wait(
     simulation: &mut Simulation,
+    subject: Subject,
     until: fn(&Observation<'_>) -> bool,
     progress: &Progress,
 ) -> anyhow::Result<bool> {
@@ -173,11 +239,11 @@ async fn wait(
     let mut changed = Instant::now();
     loop {
         simulation.tick().await?;
-        let counts = simulation.counts();
+        let counts = simulation.counts(subject);
         progress.show(&counts, &simulation.metrics);
         if until(&Observation {
             counts: &counts,
-            object: &simulation.object(),
+            object: &simulation.object(subject),
         }) {
             return Ok(true);
         }
@@ -192,26 +258,41 @@ async fn wait(
 
 /// Whether every node has exactly one pod, of the present version, and the status agrees.
 fn is_complete(observation: &Observation<'_>) -> bool {
+    let fields = [
+        "desiredNumberScheduled",
+        "updatedNumberScheduled",
+        "numberAvailable",
+    ];
+    is_done(observation, &fields) && status_count(observation, "numberMisscheduled") == 0
+}
+
+/// Whether every replica of the Deployment is of the present version and available, and the status agrees.
+fn is_rolled_out(observation: &Observation<'_>) -> bool {
+    is_done(observation, &["replicas", "updatedReplicas", "availableReplicas"])
+}
+
+/// Whether there are as many pods as there should be, all of the present version, and these fields of the status say so.
+fn is_done(observation: &Observation<'_>, fields: &[&str]) -> bool {
     let WorkloadCounts {
-        nodes,
+        nodes: wanted,
         pods,
         deleting,
         updated,
         ..
     } = *observation.counts;
-    let status = |field: &str| observation.object["status"][field].as_u64().unwrap_or_default();
-    pods == nodes
+    let object = observation.object;
+    pods == wanted
         && deleting == 0
-        && updated == nodes
-        && [
-            "desiredNumberScheduled",
-            "updatedNumberScheduled",
-            "numberAvailable",
-        ]
-        .into_iter()
-        .all(|field| status(field) == nodes as u64)
-        && status("numberMisscheduled") == 0
-        && observation.object["status"]["observedGeneration"] == observation.object["metadata"]["generation"]
+        && updated == wanted
+        && fields
+            .iter()
+            .all(|field| status_count(observation, field) == wanted as u64)
+        && object["status"]["observedGeneration"] == object["metadata"]["generation"]
+}
+
+/// A count of the status; 0 if it is not set.
+fn status_count(observation: &Observation<'_>, field: &str) -> u64 {
+    observation.object["status"][field].as_u64().unwrap_or_default()
 }
 
 /// Whether exactly one node has no ready pod, and the status counts it as misscheduled.

@@ -6,8 +6,9 @@ use anyhow::{Context as _, anyhow, bail};
 use jiff::Timestamp;
 use nodewise_client::{ClientConfig, PlanClient};
 use nodewise_executor::{
-    DaemonSets, Manager, controller,
+    DaemonSets, Deployments, Manager, ReplicaSets, controller,
     daemon_set::DAEMON_SETS,
+    deployment::DEPLOYMENTS,
     manager::{self, ManagerError},
     metrics::Metrics,
     sim::{SimCluster, SimConfig, WorkloadCounts},
@@ -27,13 +28,22 @@ pub(super) struct Simulation {
     /// The address of the service.
     pub(super) server: String,
     /// The key of the DaemonSet.
-    pub(super) daemon_set: Key,
+    daemon_set: Key,
+    /// The key of the Deployment.
+    deployment: Key,
     pub(super) metrics: Metrics,
     ticks: Interval,
     controller: JoinHandle<Result<(), ManagerError>>,
     service: JoinHandle<Result<Ended, nodewise_server::Error>>,
     stop_controller: CancellationToken,
     stop_service: CancellationToken,
+}
+
+/// One of the workloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    DaemonSet,
+    Deployment,
 }
 
 /// The name of a node. Numbers are padded with zeros to the same width.
@@ -63,11 +73,11 @@ impl Simulation {
             cluster.add_node(&node_name(number, nodes), &[("kubernetes.io/os", "linux")]);
         }
         let metrics = Metrics::new();
-        let client = PlanClient::new(
+        let client = Arc::new(PlanClient::new(
             &[format!("http://{server}")],
             ClientConfig::default(),
             Arc::new(metrics.clone()),
-        )?;
+        )?);
         let stop_controller = CancellationToken::new();
         let manager = Manager::new(
             manager::Config::default(),
@@ -77,7 +87,17 @@ impl Simulation {
         .with::<DaemonSets>(
             controller::Config::default(),
             Arc::new(cluster.actuator()),
-            Arc::new(client),
+            Arc::clone(&client),
+        )
+        .with::<Deployments>(
+            controller::Config::default(),
+            Arc::new(cluster.actuator()),
+            Arc::clone(&client),
+        )
+        .with::<ReplicaSets>(
+            controller::Config::default(),
+            Arc::new(cluster.actuator()),
+            client,
         );
         let controller = tokio::spawn(manager.run(cluster.watch()));
         let mut ticks = tokio::time::interval(TICK);
@@ -86,6 +106,7 @@ impl Simulation {
             cluster,
             server,
             daemon_set: Key::new(DAEMON_SETS.kind, "demo", "agent"),
+            deployment: Key::new(DEPLOYMENTS.kind, "demo", "web"),
             metrics,
             ticks,
             controller,
@@ -107,12 +128,42 @@ impl Simulation {
                     "selector": {"matchLabels": labels},
                     "template": {
                         "metadata": {"labels": labels},
-                        "spec": {"containers": [{"name": "agent", "image": image(1)}]},
+                        "spec": {"containers": [{"name": "agent", "image": image("agent", 1)}]},
                     },
                 },
             }))
             .map_err(|error| anyhow!("the simulated cluster refuses the DaemonSet: {error}"))?;
         Ok(())
+    }
+
+    /// Creates the first version of the Deployment. Its rollouts may have this part of the replicas more, and this part of them
+    /// less, than spec.replicas.
+    pub(super) fn create_deployment(&self, replicas: usize, limit: &str) -> anyhow::Result<()> {
+        let labels = json!({"app": &*self.deployment.name});
+        self.cluster
+            .create_deployment(json!({
+                "metadata": {"namespace": &*self.deployment.namespace, "name": &*self.deployment.name},
+                "spec": {
+                    "replicas": replicas,
+                    "selector": {"matchLabels": labels},
+                    "strategy": {"rollingUpdate": {"maxSurge": limit, "maxUnavailable": limit}},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": {"containers": [{"name": "web", "image": image("web", 1)}]},
+                    },
+                },
+            }))
+            .map_err(|error| anyhow!("the simulated cluster refuses the Deployment: {error}"))?;
+        Ok(())
+    }
+
+    /// Changes the Deployment to another version.
+    pub(super) fn roll_out_deployment(&self, version: u32) -> anyhow::Result<()> {
+        self.cluster
+            .update_deployment(&self.deployment, |spec| {
+                spec["template"]["spec"]["containers"][0]["image"] = image("web", version).into();
+            })
+            .map_err(|error| anyhow!("the simulated cluster refuses version {version}: {error}"))
     }
 
     /// Changes the DaemonSet to another version, with these limits of the rollout.
@@ -129,7 +180,7 @@ impl Simulation {
         self.cluster
             .update_daemon_set(&self.daemon_set, |spec| {
                 spec["updateStrategy"] = strategy;
-                spec["template"]["spec"]["containers"][0]["image"] = image(version).into();
+                spec["template"]["spec"]["containers"][0]["image"] = image("agent", version).into();
             })
             .map_err(|error| anyhow!("the simulated cluster refuses version {version}: {error}"))
     }
@@ -143,14 +194,21 @@ impl Simulation {
         Ok(())
     }
 
-    /// The cluster's own view of the DaemonSet.
-    pub(super) fn counts(&self) -> WorkloadCounts {
-        self.cluster.counts(&self.daemon_set)
+    fn key(&self, subject: Subject) -> &Key {
+        match subject {
+            Subject::DaemonSet => &self.daemon_set,
+            Subject::Deployment => &self.deployment,
+        }
     }
 
-    /// The DaemonSet as the cluster serves it, with the status that the executor wrote.
-    pub(super) fn object(&self) -> Value {
-        self.cluster.daemon_set(&self.daemon_set).unwrap_or_default()
+    /// The cluster's own view of a workload.
+    pub(super) fn counts(&self, subject: Subject) -> WorkloadCounts {
+        self.cluster.counts(self.key(subject))
+    }
+
+    /// The workload as the cluster serves it, with the status that the executor wrote.
+    pub(super) fn object(&self, subject: Subject) -> Value {
+        self.cluster.workload(self.key(subject)).unwrap_or_default()
     }
 
     /// Stops the executor, then the service, so that the executor does not lose its service.
@@ -178,6 +236,6 @@ async fn ensure_running<T, E: Display>(
     bail!("the {name} ended: {reason}")
 }
 
-fn image(version: u32) -> String {
-    format!("registry.example/agent:{version}")
+fn image(name: &str, version: u32) -> String {
+    format!("registry.example/{name}:{version}")
 }

@@ -13,11 +13,11 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{Cluster, Header, InputError, Kind, Origin, Reader, parse, without_position, yaml};
+use super::{Cluster, Header, InputError, Origin, Reader, parse, without_position, yaml};
+use crate::kind::Kind;
 
 /// The expected content of a file, for errors.
-const EXPECTED: &str =
-    "expected a List as `kubectl get daemonsets,nodes,pods,controllerrevisions -A -o json` prints it";
+const EXPECTED: &str = "expected a List as `kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` prints it";
 
 /// Reads all files into one cluster.
 pub(super) fn read(cluster: &mut Cluster, files: &[PathBuf]) -> Result<(), InputError> {
@@ -38,6 +38,12 @@ fn is_standard_input(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
+/// Whether the name of a file looks like that of a workload, such as `deployment/web`.
+fn is_target(file: &Path) -> bool {
+    let kind = file.to_str().and_then(|name| name.split('/').next());
+    kind.is_some_and(|kind| Kind::of_workload(kind).is_some())
+}
+
 fn name(file: &Path) -> String {
     if is_standard_input(file) {
         "standard input".to_owned()
@@ -54,6 +60,9 @@ fn contents(file: &Path, source: &str) -> Result<String, InputError> {
         fs::read(file)
     };
     let bytes = bytes.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound if is_target(file) => {
+            InputError::new(source, "no such file; name workloads before -f")
+        }
         std::io::ErrorKind::NotFound => InputError::new(source, "no such file"),
         std::io::ErrorKind::IsADirectory => InputError::new(source, "is a directory, not a file"),
         _ => InputError::new(source, format!("cannot be read: {error}")),

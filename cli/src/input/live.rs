@@ -13,50 +13,110 @@ use nodewise_runtime::{
 use nodewise_telemetry::with_causes;
 use serde_json::value::RawValue;
 
-use super::{Cluster, InputError, Kind, Origin};
+use super::{Cluster, InputError, Origin};
+use crate::{kind::Kind, target::Target};
 
 /// The page size of a list, as in kubectl.
 const PAGE: u32 = 500;
 
-/// The kinds to list.
-const KINDS: [Kind; 4] = [Kind::DaemonSet, Kind::Node, Kind::Pod, Kind::ControllerRevision];
+/// The lists of one command.
+struct Lister<'a> {
+    client: Client,
+    /// The URL of the apiserver.
+    source: Arc<str>,
+    /// Every kind that the command reads, for messages.
+    kinds: &'a [Kind],
+}
 
-/// Lists the objects of one namespace and all nodes, or of all namespaces.
+/// Lists what the plans for these targets read: of one namespace, or of all.
+///
+/// If every target has a name and no namespace is given, the workloads are listed first. If they are in one namespace, the other
+/// objects are listed only there.
 pub(super) async fn read(
     cluster: &mut Cluster,
     kubeconfig: Option<&Path>,
     context: Option<&str>,
-    namespace: Option<&str>,
+    (targets, namespace): (&[Target], Option<&str>),
 ) -> Result<(), InputError> {
     let config = config(kubeconfig, context).await?;
     let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
     let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
     cluster.sources.push(Arc::clone(&source));
-    let lists = futures::future::join_all(KINDS.map(|kind| {
-        let namespace = namespace.filter(|_| kind != Kind::Node);
-        list(&client, kind, namespace)
-    }));
-    let lists = lists
-        .await
-        .into_iter()
-        .zip(KINDS)
-        .map(|(items, kind)| (kind, items));
-    let lists = all(lists).map_err(|failed| failed.into_input_error(&source, namespace))?;
-    for (kind, items) in lists {
-        for (index, item) in (0..).zip(items) {
-            let list: Arc<str> = format!("{source}: {}", plural(kind)).into();
-            cluster.add(
-                kind,
-                &item,
-                Origin {
-                    source: list,
-                    document: None,
-                    item: Some(index),
-                },
-            )?;
+    let kinds = kinds(targets);
+    let lister = Lister {
+        client,
+        source,
+        kinds: &kinds,
+    };
+    if namespace.is_some() || targets.iter().any(|target| target.name.is_none()) {
+        return lister.add(cluster, &kinds, namespace).await;
+    }
+    let named = |kind: &Kind| targets.iter().any(|target| target.kind == *kind);
+    let (workloads, others): (Vec<_>, Vec<_>) = kinds.iter().copied().partition(named);
+    lister.add(cluster, &workloads, None).await?;
+    let is_named =
+        |target: &&Target, name: &str, kind| target.kind == kind && target.name.as_deref() == Some(name);
+    let mut namespaces: Vec<String> = (cluster.workloads.iter())
+        .filter(|one| {
+            targets
+                .iter()
+                .any(|target| is_named(&target, &one.name, one.kind))
+        })
+        .map(|one| one.namespace.clone())
+        .collect();
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    match namespaces.as_slice() {
+        // Nothing can be planned. The error says so.
+        [] => Ok(()),
+        [one] => lister.add(cluster, &others, Some(one)).await,
+        _ => lister.add(cluster, &others, None).await,
+    }
+}
+
+/// The kinds that plans for these targets read.
+fn kinds(targets: &[Target]) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    for kind in targets.iter().flat_map(|target| target.kind.needs()) {
+        if !kinds.contains(kind) {
+            kinds.push(*kind);
         }
     }
-    Ok(())
+    kinds
+}
+
+impl Lister<'_> {
+    /// Lists these kinds, and adds the objects to the cluster.
+    async fn add(
+        &self,
+        cluster: &mut Cluster,
+        kinds: &[Kind],
+        namespace: Option<&str>,
+    ) -> Result<(), InputError> {
+        let source = &self.source;
+        let lists = futures::future::join_all(kinds.iter().map(|kind| {
+            let namespace = namespace.filter(|_| *kind != Kind::Node);
+            list(&self.client, *kind, namespace)
+        }));
+        let lists = lists.await.into_iter().zip(kinds);
+        let lists = all(lists.map(|(items, kind)| (*kind, items)))
+            .map_err(|failed| failed.into_input_error(source, self.kinds, namespace))?;
+        for (kind, items) in lists {
+            for (index, item) in (0..).zip(items) {
+                let list: Arc<str> = format!("{source}: {}", kind.plural()).into();
+                cluster.add(
+                    kind,
+                    &item,
+                    Origin {
+                        source: list,
+                        document: None,
+                        item: Some(index),
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, InputError> {
@@ -99,15 +159,6 @@ fn is_absent(error: &KubeconfigError) -> bool {
     }
 }
 
-fn plural(kind: Kind) -> &'static str {
-    match kind {
-        Kind::DaemonSet => "daemonsets",
-        Kind::Node => "nodes",
-        Kind::Pod => "pods",
-        Kind::ControllerRevision => "controllerrevisions",
-    }
-}
-
 type Items = Vec<Box<RawValue>>;
 
 /// A failed list.
@@ -120,20 +171,32 @@ enum Failed {
 }
 
 impl Failed {
-    fn into_input_error(self, source: &str, namespace: Option<&str>) -> InputError {
+    fn into_input_error(self, source: &str, needed: &[Kind], namespace: Option<&str>) -> InputError {
         let (kinds, said) = match self {
             Self::Forbidden(kinds, said) => (kinds, said),
             Self::Other(kind, said) => {
-                return InputError::new(source, format!("cannot list {}: {said}", plural(kind)));
+                return InputError::new(source, format!("cannot list {}: {said}", kind.plural()));
             }
         };
-        let hint = if namespace.is_some() {
-            "nodes of the cluster and, in this namespace, daemonsets, pods and controllerrevisions are needed"
+        let nodes = if needed.contains(&Kind::Node) {
+            "nodes of the cluster and, "
         } else {
-            "all namespaces are asked for; with -n NAMESPACE nodes of the cluster and, in that namespace, daemonsets, pods and \
-             controllerrevisions are enough"
+            ""
         };
-        let kinds = kinds.into_iter().map(plural).collect::<Vec<_>>().join(", ");
+        let needed = needed.iter().filter(|kind| **kind != Kind::Node);
+        let needed: Vec<_> = needed.map(|kind| kind.plural()).collect();
+        let needed = match needed.as_slice() {
+            [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+            _ => needed.concat(),
+        };
+        let hint = if namespace.is_some() {
+            format!("{nodes}in this namespace, {needed} are needed")
+        } else {
+            format!(
+                "all namespaces are asked for; with -n NAMESPACE {nodes}in that namespace, {needed} are enough"
+            )
+        };
+        let kinds = kinds.into_iter().map(Kind::plural).collect::<Vec<_>>().join(", ");
         InputError::new(source, format!("no right to list {kinds}: {said} ({hint})"))
     }
 }
@@ -158,14 +221,14 @@ fn all(lists: impl Iterator<Item = (Kind, Result<Items, Failed>)>) -> Result<Vec
 }
 
 async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<Items, Failed> {
-    let root = match kind {
-        Kind::DaemonSet | Kind::ControllerRevision => "/apis/apps/v1",
-        Kind::Node | Kind::Pod => "/api/v1",
+    let root = match kind.api_version() {
+        "v1" => "/api/v1".to_owned(),
+        version => format!("/apis/{version}"),
     };
     let scope = namespace
         .map(|namespace| format!("/namespaces/{namespace}"))
         .unwrap_or_default();
-    let path = format!("{root}{scope}/{}", plural(kind));
+    let path = format!("{root}{scope}/{}", kind.plural());
     let otherwise = |error: String| Failed::Other(kind, error);
     let mut items = Vec::new();
     let mut pager = ListPager::new(path, PAGE);

@@ -1,12 +1,14 @@
 //! The objects of a cluster, read from files or from an apiserver.
 //!
-//! DaemonSets and revisions are kept as JSON. Nodes and pods, of which there may be many, are kept as the protocol's projections.
+//! Workloads and revisions are kept as JSON. Nodes and pods, of which there may be many, are kept as the protocol's projections.
 //! Each object has its origin, so that errors can name it.
 
 mod file;
+mod find;
 mod live;
 mod object;
 mod origin;
+mod trouble;
 mod yaml;
 
 use nodewise_proto::v1;
@@ -15,51 +17,16 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
+pub(crate) use trouble::Trouble;
 
-use crate::args::SourceArgs;
+use crate::{args::SourceArgs, kind::Kind, target::Target};
 
 type Reader<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
-
-/// The kinds of objects that a plan needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    DaemonSet,
-    Node,
-    Pod,
-    ControllerRevision,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::DaemonSet, Self::Node, Self::Pod, Self::ControllerRevision];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::DaemonSet => "DaemonSet",
-            Self::Node => "Node",
-            Self::Pod => "Pod",
-            Self::ControllerRevision => "ControllerRevision",
-        }
-    }
-
-    fn api_version(self) -> &'static str {
-        match self {
-            Self::DaemonSet | Self::ControllerRevision => "apps/v1",
-            Self::Node | Self::Pod => "v1",
-        }
-    }
-
-    /// Finds a kind by name. A kind of that name in another API group does not match.
-    fn parse(kind: &str, api_version: Option<&str>) -> Option<Self> {
-        Self::ALL.into_iter().find(|known| {
-            known.name() == kind && api_version.is_none_or(|version| version == known.api_version())
-        })
-    }
-}
 
 /// An object that is kept as JSON.
 #[derive(Debug)]
 pub(crate) struct Served {
-    kind: Kind,
+    pub(crate) kind: Kind,
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) uid: String,
@@ -90,27 +57,39 @@ pub(crate) struct Projected<T> {
 /// The objects of a cluster, or of one namespace and all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
-    /// Sorted by namespace and name.
-    pub(crate) daemon_sets: Vec<Served>,
+    /// Sorted by kind, namespace and name.
+    workloads: Vec<Served>,
     pub(crate) nodes: Vec<Projected<v1::Node>>,
     /// By namespace.
     pub(crate) pods: HashMap<String, Vec<Projected<v1::Pod>>>,
+    /// Why pods of ReplicaSets are not ready, by the uid of the pod.
+    pub(crate) troubles: HashMap<String, Trouble>,
     /// By namespace.
     pub(crate) revisions: HashMap<String, Vec<Served>>,
+    /// Whether the objects were read from files, and not from an apiserver.
+    pub(crate) is_dump: bool,
     /// The names of the files, or the URL of the apiserver.
     pub(crate) sources: Vec<Arc<str>>,
 }
 
 impl Cluster {
-    /// Reads the source that the command line names.
-    pub(crate) async fn read(source: &SourceArgs, namespace: Option<&str>) -> Result<Self, InputError> {
-        let mut cluster = Self::default();
+    /// Reads the source that the command line names. Files are read as a whole; an apiserver is asked only for what the targets
+    /// need.
+    pub(crate) async fn read(
+        source: &SourceArgs,
+        targets: &[Target],
+        namespace: Option<&str>,
+    ) -> Result<Self, InputError> {
+        let mut cluster = Self {
+            is_dump: !source.files.is_empty(),
+            ..Self::default()
+        };
         if source.files.is_empty() {
             live::read(
                 &mut cluster,
                 source.kubeconfig.as_deref(),
                 source.context.as_deref(),
-                namespace,
+                (targets, namespace),
             )
             .await?;
         } else {
@@ -133,12 +112,25 @@ impl Cluster {
     pub(crate) fn objects(&self) -> usize {
         let pods: usize = self.pods.values().map(Vec::len).sum();
         let revisions: usize = self.revisions.values().map(Vec::len).sum();
-        self.daemon_sets.len() + self.nodes.len() + pods + revisions
+        self.workloads.len() + self.nodes.len() + pods + revisions
     }
 
     /// The names of the sources, separated by commas.
     pub(crate) fn source(&self) -> String {
         self.sources.join(", ")
+    }
+
+    /// The workloads of a kind, sorted by namespace and name.
+    pub(crate) fn workloads(&self, kind: Kind) -> &[Served] {
+        let begin = self.workloads.partition_point(|one| one.kind < kind);
+        let end = self.workloads.partition_point(|one| one.kind <= kind);
+        &self.workloads[begin..end]
+    }
+
+    /// The workloads of a kind in a namespace, sorted by name.
+    pub(crate) fn workloads_in(&self, kind: Kind, namespace: &str) -> impl Iterator<Item = &Served> {
+        let all = self.workloads(kind).iter();
+        all.filter(move |one| one.namespace == namespace)
     }
 
     pub(crate) fn pods_in(&self, namespace: &str) -> &[Projected<v1::Pod>] {
@@ -149,16 +141,13 @@ impl Cluster {
         self.revisions.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// Sorts the DaemonSets, and checks that no object occurs twice.
+    /// Sorts the workloads, and checks that no object occurs twice.
     fn complete(&mut self) -> Result<(), InputError> {
-        self.daemon_sets
-            .sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
-        for sets in self.daemon_sets.chunk_by(|a, b| a.namespace == b.namespace) {
-            unique(
-                Kind::DaemonSet,
-                &sets[0].namespace,
-                sets.iter().map(Served::named),
-            )?;
+        self.workloads
+            .sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
+        let are_of_one = |a: &Served, b: &Served| (a.kind, &a.namespace) == (b.kind, &b.namespace);
+        for sets in self.workloads.chunk_by(are_of_one) {
+            unique(sets[0].kind, &sets[0].namespace, sets.iter().map(Served::named))?;
         }
         unique(
             Kind::Node,
@@ -200,14 +189,17 @@ impl Cluster {
             }
             Kind::Pod => {
                 let object = projected(|reader| nodewise_projection::pod_from(reader), json, &origin)?;
+                if let Some(trouble) = Trouble::of(&object, json) {
+                    self.troubles.insert(object.uid.clone(), trouble);
+                }
                 // Vec's first allocation has room for four elements. Most namespaces of a small file have one pod.
                 self.pods
                     .entry(namespace)
                     .or_insert_with(|| Vec::with_capacity(1))
                     .push(Projected { object, origin });
             }
-            Kind::DaemonSet | Kind::ControllerRevision => {
-                if kind == Kind::DaemonSet {
+            Kind::DaemonSet | Kind::ReplicaSet | Kind::Deployment | Kind::ControllerRevision => {
+                if kind.is_workload() {
                     check_selector(json, &origin, &title(kind, &namespace, &name))?;
                 }
                 let owner = metadata.owner_references.and_then(|owners| owners.0);
@@ -222,13 +214,11 @@ impl Cluster {
                     json: kept(json),
                     origin,
                 };
-                match kind {
-                    Kind::DaemonSet => self.daemon_sets.push(served),
-                    _ => self
-                        .revisions
-                        .entry(served.namespace.clone())
-                        .or_default()
-                        .push(served),
+                if kind.is_workload() {
+                    self.workloads.push(served);
+                } else {
+                    let namespace = served.namespace.clone();
+                    self.revisions.entry(namespace).or_default().push(served);
                 }
             }
         }

@@ -50,7 +50,7 @@ impl ElementFilter for Owner<'_> {
     }
 }
 
-/// The selector of a DaemonSet, and the labels of its template.
+/// The selector of a workload, and the labels of its template.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Selecting {
@@ -76,8 +76,8 @@ struct TemplateMetadata {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// Checks that the selector of a DaemonSet matches its template. The apiserver rejects such a DaemonSet: each of its pods would be
-/// released at once and replaced for ever. The planner makes all other checks.
+/// Checks that the selector of a workload matches its template. The apiserver rejects a workload for which that is not so: each of
+/// its pods would be released at once and replaced for ever. The planner makes all other checks.
 pub(super) fn check_selector(json: &RawValue, origin: &Origin, title: &str) -> Result<(), InputError> {
     let Selecting { spec } = parse(json, origin)?;
     let Some(SelectingSpec {

@@ -1,4 +1,6 @@
-//! Renders explanations as text: one line per group of equal nodes, or all details of one node.
+//! Renders explanations as text. For a DaemonSet: one line per group of equal nodes, or all details of one node.
+
+pub(crate) mod replicas;
 
 use std::collections::BTreeMap;
 

@@ -1,23 +1,29 @@
 //! Renders plans as text: what is created, changed and deleted, and why.
 
 mod line;
+mod summary;
 
 use std::collections::BTreeMap;
 
 use nodewise_proto::v1::{self, PhaseKind, action::Kind};
 
-use self::line::{GroupKey, Line};
+use self::{
+    line::{GroupKey, Line},
+    summary::summary,
+};
 use super::{BOLD, DIM, ERROR, PLAIN, Page, count, impersonal, names, render_warnings};
 
 /// Groups of at most this size have a line per action.
 const MAX_SINGLE_LINES: usize = 3;
 
-/// One DaemonSet and its plan.
+/// One workload and its plan.
 pub(crate) struct Planned<'a> {
     /// `DaemonSet kube-system/fluentd`.
     pub(crate) title: String,
+    /// `DaemonSet`.
+    pub(crate) kind: &'static str,
     pub(crate) plan: &'a v1::Plan,
-    /// The DaemonSet's present status.
+    /// The present status of a DaemonSet.
     pub(crate) status: v1::DaemonSetStatus,
 }
 
@@ -135,6 +141,10 @@ fn deviation(deviation: v1::Deviation) -> String {
 
 /// Renders the actions of a phase, grouped by kind and reason.
 fn render_phase(page: &mut Page, phase: &v1::Phase, old: &v1::DaemonSetStatus) {
+    if phase.kind() == PhaseKind::Failure {
+        page.line(2, DIM, "if a write above fails: write the error into the status");
+        return;
+    }
     let mut groups: BTreeMap<GroupKey, Vec<&v1::Action>> = BTreeMap::new();
     for action in phase.batches.iter().flat_map(|batch| &batch.actions) {
         groups.entry(GroupKey::of(action)).or_default().push(action);
@@ -162,8 +172,15 @@ fn render_phase(page: &mut Page, phase: &v1::Phase, old: &v1::DaemonSetStatus) {
 /// Renders a group of actions as one line.
 fn render_group(page: &mut Page, actions: &[&v1::Action], old: &v1::DaemonSetStatus) {
     let line = Line::of(actions[0], old);
-    let names = names::shorten(actions.iter().filter_map(|action| subject(action)));
-    let what = format!("{} {} ({names})", line.verb, count(actions.len(), line.noun));
+    let names = actions.iter().filter_map(|action| subject(action));
+    // The apiserver may choose the names.
+    let names = names::shorten(names.filter(|name| !name.is_empty()));
+    let names = if names.is_empty() {
+        names
+    } else {
+        format!(" ({names})")
+    };
+    let what = format!("{} {}{names}", line.verb, count(actions.len(), line.noun));
     let mut reasons: Vec<String> = actions.iter().map(|action| general_reason(action)).collect();
     reasons.sort_unstable();
     reasons.dedup();
@@ -184,10 +201,14 @@ fn render_group(page: &mut Page, actions: &[&v1::Action], old: &v1::DaemonSetSta
     }
 }
 
-/// The name of an action in the list of a group: the node for creates and deletes of pods, otherwise the object.
+/// The name of an action in the list of a group: the node for creates and deletes of pods of a DaemonSet, otherwise the object.
 fn subject(action: &v1::Action) -> Option<&str> {
     match action.kind.as_ref()? {
+        Kind::CreatePod(create) if create.node_name.is_empty() => Some(&create.pod_name),
         Kind::CreatePod(create) => Some(&create.node_name),
+        Kind::DeletePod(delete) if action.reason() == v1::Reason::TooManyPods => {
+            delete.pod.as_ref().map(|pod| pod.name.as_str())
+        }
         Kind::DeletePod(delete) => Some(&delete.node_name),
         Kind::AdoptPod(adopt) => adopt.pod.as_ref().map(|pod| pod.name.as_str()),
         Kind::ReleasePod(release) => release.pod.as_ref().map(|pod| pod.name.as_str()),
@@ -208,46 +229,6 @@ fn general_reason(action: &v1::Action) -> String {
         _ => ("", subject(action).unwrap_or_default()),
     };
     impersonal(&action.message, node, [pod])
-}
-
-/// The summary of all plans, in one line.
-fn summary(planned: &[Planned<'_>]) -> String {
-    let (mut creates, mut deletes, mut revisions, mut claims, mut statuses) = (0, 0, 0, 0, 0);
-    for action in planned.iter().flat_map(|one| one.plan.actions()) {
-        match action.kind {
-            Some(Kind::CreatePod(_)) => creates += 1,
-            Some(Kind::DeletePod(_)) => deletes += 1,
-            Some(Kind::AdoptPod(_) | Kind::ReleasePod(_) | Kind::RelabelPod(_)) => claims += 1,
-            Some(Kind::UpdateStatus(_)) => statuses += 1,
-            Some(Kind::EmitEvent(_)) | None => {}
-            Some(_) => revisions += 1,
-        }
-    }
-    let of = count(planned.len(), "DaemonSet");
-    if !planned.iter().any(|one| changes_something(one.plan)) {
-        return format!("No changes: nothing to do for {of}.");
-    }
-    let mut parts = vec![
-        format!("{} to create", count(creates, "pod")),
-        format!("{deletes} to delete"),
-    ];
-    for (number, noun) in [(claims, "pod"), (revisions, "revision"), (statuses, "status")] {
-        match (number, noun) {
-            (0, _) => {}
-            (_, "status") => parts.push(format!(
-                "{number} status {}",
-                if number == 1 { "write" } else { "writes" }
-            )),
-            _ => parts.push(format!("{} to change", count(number, noun))),
-        }
-    }
-    let idle = planned.iter().filter(|one| !changes_something(one.plan)).count();
-    let idle = if idle == 0 {
-        String::new()
-    } else {
-        format!(" {} unchanged.", count(idle, "DaemonSet"))
-    };
-    format!("Plan for {of}: {}.{idle}", parts.join(", "))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/nodewisev1"
 )
 
 func samplePod() *corev1.Pod {
@@ -179,5 +181,53 @@ func TestTypedObjectsLeaveTheirManagedFields(t *testing.T) {
 	}
 	if !strings.Contains(string(revision.GetObject()), "1.50") {
 		t.Errorf("the data lost its bytes: %s", revision.GetObject())
+	}
+}
+
+// What decides which pod a ReplicaSet deletes first is projected of pods that a ReplicaSet controls, and of orphans.
+func TestWhichPodIsDeletedFirst(t *testing.T) {
+	const object = `{"metadata":{"name":"p","uid":"u","annotations":{"controller.kubernetes.io/pod-deletion-cost":%q},"ownerReferences":[%s]},
+		"spec":{"initContainers":[{"name":"sidecar","restartPolicy":"Always"},{"name":"init"},{"name":"odd","restartPolicy":"Never"}]},
+		"status":{"containerStatuses":[{"name":"a","restartCount":3},{"name":"b","restartCount":7},{"name":"c","restartCount":-1}],
+		"initContainerStatuses":[{"name":"init","restartCount":50},{"name":"odd","restartCount":60},{"name":"sidecar","restartCount":2}]}}`
+	for owner, test := range map[string]struct {
+		cost, want         string
+		restarts, sidecars uint32
+	}{
+		"":           {"-5", "-5", 7, 2},
+		"ReplicaSet": {"12345678901", "12345678901", 7, 2},
+		"Other":      {"5", "", 0, 0},
+		"DaemonSet":  {"5", "", 0, 0},
+	} {
+		owners := ""
+		if owner != "" {
+			owners = fmt.Sprintf(`{"kind":%q,"name":"o","uid":"o","controller":true}`, owner)
+		}
+		text := fmt.Appendf(nil, object, test.cost, owners)
+		fromJSON, err := convert.PodJSON(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		typed := new(corev1.Pod)
+		if err := json.Unmarshal(text, typed); err != nil {
+			t.Fatal(err)
+		}
+		slim, err := convert.SlimPod(typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fromSlim, err := convert.Pod(slim.(*corev1.Pod))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range []*nodewisev1.Pod{fromJSON, fromSlim} {
+			if got.GetDeletionCost() != test.want || got.GetRestarts() != test.restarts || got.GetSidecarRestarts() != test.sidecars {
+				t.Errorf("of a %s: got %v", owner, got)
+			}
+		}
+	}
+	long, err := convert.PodJSON(fmt.Appendf(nil, object, strings.Repeat("1", 65), ""))
+	if err != nil || long.GetDeletionCost() != "" {
+		t.Errorf("a cost that is not valid: got %v, %v", long, err)
 	}
 }

@@ -47,8 +47,12 @@ func PodJSON(text []byte) (*nodewisev1.Pod, error) {
 	var read struct {
 		objectJSON
 		Spec struct {
-			NodeName string           `json:"nodeName"`
-			Affinity *corev1.Affinity `json:"affinity"`
+			NodeName       string           `json:"nodeName"`
+			Affinity       *corev1.Affinity `json:"affinity"`
+			InitContainers []struct {
+				Name          string                         `json:"name"`
+				RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy"`
+			} `json:"initContainers"`
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(text, &read); err != nil {
@@ -59,7 +63,12 @@ func PodJSON(text []byte) (*nodewisev1.Pod, error) {
 		return nil, err
 	}
 	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{NodeName: read.Spec.NodeName, Affinity: read.Spec.Affinity}}
+	for _, container := range read.Spec.InitContainers {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: container.Name, RestartPolicy: container.RestartPolicy})
+	}
 	pod.Status.Phase = read.Status.Phase
+	pod.Status.ContainerStatuses = read.Status.ContainerStatuses.typed()
+	pod.Status.InitContainerStatuses = read.Status.InitContainerStatuses.typed()
 	for _, condition := range read.Status.Conditions {
 		at, err := read.time("Pod", "status.conditions.lastTransitionTime", condition.LastTransitionTime)
 		if err != nil {
@@ -81,6 +90,7 @@ type objectJSON struct {
 		Namespace         string                  `json:"namespace"`
 		UID               types.UID               `json:"uid"`
 		Labels            map[string]string       `json:"labels"`
+		Annotations       map[string]string       `json:"annotations"`
 		OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
 		Finalizers        []string                `json:"finalizers"`
 		CreationTimestamp *string                 `json:"creationTimestamp"`
@@ -93,13 +103,29 @@ type objectJSON struct {
 			Status             corev1.ConditionStatus `json:"status"`
 			LastTransitionTime *string                `json:"lastTransitionTime"`
 		} `json:"conditions"`
+		ContainerStatuses     containersJSON `json:"containerStatuses"`
+		InitContainerStatuses containersJSON `json:"initContainerStatuses"`
 	} `json:"status"`
+}
+
+// containersJSON are the fields that are read of the statuses of containers.
+type containersJSON []struct {
+	Name         string `json:"name"`
+	RestartCount int32  `json:"restartCount"`
+}
+
+func (c containersJSON) typed() []corev1.ContainerStatus {
+	var statuses []corev1.ContainerStatus
+	for _, container := range c {
+		statuses = append(statuses, corev1.ContainerStatus{Name: container.Name, RestartCount: container.RestartCount})
+	}
+	return statuses
 }
 
 func (o *objectJSON) meta(kind string) (metav1.ObjectMeta, error) {
 	read := &o.Metadata
 	meta := metav1.ObjectMeta{
-		Name: read.Name, Namespace: read.Namespace, UID: read.UID, Labels: read.Labels,
+		Name: read.Name, Namespace: read.Namespace, UID: read.UID, Labels: read.Labels, Annotations: read.Annotations,
 		OwnerReferences: read.OwnerReferences, Finalizers: read.Finalizers,
 	}
 	created, err := o.time(kind, "metadata.creationTimestamp", read.CreationTimestamp)

@@ -29,6 +29,10 @@ func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 		DeletionTime:  optionalTimestamp(pod.DeletionTimestamp),
 		HasFinalizers: len(pod.Finalizers) > 0,
 	}
+	if mayBeOfReplicaSet(pod) {
+		projection.DeletionCost = deletionCost(pod)
+		projection.Restarts, projection.SidecarRestarts = restarts(pod)
+	}
 	if pod.Spec.NodeName == "" {
 		projection.TargetNodeName = targetNodeName(pod.Spec.Affinity)
 	}
@@ -37,6 +41,63 @@ func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 		projection.ReadyTransitionTime = Timestamp(ready.LastTransitionTime)
 	}
 	return projection, nil
+}
+
+// mayBeOfReplicaSet reports whether a plan for a ReplicaSet may read a pod: a ReplicaSet controls it, or nobody does. Only of these pods the fields
+// are projected that say which pod a ReplicaSet deletes first, so that a restart of a container changes nothing for other kinds.
+func mayBeOfReplicaSet(pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	return controller == nil || controller.Kind == "ReplicaSet"
+}
+
+// maxDeletionCost is the longest text of a deletion cost that is sent. It is an integer of 32 bits, so a longer one is not valid, and counts as 0
+// like an absent one. A client may write an annotation of any size.
+const maxDeletionCost = 64
+
+func deletionCost(pod *corev1.Pod) string {
+	if cost := text(pod.Annotations[corev1.PodDeletionCost]); len(cost) <= maxDeletionCost {
+		return cost
+	}
+	return ""
+}
+
+// restarts returns how often the container was restarted that was restarted most often, and the same of sidecars.
+func restarts(pod *corev1.Pod) (regular, sidecars uint32) {
+	isSidecar := map[string]bool{}
+	for i := range pod.Spec.InitContainers {
+		if policy := pod.Spec.InitContainers[i].RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
+			isSidecar[pod.Spec.InitContainers[i].Name] = true
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		regular = max(regular, uint32(max(pod.Status.ContainerStatuses[i].RestartCount, 0)))
+	}
+	for i := range pod.Status.InitContainerStatuses {
+		if of := &pod.Status.InitContainerStatuses[i]; isSidecar[of.Name] {
+			sidecars = max(sidecars, uint32(max(of.RestartCount, 0)))
+		}
+	}
+	return regular, sidecars
+}
+
+// slimRestarts keeps of each container what [restarts] reads.
+func slimRestarts(slim, pod *corev1.Pod) {
+	for i := range pod.Spec.InitContainers {
+		if of := &pod.Spec.InitContainers[i]; of.RestartPolicy != nil {
+			slim.Spec.InitContainers = append(slim.Spec.InitContainers, corev1.Container{Name: of.Name, RestartPolicy: of.RestartPolicy})
+		}
+	}
+	slimStatuses := func(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+		var restarted []corev1.ContainerStatus
+		for i := range statuses {
+			if statuses[i].RestartCount > 0 {
+				restarted = append(restarted, corev1.ContainerStatus{Name: statuses[i].Name, RestartCount: statuses[i].RestartCount})
+			}
+		}
+		return restarted
+	}
+	slim.Status.ContainerStatuses = slimStatuses(pod.Status.ContainerStatuses)
+	slim.Status.InitContainerStatuses = slimStatuses(pod.Status.InitContainerStatuses)
 }
 
 // SlimPod is a cache.TransformFunc that keeps of a Pod its identity, the fields that [Pod] reads, and its [TraceparentAnnotation]. These are a few
@@ -57,8 +118,16 @@ func SlimPod(object any) (any, error) {
 			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required},
 		}
 	}
-	if traceparent := pod.Annotations[TraceparentAnnotation]; traceparent != "" {
-		slim.Annotations = map[string]string{TraceparentAnnotation: traceparent}
+	for _, name := range []string{TraceparentAnnotation, corev1.PodDeletionCost} {
+		if value := pod.Annotations[name]; value != "" {
+			if slim.Annotations == nil {
+				slim.Annotations = map[string]string{}
+			}
+			slim.Annotations[name] = value
+		}
+	}
+	if mayBeOfReplicaSet(pod) {
+		slimRestarts(slim, pod)
 	}
 	if ready := readyCondition(pod); ready != nil {
 		slim.Status.Conditions = []corev1.PodCondition{{

@@ -18,11 +18,11 @@ const MaxLabels = 1024
 // ofEveryPod are labels of pods that every plan reads. If an object has too many labels, these are sent first.
 var ofEveryPod = []string{"controller-revision-hash", "pod-template-generation"}
 
-// Reads are the labels that a plan for one DaemonSet reads.
+// Reads are the labels that a plan for one workload reads.
 type Reads struct {
 	// NodeLabels are the keys of node labels in the nodeSelector and the required node affinity.
 	NodeLabels sets.Set[string]
-	// PodLabels are the keys of pod labels in the selector.
+	// PodLabels are the keys of pod labels in the selector; for a ReplicaSet, also those of its template.
 	PodLabels sets.Set[string]
 	// Selector selects the orphans that the service may claim (D-22). An empty selector selects everything, and an absent or invalid one
 	// selects nothing.
@@ -72,12 +72,32 @@ func ReadsOf(daemonSet []byte) Reads {
 	return reads
 }
 
+// ReadsOfReplicaSet reads the JSON of a ReplicaSet, as [ReadsOf] does. A plan reads no labels of nodes. It counts the pods that have all labels of
+// the template, so these are read, too.
+func ReadsOfReplicaSet(replicaSet []byte) Reads {
+	reads := ReadsOf(replicaSet)
+	reads.NodeLabels = sets.New[string]()
+	var parsed any
+	if json.Unmarshal(replicaSet, &parsed) == nil {
+		template := rawjson.Object(parsed, "spec", "template", "metadata", "labels")
+		reads.PodLabels.Insert(sets.KeySet(template).UnsortedList()...)
+	}
+	return reads
+}
+
+// ReadsOfDeployment reads the JSON of a Deployment, as [ReadsOf] does. A plan reads no labels of nodes and pods.
+func ReadsOfDeployment(deployment []byte) Reads {
+	reads := ReadsOf(deployment)
+	reads.NodeLabels, reads.PodLabels = sets.New[string](), sets.New[string]()
+	return reads
+}
+
 // Equal reports whether both have the same label keys.
 func (r Reads) Equal(other Reads) bool {
 	return r.NodeLabels.Equal(other.NodeLabels) && r.PodLabels.Equal(other.PodLabels)
 }
 
-// Selects reports whether the DaemonSet selects an object with these labels.
+// Selects reports whether the workload selects an object with these labels.
 func (r Reads) Selects(list []*nodewisev1.Label) bool {
 	set := make(labels.Set, len(list))
 	for _, label := range list {
@@ -94,19 +114,19 @@ type KeySet struct {
 	first []string
 }
 
-// NodeKeys returns the keys for nodes. The arguments are all DaemonSets of the cluster.
-func NodeKeys(daemonSets ...Reads) *KeySet {
+// NodeKeys returns the keys for nodes. The arguments are all workloads of the cluster.
+func NodeKeys(workloads ...Reads) *KeySet {
 	keys := &KeySet{Labels: sets.New[string]()}
-	for _, reads := range daemonSets {
+	for _, reads := range workloads {
 		keys.Labels.Insert(reads.NodeLabels.UnsortedList()...)
 	}
 	return keys
 }
 
-// PodKeys returns the keys for the pods of a namespace. The arguments are all DaemonSets of the namespace.
-func PodKeys(daemonSets ...Reads) *KeySet {
+// PodKeys returns the keys for the pods of a namespace. The arguments are all workloads of the namespace.
+func PodKeys(workloads ...Reads) *KeySet {
 	keys := &KeySet{Labels: sets.New(ofEveryPod...), first: ofEveryPod}
-	for _, reads := range daemonSets {
+	for _, reads := range workloads {
 		keys.Labels.Insert(reads.PodLabels.UnsortedList()...)
 	}
 	return keys

@@ -40,7 +40,8 @@ var planViolations = prometheus.NewCounter(prometheus.CounterOpts{
 func init() { metrics.Registry.MustRegister(planViolations) }
 
 // SetupWithManager adds the Reconciler to a manager. The program must not also call Run. A manager ends when it loses the leadership, so a new
-// leader starts with a new Reconciler, as it must.
+// leader starts with a new Reconciler, as it must. With several kinds each has a controller of its own: the first one has the name of the
+// Reconciler, and the others have the kind at the end.
 //
 // Three workloads are reconciled at the same time, unless the options or the manager set another number. controller-runtime's default is one,
 // with which every workload waits for the slowest one.
@@ -59,14 +60,33 @@ func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, opti
 	case reconciler == nil:
 		return errors.New("there is no Reconciler: give the one that nodewise.New makes, and look at its error first")
 	}
-	name := reconciler.Name()
 	options.MaxConcurrentReconciles = cmp.Or(
 		options.MaxConcurrentReconciles, mgr.GetControllerOptions().MaxConcurrentReconciles, workers)
+	starting := newStarter(reconciler)
+	for i, kind := range reconciler.Kinds() {
+		name := reconciler.Name()
+		if i > 0 {
+			name += "-" + strings.ToLower(string(kind))
+		}
+		if err := addKind(mgr, reconciler, starting, kind, name, options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addKind adds a controller for one kind of workload.
+func addKind(
+	mgr manager.Manager, reconciler *nodewise.Reconciler, starting *starter, kind nodewise.Kind, name string, options controller.Options,
+) error {
 	if options.RateLimiter == nil {
 		options.RateLimiter = newLimiter(reconciler.MaxBackoff())
 	}
 	limiter := newKeepingLimiter(options.RateLimiter)
-	options.RateLimiter, options.Reconciler = limiter, limiter.reconciler(reconciler.Reconcile)
+	reconcileKind := func(ctx context.Context, key types.NamespacedName) error {
+		return reconciler.ReconcileKind(ctx, kind, key)
+	}
+	options.RateLimiter, options.Reconciler = limiter, limiter.reconciler(reconcileKind)
 	made, err := controller.New(name, mgr, options)
 	if err != nil && strings.Contains(err.Error(), "already exists") {
 		return fmt.Errorf("there is a controller %s already: give this Reconciler another name with nodewise.WithName: %w", name, err)
@@ -74,7 +94,7 @@ func SetupWithManager(mgr manager.Manager, reconciler *nodewise.Reconciler, opti
 	if err != nil {
 		return fmt.Errorf("making the controller %s: %w", name, err)
 	}
-	if err := made.Watch(watches{reconciler}); err != nil {
+	if err := made.Watch(watches{starting, kind}); err != nil {
 		return fmt.Errorf("watching for the controller %s: %w", name, err)
 	}
 	return nil
@@ -127,21 +147,44 @@ func (l *keepingLimiter) Forget(request reconcile.Request) {
 	delete(l.notYet, request)
 }
 
-// watches is the Reconciler as a source of controller-runtime.
-type watches struct {
+// starter starts the Reconciler when the queues of all its kinds are there. A manager starts the controllers of the kinds one by one.
+type starter struct {
 	reconciler *nodewise.Reconciler
+
+	mu     sync.Mutex
+	queues map[nodewise.Kind]nodewise.Queue
+}
+
+func newStarter(reconciler *nodewise.Reconciler) *starter {
+	return &starter{reconciler: reconciler, queues: map[nodewise.Kind]nodewise.Queue{}}
+}
+
+func (s *starter) start(ctx context.Context, kind nodewise.Kind, queue nodewise.Queue) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queues[kind] = queue
+	if len(s.queues) < len(s.reconciler.Kinds()) {
+		return nil
+	}
+	return s.reconciler.StartKinds(ctx, func(kind nodewise.Kind) nodewise.Queue { return s.queues[kind] })
+}
+
+// watches is one kind of the Reconciler as a source of controller-runtime.
+type watches struct {
+	starting *starter
+	kind     nodewise.Kind
 }
 
 var _ source.SyncingSource = watches{}
 
 // Start implements [source.Source].
 func (w watches) Start(ctx context.Context, requests workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	return w.reconciler.Start(ctx, queue{requests})
+	return w.starting.start(ctx, w.kind, queue{requests})
 }
 
 // WaitForSync implements [source.SyncingSource].
 func (w watches) WaitForSync(ctx context.Context) error {
-	return w.reconciler.WaitForSync(ctx)
+	return w.starting.reconciler.WaitForSync(ctx)
 }
 
 // queue is a [nodewise.Queue] on a queue of controller-runtime.

@@ -72,7 +72,7 @@ func TestShapes(t *testing.T) {
 	defer cancel()
 	plain := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer plain.ShutDown()
-	source := watches{made}
+	source := watches{newStarter(made), nodewise.DaemonSets}
 	if err := source.Start(ctx, plain); err != nil {
 		t.Fatal(err)
 	}
@@ -240,5 +240,30 @@ func TestMistakesAreSaidInFull(t *testing.T) {
 		if (err == nil) != (step.want == "") || err != nil && !strings.Contains(err.Error(), step.want) {
 			t.Errorf("got %v, want %q", err, step.want)
 		}
+	}
+}
+
+// With several kinds the Reconciler is started when the queues of all kinds are there.
+func TestSeveralKindsAreStartedTogether(t *testing.T) {
+	made, err := nodewise.New(&rest.Config{Host: "http://127.0.0.1:1"}, nobody{}, nodewise.WithKinds(nodewise.Deployments, nodewise.ReplicaSets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	starting := newStarter(made)
+	for i, kind := range made.Kinds() {
+		requests := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		defer requests.ShutDown()
+		err := made.Ready(nil)
+		if isStarted := err != nil && strings.Contains(err.Error(), "first lists"); isStarted {
+			t.Errorf("it is started before kind %d is there", i)
+		}
+		if err := (watches{starting, kind}).Start(ctx, requests); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := made.Ready(nil); err == nil || !strings.Contains(err.Error(), "first lists of [deployments replicasets pods]") {
+		t.Errorf("it is not started: %v", err)
 	}
 }

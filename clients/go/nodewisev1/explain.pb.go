@@ -211,7 +211,8 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{1}
 }
 
-// ExplainRequest asks why a workload runs, or does not run, on one node or on all nodes.
+// ExplainRequest asks why a DaemonSet runs, or does not run, on one node or on all nodes; or why a ReplicaSet or a Deployment is in its
+// present state.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The snapshot, built as for Plan. Required.
@@ -219,7 +220,7 @@ type ExplainRequest struct {
 	// The options, as for Plan. Optional.
 	Options *PlanOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
 	// The node to explain. If empty, the response explains every node of the snapshot, and every missing node that a pod of the
-	// workload is bound to or meant for.
+	// workload is bound to or meant for. Must be empty for a ReplicaSet and a Deployment.
 	NodeName      string `protobuf:"bytes,3,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -276,12 +277,14 @@ func (x *ExplainRequest) GetNodeName() string {
 	return ""
 }
 
-// ExplainResponse explains the workload node by node.
+// ExplainResponse explains a DaemonSet node by node, a ReplicaSet pod by pod, and a Deployment ReplicaSet by ReplicaSet.
 type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also when the node
-	// does not exist (RULE_NODE_MISSING).
-	Nodes         []*NodeExplanation `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// For a DaemonSet: one entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also
+	// when the node does not exist (RULE_NODE_MISSING).
+	Nodes []*NodeExplanation `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// For a ReplicaSet and a Deployment.
+	Workload      *WorkloadExplanation `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +326,278 @@ func (x *ExplainResponse) GetNodes() []*NodeExplanation {
 	return nil
 }
 
+func (x *ExplainResponse) GetWorkload() *WorkloadExplanation {
+	if x != nil {
+		return x.Workload
+	}
+	return nil
+}
+
+// WorkloadExplanation is the state of a ReplicaSet or a Deployment, and its cause.
+type WorkloadExplanation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One sentence for people: the state, and what is waited for.
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Further sentences for people.
+	Details []string `protobuf:"bytes,2,rep,name=details,proto3" json:"details,omitempty"`
+	// For a Deployment: its ReplicaSets, the new one first, then the others from the newest to the oldest.
+	ReplicaSets []*ReplicaSetExplanation `protobuf:"bytes,3,rep,name=replica_sets,json=replicaSets,proto3" json:"replica_sets,omitempty"`
+	// For a ReplicaSet: its pods. First those that a scale-down could delete, in the order in which it would; then those that are
+	// finished or being deleted. A response has at most 10,000 pods; `more_pods` counts the rest.
+	Pods []*ReplicaExplanation `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
+	// The number of pods beyond those in `pods`.
+	MorePods      uint32 `protobuf:"varint,5,opt,name=more_pods,json=morePods,proto3" json:"more_pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkloadExplanation) Reset() {
+	*x = WorkloadExplanation{}
+	mi := &file_nodewise_v1_explain_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkloadExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkloadExplanation) ProtoMessage() {}
+
+func (x *WorkloadExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_explain_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkloadExplanation.ProtoReflect.Descriptor instead.
+func (*WorkloadExplanation) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WorkloadExplanation) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *WorkloadExplanation) GetDetails() []string {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
+func (x *WorkloadExplanation) GetReplicaSets() []*ReplicaSetExplanation {
+	if x != nil {
+		return x.ReplicaSets
+	}
+	return nil
+}
+
+func (x *WorkloadExplanation) GetPods() []*ReplicaExplanation {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *WorkloadExplanation) GetMorePods() uint32 {
+	if x != nil {
+		return x.MorePods
+	}
+	return 0
+}
+
+// ReplicaSetExplanation is the state of one ReplicaSet of a Deployment.
+type ReplicaSetExplanation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The revision number. 0 if it has none.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Whether its template is that of the Deployment.
+	IsNew bool `protobuf:"varint,3,opt,name=is_new,json=isNew,proto3" json:"is_new,omitempty"`
+	// spec.replicas.
+	Replicas int32 `protobuf:"varint,4,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	// status.replicas.
+	Pods int32 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
+	// status.readyReplicas.
+	Ready int32 `protobuf:"varint,6,opt,name=ready,proto3" json:"ready,omitempty"`
+	// status.availableReplicas.
+	Available int32 `protobuf:"varint,7,opt,name=available,proto3" json:"available,omitempty"`
+	// One sentence for people: what happens to this ReplicaSet, and why.
+	Message       string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaSetExplanation) Reset() {
+	*x = ReplicaSetExplanation{}
+	mi := &file_nodewise_v1_explain_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaSetExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaSetExplanation) ProtoMessage() {}
+
+func (x *ReplicaSetExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_explain_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaSetExplanation.ProtoReflect.Descriptor instead.
+func (*ReplicaSetExplanation) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReplicaSetExplanation) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReplicaSetExplanation) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *ReplicaSetExplanation) GetIsNew() bool {
+	if x != nil {
+		return x.IsNew
+	}
+	return false
+}
+
+func (x *ReplicaSetExplanation) GetReplicas() int32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *ReplicaSetExplanation) GetPods() int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+func (x *ReplicaSetExplanation) GetReady() int32 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *ReplicaSetExplanation) GetAvailable() int32 {
+	if x != nil {
+		return x.Available
+	}
+	return 0
+}
+
+func (x *ReplicaSetExplanation) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// ReplicaExplanation is the state of one pod of a ReplicaSet.
+type ReplicaExplanation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.name.
+	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	// spec.nodeName. Empty if the pod is not bound to a node.
+	NodeName string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	// The place of the pod in the order in which a scale-down deletes pods, from 1. 0 if it is not in that order.
+	DeletionOrder uint32 `protobuf:"varint,3,opt,name=deletion_order,json=deletionOrder,proto3" json:"deletion_order,omitempty"`
+	// One sentence for people: why the pod has this place.
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaExplanation) Reset() {
+	*x = ReplicaExplanation{}
+	mi := &file_nodewise_v1_explain_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaExplanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaExplanation) ProtoMessage() {}
+
+func (x *ReplicaExplanation) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_explain_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaExplanation.ProtoReflect.Descriptor instead.
+func (*ReplicaExplanation) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReplicaExplanation) GetPodName() string {
+	if x != nil {
+		return x.PodName
+	}
+	return ""
+}
+
+func (x *ReplicaExplanation) GetNodeName() string {
+	if x != nil {
+		return x.NodeName
+	}
+	return ""
+}
+
+func (x *ReplicaExplanation) GetDeletionOrder() uint32 {
+	if x != nil {
+		return x.DeletionOrder
+	}
+	return 0
+}
+
+func (x *ReplicaExplanation) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // NodeExplanation is the state of the workload on one node, and the rule that decides it.
 type NodeExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -354,7 +629,7 @@ type NodeExplanation struct {
 
 func (x *NodeExplanation) Reset() {
 	*x = NodeExplanation{}
-	mi := &file_nodewise_v1_explain_proto_msgTypes[2]
+	mi := &file_nodewise_v1_explain_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +641,7 @@ func (x *NodeExplanation) String() string {
 func (*NodeExplanation) ProtoMessage() {}
 
 func (x *NodeExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_explain_proto_msgTypes[2]
+	mi := &file_nodewise_v1_explain_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +654,7 @@ func (x *NodeExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeExplanation.ProtoReflect.Descriptor instead.
 func (*NodeExplanation) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{2}
+	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeExplanation) GetNodeName() string {
@@ -459,7 +734,7 @@ type PodExplanation struct {
 
 func (x *PodExplanation) Reset() {
 	*x = PodExplanation{}
-	mi := &file_nodewise_v1_explain_proto_msgTypes[3]
+	mi := &file_nodewise_v1_explain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -471,7 +746,7 @@ func (x *PodExplanation) String() string {
 func (*PodExplanation) ProtoMessage() {}
 
 func (x *PodExplanation) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_explain_proto_msgTypes[3]
+	mi := &file_nodewise_v1_explain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -484,7 +759,7 @@ func (x *PodExplanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodExplanation.ProtoReflect.Descriptor instead.
 func (*PodExplanation) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{3}
+	return file_nodewise_v1_explain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PodExplanation) GetPodName() string {
@@ -537,9 +812,30 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\x0eExplainRequest\x121\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x15.nodewise.v1.SnapshotR\bsnapshot\x122\n" +
 	"\aoptions\x18\x02 \x01(\v2\x18.nodewise.v1.PlanOptionsR\aoptions\x12\x1b\n" +
-	"\tnode_name\x18\x03 \x01(\tR\bnodeName\"E\n" +
+	"\tnode_name\x18\x03 \x01(\tR\bnodeName\"\x83\x01\n" +
 	"\x0fExplainResponse\x122\n" +
-	"\x05nodes\x18\x01 \x03(\v2\x1c.nodewise.v1.NodeExplanationR\x05nodes\"\xa8\x02\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x1c.nodewise.v1.NodeExplanationR\x05nodes\x12<\n" +
+	"\bworkload\x18\x02 \x01(\v2 .nodewise.v1.WorkloadExplanationR\bworkload\"\xe2\x01\n" +
+	"\x13WorkloadExplanation\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x18\n" +
+	"\adetails\x18\x02 \x03(\tR\adetails\x12E\n" +
+	"\freplica_sets\x18\x03 \x03(\v2\".nodewise.v1.ReplicaSetExplanationR\vreplicaSets\x123\n" +
+	"\x04pods\x18\x04 \x03(\v2\x1f.nodewise.v1.ReplicaExplanationR\x04pods\x12\x1b\n" +
+	"\tmore_pods\x18\x05 \x01(\rR\bmorePods\"\xdc\x01\n" +
+	"\x15ReplicaSetExplanation\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x15\n" +
+	"\x06is_new\x18\x03 \x01(\bR\x05isNew\x12\x1a\n" +
+	"\breplicas\x18\x04 \x01(\x05R\breplicas\x12\x12\n" +
+	"\x04pods\x18\x05 \x01(\x05R\x04pods\x12\x14\n" +
+	"\x05ready\x18\x06 \x01(\x05R\x05ready\x12\x1c\n" +
+	"\tavailable\x18\a \x01(\x05R\tavailable\x12\x18\n" +
+	"\amessage\x18\b \x01(\tR\amessage\"\x8d\x01\n" +
+	"\x12ReplicaExplanation\x12\x19\n" +
+	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x1b\n" +
+	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12%\n" +
+	"\x0edeletion_order\x18\x03 \x01(\rR\rdeletionOrder\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xa8\x02\n" +
 	"\x0fNodeExplanation\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.nodewise.v1.NodeStateR\x05state\x12%\n" +
@@ -604,31 +900,37 @@ func file_nodewise_v1_explain_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_explain_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_nodewise_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_nodewise_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_nodewise_v1_explain_proto_goTypes = []any{
-	(NodeState)(0),          // 0: nodewise.v1.NodeState
-	(Rule)(0),               // 1: nodewise.v1.Rule
-	(*ExplainRequest)(nil),  // 2: nodewise.v1.ExplainRequest
-	(*ExplainResponse)(nil), // 3: nodewise.v1.ExplainResponse
-	(*NodeExplanation)(nil), // 4: nodewise.v1.NodeExplanation
-	(*PodExplanation)(nil),  // 5: nodewise.v1.PodExplanation
-	(*Snapshot)(nil),        // 6: nodewise.v1.Snapshot
-	(*PlanOptions)(nil),     // 7: nodewise.v1.PlanOptions
-	(PodPhase)(0),           // 8: nodewise.v1.PodPhase
+	(NodeState)(0),                // 0: nodewise.v1.NodeState
+	(Rule)(0),                     // 1: nodewise.v1.Rule
+	(*ExplainRequest)(nil),        // 2: nodewise.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 3: nodewise.v1.ExplainResponse
+	(*WorkloadExplanation)(nil),   // 4: nodewise.v1.WorkloadExplanation
+	(*ReplicaSetExplanation)(nil), // 5: nodewise.v1.ReplicaSetExplanation
+	(*ReplicaExplanation)(nil),    // 6: nodewise.v1.ReplicaExplanation
+	(*NodeExplanation)(nil),       // 7: nodewise.v1.NodeExplanation
+	(*PodExplanation)(nil),        // 8: nodewise.v1.PodExplanation
+	(*Snapshot)(nil),              // 9: nodewise.v1.Snapshot
+	(*PlanOptions)(nil),           // 10: nodewise.v1.PlanOptions
+	(PodPhase)(0),                 // 11: nodewise.v1.PodPhase
 }
 var file_nodewise_v1_explain_proto_depIdxs = []int32{
-	6, // 0: nodewise.v1.ExplainRequest.snapshot:type_name -> nodewise.v1.Snapshot
-	7, // 1: nodewise.v1.ExplainRequest.options:type_name -> nodewise.v1.PlanOptions
-	4, // 2: nodewise.v1.ExplainResponse.nodes:type_name -> nodewise.v1.NodeExplanation
-	0, // 3: nodewise.v1.NodeExplanation.state:type_name -> nodewise.v1.NodeState
-	1, // 4: nodewise.v1.NodeExplanation.rule:type_name -> nodewise.v1.Rule
-	5, // 5: nodewise.v1.NodeExplanation.pods:type_name -> nodewise.v1.PodExplanation
-	8, // 6: nodewise.v1.PodExplanation.phase:type_name -> nodewise.v1.PodPhase
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	9,  // 0: nodewise.v1.ExplainRequest.snapshot:type_name -> nodewise.v1.Snapshot
+	10, // 1: nodewise.v1.ExplainRequest.options:type_name -> nodewise.v1.PlanOptions
+	7,  // 2: nodewise.v1.ExplainResponse.nodes:type_name -> nodewise.v1.NodeExplanation
+	4,  // 3: nodewise.v1.ExplainResponse.workload:type_name -> nodewise.v1.WorkloadExplanation
+	5,  // 4: nodewise.v1.WorkloadExplanation.replica_sets:type_name -> nodewise.v1.ReplicaSetExplanation
+	6,  // 5: nodewise.v1.WorkloadExplanation.pods:type_name -> nodewise.v1.ReplicaExplanation
+	0,  // 6: nodewise.v1.NodeExplanation.state:type_name -> nodewise.v1.NodeState
+	1,  // 7: nodewise.v1.NodeExplanation.rule:type_name -> nodewise.v1.Rule
+	8,  // 8: nodewise.v1.NodeExplanation.pods:type_name -> nodewise.v1.PodExplanation
+	11, // 9: nodewise.v1.PodExplanation.phase:type_name -> nodewise.v1.PodPhase
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_explain_proto_init() }
@@ -643,7 +945,7 @@ func file_nodewise_v1_explain_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_explain_proto_rawDesc), len(file_nodewise_v1_explain_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   4,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -83,7 +83,8 @@ func (Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{0}
 }
 
-// PhaseKind is the purpose of a phase. The phases of a plan are in this order, and each kind occurs at most once.
+// PhaseKind is the purpose of a phase. Each kind occurs at most once in a plan. The phases of a plan are in this order: REVISIONS, CLAIMS,
+// EVENTS, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS.
 type PhaseKind int32
 
 const (
@@ -92,41 +93,57 @@ const (
 	// Adopt, release, create, label, renumber and de-duplicate revisions. If revisions are de-duplicated, this phase also relabels
 	// pods, and it contains the actions of PHASE_KIND_CLAIMS.
 	PhaseKind_PHASE_KIND_REVISIONS PhaseKind = 1
-	// Adopt and release pods.
+	// Adopt and release pods; for a Deployment, ReplicaSets.
 	PhaseKind_PHASE_KIND_CLAIMS PhaseKind = 2
 	// Emit Events about decisions. A failure in this phase never counts as a failure.
 	PhaseKind_PHASE_KIND_EVENTS PhaseKind = 3
-	// Create pods, in slow-start batches.
+	// Create pods, in slow-start batches; for a Deployment, its new ReplicaSet.
 	PhaseKind_PHASE_KIND_CREATES PhaseKind = 4
 	// Delete pods.
 	PhaseKind_PHASE_KIND_DELETES PhaseKind = 5
-	// Delete revisions beyond the history limit.
+	// Delete revisions beyond the history limit; for a Deployment, old ReplicaSets.
 	PhaseKind_PHASE_KIND_CLEANUP PhaseKind = 6
 	// Write the workload's status.
 	PhaseKind_PHASE_KIND_STATUS PhaseKind = 7
+	// Change sizes and annotations of a Deployment's ReplicaSets.
+	PhaseKind_PHASE_KIND_REPLICA_SETS PhaseKind = 8
+	// Scale down old ReplicaSets during a rolling update.
+	PhaseKind_PHASE_KIND_OLD_REPLICA_SETS PhaseKind = 9
+	// Write a status that says why creates or deletes of this plan failed.
+	PhaseKind_PHASE_KIND_FAILURE PhaseKind = 10
+	// Restore an earlier template of a Deployment.
+	PhaseKind_PHASE_KIND_ROLLBACK PhaseKind = 11
 )
 
 // Enum value maps for PhaseKind.
 var (
 	PhaseKind_name = map[int32]string{
-		0: "PHASE_KIND_UNSPECIFIED",
-		1: "PHASE_KIND_REVISIONS",
-		2: "PHASE_KIND_CLAIMS",
-		3: "PHASE_KIND_EVENTS",
-		4: "PHASE_KIND_CREATES",
-		5: "PHASE_KIND_DELETES",
-		6: "PHASE_KIND_CLEANUP",
-		7: "PHASE_KIND_STATUS",
+		0:  "PHASE_KIND_UNSPECIFIED",
+		1:  "PHASE_KIND_REVISIONS",
+		2:  "PHASE_KIND_CLAIMS",
+		3:  "PHASE_KIND_EVENTS",
+		4:  "PHASE_KIND_CREATES",
+		5:  "PHASE_KIND_DELETES",
+		6:  "PHASE_KIND_CLEANUP",
+		7:  "PHASE_KIND_STATUS",
+		8:  "PHASE_KIND_REPLICA_SETS",
+		9:  "PHASE_KIND_OLD_REPLICA_SETS",
+		10: "PHASE_KIND_FAILURE",
+		11: "PHASE_KIND_ROLLBACK",
 	}
 	PhaseKind_value = map[string]int32{
-		"PHASE_KIND_UNSPECIFIED": 0,
-		"PHASE_KIND_REVISIONS":   1,
-		"PHASE_KIND_CLAIMS":      2,
-		"PHASE_KIND_EVENTS":      3,
-		"PHASE_KIND_CREATES":     4,
-		"PHASE_KIND_DELETES":     5,
-		"PHASE_KIND_CLEANUP":     6,
-		"PHASE_KIND_STATUS":      7,
+		"PHASE_KIND_UNSPECIFIED":      0,
+		"PHASE_KIND_REVISIONS":        1,
+		"PHASE_KIND_CLAIMS":           2,
+		"PHASE_KIND_EVENTS":           3,
+		"PHASE_KIND_CREATES":          4,
+		"PHASE_KIND_DELETES":          5,
+		"PHASE_KIND_CLEANUP":          6,
+		"PHASE_KIND_STATUS":           7,
+		"PHASE_KIND_REPLICA_SETS":     8,
+		"PHASE_KIND_OLD_REPLICA_SETS": 9,
+		"PHASE_KIND_FAILURE":          10,
+		"PHASE_KIND_ROLLBACK":         11,
 	}
 )
 
@@ -155,6 +172,112 @@ func (x PhaseKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use PhaseKind.Descriptor instead.
 func (PhaseKind) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{1}
+}
+
+// PatchType is the format of a patch.
+type PatchType int32
+
+const (
+	// Not set.
+	PatchType_PATCH_TYPE_UNSPECIFIED PatchType = 0
+	// application/merge-patch+json.
+	PatchType_PATCH_TYPE_MERGE PatchType = 1
+	// application/strategic-merge-patch+json.
+	PatchType_PATCH_TYPE_STRATEGIC_MERGE PatchType = 2
+)
+
+// Enum value maps for PatchType.
+var (
+	PatchType_name = map[int32]string{
+		0: "PATCH_TYPE_UNSPECIFIED",
+		1: "PATCH_TYPE_MERGE",
+		2: "PATCH_TYPE_STRATEGIC_MERGE",
+	}
+	PatchType_value = map[string]int32{
+		"PATCH_TYPE_UNSPECIFIED":     0,
+		"PATCH_TYPE_MERGE":           1,
+		"PATCH_TYPE_STRATEGIC_MERGE": 2,
+	}
+)
+
+func (x PatchType) Enum() *PatchType {
+	p := new(PatchType)
+	*p = x
+	return p
+}
+
+func (x PatchType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PatchType) Descriptor() protoreflect.EnumDescriptor {
+	return file_nodewise_v1_plan_proto_enumTypes[2].Descriptor()
+}
+
+func (PatchType) Type() protoreflect.EnumType {
+	return &file_nodewise_v1_plan_proto_enumTypes[2]
+}
+
+func (x PatchType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PatchType.Descriptor instead.
+func (PatchType) EnumDescriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{2}
+}
+
+// Claim is what a patch does with the ownership of an object.
+type Claim int32
+
+const (
+	// Nothing.
+	Claim_CLAIM_UNSPECIFIED Claim = 0
+	// It makes the workload the object's controller. NotFound counts as success. `Batch.confirm_workload` applies.
+	Claim_CLAIM_ADOPT Claim = 1
+	// The workload stops being the object's controller. NotFound and Invalid (422) count as success.
+	Claim_CLAIM_RELEASE Claim = 2
+)
+
+// Enum value maps for Claim.
+var (
+	Claim_name = map[int32]string{
+		0: "CLAIM_UNSPECIFIED",
+		1: "CLAIM_ADOPT",
+		2: "CLAIM_RELEASE",
+	}
+	Claim_value = map[string]int32{
+		"CLAIM_UNSPECIFIED": 0,
+		"CLAIM_ADOPT":       1,
+		"CLAIM_RELEASE":     2,
+	}
+)
+
+func (x Claim) Enum() *Claim {
+	p := new(Claim)
+	*p = x
+	return p
+}
+
+func (x Claim) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Claim) Descriptor() protoreflect.EnumDescriptor {
+	return file_nodewise_v1_plan_proto_enumTypes[3].Descriptor()
+}
+
+func (Claim) Type() protoreflect.EnumType {
+	return &file_nodewise_v1_plan_proto_enumTypes[3]
+}
+
+func (x Claim) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Claim.Descriptor instead.
+func (Claim) EnumDescriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 // Reason is why an action is in a plan. Each comment begins with the kind of action.
@@ -217,6 +340,30 @@ const (
 	Reason_REASON_STATUS_REWRITTEN Reason = 26
 	// Event: an annotation of the workload has an invalid value.
 	Reason_REASON_INVALID_ANNOTATION Reason = 27
+	// Create: the ReplicaSet has fewer pods than spec.replicas.
+	Reason_REASON_TOO_FEW_PODS Reason = 28
+	// Delete: the ReplicaSet has more pods than spec.replicas.
+	Reason_REASON_TOO_MANY_PODS Reason = 29
+	// Patch: spec.replicas of the Deployment changed.
+	Reason_REASON_REPLICAS_CHANGED Reason = 30
+	// Patch: rolling update; the new ReplicaSet grows within maxSurge.
+	Reason_REASON_SCALE_UP_NEW Reason = 31
+	// Patch: rolling update; the new ReplicaSet is larger than spec.replicas.
+	Reason_REASON_SCALE_DOWN_NEW Reason = 32
+	// Patch: rolling update; pods of an old ReplicaSet that are not available.
+	Reason_REASON_SCALE_DOWN_UNHEALTHY Reason = 33
+	// Patch: rolling update; an old ReplicaSet shrinks within maxUnavailable.
+	Reason_REASON_SCALE_DOWN_OLD Reason = 34
+	// Patch: strategy Recreate; all old pods stop before new ones start.
+	Reason_REASON_RECREATE Reason = 35
+	// Patch: annotations or minReadySeconds of a ReplicaSet follow the Deployment.
+	Reason_REASON_METADATA_CHANGED Reason = 36
+	// Patch: a status condition changed.
+	Reason_REASON_CONDITION_CHANGED Reason = 37
+	// Patch: creates or deletes of this plan failed.
+	Reason_REASON_WRITES_FAILED Reason = 38
+	// Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision.
+	Reason_REASON_ROLLBACK_REQUESTED Reason = 39
 )
 
 // Enum value maps for Reason.
@@ -250,6 +397,18 @@ var (
 		25: "REASON_SELECTING_ALL",
 		26: "REASON_STATUS_REWRITTEN",
 		27: "REASON_INVALID_ANNOTATION",
+		28: "REASON_TOO_FEW_PODS",
+		29: "REASON_TOO_MANY_PODS",
+		30: "REASON_REPLICAS_CHANGED",
+		31: "REASON_SCALE_UP_NEW",
+		32: "REASON_SCALE_DOWN_NEW",
+		33: "REASON_SCALE_DOWN_UNHEALTHY",
+		34: "REASON_SCALE_DOWN_OLD",
+		35: "REASON_RECREATE",
+		36: "REASON_METADATA_CHANGED",
+		37: "REASON_CONDITION_CHANGED",
+		38: "REASON_WRITES_FAILED",
+		39: "REASON_ROLLBACK_REQUESTED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":             0,
@@ -280,6 +439,18 @@ var (
 		"REASON_SELECTING_ALL":           25,
 		"REASON_STATUS_REWRITTEN":        26,
 		"REASON_INVALID_ANNOTATION":      27,
+		"REASON_TOO_FEW_PODS":            28,
+		"REASON_TOO_MANY_PODS":           29,
+		"REASON_REPLICAS_CHANGED":        30,
+		"REASON_SCALE_UP_NEW":            31,
+		"REASON_SCALE_DOWN_NEW":          32,
+		"REASON_SCALE_DOWN_UNHEALTHY":    33,
+		"REASON_SCALE_DOWN_OLD":          34,
+		"REASON_RECREATE":                35,
+		"REASON_METADATA_CHANGED":        36,
+		"REASON_CONDITION_CHANGED":       37,
+		"REASON_WRITES_FAILED":           38,
+		"REASON_ROLLBACK_REQUESTED":      39,
 	}
 )
 
@@ -294,11 +465,11 @@ func (x Reason) String() string {
 }
 
 func (Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_plan_proto_enumTypes[2].Descriptor()
+	return file_nodewise_v1_plan_proto_enumTypes[4].Descriptor()
 }
 
 func (Reason) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_plan_proto_enumTypes[2]
+	return &file_nodewise_v1_plan_proto_enumTypes[4]
 }
 
 func (x Reason) Number() protoreflect.EnumNumber {
@@ -307,15 +478,16 @@ func (x Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Reason.Descriptor instead.
 func (Reason) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{2}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{4}
 }
 
 // Plan contains the writes that must happen next for one workload, with the reason for each.
 //
 // An executor applies a plan as follows:
 //  1. It holds `state` before the first write.
-//  2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, or if the phase has
-//     `requires_success` and any earlier phase had a failure.
+//  2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, if the phase has
+//     `requires_success` and any earlier phase had a failure, or if the phase has `requires_failure` and no earlier phase had one.
+//     Failures in a phase with `ignores_failure` do not count.
 //  3. Within a phase it runs the batches one after the other, and the actions of a batch concurrently. After a batch with a
 //     failure it skips the remaining batches of that phase.
 //  4. It reports the outcome of every action, also of skipped actions.
@@ -361,7 +533,14 @@ type Plan struct {
 	// never makes a request fail.
 	Warnings []*Warning `protobuf:"bytes,15,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The number of warnings beyond the 32 in `warnings`.
-	MoreWarnings  uint32 `protobuf:"varint,16,opt,name=more_warnings,json=moreWarnings,proto3" json:"more_warnings,omitempty"`
+	MoreWarnings uint32 `protobuf:"varint,16,opt,name=more_warnings,json=moreWarnings,proto3" json:"more_warnings,omitempty"`
+	// The status of a workload of another kind than DaemonSet, as `daemon_set_status`.
+	//
+	// Types that are valid to be assigned to Status:
+	//
+	//	*Plan_ReplicaSetStatus
+	//	*Plan_DeploymentStatus
+	Status        isPlan_Status `protobuf_oneof:"status"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,6 +686,49 @@ func (x *Plan) GetMoreWarnings() uint32 {
 	}
 	return 0
 }
+
+func (x *Plan) GetStatus() isPlan_Status {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
+func (x *Plan) GetReplicaSetStatus() *ReplicaSetStatus {
+	if x != nil {
+		if x, ok := x.Status.(*Plan_ReplicaSetStatus); ok {
+			return x.ReplicaSetStatus
+		}
+	}
+	return nil
+}
+
+func (x *Plan) GetDeploymentStatus() *DeploymentStatus {
+	if x != nil {
+		if x, ok := x.Status.(*Plan_DeploymentStatus); ok {
+			return x.DeploymentStatus
+		}
+	}
+	return nil
+}
+
+type isPlan_Status interface {
+	isPlan_Status()
+}
+
+type Plan_ReplicaSetStatus struct {
+	// Of a ReplicaSet.
+	ReplicaSetStatus *ReplicaSetStatus `protobuf:"bytes,17,opt,name=replica_set_status,json=replicaSetStatus,proto3,oneof"`
+}
+
+type Plan_DeploymentStatus struct {
+	// Of a Deployment.
+	DeploymentStatus *DeploymentStatus `protobuf:"bytes,18,opt,name=deployment_status,json=deploymentStatus,proto3,oneof"`
+}
+
+func (*Plan_ReplicaSetStatus) isPlan_Status() {}
+
+func (*Plan_DeploymentStatus) isPlan_Status() {}
 
 // Warning describes an invalid or unusual object of the snapshot, and how the server treated it.
 type Warning struct {
@@ -665,8 +887,13 @@ type Phase struct {
 	AbortsOnFailure bool `protobuf:"varint,3,opt,name=aborts_on_failure,json=abortsOnFailure,proto3" json:"aborts_on_failure,omitempty"`
 	// The executor skips this phase if any action of an earlier phase failed.
 	RequiresSuccess bool `protobuf:"varint,4,opt,name=requires_success,json=requiresSuccess,proto3" json:"requires_success,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The executor skips this phase unless an action of an earlier phase failed.
+	RequiresFailure bool `protobuf:"varint,5,opt,name=requires_failure,json=requiresFailure,proto3" json:"requires_failure,omitempty"`
+	// A failure in this phase does not count: later phases run as if it had succeeded, and the executor reports it with
+	// `Outcome.ignored`.
+	IgnoresFailure bool `protobuf:"varint,6,opt,name=ignores_failure,json=ignoresFailure,proto3" json:"ignores_failure,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Phase) Reset() {
@@ -723,6 +950,20 @@ func (x *Phase) GetAbortsOnFailure() bool {
 func (x *Phase) GetRequiresSuccess() bool {
 	if x != nil {
 		return x.RequiresSuccess
+	}
+	return false
+}
+
+func (x *Phase) GetRequiresFailure() bool {
+	if x != nil {
+		return x.RequiresFailure
+	}
+	return false
+}
+
+func (x *Phase) GetIgnoresFailure() bool {
+	if x != nil {
+		return x.IgnoresFailure
 	}
 	return false
 }
@@ -808,7 +1049,14 @@ type Action struct {
 	//	*Action_DeletePod
 	//	*Action_UpdateStatus
 	//	*Action_EmitEvent
-	Kind          isAction_Kind `protobuf_oneof:"kind"`
+	//	*Action_CreateObject
+	//	*Action_PatchObject
+	//	*Action_DeleteObject
+	Kind isAction_Kind `protobuf_oneof:"kind"`
+	// The Events that the executor emits on the workload after the action has succeeded.
+	SuccessEvents []*EmitEvent `protobuf:"bytes,19,rep,name=success_events,json=successEvents,proto3" json:"success_events,omitempty"`
+	// The Event that the executor emits on the workload after the action has failed. The executor appends the error to its message.
+	FailureEvent  *EmitEvent `protobuf:"bytes,20,opt,name=failure_event,json=failureEvent,proto3" json:"failure_event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -979,6 +1227,47 @@ func (x *Action) GetEmitEvent() *EmitEvent {
 	return nil
 }
 
+func (x *Action) GetCreateObject() *CreateObject {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_CreateObject); ok {
+			return x.CreateObject
+		}
+	}
+	return nil
+}
+
+func (x *Action) GetPatchObject() *PatchObject {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_PatchObject); ok {
+			return x.PatchObject
+		}
+	}
+	return nil
+}
+
+func (x *Action) GetDeleteObject() *DeleteObject {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_DeleteObject); ok {
+			return x.DeleteObject
+		}
+	}
+	return nil
+}
+
+func (x *Action) GetSuccessEvents() []*EmitEvent {
+	if x != nil {
+		return x.SuccessEvents
+	}
+	return nil
+}
+
+func (x *Action) GetFailureEvent() *EmitEvent {
+	if x != nil {
+		return x.FailureEvent
+	}
+	return nil
+}
+
 type isAction_Kind interface {
 	isAction_Kind()
 }
@@ -1043,6 +1332,21 @@ type Action_EmitEvent struct {
 	EmitEvent *EmitEvent `protobuf:"bytes,15,opt,name=emit_event,json=emitEvent,proto3,oneof"`
 }
 
+type Action_CreateObject struct {
+	// Create an object.
+	CreateObject *CreateObject `protobuf:"bytes,16,opt,name=create_object,json=createObject,proto3,oneof"`
+}
+
+type Action_PatchObject struct {
+	// Change an object.
+	PatchObject *PatchObject `protobuf:"bytes,17,opt,name=patch_object,json=patchObject,proto3,oneof"`
+}
+
+type Action_DeleteObject struct {
+	// Delete an object.
+	DeleteObject *DeleteObject `protobuf:"bytes,18,opt,name=delete_object,json=deleteObject,proto3,oneof"`
+}
+
 func (*Action_CreateRevision) isAction_Kind() {}
 
 func (*Action_UpdateRevision) isAction_Kind() {}
@@ -1067,6 +1371,309 @@ func (*Action_UpdateStatus) isAction_Kind() {}
 
 func (*Action_EmitEvent) isAction_Kind() {}
 
+func (*Action_CreateObject) isAction_Kind() {}
+
+func (*Action_PatchObject) isAction_Kind() {}
+
+func (*Action_DeleteObject) isAction_Kind() {}
+
+// GroupVersionResource identifies a resource of the Kubernetes API.
+type GroupVersionResource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The API group, for example `apps`. Empty for the core group.
+	Group string `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
+	// The version, for example `v1`.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The resource in plural, for example `replicasets`.
+	Resource      string `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupVersionResource) Reset() {
+	*x = GroupVersionResource{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupVersionResource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupVersionResource) ProtoMessage() {}
+
+func (x *GroupVersionResource) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupVersionResource.ProtoReflect.Descriptor instead.
+func (*GroupVersionResource) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GroupVersionResource) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *GroupVersionResource) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *GroupVersionResource) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+// CreateObject creates an object in the workload's namespace. The object is controlled by the workload. On AlreadyExists the executor
+// reads the existing object from the apiserver, adds it to the snapshot with `read_after_name_collision`, and plans again at once
+// (RESULT_NAME_TAKEN).
+type CreateObject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource.
+	Resource *GroupVersionResource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// metadata.name. The manifest has the same name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The object as JSON.
+	Manifest      []byte `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateObject) Reset() {
+	*x = CreateObject{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateObject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateObject) ProtoMessage() {}
+
+func (x *CreateObject) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateObject.ProtoReflect.Descriptor instead.
+func (*CreateObject) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CreateObject) GetResource() *GroupVersionResource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *CreateObject) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateObject) GetManifest() []byte {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+// PatchObject patches an object that the workload controls, an object that it adopts, or the workload itself.
+type PatchObject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource.
+	Resource *GroupVersionResource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The object. The patch has its uid, so that the apiserver rejects the patch for another object of that name. If the write depends
+	// on the object's present state, the patch has its metadata.resourceVersion, too: the apiserver then rejects the patch if the
+	// object has changed since. The executor does not repeat a rejected patch; the plan after the next watch event decides anew.
+	Object *ObjectReference `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	// `status`, or empty for the object itself.
+	Subresource string `protobuf:"bytes,3,opt,name=subresource,proto3" json:"subresource,omitempty"`
+	// The format of the patch.
+	PatchType PatchType `protobuf:"varint,4,opt,name=patch_type,json=patchType,proto3,enum=nodewise.v1.PatchType" json:"patch_type,omitempty"`
+	// The patch as JSON.
+	Patch []byte `protobuf:"bytes,5,opt,name=patch,proto3" json:"patch,omitempty"`
+	// A JSON pointer (RFC 6901) to a string in the patch. The executor appends the error of the plan's failed action with the lowest
+	// id. Empty: nothing is appended.
+	FailurePointer string `protobuf:"bytes,6,opt,name=failure_pointer,json=failurePointer,proto3" json:"failure_pointer,omitempty"`
+	// Whether the patch adopts or releases the object.
+	Claim         Claim `protobuf:"varint,7,opt,name=claim,proto3,enum=nodewise.v1.Claim" json:"claim,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PatchObject) Reset() {
+	*x = PatchObject{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PatchObject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PatchObject) ProtoMessage() {}
+
+func (x *PatchObject) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PatchObject.ProtoReflect.Descriptor instead.
+func (*PatchObject) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PatchObject) GetResource() *GroupVersionResource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *PatchObject) GetObject() *ObjectReference {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *PatchObject) GetSubresource() string {
+	if x != nil {
+		return x.Subresource
+	}
+	return ""
+}
+
+func (x *PatchObject) GetPatchType() PatchType {
+	if x != nil {
+		return x.PatchType
+	}
+	return PatchType_PATCH_TYPE_UNSPECIFIED
+}
+
+func (x *PatchObject) GetPatch() []byte {
+	if x != nil {
+		return x.Patch
+	}
+	return nil
+}
+
+func (x *PatchObject) GetFailurePointer() string {
+	if x != nil {
+		return x.FailurePointer
+	}
+	return ""
+}
+
+func (x *PatchObject) GetClaim() Claim {
+	if x != nil {
+		return x.Claim
+	}
+	return Claim_CLAIM_UNSPECIFIED
+}
+
+// DeleteObject deletes an object that the workload controls. NotFound counts as success.
+type DeleteObject struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource.
+	Resource *GroupVersionResource `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The object. The executor sends the uid as a precondition.
+	Object *ObjectReference `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
+	// metadata.resourceVersion, which the executor sends as a precondition. Empty: it sends none.
+	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DeleteObject) Reset() {
+	*x = DeleteObject{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteObject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteObject) ProtoMessage() {}
+
+func (x *DeleteObject) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteObject.ProtoReflect.Descriptor instead.
+func (*DeleteObject) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DeleteObject) GetResource() *GroupVersionResource {
+	if x != nil {
+		return x.Resource
+	}
+	return nil
+}
+
+func (x *DeleteObject) GetObject() *ObjectReference {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *DeleteObject) GetResourceVersion() string {
+	if x != nil {
+		return x.ResourceVersion
+	}
+	return ""
+}
+
 // ObjectReference identifies an object in the workload's namespace.
 type ObjectReference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1080,7 +1687,7 @@ type ObjectReference struct {
 
 func (x *ObjectReference) Reset() {
 	*x = ObjectReference{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1699,7 @@ func (x *ObjectReference) String() string {
 func (*ObjectReference) ProtoMessage() {}
 
 func (x *ObjectReference) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[6]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1712,7 @@ func (x *ObjectReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectReference.ProtoReflect.Descriptor instead.
 func (*ObjectReference) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{6}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObjectReference) GetName() string {
@@ -1136,7 +1743,7 @@ type CreateRevision struct {
 
 func (x *CreateRevision) Reset() {
 	*x = CreateRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1755,7 @@ func (x *CreateRevision) String() string {
 func (*CreateRevision) ProtoMessage() {}
 
 func (x *CreateRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[7]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1768,7 @@ func (x *CreateRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRevision.ProtoReflect.Descriptor instead.
 func (*CreateRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{7}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateRevision) GetName() string {
@@ -1194,7 +1801,7 @@ type UpdateRevision struct {
 
 func (x *UpdateRevision) Reset() {
 	*x = UpdateRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1813,7 @@ func (x *UpdateRevision) String() string {
 func (*UpdateRevision) ProtoMessage() {}
 
 func (x *UpdateRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[8]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1826,7 @@ func (x *UpdateRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRevision.ProtoReflect.Descriptor instead.
 func (*UpdateRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{8}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateRevision) GetRevision() *ObjectReference {
@@ -1257,7 +1864,7 @@ type DeleteRevision struct {
 
 func (x *DeleteRevision) Reset() {
 	*x = DeleteRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1876,7 @@ func (x *DeleteRevision) String() string {
 func (*DeleteRevision) ProtoMessage() {}
 
 func (x *DeleteRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[9]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1889,7 @@ func (x *DeleteRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRevision.ProtoReflect.Descriptor instead.
 func (*DeleteRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{9}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteRevision) GetRevision() *ObjectReference {
@@ -1312,7 +1919,7 @@ type AdoptRevision struct {
 
 func (x *AdoptRevision) Reset() {
 	*x = AdoptRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1931,7 @@ func (x *AdoptRevision) String() string {
 func (*AdoptRevision) ProtoMessage() {}
 
 func (x *AdoptRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[10]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1944,7 @@ func (x *AdoptRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRevision.ProtoReflect.Descriptor instead.
 func (*AdoptRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{10}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AdoptRevision) GetRevision() *ObjectReference {
@@ -1367,7 +1974,7 @@ type ReleaseRevision struct {
 
 func (x *ReleaseRevision) Reset() {
 	*x = ReleaseRevision{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1986,7 @@ func (x *ReleaseRevision) String() string {
 func (*ReleaseRevision) ProtoMessage() {}
 
 func (x *ReleaseRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[11]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1999,7 @@ func (x *ReleaseRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRevision.ProtoReflect.Descriptor instead.
 func (*ReleaseRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{11}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReleaseRevision) GetRevision() *ObjectReference {
@@ -1422,7 +2029,7 @@ type AdoptPod struct {
 
 func (x *AdoptPod) Reset() {
 	*x = AdoptPod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +2041,7 @@ func (x *AdoptPod) String() string {
 func (*AdoptPod) ProtoMessage() {}
 
 func (x *AdoptPod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[12]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +2054,7 @@ func (x *AdoptPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptPod.ProtoReflect.Descriptor instead.
 func (*AdoptPod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{12}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AdoptPod) GetPod() *ObjectReference {
@@ -1477,7 +2084,7 @@ type ReleasePod struct {
 
 func (x *ReleasePod) Reset() {
 	*x = ReleasePod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +2096,7 @@ func (x *ReleasePod) String() string {
 func (*ReleasePod) ProtoMessage() {}
 
 func (x *ReleasePod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[13]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +2109,7 @@ func (x *ReleasePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePod.ProtoReflect.Descriptor instead.
 func (*ReleasePod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{13}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReleasePod) GetPod() *ObjectReference {
@@ -1532,7 +2139,7 @@ type RelabelPod struct {
 
 func (x *RelabelPod) Reset() {
 	*x = RelabelPod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +2151,7 @@ func (x *RelabelPod) String() string {
 func (*RelabelPod) ProtoMessage() {}
 
 func (x *RelabelPod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[14]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +2164,7 @@ func (x *RelabelPod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RelabelPod.ProtoReflect.Descriptor instead.
 func (*RelabelPod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{14}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RelabelPod) GetPod() *ObjectReference {
@@ -1574,17 +2181,17 @@ func (x *RelabelPod) GetPatch() []byte {
 	return nil
 }
 
-// CreatePod creates a pod for one node from `Plan.pod_manifest`. The executor emits an Event on the workload: after success the
+// CreatePod creates a pod from `Plan.pod_manifest`: for one node, or, for a ReplicaSet, for any. The executor emits an Event on the workload: after success the
 // Normal Event SuccessfulCreate ("Created pod: NAME"), after failure the Warning Event FailedCreate ("Error creating: ERROR").
 type CreatePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// metadata.name of the pod. Empty: the manifest has a generateName, and the apiserver chooses the name.
 	//
 	// If a pod of this name exists, the executor reads it. If it is the workload's own pod for the same node and with the same
-	// revision hash, the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is RESULT_NAME_TAKEN: the executor emits no Event,
-	// reports, and plans again at once.
+	// revision hash (for a ReplicaSet: the workload's own pod), the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is
+	// RESULT_NAME_TAKEN: the executor emits no Event, reports, and plans again at once.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	// The node. The executor writes it at `Plan.node_name_pointers`.
+	// The node. The executor writes it at `Plan.node_name_pointers`. Empty for a ReplicaSet.
 	NodeName      string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1592,7 +2199,7 @@ type CreatePod struct {
 
 func (x *CreatePod) Reset() {
 	*x = CreatePod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +2211,7 @@ func (x *CreatePod) String() string {
 func (*CreatePod) ProtoMessage() {}
 
 func (x *CreatePod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[15]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +2224,7 @@ func (x *CreatePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePod.ProtoReflect.Descriptor instead.
 func (*CreatePod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{15}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreatePod) GetPodName() string {
@@ -1651,7 +2258,7 @@ type DeletePod struct {
 
 func (x *DeletePod) Reset() {
 	*x = DeletePod{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +2270,7 @@ func (x *DeletePod) String() string {
 func (*DeletePod) ProtoMessage() {}
 
 func (x *DeletePod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[16]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +2283,7 @@ func (x *DeletePod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePod.ProtoReflect.Descriptor instead.
 func (*DeletePod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeletePod) GetPod() *ObjectReference {
@@ -1719,7 +2326,7 @@ type UpdateStatus struct {
 
 func (x *UpdateStatus) Reset() {
 	*x = UpdateStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +2338,7 @@ func (x *UpdateStatus) String() string {
 func (*UpdateStatus) ProtoMessage() {}
 
 func (x *UpdateStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[17]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +2351,7 @@ func (x *UpdateStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateStatus.ProtoReflect.Descriptor instead.
 func (*UpdateStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{17}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UpdateStatus) GetStatus() *DaemonSetStatus {
@@ -1801,7 +2408,7 @@ type DaemonSetStatus struct {
 
 func (x *DaemonSetStatus) Reset() {
 	*x = DaemonSetStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +2420,7 @@ func (x *DaemonSetStatus) String() string {
 func (*DaemonSetStatus) ProtoMessage() {}
 
 func (x *DaemonSetStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[18]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +2433,7 @@ func (x *DaemonSetStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonSetStatus.ProtoReflect.Descriptor instead.
 func (*DaemonSetStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{18}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DaemonSetStatus) GetCurrentNumberScheduled() int32 {
@@ -1885,6 +2492,297 @@ func (x *DaemonSetStatus) GetObservedGeneration() int64 {
 	return 0
 }
 
+// ReplicaSetStatus is the status of an apps/v1 ReplicaSet. Counts are of pods that are neither finished nor being deleted.
+type ReplicaSetStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pods.
+	Replicas int32 `protobuf:"varint,1,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	// Pods that have all labels of the template.
+	FullyLabeledReplicas int32 `protobuf:"varint,2,opt,name=fully_labeled_replicas,json=fullyLabeledReplicas,proto3" json:"fully_labeled_replicas,omitempty"`
+	// Ready pods.
+	ReadyReplicas int32 `protobuf:"varint,3,opt,name=ready_replicas,json=readyReplicas,proto3" json:"ready_replicas,omitempty"`
+	// Pods that have been ready for at least minReadySeconds.
+	AvailableReplicas int32 `protobuf:"varint,4,opt,name=available_replicas,json=availableReplicas,proto3" json:"available_replicas,omitempty"`
+	// Pods that are being deleted and have not finished. Absent if the feature gate is off.
+	TerminatingReplicas *int32 `protobuf:"varint,5,opt,name=terminating_replicas,json=terminatingReplicas,proto3,oneof" json:"terminating_replicas,omitempty"`
+	// The metadata.generation that this status reflects.
+	ObservedGeneration int64 `protobuf:"varint,6,opt,name=observed_generation,json=observedGeneration,proto3" json:"observed_generation,omitempty"`
+	// The conditions, in the order of the object.
+	Conditions    []*Condition `protobuf:"bytes,7,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaSetStatus) Reset() {
+	*x = ReplicaSetStatus{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaSetStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaSetStatus) ProtoMessage() {}
+
+func (x *ReplicaSetStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaSetStatus.ProtoReflect.Descriptor instead.
+func (*ReplicaSetStatus) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReplicaSetStatus) GetReplicas() int32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *ReplicaSetStatus) GetFullyLabeledReplicas() int32 {
+	if x != nil {
+		return x.FullyLabeledReplicas
+	}
+	return 0
+}
+
+func (x *ReplicaSetStatus) GetReadyReplicas() int32 {
+	if x != nil {
+		return x.ReadyReplicas
+	}
+	return 0
+}
+
+func (x *ReplicaSetStatus) GetAvailableReplicas() int32 {
+	if x != nil {
+		return x.AvailableReplicas
+	}
+	return 0
+}
+
+func (x *ReplicaSetStatus) GetTerminatingReplicas() int32 {
+	if x != nil && x.TerminatingReplicas != nil {
+		return *x.TerminatingReplicas
+	}
+	return 0
+}
+
+func (x *ReplicaSetStatus) GetObservedGeneration() int64 {
+	if x != nil {
+		return x.ObservedGeneration
+	}
+	return 0
+}
+
+func (x *ReplicaSetStatus) GetConditions() []*Condition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+// DeploymentStatus is the status of an apps/v1 Deployment. Counts are of pods, and are sums over the statuses of its ReplicaSets.
+type DeploymentStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pods of all ReplicaSets.
+	Replicas int32 `protobuf:"varint,1,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	// Pods of the new ReplicaSet.
+	UpdatedReplicas int32 `protobuf:"varint,2,opt,name=updated_replicas,json=updatedReplicas,proto3" json:"updated_replicas,omitempty"`
+	// Ready pods.
+	ReadyReplicas int32 `protobuf:"varint,3,opt,name=ready_replicas,json=readyReplicas,proto3" json:"ready_replicas,omitempty"`
+	// Available pods.
+	AvailableReplicas int32 `protobuf:"varint,4,opt,name=available_replicas,json=availableReplicas,proto3" json:"available_replicas,omitempty"`
+	// The sum of spec.replicas of all ReplicaSets minus `available_replicas`; at least 0.
+	UnavailableReplicas int32 `protobuf:"varint,5,opt,name=unavailable_replicas,json=unavailableReplicas,proto3" json:"unavailable_replicas,omitempty"`
+	// Pods that are being deleted. Absent if a ReplicaSet does not say, or if the feature gate is off.
+	TerminatingReplicas *int32 `protobuf:"varint,6,opt,name=terminating_replicas,json=terminatingReplicas,proto3,oneof" json:"terminating_replicas,omitempty"`
+	// status.collisionCount.
+	CollisionCount *int32 `protobuf:"varint,7,opt,name=collision_count,json=collisionCount,proto3,oneof" json:"collision_count,omitempty"`
+	// The metadata.generation that this status reflects.
+	ObservedGeneration int64 `protobuf:"varint,8,opt,name=observed_generation,json=observedGeneration,proto3" json:"observed_generation,omitempty"`
+	// The conditions, in the order of the object.
+	Conditions    []*Condition `protobuf:"bytes,9,rep,name=conditions,proto3" json:"conditions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeploymentStatus) Reset() {
+	*x = DeploymentStatus{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeploymentStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeploymentStatus) ProtoMessage() {}
+
+func (x *DeploymentStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeploymentStatus.ProtoReflect.Descriptor instead.
+func (*DeploymentStatus) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *DeploymentStatus) GetReplicas() int32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetUpdatedReplicas() int32 {
+	if x != nil {
+		return x.UpdatedReplicas
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetReadyReplicas() int32 {
+	if x != nil {
+		return x.ReadyReplicas
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetAvailableReplicas() int32 {
+	if x != nil {
+		return x.AvailableReplicas
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetUnavailableReplicas() int32 {
+	if x != nil {
+		return x.UnavailableReplicas
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetTerminatingReplicas() int32 {
+	if x != nil && x.TerminatingReplicas != nil {
+		return *x.TerminatingReplicas
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetCollisionCount() int32 {
+	if x != nil && x.CollisionCount != nil {
+		return *x.CollisionCount
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetObservedGeneration() int64 {
+	if x != nil {
+		return x.ObservedGeneration
+	}
+	return 0
+}
+
+func (x *DeploymentStatus) GetConditions() []*Condition {
+	if x != nil {
+		return x.Conditions
+	}
+	return nil
+}
+
+// Condition is one entry of status.conditions.
+type Condition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The type, for example `Progressing`.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// `True`, `False` or `Unknown`.
+	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// The reason in CamelCase, for programs.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The message, for people.
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condition) Reset() {
+	*x = Condition{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition) ProtoMessage() {}
+
+func (x *Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition.ProtoReflect.Descriptor instead.
+func (*Condition) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Condition) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Condition) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Condition) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Condition) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // EmitEvent emits a Kubernetes Event on the workload.
 type EmitEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1900,7 +2798,7 @@ type EmitEvent struct {
 
 func (x *EmitEvent) Reset() {
 	*x = EmitEvent{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2810,7 @@ func (x *EmitEvent) String() string {
 func (*EmitEvent) ProtoMessage() {}
 
 func (x *EmitEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[19]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2823,7 @@ func (x *EmitEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmitEvent.ProtoReflect.Descriptor instead.
 func (*EmitEvent) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EmitEvent) GetType() string {
@@ -1983,7 +2881,7 @@ type Rollout struct {
 
 func (x *Rollout) Reset() {
 	*x = Rollout{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[20]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1995,7 +2893,7 @@ func (x *Rollout) String() string {
 func (*Rollout) ProtoMessage() {}
 
 func (x *Rollout) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[20]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2008,7 +2906,7 @@ func (x *Rollout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
 func (*Rollout) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{20}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Rollout) GetCurrentHash() string {
@@ -2092,7 +2990,7 @@ var File_nodewise_v1_plan_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\xeb\x05\n" +
+	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\x92\a\n" +
 	"\x04Plan\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.nodewise.v1.VerdictR\averdict\x12\x17\n" +
 	"\aplan_id\x18\x02 \x01(\tR\x06planId\x12:\n" +
@@ -2112,7 +3010,10 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"deviations\x12(\n" +
 	"\x05scope\x18\x0e \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scope\x120\n" +
 	"\bwarnings\x18\x0f \x03(\v2\x14.nodewise.v1.WarningR\bwarnings\x12#\n" +
-	"\rmore_warnings\x18\x10 \x01(\rR\fmoreWarnings\"K\n" +
+	"\rmore_warnings\x18\x10 \x01(\rR\fmoreWarnings\x12M\n" +
+	"\x12replica_set_status\x18\x11 \x01(\v2\x1d.nodewise.v1.ReplicaSetStatusH\x00R\x10replicaSetStatus\x12L\n" +
+	"\x11deployment_status\x18\x12 \x01(\v2\x1d.nodewise.v1.DeploymentStatusH\x00R\x10deploymentStatusB\b\n" +
+	"\x06status\"K\n" +
 	"\aWarning\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
@@ -2122,15 +3023,17 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x04 \x01(\tR\x03uid\x12)\n" +
-	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\xb8\x01\n" +
+	"\x10resource_version\x18\x05 \x01(\tR\x0fresourceVersion\"\x8c\x02\n" +
 	"\x05Phase\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.nodewise.v1.PhaseKindR\x04kind\x12,\n" +
 	"\abatches\x18\x02 \x03(\v2\x12.nodewise.v1.BatchR\abatches\x12*\n" +
 	"\x11aborts_on_failure\x18\x03 \x01(\bR\x0fabortsOnFailure\x12)\n" +
-	"\x10requires_success\x18\x04 \x01(\bR\x0frequiresSuccess\"a\n" +
+	"\x10requires_success\x18\x04 \x01(\bR\x0frequiresSuccess\x12)\n" +
+	"\x10requires_failure\x18\x05 \x01(\bR\x0frequiresFailure\x12'\n" +
+	"\x0fignores_failure\x18\x06 \x01(\bR\x0eignoresFailure\"a\n" +
 	"\x05Batch\x12-\n" +
 	"\aactions\x18\x01 \x03(\v2\x13.nodewise.v1.ActionR\aactions\x12)\n" +
-	"\x10confirm_workload\x18\x02 \x01(\bR\x0fconfirmWorkload\"\xea\x06\n" +
+	"\x10confirm_workload\x18\x02 \x01(\bR\x0fconfirmWorkload\"\xa9\t\n" +
 	"\x06Action\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12+\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x13.nodewise.v1.ReasonR\x06reason\x12\x18\n" +
@@ -2152,8 +3055,34 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"delete_pod\x18\r \x01(\v2\x16.nodewise.v1.DeletePodH\x00R\tdeletePod\x12@\n" +
 	"\rupdate_status\x18\x0e \x01(\v2\x19.nodewise.v1.UpdateStatusH\x00R\fupdateStatus\x127\n" +
 	"\n" +
-	"emit_event\x18\x0f \x01(\v2\x16.nodewise.v1.EmitEventH\x00R\temitEventB\x06\n" +
-	"\x04kind\"7\n" +
+	"emit_event\x18\x0f \x01(\v2\x16.nodewise.v1.EmitEventH\x00R\temitEvent\x12@\n" +
+	"\rcreate_object\x18\x10 \x01(\v2\x19.nodewise.v1.CreateObjectH\x00R\fcreateObject\x12=\n" +
+	"\fpatch_object\x18\x11 \x01(\v2\x18.nodewise.v1.PatchObjectH\x00R\vpatchObject\x12@\n" +
+	"\rdelete_object\x18\x12 \x01(\v2\x19.nodewise.v1.DeleteObjectH\x00R\fdeleteObject\x12=\n" +
+	"\x0esuccess_events\x18\x13 \x03(\v2\x16.nodewise.v1.EmitEventR\rsuccessEvents\x12;\n" +
+	"\rfailure_event\x18\x14 \x01(\v2\x16.nodewise.v1.EmitEventR\ffailureEventB\x06\n" +
+	"\x04kind\"b\n" +
+	"\x14GroupVersionResource\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
+	"\bresource\x18\x03 \x01(\tR\bresource\"}\n" +
+	"\fCreateObject\x12=\n" +
+	"\bresource\x18\x01 \x01(\v2!.nodewise.v1.GroupVersionResourceR\bresource\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\bmanifest\x18\x03 \x01(\fR\bmanifest\"\xc4\x02\n" +
+	"\vPatchObject\x12=\n" +
+	"\bresource\x18\x01 \x01(\v2!.nodewise.v1.GroupVersionResourceR\bresource\x124\n" +
+	"\x06object\x18\x02 \x01(\v2\x1c.nodewise.v1.ObjectReferenceR\x06object\x12 \n" +
+	"\vsubresource\x18\x03 \x01(\tR\vsubresource\x125\n" +
+	"\n" +
+	"patch_type\x18\x04 \x01(\x0e2\x16.nodewise.v1.PatchTypeR\tpatchType\x12\x14\n" +
+	"\x05patch\x18\x05 \x01(\fR\x05patch\x12'\n" +
+	"\x0ffailure_pointer\x18\x06 \x01(\tR\x0efailurePointer\x12(\n" +
+	"\x05claim\x18\a \x01(\x0e2\x12.nodewise.v1.ClaimR\x05claim\"\xae\x01\n" +
+	"\fDeleteObject\x12=\n" +
+	"\bresource\x18\x01 \x01(\v2!.nodewise.v1.GroupVersionResourceR\bresource\x124\n" +
+	"\x06object\x18\x02 \x01(\v2\x1c.nodewise.v1.ObjectReferenceR\x06object\x12)\n" +
+	"\x10resource_version\x18\x03 \x01(\tR\x0fresourceVersion\"7\n" +
 	"\x0fObjectReference\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\"@\n" +
@@ -2207,7 +3136,37 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x18updated_number_scheduled\x18\x05 \x01(\x05R\x16updatedNumberScheduled\x12)\n" +
 	"\x10number_available\x18\x06 \x01(\x05R\x0fnumberAvailable\x12-\n" +
 	"\x12number_unavailable\x18\a \x01(\x05R\x11numberUnavailable\x12/\n" +
-	"\x13observed_generation\x18\b \x01(\x03R\x12observedGeneration\"Q\n" +
+	"\x13observed_generation\x18\b \x01(\x03R\x12observedGeneration\"\xf4\x02\n" +
+	"\x10ReplicaSetStatus\x12\x1a\n" +
+	"\breplicas\x18\x01 \x01(\x05R\breplicas\x124\n" +
+	"\x16fully_labeled_replicas\x18\x02 \x01(\x05R\x14fullyLabeledReplicas\x12%\n" +
+	"\x0eready_replicas\x18\x03 \x01(\x05R\rreadyReplicas\x12-\n" +
+	"\x12available_replicas\x18\x04 \x01(\x05R\x11availableReplicas\x126\n" +
+	"\x14terminating_replicas\x18\x05 \x01(\x05H\x00R\x13terminatingReplicas\x88\x01\x01\x12/\n" +
+	"\x13observed_generation\x18\x06 \x01(\x03R\x12observedGeneration\x126\n" +
+	"\n" +
+	"conditions\x18\a \x03(\v2\x16.nodewise.v1.ConditionR\n" +
+	"conditionsB\x17\n" +
+	"\x15_terminating_replicas\"\xde\x03\n" +
+	"\x10DeploymentStatus\x12\x1a\n" +
+	"\breplicas\x18\x01 \x01(\x05R\breplicas\x12)\n" +
+	"\x10updated_replicas\x18\x02 \x01(\x05R\x0fupdatedReplicas\x12%\n" +
+	"\x0eready_replicas\x18\x03 \x01(\x05R\rreadyReplicas\x12-\n" +
+	"\x12available_replicas\x18\x04 \x01(\x05R\x11availableReplicas\x121\n" +
+	"\x14unavailable_replicas\x18\x05 \x01(\x05R\x13unavailableReplicas\x126\n" +
+	"\x14terminating_replicas\x18\x06 \x01(\x05H\x00R\x13terminatingReplicas\x88\x01\x01\x12,\n" +
+	"\x0fcollision_count\x18\a \x01(\x05H\x01R\x0ecollisionCount\x88\x01\x01\x12/\n" +
+	"\x13observed_generation\x18\b \x01(\x03R\x12observedGeneration\x126\n" +
+	"\n" +
+	"conditions\x18\t \x03(\v2\x16.nodewise.v1.ConditionR\n" +
+	"conditionsB\x17\n" +
+	"\x15_terminating_replicasB\x12\n" +
+	"\x10_collision_count\"i\n" +
+	"\tCondition\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"Q\n" +
 	"\tEmitEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -2231,7 +3190,7 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\rVERDICT_APPLY\x10\x01\x12\x17\n" +
 	"\x13VERDICT_STATUS_ONLY\x10\x02\x12\x11\n" +
 	"\rVERDICT_STALE\x10\x03\x12\x10\n" +
-	"\fVERDICT_NOOP\x10\x04*\xce\x01\n" +
+	"\fVERDICT_NOOP\x10\x04*\xbd\x02\n" +
 	"\tPhaseKind\x12\x1a\n" +
 	"\x16PHASE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14PHASE_KIND_REVISIONS\x10\x01\x12\x15\n" +
@@ -2240,7 +3199,20 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x12PHASE_KIND_CREATES\x10\x04\x12\x16\n" +
 	"\x12PHASE_KIND_DELETES\x10\x05\x12\x16\n" +
 	"\x12PHASE_KIND_CLEANUP\x10\x06\x12\x15\n" +
-	"\x11PHASE_KIND_STATUS\x10\a*\xc2\x06\n" +
+	"\x11PHASE_KIND_STATUS\x10\a\x12\x1b\n" +
+	"\x17PHASE_KIND_REPLICA_SETS\x10\b\x12\x1f\n" +
+	"\x1bPHASE_KIND_OLD_REPLICA_SETS\x10\t\x12\x16\n" +
+	"\x12PHASE_KIND_FAILURE\x10\n" +
+	"\x12\x17\n" +
+	"\x13PHASE_KIND_ROLLBACK\x10\v*]\n" +
+	"\tPatchType\x12\x1a\n" +
+	"\x16PATCH_TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10PATCH_TYPE_MERGE\x10\x01\x12\x1e\n" +
+	"\x1aPATCH_TYPE_STRATEGIC_MERGE\x10\x02*B\n" +
+	"\x05Claim\x12\x15\n" +
+	"\x11CLAIM_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vCLAIM_ADOPT\x10\x01\x12\x11\n" +
+	"\rCLAIM_RELEASE\x10\x02*\x8b\t\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17REASON_NODE_WITHOUT_POD\x10\x01\x12 \n" +
@@ -2270,7 +3242,19 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x1eREASON_REVISION_NAME_COLLISION\x10\x18\x12\x18\n" +
 	"\x14REASON_SELECTING_ALL\x10\x19\x12\x1b\n" +
 	"\x17REASON_STATUS_REWRITTEN\x10\x1a\x12\x1d\n" +
-	"\x19REASON_INVALID_ANNOTATION\x10\x1bB\x8d\x01\n" +
+	"\x19REASON_INVALID_ANNOTATION\x10\x1b\x12\x17\n" +
+	"\x13REASON_TOO_FEW_PODS\x10\x1c\x12\x18\n" +
+	"\x14REASON_TOO_MANY_PODS\x10\x1d\x12\x1b\n" +
+	"\x17REASON_REPLICAS_CHANGED\x10\x1e\x12\x17\n" +
+	"\x13REASON_SCALE_UP_NEW\x10\x1f\x12\x19\n" +
+	"\x15REASON_SCALE_DOWN_NEW\x10 \x12\x1f\n" +
+	"\x1bREASON_SCALE_DOWN_UNHEALTHY\x10!\x12\x19\n" +
+	"\x15REASON_SCALE_DOWN_OLD\x10\"\x12\x13\n" +
+	"\x0fREASON_RECREATE\x10#\x12\x1b\n" +
+	"\x17REASON_METADATA_CHANGED\x10$\x12\x1c\n" +
+	"\x18REASON_CONDITION_CHANGED\x10%\x12\x18\n" +
+	"\x14REASON_WRITES_FAILED\x10&\x12\x1d\n" +
+	"\x19REASON_ROLLBACK_REQUESTED\x10'B\x8d\x01\n" +
 	"\x0fcom.nodewise.v1B\tPlanProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (
@@ -2285,79 +3269,104 @@ func file_nodewise_v1_plan_proto_rawDescGZIP() []byte {
 	return file_nodewise_v1_plan_proto_rawDescData
 }
 
-var file_nodewise_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_nodewise_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_nodewise_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_nodewise_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_nodewise_v1_plan_proto_goTypes = []any{
-	(Verdict)(0),                // 0: nodewise.v1.Verdict
-	(PhaseKind)(0),              // 1: nodewise.v1.PhaseKind
-	(Reason)(0),                 // 2: nodewise.v1.Reason
-	(*Plan)(nil),                // 3: nodewise.v1.Plan
-	(*Warning)(nil),             // 4: nodewise.v1.Warning
-	(*WorkloadReference)(nil),   // 5: nodewise.v1.WorkloadReference
-	(*Phase)(nil),               // 6: nodewise.v1.Phase
-	(*Batch)(nil),               // 7: nodewise.v1.Batch
-	(*Action)(nil),              // 8: nodewise.v1.Action
-	(*ObjectReference)(nil),     // 9: nodewise.v1.ObjectReference
-	(*CreateRevision)(nil),      // 10: nodewise.v1.CreateRevision
-	(*UpdateRevision)(nil),      // 11: nodewise.v1.UpdateRevision
-	(*DeleteRevision)(nil),      // 12: nodewise.v1.DeleteRevision
-	(*AdoptRevision)(nil),       // 13: nodewise.v1.AdoptRevision
-	(*ReleaseRevision)(nil),     // 14: nodewise.v1.ReleaseRevision
-	(*AdoptPod)(nil),            // 15: nodewise.v1.AdoptPod
-	(*ReleasePod)(nil),          // 16: nodewise.v1.ReleasePod
-	(*RelabelPod)(nil),          // 17: nodewise.v1.RelabelPod
-	(*CreatePod)(nil),           // 18: nodewise.v1.CreatePod
-	(*DeletePod)(nil),           // 19: nodewise.v1.DeletePod
-	(*UpdateStatus)(nil),        // 20: nodewise.v1.UpdateStatus
-	(*DaemonSetStatus)(nil),     // 21: nodewise.v1.DaemonSetStatus
-	(*EmitEvent)(nil),           // 22: nodewise.v1.EmitEvent
-	(*Rollout)(nil),             // 23: nodewise.v1.Rollout
-	(*ReconcileState)(nil),      // 24: nodewise.v1.ReconcileState
-	(*durationpb.Duration)(nil), // 25: google.protobuf.Duration
-	(Deviation)(0),              // 26: nodewise.v1.Deviation
-	(Scope)(0),                  // 27: nodewise.v1.Scope
+	(Verdict)(0),                 // 0: nodewise.v1.Verdict
+	(PhaseKind)(0),               // 1: nodewise.v1.PhaseKind
+	(PatchType)(0),               // 2: nodewise.v1.PatchType
+	(Claim)(0),                   // 3: nodewise.v1.Claim
+	(Reason)(0),                  // 4: nodewise.v1.Reason
+	(*Plan)(nil),                 // 5: nodewise.v1.Plan
+	(*Warning)(nil),              // 6: nodewise.v1.Warning
+	(*WorkloadReference)(nil),    // 7: nodewise.v1.WorkloadReference
+	(*Phase)(nil),                // 8: nodewise.v1.Phase
+	(*Batch)(nil),                // 9: nodewise.v1.Batch
+	(*Action)(nil),               // 10: nodewise.v1.Action
+	(*GroupVersionResource)(nil), // 11: nodewise.v1.GroupVersionResource
+	(*CreateObject)(nil),         // 12: nodewise.v1.CreateObject
+	(*PatchObject)(nil),          // 13: nodewise.v1.PatchObject
+	(*DeleteObject)(nil),         // 14: nodewise.v1.DeleteObject
+	(*ObjectReference)(nil),      // 15: nodewise.v1.ObjectReference
+	(*CreateRevision)(nil),       // 16: nodewise.v1.CreateRevision
+	(*UpdateRevision)(nil),       // 17: nodewise.v1.UpdateRevision
+	(*DeleteRevision)(nil),       // 18: nodewise.v1.DeleteRevision
+	(*AdoptRevision)(nil),        // 19: nodewise.v1.AdoptRevision
+	(*ReleaseRevision)(nil),      // 20: nodewise.v1.ReleaseRevision
+	(*AdoptPod)(nil),             // 21: nodewise.v1.AdoptPod
+	(*ReleasePod)(nil),           // 22: nodewise.v1.ReleasePod
+	(*RelabelPod)(nil),           // 23: nodewise.v1.RelabelPod
+	(*CreatePod)(nil),            // 24: nodewise.v1.CreatePod
+	(*DeletePod)(nil),            // 25: nodewise.v1.DeletePod
+	(*UpdateStatus)(nil),         // 26: nodewise.v1.UpdateStatus
+	(*DaemonSetStatus)(nil),      // 27: nodewise.v1.DaemonSetStatus
+	(*ReplicaSetStatus)(nil),     // 28: nodewise.v1.ReplicaSetStatus
+	(*DeploymentStatus)(nil),     // 29: nodewise.v1.DeploymentStatus
+	(*Condition)(nil),            // 30: nodewise.v1.Condition
+	(*EmitEvent)(nil),            // 31: nodewise.v1.EmitEvent
+	(*Rollout)(nil),              // 32: nodewise.v1.Rollout
+	(*ReconcileState)(nil),       // 33: nodewise.v1.ReconcileState
+	(*durationpb.Duration)(nil),  // 34: google.protobuf.Duration
+	(Deviation)(0),               // 35: nodewise.v1.Deviation
+	(Scope)(0),                   // 36: nodewise.v1.Scope
 }
 var file_nodewise_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: nodewise.v1.Plan.verdict:type_name -> nodewise.v1.Verdict
-	5,  // 1: nodewise.v1.Plan.workload:type_name -> nodewise.v1.WorkloadReference
-	6,  // 2: nodewise.v1.Plan.phases:type_name -> nodewise.v1.Phase
-	24, // 3: nodewise.v1.Plan.state:type_name -> nodewise.v1.ReconcileState
-	25, // 4: nodewise.v1.Plan.requeue_after:type_name -> google.protobuf.Duration
-	21, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
-	23, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
-	26, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
-	27, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
-	4,  // 9: nodewise.v1.Plan.warnings:type_name -> nodewise.v1.Warning
-	1,  // 10: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
-	7,  // 11: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
-	8,  // 12: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
-	2,  // 13: nodewise.v1.Action.reason:type_name -> nodewise.v1.Reason
-	10, // 14: nodewise.v1.Action.create_revision:type_name -> nodewise.v1.CreateRevision
-	11, // 15: nodewise.v1.Action.update_revision:type_name -> nodewise.v1.UpdateRevision
-	12, // 16: nodewise.v1.Action.delete_revision:type_name -> nodewise.v1.DeleteRevision
-	13, // 17: nodewise.v1.Action.adopt_revision:type_name -> nodewise.v1.AdoptRevision
-	14, // 18: nodewise.v1.Action.release_revision:type_name -> nodewise.v1.ReleaseRevision
-	15, // 19: nodewise.v1.Action.adopt_pod:type_name -> nodewise.v1.AdoptPod
-	16, // 20: nodewise.v1.Action.release_pod:type_name -> nodewise.v1.ReleasePod
-	17, // 21: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
-	18, // 22: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
-	19, // 23: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
-	20, // 24: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
-	22, // 25: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
-	9,  // 26: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
-	9,  // 27: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
-	9,  // 28: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
-	9,  // 29: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
-	9,  // 30: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
-	9,  // 31: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
-	9,  // 32: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
-	9,  // 33: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
-	21, // 34: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	7,  // 1: nodewise.v1.Plan.workload:type_name -> nodewise.v1.WorkloadReference
+	8,  // 2: nodewise.v1.Plan.phases:type_name -> nodewise.v1.Phase
+	33, // 3: nodewise.v1.Plan.state:type_name -> nodewise.v1.ReconcileState
+	34, // 4: nodewise.v1.Plan.requeue_after:type_name -> google.protobuf.Duration
+	27, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
+	32, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
+	35, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
+	36, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
+	6,  // 9: nodewise.v1.Plan.warnings:type_name -> nodewise.v1.Warning
+	28, // 10: nodewise.v1.Plan.replica_set_status:type_name -> nodewise.v1.ReplicaSetStatus
+	29, // 11: nodewise.v1.Plan.deployment_status:type_name -> nodewise.v1.DeploymentStatus
+	1,  // 12: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
+	9,  // 13: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
+	10, // 14: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
+	4,  // 15: nodewise.v1.Action.reason:type_name -> nodewise.v1.Reason
+	16, // 16: nodewise.v1.Action.create_revision:type_name -> nodewise.v1.CreateRevision
+	17, // 17: nodewise.v1.Action.update_revision:type_name -> nodewise.v1.UpdateRevision
+	18, // 18: nodewise.v1.Action.delete_revision:type_name -> nodewise.v1.DeleteRevision
+	19, // 19: nodewise.v1.Action.adopt_revision:type_name -> nodewise.v1.AdoptRevision
+	20, // 20: nodewise.v1.Action.release_revision:type_name -> nodewise.v1.ReleaseRevision
+	21, // 21: nodewise.v1.Action.adopt_pod:type_name -> nodewise.v1.AdoptPod
+	22, // 22: nodewise.v1.Action.release_pod:type_name -> nodewise.v1.ReleasePod
+	23, // 23: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
+	24, // 24: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
+	25, // 25: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
+	26, // 26: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
+	31, // 27: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
+	12, // 28: nodewise.v1.Action.create_object:type_name -> nodewise.v1.CreateObject
+	13, // 29: nodewise.v1.Action.patch_object:type_name -> nodewise.v1.PatchObject
+	14, // 30: nodewise.v1.Action.delete_object:type_name -> nodewise.v1.DeleteObject
+	31, // 31: nodewise.v1.Action.success_events:type_name -> nodewise.v1.EmitEvent
+	31, // 32: nodewise.v1.Action.failure_event:type_name -> nodewise.v1.EmitEvent
+	11, // 33: nodewise.v1.CreateObject.resource:type_name -> nodewise.v1.GroupVersionResource
+	11, // 34: nodewise.v1.PatchObject.resource:type_name -> nodewise.v1.GroupVersionResource
+	15, // 35: nodewise.v1.PatchObject.object:type_name -> nodewise.v1.ObjectReference
+	2,  // 36: nodewise.v1.PatchObject.patch_type:type_name -> nodewise.v1.PatchType
+	3,  // 37: nodewise.v1.PatchObject.claim:type_name -> nodewise.v1.Claim
+	11, // 38: nodewise.v1.DeleteObject.resource:type_name -> nodewise.v1.GroupVersionResource
+	15, // 39: nodewise.v1.DeleteObject.object:type_name -> nodewise.v1.ObjectReference
+	15, // 40: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 41: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 42: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 43: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 44: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 45: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 46: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 47: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
+	27, // 48: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
+	30, // 49: nodewise.v1.ReplicaSetStatus.conditions:type_name -> nodewise.v1.Condition
+	30, // 50: nodewise.v1.DeploymentStatus.conditions:type_name -> nodewise.v1.Condition
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_plan_proto_init() }
@@ -2366,6 +3375,10 @@ func file_nodewise_v1_plan_proto_init() {
 		return
 	}
 	file_nodewise_v1_snapshot_proto_init()
+	file_nodewise_v1_plan_proto_msgTypes[0].OneofWrappers = []any{
+		(*Plan_ReplicaSetStatus)(nil),
+		(*Plan_DeploymentStatus)(nil),
+	}
 	file_nodewise_v1_plan_proto_msgTypes[5].OneofWrappers = []any{
 		(*Action_CreateRevision)(nil),
 		(*Action_UpdateRevision)(nil),
@@ -2379,16 +3392,21 @@ func file_nodewise_v1_plan_proto_init() {
 		(*Action_DeletePod)(nil),
 		(*Action_UpdateStatus)(nil),
 		(*Action_EmitEvent)(nil),
+		(*Action_CreateObject)(nil),
+		(*Action_PatchObject)(nil),
+		(*Action_DeleteObject)(nil),
 	}
-	file_nodewise_v1_plan_proto_msgTypes[8].OneofWrappers = []any{}
-	file_nodewise_v1_plan_proto_msgTypes[17].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[12].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[21].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[23].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_plan_proto_rawDesc), len(file_nodewise_v1_plan_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   21,
+			NumEnums:      5,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

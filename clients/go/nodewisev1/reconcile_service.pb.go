@@ -31,7 +31,7 @@ type PlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The workload and the part of the cluster that it depends on. Required.
 	Snapshot *Snapshot `protobuf:"bytes,1,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
-	// How to plan. Optional. The defaults are PROFILE_DEFAULT and a burst of 250.
+	// How to plan. Optional. The defaults are PROFILE_DEFAULT and the burst of upstream's controller of the kind.
 	Options *PlanOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
 	// Reports of earlier plans for this workload that the executor could not deliver, oldest first. At most 64; usually empty. The
 	// service applies their outcomes to `snapshot.state` before it plans, and ignores their own `state`.

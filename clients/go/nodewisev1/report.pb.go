@@ -276,7 +276,10 @@ type Outcome struct {
 	//
 	//	*Outcome_CreatedPod
 	//	*Outcome_DeletedPodUid
-	Subject       isOutcome_Subject `protobuf_oneof:"subject"`
+	Subject isOutcome_Subject `protobuf_oneof:"subject"`
+	// The result is no reason to retry: the action failed in a phase with `ignores_failure`, or was skipped in a phase with
+	// `requires_failure` because nothing had failed.
+	Ignored       bool `protobuf:"varint,7,opt,name=ignored,proto3" json:"ignored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -362,6 +365,13 @@ func (x *Outcome) GetDeletedPodUid() string {
 		}
 	}
 	return ""
+}
+
+func (x *Outcome) GetIgnored() bool {
+	if x != nil {
+		return x.Ignored
+	}
+	return false
 }
 
 type isOutcome_Subject interface {
@@ -470,7 +480,7 @@ const file_nodewise_v1_report_proto_rawDesc = "" +
 	"\aoptions\x18\x05 \x01(\v2\x18.nodewise.v1.PlanOptionsR\aoptions\x12>\n" +
 	"\rrequeue_after\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\frequeueAfter\x12\x1d\n" +
 	"\n" +
-	"plan_error\x18\a \x01(\tR\tplanError\"\x83\x02\n" +
+	"plan_error\x18\a \x01(\tR\tplanError\"\x9d\x02\n" +
 	"\aOutcome\x12\x1b\n" +
 	"\taction_id\x18\x01 \x01(\rR\bactionId\x12+\n" +
 	"\x06result\x18\x02 \x01(\x0e2\x13.nodewise.v1.ResultR\x06result\x12\x18\n" +
@@ -479,7 +489,8 @@ const file_nodewise_v1_report_proto_rawDesc = "" +
 	"httpStatus\x12>\n" +
 	"\vcreated_pod\x18\x05 \x01(\v2\x1b.nodewise.v1.ExpectedCreateH\x00R\n" +
 	"createdPod\x12(\n" +
-	"\x0fdeleted_pod_uid\x18\x06 \x01(\tH\x00R\rdeletedPodUidB\t\n" +
+	"\x0fdeleted_pod_uid\x18\x06 \x01(\tH\x00R\rdeletedPodUid\x12\x18\n" +
+	"\aignored\x18\a \x01(\bR\aignoredB\t\n" +
 	"\asubject\"\xcd\x01\n" +
 	"\x0eReportResponse\x121\n" +
 	"\x05state\x18\x01 \x01(\v2\x1b.nodewise.v1.ReconcileStateR\x05state\x12.\n" +

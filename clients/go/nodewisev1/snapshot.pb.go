@@ -310,6 +310,10 @@ const (
 	FeatureGate_FEATURE_GATE_UNSPECIFIED FeatureGate = 0
 	// Tolerations may use the operators Gt and Lt. Off at v1.36.
 	FeatureGate_FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS FeatureGate = 1
+	// A ReplicaSet prefers to delete pods of a lower deletion cost. On at v1.36.
+	FeatureGate_FEATURE_GATE_POD_DELETION_COST FeatureGate = 2
+	// ReplicaSets and Deployments have `status.terminatingReplicas`. On at v1.36.
+	FeatureGate_FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS FeatureGate = 3
 )
 
 // Enum value maps for FeatureGate.
@@ -317,10 +321,14 @@ var (
 	FeatureGate_name = map[int32]string{
 		0: "FEATURE_GATE_UNSPECIFIED",
 		1: "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS",
+		2: "FEATURE_GATE_POD_DELETION_COST",
+		3: "FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS",
 	}
 	FeatureGate_value = map[string]int32{
-		"FEATURE_GATE_UNSPECIFIED":                           0,
-		"FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS": 1,
+		"FEATURE_GATE_UNSPECIFIED":                                 0,
+		"FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS":       1,
+		"FEATURE_GATE_POD_DELETION_COST":                           2,
+		"FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS": 3,
 	}
 )
 
@@ -392,6 +400,17 @@ const (
 	Deviation_DEVIATION_STATUS_WITH_UID Deviation = 16
 	// The slow start of creates continues across plans, and a plan may create pods while earlier creates are outstanding.
 	Deviation_DEVIATION_SLOW_START_ACROSS_PLANS Deviation = 17
+	// If spec.replicas of a Deployment changed and no ReplicaSet has to change its size for that, the annotations with the desired
+	// replicas are refreshed. Upstream detects the change in every sync, and the rollout never starts.
+	Deviation_DEVIATION_REFRESH_DESIRED_REPLICAS Deviation = 18
+	// A ReplicaSet that a plan releases is not used as the Deployment's new ReplicaSet in the same plan: its name counts as taken.
+	Deviation_DEVIATION_RELEASED_SET_IS_COLLISION Deviation = 19
+	// The shares of proportional scaling do not overflow.
+	Deviation_DEVIATION_WIDE_PROPORTIONS Deviation = 20
+	// A Deployment that makes no progress after its deadline is not planned again every few milliseconds.
+	Deviation_DEVIATION_NO_HOT_REQUEUE Deviation = 21
+	// A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error.
+	Deviation_DEVIATION_RETRY_OLD_SET_SCALING Deviation = 22
 )
 
 // Enum value maps for Deviation.
@@ -415,6 +434,11 @@ var (
 		15: "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
 		16: "DEVIATION_STATUS_WITH_UID",
 		17: "DEVIATION_SLOW_START_ACROSS_PLANS",
+		18: "DEVIATION_REFRESH_DESIRED_REPLICAS",
+		19: "DEVIATION_RELEASED_SET_IS_COLLISION",
+		20: "DEVIATION_WIDE_PROPORTIONS",
+		21: "DEVIATION_NO_HOT_REQUEUE",
+		22: "DEVIATION_RETRY_OLD_SET_SCALING",
 	}
 	Deviation_value = map[string]int32{
 		"DEVIATION_UNSPECIFIED":                    0,
@@ -435,6 +459,11 @@ var (
 		"DEVIATION_SKIP_EQUAL_STATUS_WRITES":       15,
 		"DEVIATION_STATUS_WITH_UID":                16,
 		"DEVIATION_SLOW_START_ACROSS_PLANS":        17,
+		"DEVIATION_REFRESH_DESIRED_REPLICAS":       18,
+		"DEVIATION_RELEASED_SET_IS_COLLISION":      19,
+		"DEVIATION_WIDE_PROPORTIONS":               20,
+		"DEVIATION_NO_HOT_REQUEUE":                 21,
+		"DEVIATION_RETRY_OLD_SET_SCALING":          22,
 	}
 )
 
@@ -478,18 +507,21 @@ type Snapshot struct {
 	// Every ControllerRevision of the workload's namespace that the workload controls, or that has no controller and matches the
 	// workload's selector. Further ones without a controller are allowed and ignored.
 	Revisions []*ControllerRevision `protobuf:"bytes,3,rep,name=revisions,proto3" json:"revisions,omitempty"`
-	// True if all caches of the executor have completed their first list. If false, a snapshot without nodes or without pods is an
-	// error, because the cache may not be filled yet.
+	// True if all caches of the executor have completed their first list. If false, a snapshot without nodes (of a DaemonSet) or without
+	// pods (of a DaemonSet or ReplicaSet) is an error, because the cache may not be filled yet. So is one of a Deployment.
 	CachesSynced bool `protobuf:"varint,4,opt,name=caches_synced,json=cachesSynced,proto3" json:"caches_synced,omitempty"`
-	// The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid.
+	// The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid. A Deployment has
+	// no buckets: its snapshot may leave this 0.
 	//
-	// A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod
-	// belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string.
+	// A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod of
+	// a DaemonSet belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string. A
+	// pod of a ReplicaSet belongs to the bucket of its own name.
 	BucketCount uint32 `protobuf:"varint,5,opt,name=bucket_count,json=bucketCount,proto3" json:"bucket_count,omitempty"`
-	// Every node of the cluster. Exactly `bucket_count` buckets, in order of their index.
+	// For a DaemonSet: every node of the cluster, in exactly `bucket_count` buckets, in order of their index. For other kinds: empty.
 	NodeBuckets []*Bucket `protobuf:"bytes,6,rep,name=node_buckets,json=nodeBuckets,proto3" json:"node_buckets,omitempty"`
-	// Every pod of the workload's namespace that the workload controls, or that has no controller and matches the workload's
-	// selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in order of their index.
+	// For a DaemonSet and a ReplicaSet: every pod of the workload's namespace that the workload controls, or that has no controller and
+	// matches the workload's selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in
+	// order of their index. For a Deployment: empty.
 	PodBuckets []*Bucket `protobuf:"bytes,7,rep,name=pod_buckets,json=podBuckets,proto3" json:"pod_buckets,omitempty"`
 	// The function that computes every `Bucket.digest`. Required if any bucket has a digest.
 	DigestFunction DigestFunction `protobuf:"varint,8,opt,name=digest_function,json=digestFunction,proto3,enum=nodewise.v1.DigestFunction" json:"digest_function,omitempty"`
@@ -611,6 +643,8 @@ type Workload struct {
 	// Types that are valid to be assigned to Kind:
 	//
 	//	*Workload_DaemonSet
+	//	*Workload_ReplicaSet
+	//	*Workload_Deployment
 	Kind          isWorkload_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -662,6 +696,24 @@ func (x *Workload) GetDaemonSet() *DaemonSet {
 	return nil
 }
 
+func (x *Workload) GetReplicaSet() *ReplicaSet {
+	if x != nil {
+		if x, ok := x.Kind.(*Workload_ReplicaSet); ok {
+			return x.ReplicaSet
+		}
+	}
+	return nil
+}
+
+func (x *Workload) GetDeployment() *Deployment {
+	if x != nil {
+		if x, ok := x.Kind.(*Workload_Deployment); ok {
+			return x.Deployment
+		}
+	}
+	return nil
+}
+
 type isWorkload_Kind interface {
 	isWorkload_Kind()
 }
@@ -671,7 +723,21 @@ type Workload_DaemonSet struct {
 	DaemonSet *DaemonSet `protobuf:"bytes,1,opt,name=daemon_set,json=daemonSet,proto3,oneof"`
 }
 
+type Workload_ReplicaSet struct {
+	// A ReplicaSet of apps/v1.
+	ReplicaSet *ReplicaSet `protobuf:"bytes,2,opt,name=replica_set,json=replicaSet,proto3,oneof"`
+}
+
+type Workload_Deployment struct {
+	// A Deployment of apps/v1.
+	Deployment *Deployment `protobuf:"bytes,3,opt,name=deployment,proto3,oneof"`
+}
+
 func (*Workload_DaemonSet) isWorkload_Kind() {}
+
+func (*Workload_ReplicaSet) isWorkload_Kind() {}
+
+func (*Workload_Deployment) isWorkload_Kind() {}
 
 // DaemonSet is an apps/v1 DaemonSet as the apiserver served it.
 type DaemonSet struct {
@@ -721,6 +787,243 @@ func (x *DaemonSet) GetObject() []byte {
 	return nil
 }
 
+// ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs.
+type ReplicaSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object as unmodified JSON (UTF-8). Required. Limits: 4 MiB; 1,024 entries each of selector labels and selector expressions;
+	// 16,384 values in the selector.
+	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// The number of related pods on each node. Of two pods that are otherwise alike, a plan deletes the one on the node with more
+	// related pods. Related pods are the pods of the namespace that are neither finished nor being deleted, and match the selector of
+	// a ReplicaSet with the same controller as this one (this one included). Each pod counts once. Needed only if the ReplicaSet has a
+	// controller and more pods than spec.replicas; else leave it empty. Node names must be unique.
+	RelatedPods   []*NodePodCount `protobuf:"bytes,2,rep,name=related_pods,json=relatedPods,proto3" json:"related_pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaSet) Reset() {
+	*x = ReplicaSet{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaSet) ProtoMessage() {}
+
+func (x *ReplicaSet) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaSet.ProtoReflect.Descriptor instead.
+func (*ReplicaSet) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReplicaSet) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *ReplicaSet) GetRelatedPods() []*NodePodCount {
+	if x != nil {
+		return x.RelatedPods
+	}
+	return nil
+}
+
+// NodePodCount is a number of pods on one node.
+type NodePodCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// spec.nodeName of the pods. Empty for pods that are not bound to a node.
+	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	// The number of pods.
+	Pods          uint32 `protobuf:"varint,2,opt,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodePodCount) Reset() {
+	*x = NodePodCount{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodePodCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodePodCount) ProtoMessage() {}
+
+func (x *NodePodCount) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodePodCount.ProtoReflect.Descriptor instead.
+func (*NodePodCount) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NodePodCount) GetNodeName() string {
+	if x != nil {
+		return x.NodeName
+	}
+	return ""
+}
+
+func (x *NodePodCount) GetPods() uint32 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+// Deployment is an apps/v1 Deployment as the apiserver served it, with the inputs that only its plan needs.
+type Deployment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object as unmodified JSON (UTF-8). Required. Limits as for ReplicaSet.
+	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// Every ReplicaSet of the namespace that the Deployment controls, or that has no controller and matches the Deployment's selector.
+	// Further ones without a controller are allowed and ignored.
+	ReplicaSets   []*DeploymentReplicaSet `protobuf:"bytes,2,rep,name=replica_sets,json=replicaSets,proto3" json:"replica_sets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Deployment) Reset() {
+	*x = Deployment{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Deployment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Deployment) ProtoMessage() {}
+
+func (x *Deployment) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Deployment.ProtoReflect.Descriptor instead.
+func (*Deployment) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Deployment) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *Deployment) GetReplicaSets() []*DeploymentReplicaSet {
+	if x != nil {
+		return x.ReplicaSets
+	}
+	return nil
+}
+
+// DeploymentReplicaSet is an apps/v1 ReplicaSet in the snapshot of a Deployment.
+type DeploymentReplicaSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object as unmodified JSON (UTF-8). Required.
+	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// The number of pods that the ReplicaSet controls (by kind, name and uid) and whose phase is neither Succeeded nor Failed. Pods that
+	// are being deleted count. Needed only for a Deployment with strategy Recreate.
+	UnfinishedPods uint32 `protobuf:"varint,2,opt,name=unfinished_pods,json=unfinishedPods,proto3" json:"unfinished_pods,omitempty"`
+	// True if the executor read this object from the apiserver because a CreateObject failed with AlreadyExists. If the Deployment
+	// controls it and its template is the Deployment's, the plan uses it as the new ReplicaSet. Otherwise the plan raises the
+	// Deployment's status.collisionCount, so that the next name differs.
+	ReadAfterNameCollision bool `protobuf:"varint,3,opt,name=read_after_name_collision,json=readAfterNameCollision,proto3" json:"read_after_name_collision,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *DeploymentReplicaSet) Reset() {
+	*x = DeploymentReplicaSet{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeploymentReplicaSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeploymentReplicaSet) ProtoMessage() {}
+
+func (x *DeploymentReplicaSet) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeploymentReplicaSet.ProtoReflect.Descriptor instead.
+func (*DeploymentReplicaSet) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DeploymentReplicaSet) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *DeploymentReplicaSet) GetUnfinishedPods() uint32 {
+	if x != nil {
+		return x.UnfinishedPods
+	}
+	return 0
+}
+
+func (x *DeploymentReplicaSet) GetReadAfterNameCollision() bool {
+	if x != nil {
+		return x.ReadAfterNameCollision
+	}
+	return false
+}
+
 // ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 type ControllerRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -736,7 +1039,7 @@ type ControllerRevision struct {
 
 func (x *ControllerRevision) Reset() {
 	*x = ControllerRevision{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +1051,7 @@ func (x *ControllerRevision) String() string {
 func (*ControllerRevision) ProtoMessage() {}
 
 func (x *ControllerRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +1064,7 @@ func (x *ControllerRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerRevision.ProtoReflect.Descriptor instead.
 func (*ControllerRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ControllerRevision) GetObject() []byte {
@@ -794,7 +1097,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -806,7 +1109,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -819,7 +1122,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Bucket) GetData() []byte {
@@ -847,7 +1150,7 @@ type NodeBucket struct {
 
 func (x *NodeBucket) Reset() {
 	*x = NodeBucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +1162,7 @@ func (x *NodeBucket) String() string {
 func (*NodeBucket) ProtoMessage() {}
 
 func (x *NodeBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +1175,7 @@ func (x *NodeBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeBucket.ProtoReflect.Descriptor instead.
 func (*NodeBucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NodeBucket) GetNodes() []*Node {
@@ -897,7 +1200,7 @@ type PodBucket struct {
 
 func (x *PodBucket) Reset() {
 	*x = PodBucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1212,7 @@ func (x *PodBucket) String() string {
 func (*PodBucket) ProtoMessage() {}
 
 func (x *PodBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1225,7 @@ func (x *PodBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodBucket.ProtoReflect.Descriptor instead.
 func (*PodBucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PodBucket) GetPods() []*Pod {
@@ -954,7 +1257,7 @@ type SharedMetadata struct {
 
 func (x *SharedMetadata) Reset() {
 	*x = SharedMetadata{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1269,7 @@ func (x *SharedMetadata) String() string {
 func (*SharedMetadata) ProtoMessage() {}
 
 func (x *SharedMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1282,7 @@ func (x *SharedMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SharedMetadata.ProtoReflect.Descriptor instead.
 func (*SharedMetadata) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SharedMetadata) GetLabels() []*Label {
@@ -1010,7 +1313,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1325,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1338,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Label) GetKey() string {
@@ -1073,7 +1376,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1388,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1401,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Node) GetName() string {
@@ -1158,7 +1461,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1473,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1486,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Taint) GetKey() string {
@@ -1216,8 +1519,8 @@ type Pod struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// metadata.uid. Required. Unique in the snapshot.
 	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.labels. Only the labels `controller-revision-hash` and `pod-template-generation` are needed, and those that a selector
-	// of a DaemonSet of the namespace names.
+	// metadata.labels. Needed are only: the labels `controller-revision-hash` and `pod-template-generation`, those that a selector of a
+	// workload of the namespace names, and, for a ReplicaSet, those of its template.
 	Labels []*Label `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
 	// The entry of metadata.ownerReferences with `controller: true`. Absent if the pod has no controller.
 	Controller *ControllerReference `protobuf:"bytes,4,opt,name=controller,proto3" json:"controller,omitempty"`
@@ -1241,13 +1544,21 @@ type Pod struct {
 	// The entry of `PodBucket.shared_metadata` that has the pod's labels and controller, counted from 1. If set, `labels` and
 	// `controller` must be empty. 0: the pod has its own labels and controller.
 	SharedMetadata uint32 `protobuf:"varint,13,opt,name=shared_metadata,json=sharedMetadata,proto3" json:"shared_metadata,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The annotation `controller.kubernetes.io/pod-deletion-cost`, unchanged. Used for ReplicaSets only. A value that is not a valid
+	// cost counts as 0.
+	DeletionCost string `protobuf:"bytes,14,opt,name=deletion_cost,json=deletionCost,proto3" json:"deletion_cost,omitempty"`
+	// The largest restartCount of status.containerStatuses. Used for ReplicaSets only.
+	Restarts uint32 `protobuf:"varint,15,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	// The largest restartCount of the status.initContainerStatuses that belong to init containers with restartPolicy `Always`
+	// (sidecars). Used for ReplicaSets only.
+	SidecarRestarts uint32 `protobuf:"varint,16,opt,name=sidecar_restarts,json=sidecarRestarts,proto3" json:"sidecar_restarts,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1570,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1583,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Pod) GetName() string {
@@ -1366,6 +1677,27 @@ func (x *Pod) GetSharedMetadata() uint32 {
 	return 0
 }
 
+func (x *Pod) GetDeletionCost() string {
+	if x != nil {
+		return x.DeletionCost
+	}
+	return ""
+}
+
+func (x *Pod) GetRestarts() uint32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *Pod) GetSidecarRestarts() uint32 {
+	if x != nil {
+		return x.SidecarRestarts
+	}
+	return 0
+}
+
 // ControllerReference identifies the controller of a pod: its owner reference with `controller: true`.
 type ControllerReference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1381,7 +1713,7 @@ type ControllerReference struct {
 
 func (x *ControllerReference) Reset() {
 	*x = ControllerReference{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1725,7 @@ func (x *ControllerReference) String() string {
 func (*ControllerReference) ProtoMessage() {}
 
 func (x *ControllerReference) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1738,7 @@ func (x *ControllerReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerReference.ProtoReflect.Descriptor instead.
 func (*ControllerReference) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ControllerReference) GetKind() string {
@@ -1457,7 +1789,7 @@ type ReconcileState struct {
 
 func (x *ReconcileState) Reset() {
 	*x = ReconcileState{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1801,7 @@ func (x *ReconcileState) String() string {
 func (*ReconcileState) ProtoMessage() {}
 
 func (x *ReconcileState) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1814,7 @@ func (x *ReconcileState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileState.ProtoReflect.Descriptor instead.
 func (*ReconcileState) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReconcileState) GetExpectations() *Expectations {
@@ -1542,7 +1874,7 @@ type Expectations struct {
 
 func (x *Expectations) Reset() {
 	*x = Expectations{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1886,7 @@ func (x *Expectations) String() string {
 func (*Expectations) ProtoMessage() {}
 
 func (x *Expectations) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1899,7 @@ func (x *Expectations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expectations.ProtoReflect.Descriptor instead.
 func (*Expectations) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Expectations) GetSetAt() *timestamppb.Timestamp {
@@ -1597,7 +1929,7 @@ type ExpectedCreate struct {
 	// The pod's name. Empty if the apiserver chooses the name, for example without DEVIATION_IDEMPOTENT_CREATES. Any new pod of the
 	// workload for the node then settles the expectation.
 	PodName string `protobuf:"bytes,1,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	// The node that the pod is for.
+	// The node that the pod is for. Empty for a ReplicaSet, whose pods the scheduler binds.
 	NodeName      string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1605,7 +1937,7 @@ type ExpectedCreate struct {
 
 func (x *ExpectedCreate) Reset() {
 	*x = ExpectedCreate{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1949,7 @@ func (x *ExpectedCreate) String() string {
 func (*ExpectedCreate) ProtoMessage() {}
 
 func (x *ExpectedCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1962,7 @@ func (x *ExpectedCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectedCreate.ProtoReflect.Descriptor instead.
 func (*ExpectedCreate) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExpectedCreate) GetPodName() string {
@@ -1663,7 +1995,7 @@ type SlowStart struct {
 
 func (x *SlowStart) Reset() {
 	*x = SlowStart{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +2007,7 @@ func (x *SlowStart) String() string {
 func (*SlowStart) ProtoMessage() {}
 
 func (x *SlowStart) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +2020,7 @@ func (x *SlowStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowStart.ProtoReflect.Descriptor instead.
 func (*SlowStart) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SlowStart) GetSize() uint32 {
@@ -1729,7 +2061,7 @@ type FailedPodBackoff struct {
 
 func (x *FailedPodBackoff) Reset() {
 	*x = FailedPodBackoff{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +2073,7 @@ func (x *FailedPodBackoff) String() string {
 func (*FailedPodBackoff) ProtoMessage() {}
 
 func (x *FailedPodBackoff) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +2086,7 @@ func (x *FailedPodBackoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedPodBackoff.ProtoReflect.Descriptor instead.
 func (*FailedPodBackoff) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FailedPodBackoff) GetObservedGeneration() int64 {
@@ -1786,10 +2118,10 @@ func (x *FailedPodBackoff) GetLast() *timestamppb.Timestamp {
 }
 
 // PodNameCollision counts the derived pod names that were taken on one node. The next derived name depends on the count, so it
-// differs.
+// differs. A ReplicaSet has at most one entry, without a node: its names depend on `used_pod_names` instead.
 type PodNameCollision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node.
+	// The node. Empty for a ReplicaSet.
 	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	// The number of names that were taken.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
@@ -1802,7 +2134,7 @@ type PodNameCollision struct {
 
 func (x *PodNameCollision) Reset() {
 	*x = PodNameCollision{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1814,7 +2146,7 @@ func (x *PodNameCollision) String() string {
 func (*PodNameCollision) ProtoMessage() {}
 
 func (x *PodNameCollision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +2159,7 @@ func (x *PodNameCollision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodNameCollision.ProtoReflect.Descriptor instead.
 func (*PodNameCollision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PodNameCollision) GetNodeName() string {
@@ -1855,11 +2187,12 @@ func (x *PodNameCollision) GetRefusedCount() uint32 {
 // the old name has disappeared.
 //
 // The executor adds an entry when a pod of the workload disappears from its cache: deleted, missing in a list, or replaced by a pod
-// with another uid. It removes all entries of a node when a new pod of the workload appears on that node. It never adds a name
-// whose pod it has not seen: a repeated create must have the same name, so that it collides.
+// with another uid. It removes all entries of a node when a new pod of the workload appears on that node. Only a plan removes entries
+// without a node. It also adds a name without a node that the apiserver refused because another pod has it. It never adds another
+// name whose pod it has not seen: a repeated create must have the same name, so that it collides.
 type UsedPodName struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node that the pod was bound to or meant for.
+	// The node that the pod was bound to or meant for. Empty for a pod of a ReplicaSet.
 	NodeName string `protobuf:"bytes,1,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	// metadata.name of the pod.
 	PodName       string `protobuf:"bytes,2,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
@@ -1869,7 +2202,7 @@ type UsedPodName struct {
 
 func (x *UsedPodName) Reset() {
 	*x = UsedPodName{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1881,7 +2214,7 @@ func (x *UsedPodName) String() string {
 func (*UsedPodName) ProtoMessage() {}
 
 func (x *UsedPodName) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1894,7 +2227,7 @@ func (x *UsedPodName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedPodName.ProtoReflect.Descriptor instead.
 func (*UsedPodName) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UsedPodName) GetNodeName() string {
@@ -1926,7 +2259,7 @@ type OwnWrite struct {
 
 func (x *OwnWrite) Reset() {
 	*x = OwnWrite{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2271,7 @@ func (x *OwnWrite) String() string {
 func (*OwnWrite) ProtoMessage() {}
 
 func (x *OwnWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2284,7 @@ func (x *OwnWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnWrite.ProtoReflect.Descriptor instead.
 func (*OwnWrite) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OwnWrite) GetResource() string {
@@ -1984,22 +2317,25 @@ type PlanOptions struct {
 	EnabledDeviations []Deviation `protobuf:"varint,2,rep,packed,name=enabled_deviations,json=enabledDeviations,proto3,enum=nodewise.v1.Deviation" json:"enabled_deviations,omitempty"`
 	// Deviations to disable. A deviation in both lists is an error.
 	DisabledDeviations []Deviation `protobuf:"varint,3,rep,packed,name=disabled_deviations,json=disabledDeviations,proto3,enum=nodewise.v1.Deviation" json:"disabled_deviations,omitempty"`
-	// Kubernetes feature gates that the service treats as enabled.
+	// Kubernetes feature gates that the service treats as enabled, besides those that are on at v1.36.
 	FeatureGates []FeatureGate `protobuf:"varint,4,rep,packed,name=feature_gates,json=featureGates,proto3,enum=nodewise.v1.FeatureGate" json:"feature_gates,omitempty"`
-	// The largest number of pod creates in one plan, and also of pod deletes. Default 250, as upstream. 0 is an error.
+	// The largest number of pod creates in one plan, and also of pod deletes. Default as upstream: 250 for a DaemonSet, 500 for a
+	// ReplicaSet. 0 is an error.
 	//
 	// Adoptions, releases, relabels and writes of revisions have a limit of their own: 1,000 per plan; if `burst` is larger, `burst`,
 	// but at most 10,000.
 	Burst *uint32 `protobuf:"varint,5,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
 	// The part of the workload that the caller controls. Default: SCOPE_WORKLOAD.
-	Scope         Scope `protobuf:"varint,6,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Scope Scope `protobuf:"varint,6,opt,name=scope,proto3,enum=nodewise.v1.Scope" json:"scope,omitempty"`
+	// Kubernetes feature gates that the service treats as disabled. A gate in both lists is an error.
+	DisabledFeatureGates []FeatureGate `protobuf:"varint,7,rep,packed,name=disabled_feature_gates,json=disabledFeatureGates,proto3,enum=nodewise.v1.FeatureGate" json:"disabled_feature_gates,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *PlanOptions) Reset() {
 	*x = PlanOptions{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2347,7 @@ func (x *PlanOptions) String() string {
 func (*PlanOptions) ProtoMessage() {}
 
 func (x *PlanOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2360,7 @@ func (x *PlanOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanOptions.ProtoReflect.Descriptor instead.
 func (*PlanOptions) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlanOptions) GetProfile() Profile {
@@ -2069,6 +2405,13 @@ func (x *PlanOptions) GetScope() Scope {
 	return Scope_SCOPE_UNSPECIFIED
 }
 
+func (x *PlanOptions) GetDisabledFeatureGates() []FeatureGate {
+	if x != nil {
+		return x.DisabledFeatureGates
+	}
+	return nil
+}
+
 var File_nodewise_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_snapshot_proto_rawDesc = "" +
@@ -2087,13 +2430,33 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x05state\x18\t \x01(\v2\x1b.nodewise.v1.ReconcileStateR\x05state\x124\n" +
 	"\n" +
 	"own_writes\x18\n" +
-	" \x03(\v2\x15.nodewise.v1.OwnWriteR\townWrites\"K\n" +
+	" \x03(\v2\x15.nodewise.v1.OwnWriteR\townWrites\"\xc2\x01\n" +
 	"\bWorkload\x127\n" +
 	"\n" +
-	"daemon_set\x18\x01 \x01(\v2\x16.nodewise.v1.DaemonSetH\x00R\tdaemonSetB\x06\n" +
+	"daemon_set\x18\x01 \x01(\v2\x16.nodewise.v1.DaemonSetH\x00R\tdaemonSet\x12:\n" +
+	"\vreplica_set\x18\x02 \x01(\v2\x17.nodewise.v1.ReplicaSetH\x00R\n" +
+	"replicaSet\x129\n" +
+	"\n" +
+	"deployment\x18\x03 \x01(\v2\x17.nodewise.v1.DeploymentH\x00R\n" +
+	"deploymentB\x06\n" +
 	"\x04kind\"#\n" +
 	"\tDaemonSet\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\"g\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\"b\n" +
+	"\n" +
+	"ReplicaSet\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12<\n" +
+	"\frelated_pods\x18\x02 \x03(\v2\x19.nodewise.v1.NodePodCountR\vrelatedPods\"?\n" +
+	"\fNodePodCount\x12\x1b\n" +
+	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12\x12\n" +
+	"\x04pods\x18\x02 \x01(\rR\x04pods\"j\n" +
+	"\n" +
+	"Deployment\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12D\n" +
+	"\freplica_sets\x18\x02 \x03(\v2!.nodewise.v1.DeploymentReplicaSetR\vreplicaSets\"\x92\x01\n" +
+	"\x14DeploymentReplicaSet\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12'\n" +
+	"\x0funfinished_pods\x18\x02 \x01(\rR\x0eunfinishedPods\x129\n" +
+	"\x19read_after_name_collision\x18\x03 \x01(\bR\x16readAfterNameCollision\"g\n" +
 	"\x12ControllerRevision\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\fR\x06object\x129\n" +
 	"\x19read_after_name_collision\x18\x02 \x01(\bR\x16readAfterNameCollision\"B\n" +
@@ -2125,7 +2488,7 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x03 \x01(\tR\x06effect\"\xe3\x04\n" +
+	"\x06effect\x18\x03 \x01(\tR\x06effect\"\xcf\x05\n" +
 	"\x03Pod\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12*\n" +
@@ -2142,7 +2505,10 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x12?\n" +
 	"\rdeletion_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\fdeletionTime\x12%\n" +
 	"\x0ehas_finalizers\x18\f \x01(\bR\rhasFinalizers\x12'\n" +
-	"\x0fshared_metadata\x18\r \x01(\rR\x0esharedMetadata\"O\n" +
+	"\x0fshared_metadata\x18\r \x01(\rR\x0esharedMetadata\x12#\n" +
+	"\rdeletion_cost\x18\x0e \x01(\tR\fdeletionCost\x12\x1a\n" +
+	"\brestarts\x18\x0f \x01(\rR\brestarts\x12)\n" +
+	"\x10sidecar_restarts\x18\x10 \x01(\rR\x0fsidecarRestarts\"O\n" +
 	"\x13ControllerReference\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -2181,14 +2547,15 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\bOwnWrite\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x128\n" +
 	"\x18written_resource_version\x18\x02 \x01(\tR\x16writtenResourceVersion\x12:\n" +
-	"\x19observed_resource_version\x18\x03 \x01(\tR\x17observedResourceVersion\"\xdb\x02\n" +
+	"\x19observed_resource_version\x18\x03 \x01(\tR\x17observedResourceVersion\"\xab\x03\n" +
 	"\vPlanOptions\x12.\n" +
 	"\aprofile\x18\x01 \x01(\x0e2\x14.nodewise.v1.ProfileR\aprofile\x12E\n" +
 	"\x12enabled_deviations\x18\x02 \x03(\x0e2\x16.nodewise.v1.DeviationR\x11enabledDeviations\x12G\n" +
 	"\x13disabled_deviations\x18\x03 \x03(\x0e2\x16.nodewise.v1.DeviationR\x12disabledDeviations\x12=\n" +
 	"\rfeature_gates\x18\x04 \x03(\x0e2\x18.nodewise.v1.FeatureGateR\ffeatureGates\x12\x19\n" +
 	"\x05burst\x18\x05 \x01(\rH\x00R\x05burst\x88\x01\x01\x12(\n" +
-	"\x05scope\x18\x06 \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scopeB\b\n" +
+	"\x05scope\x18\x06 \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scope\x12N\n" +
+	"\x16disabled_feature_gates\x18\a \x03(\x0e2\x18.nodewise.v1.FeatureGateR\x14disabledFeatureGatesB\b\n" +
 	"\x06_burst*M\n" +
 	"\x0eDigestFunction\x12\x1f\n" +
 	"\x1bDIGEST_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -2212,10 +2579,12 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\aProfile\x12\x17\n" +
 	"\x13PROFILE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPROFILE_DEFAULT\x10\x01\x12\x1b\n" +
-	"\x17PROFILE_UPSTREAM_STRICT\x10\x02*c\n" +
+	"\x17PROFILE_UPSTREAM_STRICT\x10\x02*\xc5\x01\n" +
 	"\vFeatureGate\x12\x1c\n" +
 	"\x18FEATURE_GATE_UNSPECIFIED\x10\x00\x126\n" +
-	"2FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS\x10\x01*\xa3\x05\n" +
+	"2FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS\x10\x01\x12\"\n" +
+	"\x1eFEATURE_GATE_POD_DELETION_COST\x10\x02\x12<\n" +
+	"8FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS\x10\x03*\xd7\x06\n" +
 	"\tDeviation\x12\x19\n" +
 	"\x15DEVIATION_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDEVIATION_IDEMPOTENT_CREATES\x10\x01\x12'\n" +
@@ -2235,7 +2604,12 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"(DEVIATION_LOWER_ON_NAMESPACE_TERMINATING\x10\x0e\x12&\n" +
 	"\"DEVIATION_SKIP_EQUAL_STATUS_WRITES\x10\x0f\x12\x1d\n" +
 	"\x19DEVIATION_STATUS_WITH_UID\x10\x10\x12%\n" +
-	"!DEVIATION_SLOW_START_ACROSS_PLANS\x10\x11B\x91\x01\n" +
+	"!DEVIATION_SLOW_START_ACROSS_PLANS\x10\x11\x12&\n" +
+	"\"DEVIATION_REFRESH_DESIRED_REPLICAS\x10\x12\x12'\n" +
+	"#DEVIATION_RELEASED_SET_IS_COLLISION\x10\x13\x12\x1e\n" +
+	"\x1aDEVIATION_WIDE_PROPORTIONS\x10\x14\x12\x1c\n" +
+	"\x18DEVIATION_NO_HOT_REQUEUE\x10\x15\x12#\n" +
+	"\x1fDEVIATION_RETRY_OLD_SET_SCALING\x10\x16B\x91\x01\n" +
 	"\x0fcom.nodewise.v1B\rSnapshotProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (
@@ -2251,7 +2625,7 @@ func file_nodewise_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(DigestFunction)(0),           // 0: nodewise.v1.DigestFunction
 	(ConditionStatus)(0),          // 1: nodewise.v1.ConditionStatus
@@ -2263,73 +2637,82 @@ var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(*Snapshot)(nil),              // 7: nodewise.v1.Snapshot
 	(*Workload)(nil),              // 8: nodewise.v1.Workload
 	(*DaemonSet)(nil),             // 9: nodewise.v1.DaemonSet
-	(*ControllerRevision)(nil),    // 10: nodewise.v1.ControllerRevision
-	(*Bucket)(nil),                // 11: nodewise.v1.Bucket
-	(*NodeBucket)(nil),            // 12: nodewise.v1.NodeBucket
-	(*PodBucket)(nil),             // 13: nodewise.v1.PodBucket
-	(*SharedMetadata)(nil),        // 14: nodewise.v1.SharedMetadata
-	(*Label)(nil),                 // 15: nodewise.v1.Label
-	(*Node)(nil),                  // 16: nodewise.v1.Node
-	(*Taint)(nil),                 // 17: nodewise.v1.Taint
-	(*Pod)(nil),                   // 18: nodewise.v1.Pod
-	(*ControllerReference)(nil),   // 19: nodewise.v1.ControllerReference
-	(*ReconcileState)(nil),        // 20: nodewise.v1.ReconcileState
-	(*Expectations)(nil),          // 21: nodewise.v1.Expectations
-	(*ExpectedCreate)(nil),        // 22: nodewise.v1.ExpectedCreate
-	(*SlowStart)(nil),             // 23: nodewise.v1.SlowStart
-	(*FailedPodBackoff)(nil),      // 24: nodewise.v1.FailedPodBackoff
-	(*PodNameCollision)(nil),      // 25: nodewise.v1.PodNameCollision
-	(*UsedPodName)(nil),           // 26: nodewise.v1.UsedPodName
-	(*OwnWrite)(nil),              // 27: nodewise.v1.OwnWrite
-	(*PlanOptions)(nil),           // 28: nodewise.v1.PlanOptions
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*ReplicaSet)(nil),            // 10: nodewise.v1.ReplicaSet
+	(*NodePodCount)(nil),          // 11: nodewise.v1.NodePodCount
+	(*Deployment)(nil),            // 12: nodewise.v1.Deployment
+	(*DeploymentReplicaSet)(nil),  // 13: nodewise.v1.DeploymentReplicaSet
+	(*ControllerRevision)(nil),    // 14: nodewise.v1.ControllerRevision
+	(*Bucket)(nil),                // 15: nodewise.v1.Bucket
+	(*NodeBucket)(nil),            // 16: nodewise.v1.NodeBucket
+	(*PodBucket)(nil),             // 17: nodewise.v1.PodBucket
+	(*SharedMetadata)(nil),        // 18: nodewise.v1.SharedMetadata
+	(*Label)(nil),                 // 19: nodewise.v1.Label
+	(*Node)(nil),                  // 20: nodewise.v1.Node
+	(*Taint)(nil),                 // 21: nodewise.v1.Taint
+	(*Pod)(nil),                   // 22: nodewise.v1.Pod
+	(*ControllerReference)(nil),   // 23: nodewise.v1.ControllerReference
+	(*ReconcileState)(nil),        // 24: nodewise.v1.ReconcileState
+	(*Expectations)(nil),          // 25: nodewise.v1.Expectations
+	(*ExpectedCreate)(nil),        // 26: nodewise.v1.ExpectedCreate
+	(*SlowStart)(nil),             // 27: nodewise.v1.SlowStart
+	(*FailedPodBackoff)(nil),      // 28: nodewise.v1.FailedPodBackoff
+	(*PodNameCollision)(nil),      // 29: nodewise.v1.PodNameCollision
+	(*UsedPodName)(nil),           // 30: nodewise.v1.UsedPodName
+	(*OwnWrite)(nil),              // 31: nodewise.v1.OwnWrite
+	(*PlanOptions)(nil),           // 32: nodewise.v1.PlanOptions
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
 }
 var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
-	29, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
+	33, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
 	8,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
-	10, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
-	11, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
-	11, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
+	14, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
+	15, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
+	15, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
 	0,  // 5: nodewise.v1.Snapshot.digest_function:type_name -> nodewise.v1.DigestFunction
-	20, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
-	27, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
+	24, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
+	31, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
 	9,  // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
-	16, // 9: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
-	18, // 10: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
-	14, // 11: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
-	15, // 12: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
-	19, // 13: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
-	15, // 14: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
-	17, // 15: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
-	1,  // 16: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
-	15, // 17: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
-	19, // 18: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
-	2,  // 19: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
-	1,  // 20: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
-	29, // 21: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
-	29, // 22: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	29, // 23: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
-	21, // 24: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
-	24, // 25: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
-	25, // 26: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
-	23, // 27: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
-	26, // 28: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
-	29, // 29: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
-	22, // 30: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
-	29, // 31: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
-	30, // 32: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
-	29, // 33: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
-	4,  // 34: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
-	6,  // 35: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
-	6,  // 36: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
-	5,  // 37: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
-	3,  // 38: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	10, // 9: nodewise.v1.Workload.replica_set:type_name -> nodewise.v1.ReplicaSet
+	12, // 10: nodewise.v1.Workload.deployment:type_name -> nodewise.v1.Deployment
+	11, // 11: nodewise.v1.ReplicaSet.related_pods:type_name -> nodewise.v1.NodePodCount
+	13, // 12: nodewise.v1.Deployment.replica_sets:type_name -> nodewise.v1.DeploymentReplicaSet
+	20, // 13: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
+	22, // 14: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
+	18, // 15: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
+	19, // 16: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
+	23, // 17: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
+	19, // 18: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
+	21, // 19: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
+	1,  // 20: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
+	19, // 21: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
+	23, // 22: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
+	2,  // 23: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
+	1,  // 24: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
+	33, // 25: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
+	33, // 26: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	33, // 27: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
+	25, // 28: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
+	28, // 29: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
+	29, // 30: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
+	27, // 31: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
+	30, // 32: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
+	33, // 33: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
+	26, // 34: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
+	33, // 35: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
+	34, // 36: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
+	33, // 37: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
+	4,  // 38: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
+	6,  // 39: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
+	6,  // 40: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
+	5,  // 41: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
+	3,  // 42: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
+	5,  // 43: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_snapshot_proto_init() }
@@ -2339,16 +2722,18 @@ func file_nodewise_v1_snapshot_proto_init() {
 	}
 	file_nodewise_v1_snapshot_proto_msgTypes[1].OneofWrappers = []any{
 		(*Workload_DaemonSet)(nil),
+		(*Workload_ReplicaSet)(nil),
+		(*Workload_Deployment)(nil),
 	}
-	file_nodewise_v1_snapshot_proto_msgTypes[4].OneofWrappers = []any{}
-	file_nodewise_v1_snapshot_proto_msgTypes[21].OneofWrappers = []any{}
+	file_nodewise_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
+	file_nodewise_v1_snapshot_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_snapshot_proto_rawDesc), len(file_nodewise_v1_snapshot_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   22,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,6 +64,8 @@ const (
 	faultMoment
 	// faultReplica: the replica or the network: nothing answers at the address, or something that is no nodewise-server.
 	faultReplica
+	// faultKind: the replica is healthy, and too old to plan for the kind of workload.
+	faultKind
 	// faultUnclear: the replica or the request. It is the request if it fails at other replicas, too.
 	faultUnclear
 )
@@ -131,7 +133,7 @@ func faultOf(code codes.Code, hasRetryInfo bool) fault {
 // callFailed records a failed call, and evicts the replica if the failure is certainly its own.
 func (r *replicas) callFailed(uid string, replica *replica, failure failure) {
 	switch failure.fault {
-	case faultRequest, faultSize, faultMoment:
+	case faultRequest, faultSize, faultMoment, faultKind:
 		// The replica did answer, so it is reachable. A saturated replica is not evicted: its workloads would move to replicas
 		// without their buckets, which makes more work in total.
 		r.answered(replica)
@@ -152,13 +154,19 @@ type callFailures struct {
 	// reasons are those of the suspects, in the same order.
 	reasons  []string
 	tooLarge int
-	last     *failure
+	// tooOld are the replicas that do not plan for the kind of workload.
+	tooOld []*replica
+	last   *failure
 }
 
 func (f *callFailures) add(replica *replica, failure failure) {
 	switch failure.fault {
 	case faultSize:
 		f.tooLarge++
+	case faultKind:
+		if !slices.Contains(f.tooOld, replica) {
+			f.tooOld = append(f.tooOld, replica)
+		}
 	case faultUnclear:
 		if !slices.Contains(f.suspects, replica) {
 			f.suspects, f.reasons = append(f.suspects, replica), append(f.reasons, failure.reason)
@@ -184,6 +192,8 @@ func (f *callFailures) final(replicas int) error {
 		return nil
 	case f.last.fault == faultRequest || f.tooLarge >= min(enoughReplicas, max(replicas, 1)):
 		return &RefusedError{Reason: f.last.reason, Err: f.last.err}
+	case f.last.fault == faultKind && len(f.tooOld) >= max(replicas, 1):
+		return f.last.err
 	case len(f.suspects) >= enoughReplicas:
 		return &UnreachableError{Reason: f.last.reason, Err: f.last.err}
 	default:

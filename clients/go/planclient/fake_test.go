@@ -30,6 +30,21 @@ type fakeReplica struct {
 	// explained are the requests for explanations. Their snapshots are also in requests.
 	explained []*nodewisev1.ExplainRequest
 	reports   int
+	// kinds are the kinds that it plans for, and kindsAsked is how often it was asked for them.
+	kinds      []string
+	kindsAsked int
+}
+
+func (f *fakeReplica) setKinds(kinds ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kinds = kinds
+}
+
+func (f *fakeReplica) askedForKinds() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.kindsAsked
 }
 
 func startReplica(t *testing.T, address string, options ...grpc.ServerOption) *fakeReplica {
@@ -81,10 +96,17 @@ func (f *fakeReplica) Explain(ctx context.Context, request *nodewisev1.ExplainRe
 	return &nodewisev1.ExplainResponse{Nodes: []*nodewisev1.NodeExplanation{{NodeName: response.GetPlan().GetPlanId()}}}, nil
 }
 
-// GetCapabilities runs the script of Plan. It answers with a version that has the name of the plan.
+// GetCapabilities answers with the kinds, if they are set. Otherwise it runs the script of Plan. It answers with a version that has the name of the plan.
 func (f *fakeReplica) GetCapabilities(
 	ctx context.Context, _ *nodewisev1.GetCapabilitiesRequest,
 ) (*nodewisev1.GetCapabilitiesResponse, error) {
+	f.mu.Lock()
+	kinds := f.kinds
+	f.kindsAsked++
+	f.mu.Unlock()
+	if kinds != nil {
+		return &nodewisev1.GetCapabilitiesResponse{WorkloadKinds: kinds}, nil
+	}
 	response, err := f.Plan(ctx, &nodewisev1.PlanRequest{})
 	if err != nil {
 		return nil, err

@@ -53,6 +53,8 @@ type replica struct {
 
 	mu    sync.Mutex
 	known digests
+	// kinds are the kinds of workload that the replica plans for; nil if it has not been asked since its last failure.
+	kinds []string
 	state state
 	// reason says why the replica was evicted last.
 	reason string
@@ -147,7 +149,7 @@ func (r *replica) failed(reason string) bool {
 // evict reports whether the replica was eligible until now.
 func (r *replica) evict(reason string) bool {
 	before := r.state
-	r.state, r.reason = evicted, reason
+	r.state, r.reason, r.kinds = evicted, reason, nil
 	return before.rank() == ready.rank()
 }
 

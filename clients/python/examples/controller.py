@@ -1,6 +1,8 @@
-"""A complete controller that owns every DaemonSet of a cluster, or those that a label selector matches.
+"""A complete controller that owns every DaemonSet of a cluster, or those that a label selector matches. With
+`--controllers` it owns ReplicaSets and Deployments, too.
 
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py [--selector app=agent]
+        [--controllers daemonset-controller,replicaset-controller,deployment-controller]
 
 `NODEWISE_SERVER` has one or several targets, separated by commas: `http://HOST:PORT` or `dns:///HOST:PORT`. For TLS
 write `https://HOST:PORT`, and set `NODEWISE_TLS_CA` to a file with the accepted certificate authorities, or
@@ -22,13 +24,16 @@ from pathlib import Path
 
 import grpc
 
-from nodewise import ClientConfig, Config, KubeClient, PlanClient, Reconciler
+from nodewise import DAEMON_SET, DEPLOYMENT, REPLICA_SET, ClientConfig, Config, Kind, KubeClient, PlanClient, Reconciler
 
 LAST_SPANS = 3.0
 """How long the export of the last spans may delay the exit, in seconds."""
 
 
-async def main(owned: Config) -> None:
+KINDS = (DAEMON_SET, DEPLOYMENT, REPLICA_SET)
+
+
+async def main(owned: Config, kinds: list[Kind]) -> None:
     """Runs until SIGTERM or SIGINT."""
     servers = os.environ.get("NODEWISE_SERVER", "http://127.0.0.1:7443").split(",")
     stop = asyncio.Event()
@@ -36,7 +41,7 @@ async def main(owned: Config) -> None:
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     config = ClientConfig(credentials=credentials(), plaintext=os.environ.get("NODEWISE_PLAINTEXT") == "true")
     async with KubeClient.from_environment() as kube, PlanClient(*servers, config=config) as service:
-        await Reconciler(kube, service, owned).run(stop)
+        await Reconciler(kube, service, owned, kinds=kinds).run(stop)
 
 
 def credentials() -> grpc.ChannelCredentials | None:
@@ -99,23 +104,51 @@ class Formatter(logging.Formatter):
         return " ".join([line, *ids])
 
 
-def arguments() -> Config:
+def controllers(text: str) -> list[Kind]:
+    """The kinds of workload that a list of controllers enables, with the syntax of kube-controller-manager: names, `*`
+    for all, and `-NAME` for not this one. The first entry with its name decides. Raises `ValueError`.
+    """
+    entries = [entry.strip() for entry in text.split(",")]
+    known = {name: kind for kind in KINDS for name in (kind.controller, kind.controller.removesuffix("-controller"))}
+    named: dict[Kind, bool] = {}
+    for entry in entries:
+        if entry == "*":
+            continue
+        kind = known.get(entry.removeprefix("-"))
+        if kind is None:
+            there = ", ".join(kind.controller for kind in KINDS)
+            raise ValueError(f"there is no controller {entry!r}; there are {there}")
+        named.setdefault(kind, not entry.startswith("-"))
+    enabled = [kind for kind in KINDS if named.get(kind, "*" in entries)]
+    if not enabled:
+        raise ValueError(f"--controllers {text} enables no controller")
+    return enabled
+
+
+def arguments() -> tuple[Config, list[Kind]]:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(description="Owns the DaemonSets of a cluster.")
+    parser = argparse.ArgumentParser(description="Owns the workloads of a cluster.")
     parser.add_argument("--selector", help="own only those whose labels match, in the syntax of kubectl --selector")
+    names = ", ".join(kind.controller for kind in KINDS)
+    parser.add_argument(
+        "--controllers",
+        default=DAEMON_SET.controller,
+        help=f"the controllers to run, a comma list of {names}, or * for all; -NAME leaves one out",
+    )
+    given = parser.parse_args()
     try:
-        return Config(selector=parser.parse_args().selector)
+        return Config(selector=given.selector), controllers(given.controllers)
     except ValueError as error:
         parser.error(str(error))
 
 
 if __name__ == "__main__":
-    owned = arguments()
+    owned, kinds = arguments()
     log = logging.StreamHandler()
     log.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), handlers=[log])
     send_last_spans = export_traces()
     try:
-        asyncio.run(main(owned))
+        asyncio.run(main(owned, kinds))
     finally:
         send_last_spans()

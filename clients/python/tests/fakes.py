@@ -40,8 +40,8 @@ class FakeActuator:
     async def patch(self, key: ObjectKey, patch_type: PatchType, patch: bytes) -> Written:
         return self._written("patch", key.name, (patch_type, patch))
 
-    async def delete(self, key: ObjectKey, uid: str | None) -> None:
-        self._answer("delete", key.name, uid)
+    async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
+        self._answer("delete", key.name, uid if resource_version is None else (uid, resource_version))
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
         return self._written("status", key.name, json.loads(manifest))

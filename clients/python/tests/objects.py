@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from nodewise.kinds import Key, Resource
-from nodewise.objects import DaemonSet, Node, Pod, Revision
+from nodewise.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Key, Kind, Resource
+from nodewise.objects import Node, Pod, Revision, Workload
 from nodewise.state import State
 from nodewise.store import Event, Listed, Watched
 
@@ -37,10 +37,10 @@ def daemon_set(
     namespace: str = "ns",
     labels: dict[str, str] | None = None,
     **spec: Any,
-) -> DaemonSet:
+) -> Workload:
     spec = {"selector": {"matchLabels": {"app": name}}, **spec}
     metadata = {"namespace": namespace, "name": name, "uid": uid, "resourceVersion": version, "labels": labels}
-    return DaemonSet.read({"metadata": metadata, "spec": spec})
+    return Workload.read(DAEMON_SET, {"metadata": metadata, "spec": spec})
 
 
 def pod(
@@ -122,3 +122,52 @@ def filled(state: State, *events: Event) -> State:
     for event in events:
         state.apply_event(event)
     return state
+
+
+SET_KEY = Key("ns", "web-1", "ReplicaSet")
+DEPLOYMENT_KEY = Key("ns", "web", "Deployment")
+
+
+def workload(
+    kind: Kind,
+    name: str,
+    uid: str,
+    version: str = "1",
+    owner: str | None = None,
+    *,
+    labels: dict[str, str] | None = None,
+    created: str | None = None,
+    deleting: bool = False,
+    **spec: Any,
+) -> Workload:
+    """A ReplicaSet or Deployment that selects `app=web`, controlled by the Deployment `web` of the uid `owner`."""
+    metadata: dict[str, Any] = {
+        "namespace": "ns",
+        "name": name,
+        "uid": uid,
+        "resourceVersion": version,
+        "labels": {"app": "web"} if labels is None else labels,
+        "ownerReferences": owners(owner, "Deployment", "web"),
+    }
+    if created is not None:
+        metadata["creationTimestamp"] = created
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **spec}
+    return Workload.read(kind, {"metadata": metadata, "spec": spec})
+
+
+def replica_set(
+    name: str = "web-1", uid: str = "s1", version: str = "1", owner: str | None = "d1", **of: Any
+) -> Workload:
+    return workload(REPLICA_SET, name, uid, version, owner, **of)
+
+
+def deployment(uid: str = "d1", version: str = "1", **of: Any) -> Workload:
+    return workload(DEPLOYMENT, "web", uid, version, **of)
+
+
+def web_pod(name: str = "p", version: str = "1", owner: str | None = "s1", **of: Any) -> Pod:
+    """A pod of the ReplicaSet `web-1`."""
+    of = {"labels": {"app": "web"}, "owner_name": "web-1", "kind": "ReplicaSet", **of}
+    return pod(name, version, owner, **of)

@@ -74,6 +74,12 @@ class Program:
             if match := re.search(pattern, line):
                 return match
 
+    def said(self) -> str:
+        """All output until now."""
+        while not self._lines.empty():
+            self.output.append(self._lines.get())
+        return "".join(self.output)
+
     def end(self, how: signal.Signals = signal.SIGTERM, timeout: float = 60) -> int:
         """Ends the program. Returns its exit status."""
         self.process.send_signal(how)
@@ -120,3 +126,18 @@ def running(*command: object, env: Mapping[str, str] | None = None) -> Iterator[
                 process.kill()
                 process.wait()
         program.close()
+
+
+@contextmanager
+def service_running() -> Iterator[str]:
+    """Runs a replica of the service. Yields its URL."""
+    with running(built("nodewise-server"), "--listen", "127.0.0.1:0") as server:
+        address = server.wait_for(r"listening on (\S+)")[1]
+        yield f"http://{address}"
+
+
+@contextmanager
+def control_plane_running(*args: object) -> Iterator[str]:
+    """Runs a control plane with these arguments of the testbed. Yields the path of its kubeconfig."""
+    with running(built("nodewise-testbed"), "up", *args) as testbed:
+        yield testbed.wait_for(r"export KUBECONFIG=(\S+)", timeout=280)[1]

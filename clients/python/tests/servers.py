@@ -61,9 +61,11 @@ async def answers(server: "Server", request: Any, context: grpc.aio.ServicerCont
 
 def asked_about(snapshot: v1.Snapshot) -> v1.WorkloadReference:
     """The workload of a snapshot; an empty reference if there is none."""
-    metadata = json.loads(snapshot.workload.daemon_set.object or b"{}").get("metadata", {})
+    member = snapshot.workload.WhichOneof("kind") or "daemon_set"
+    metadata = json.loads(getattr(snapshot.workload, member).object or b"{}").get("metadata", {})
     named = {field: metadata.get(field, "") for field in ("namespace", "name", "uid")}
-    return v1.WorkloadReference(kind="DaemonSet", **named)
+    kind = {"daemon_set": "DaemonSet", "replica_set": "ReplicaSet", "deployment": "Deployment"}[member]
+    return v1.WorkloadReference(kind=kind, **named)
 
 
 async def hangs(*_: Any) -> Any:
@@ -81,6 +83,9 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         self.explains: list[v1.ExplainRequest] = []
         self.metadata: list[dict[str, Any]] = []
         self.remaining: list[float] = []
+        self.kinds = ["DaemonSet"]
+        """The kinds of workload that it plans for."""
+        self.asked_for_kinds = 0
         self.address = "127.0.0.1:0"
         self._server: grpc.aio.Server | None = None
         self.health = health.aio.HealthServicer()
@@ -131,4 +136,5 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         raise NotImplementedError
 
     async def GetCapabilities(self, request: Any, context: Any) -> Any:
-        return v1.GetCapabilitiesResponse(engine_version=self.address)
+        self.asked_for_kinds += 1
+        return v1.GetCapabilitiesResponse(engine_version=self.address, workload_kinds=self.kinds)

@@ -61,7 +61,7 @@ async def test_actions_of_a_batch_run_concurrently_within_the_limit(limit: dict[
         running = most = 0
         at_limit = asyncio.Event()
 
-        async def delete(self, key: ObjectKey, uid: str | None) -> None:
+        async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
             self.running += 1
             self.most = max(self.most, self.running)
             if self.running == most:
@@ -112,7 +112,7 @@ async def test_nothing_goes_on_when_it_is_cancelled() -> None:
         running = 0
         all_run, b_ended = asyncio.Event(), asyncio.Event()
 
-        async def delete(self, key: ObjectKey, uid: str | None) -> None:
+        async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
             self.running += 1
             if self.running == 2:
                 self.all_run.set()
@@ -228,7 +228,7 @@ async def test_creates(error: Any, live: Any, expected: str, event: str | None) 
     assert results(applied) == [expected]
     assert [said.reason for said in actuator.events] == ([event] if event else [])
     assert applied.outcomes[0].http_status == (error.http_status if error else 0)
-    assert applied.writes == ([OwnWrite(Resource.PODS, "101", True)] if error is None else [])
+    assert applied.writes == ([OwnWrite(Resource.PODS, "101", "p")] if error is None else [])
     assert applied.failed is (expected == "FAILED")
     assert applied.taken_names == (["p"] if expected == "NAME_TAKEN" else [])
 
@@ -259,7 +259,7 @@ async def test_a_taken_name_stops_nothing() -> None:
     assert not applied.aborted
     assert applied.failures == []
     assert applied.taken_names == ["p"]
-    assert [write.is_expected_by_name for write in applied.writes] == [True, False]
+    assert [write.created_pod for write in applied.writes] == ["q", ""]
     assert "FailedCreate" not in [event.reason for event in actuator.events]
 
 
@@ -267,7 +267,7 @@ async def test_a_generated_name_that_is_taken_is_a_plain_failure() -> None:
     actuator = FakeActuator()
     applied = await one(actuator, create(""))
     assert "name" not in actuator.bodies[0][2]["metadata"]
-    assert applied.writes == [OwnWrite(Resource.PODS, "101", False)]
+    assert applied.writes == [OwnWrite(Resource.PODS, "101")]
     assert actuator.events[0].message == "Created pod: foo-xyz"
     actuator.script("create", "foo-xyz", refused(409, "AlreadyExists"))
     assert results(await one(actuator, create(""))) == ["FAILED"]
@@ -333,7 +333,7 @@ async def test_adoptions_are_confirmed(live: Any, expected: list[str]) -> None:
     applied = await run(actuator, phase(CLAIMS, batch(adopt("a"), release, confirm=True), aborts=True))
     assert results(applied) == expected
     assert (("patch", "a") in actuator.calls) is (expected[0] == "SUCCEEDED")
-    assert applied.writes == ([OwnWrite(Resource.PODS, "101", False)] if expected[0] == "SUCCEEDED" else [])
+    assert applied.writes == ([OwnWrite(Resource.PODS, "101")] if expected[0] == "SUCCEEDED" else [])
 
 
 # D-23
@@ -434,7 +434,7 @@ async def test_a_revision_whose_name_is_taken_is_read() -> None:
     manifest = json.dumps({"metadata": {"name": "r"}}).encode()
     applied = await one(actuator, action(create_revision=v1.CreateRevision(name="r", manifest=manifest)), REVISIONS)
     assert results(applied) == ["FAILED"]
-    assert applied.colliding_revisions == [b'{"metadata":{"name":"r"}}']
+    assert applied.colliding == [(Resource.REVISIONS, b'{"metadata":{"name":"r"}}')]
 
 
 async def test_a_sealed_revision_that_is_to_be_released_is_not_taken_for_gone() -> None:
@@ -475,7 +475,7 @@ async def test_a_status_replaces_what_it_names() -> None:
     assert written["status"]["observedGeneration"] == 2
     assert written["status"]["conditions"] == ["c"]
     assert written["spec"] == {"later": 1}
-    assert applied.writes == [OwnWrite(Resource.DAEMON_SETS, "101", False)]
+    assert applied.writes == [OwnWrite(Resource.DAEMON_SETS, "101")]
 
 
 async def test_a_status_is_tried_once_more_on_the_live_object() -> None:

@@ -3,8 +3,10 @@
 import asyncio
 import dataclasses
 import itertools
+import json
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 import pytest
@@ -812,3 +814,42 @@ async def test_the_same_without_asyncio(servers: list[Server]) -> None:
     assert health is None
     with pytest.raises(RuntimeError, match="context manager"):
         sync.PlanClient("http://127.0.0.1:1").health()
+
+
+def of_a_deployment(_: Any) -> v1.PlanRequest:
+    served = json.dumps({"metadata": {"namespace": "ns", "name": "web", "uid": "d1"}}).encode()
+    workload = v1.Workload(deployment=v1.Deployment(object=served))
+    return v1.PlanRequest(snapshot=v1.Snapshot(workload=workload))
+
+
+# A replica of an older version would refuse the request, and the workload would back off.
+async def test_a_replica_is_not_asked_about_a_kind_that_it_does_not_plan_for(servers: list[Server]) -> None:
+    old, new = servers[:2]
+    new.kinds = ["DaemonSet", "ReplicaSet", "Deployment"]
+    async with PlanClient(old.url, new.url) as client:
+        for _ in range(3):
+            plan = await client.plan("d1", of_a_deployment)
+            assert (plan.plan_id, plan.workload.kind) == (new.address, "Deployment")
+        assert old.plans == []
+        assert await client.plan_request(v1.PlanRequest())
+        new.kinds = ["DaemonSet"]
+    async with PlanClient(old.url, new.url) as client:
+        with pytest.raises(UnreachableError, match="plans for DaemonSet, and not for Deployment; upgrade it") as error:
+            await client.plan("d1", of_a_deployment)
+        assert error.value.code is grpc.StatusCode.UNIMPLEMENTED
+        assert client.health() is None, "it answers other calls"
+
+
+# It may be another version after each restart.
+async def test_a_replica_is_asked_for_its_kinds_again_after_a_probe(servers: list[Server]) -> None:
+    server = servers[0]
+    async with PlanClient(server.url, config=ClientConfig(min_attempts=1)) as client:
+        with pytest.raises(UnreachableError, match="upgrade it"):
+            await client.plan("d1", of_a_deployment)
+        server.kinds = ["DaemonSet", "Deployment"]
+        await server.says("NOT_SERVING")
+        await eventually(lambda: client.health() is not None, "it drains")
+        await server.says("SERVING")
+        await eventually(lambda: client.health() is None, "it serves")
+        plan = await client.plan("d1", of_a_deployment)
+        assert plan.workload.kind == "Deployment"

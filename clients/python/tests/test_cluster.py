@@ -45,7 +45,7 @@ from .conftest import ROOT, vector
 from .fakes import FakeActuator
 from .objects import KEY, daemon_set, filled, node
 from .polling import eventually_in_thread
-from .programs import CLIENT, built, running
+from .programs import CLIENT, control_plane_running, running, service_running
 from .test_vectors import PLANS, REPORTS
 
 NODES = 5
@@ -54,15 +54,14 @@ README = (CLIENT / "README.md").read_text()
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[str]:
-    with running(built("nodewise-server"), "--listen", "127.0.0.1:0") as server:
-        address = server.wait_for(r"listening on (\S+)")[1]
-        yield f"http://{address}"
+    with service_running() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
 def control_plane() -> Iterator[str]:
-    with running(built("nodewise-testbed"), "up", "--nodes", NODES) as testbed:
-        yield testbed.wait_for(r"export KUBECONFIG=(\S+)", timeout=280)[1]
+    with control_plane_running("--nodes", NODES) as kubeconfig:
+        yield kubeconfig
 
 
 @pytest.fixture
@@ -314,10 +313,11 @@ def creates(plan: v1.Plan) -> list[v1.Action]:
 
 
 async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
-    program, selection = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    program, selection, kinds = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {}
     exec(program, names)
     exec(selection, names)
+    exec(kinds, {**names, "kube": KubeClient.from_environment(), "service": PlanClient("http://127.0.0.1:1")})
     stop = asyncio.Event()
     running = asyncio.create_task(names["main"](stop))
     done, _ = await asyncio.wait({running}, timeout=1)

@@ -7,7 +7,8 @@ from kubernetes.client import ApiClient, V1ControllerRevision, V1DaemonSet, V1No
 
 from nodewise import convert, times
 from nodewise.convert import ConversionError
-from nodewise.objects import DaemonSet, Revision
+from nodewise.kinds import DAEMON_SET
+from nodewise.objects import Revision, Workload
 
 POD: dict[str, Any] = {
     "metadata": {
@@ -160,9 +161,9 @@ def test_the_data_of_a_revision_is_not_looked_into() -> None:
 
 
 def test_a_daemon_set_whose_spec_cannot_be_read_is_kept_as_it_is() -> None:
-    kept = DaemonSet.read('{"metadata":{"name":"d","namespace":"ns","uid":"u"},"spec":"odd"}')
+    kept = Workload.read(DAEMON_SET, '{"metadata":{"name":"d","namespace":"ns","uid":"u"},"spec":"odd"}')
     assert kept.min_ready_seconds == 0
     assert not kept.selector.matches({"a": "b"})
     with pytest.raises(ConversionError) as error:
-        DaemonSet.read("{}")
+        Workload.read(DAEMON_SET, "{}")
     assert error.value.path in (".", "metadata.name")

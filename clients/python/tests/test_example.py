@@ -2,6 +2,7 @@
 
 import asyncio
 import pathlib
+import runpy
 import socket
 import sys
 import time
@@ -163,3 +164,30 @@ runpy.run_path(sys.argv[0], run_name="__main__")
         await work(program, replica)
     await replica.stop()
     assert "traceparent" not in replica.metadata[0]
+
+
+ALL = ["DaemonSet", "Deployment", "ReplicaSet"]
+
+
+@pytest.mark.parametrize(
+    ("given", "enabled"),
+    [
+        ("*", ALL),
+        ("daemonset-controller", ["DaemonSet"]),
+        ("deployment-controller,replicaset-controller", ["Deployment", "ReplicaSet"]),
+        ("daemonset,deployment", ["DaemonSet", "Deployment"]),
+        ("*,-replicaset-controller", ["DaemonSet", "Deployment"]),
+        ("-replicaset,*", ["DaemonSet", "Deployment"]),
+        ("deployment,-deployment", ["Deployment"]),
+        ("-deployment", None),
+        ("statefulset-controller", None),
+        ("", None),
+    ],
+)
+def test_controllers_are_chosen_as_in_kube_controller_manager(given: str, enabled: list[str] | None) -> None:
+    controllers = runpy.run_path(str(CONTROLLER))["controllers"]
+    if enabled is None:
+        with pytest.raises(ValueError, match="controller"):
+            controllers(given)
+    else:
+        assert [kind.name for kind in controllers(given)] == enabled

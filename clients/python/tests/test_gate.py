@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 from nodewise.gate import Behind, Gate, Reached
 from nodewise.kinds import Key, Resource
 
@@ -75,3 +77,26 @@ def test_records_belong_to_a_uid() -> None:
     gate.record(KEY, "u2", PODS, "10")
     gate.clear(KEY, "u2")
     assert gate.check(KEY, at("5")) is None
+
+
+# Created pods are unseen until the cache has reached the version that the create returned. No workload waits for them.
+def test_created_pods_are_unseen_until_the_cache_has_reached_them() -> None:
+    gate = Gate()
+    gate.record_create(KEY, "u1", "a", "10")
+    gate.record_create(KEY, "u1", "b", "12")
+    assert gate.check(KEY, at("5")) is None, "no workload waits for them"
+    assert gate.unseen_creates(KEY, "u1", at("9")) == ["a", "b"]
+    assert gate.unseen_creates(KEY, "u2", at("9")) == [], "of another workload"
+    assert gate.unseen_creates(KEY, "u1", at("10")) == ["b"]
+    assert gate.unseen_creates(KEY, "u1", at("9")) == ["b"], "forgotten once reached"
+    gate.record(KEY, "u1", DAEMON_SETS, "20")
+    assert gate.check(KEY, at("12", "19"))
+    assert gate.unseen_creates(KEY, "u1", at("9")) == [], "forgotten, although the workload waits for another write"
+    gate.record_create(KEY, "u2", "c", "13")
+    gate.clear(KEY, "u1")
+    assert gate.unseen_creates(KEY, "u2", at("9")) == ["c"], "a record of another uid is not cleared"
+    clears: list[Callable[[], None]] = [lambda: gate.clear(KEY, "u2"), lambda: gate.clear(KEY), gate.restart_versions]
+    for clear in clears:
+        gate.record_create(KEY, "u2", "d", "14")
+        clear()
+        assert gate.unseen_creates(KEY, "u2", at("9")) == []

@@ -18,12 +18,12 @@ from nodewise.kinds import Key, Resource
 from nodewise.overlaps import Overlaps
 from nodewise.store import (
     Applied,
-    DaemonSetChange,
     NodeChange,
     PodChange,
     RevisionChange,
     Store,
     Transition,
+    WorkloadChange,
 )
 
 from .objects import KEY, daemon_set, listed, node, pod, revision
@@ -48,10 +48,10 @@ def gone(uid: str = "p-uid", node: str = "n1") -> list[Reaction]:
     ("transition", "expected"),
     [
         # DaemonSets.
-        (DaemonSetChange(None, daemon_set()), [Wake(KEY, URGENT)]),
-        (DaemonSetChange(daemon_set(), daemon_set(version="2")), [Wake(KEY)]),
-        (DaemonSetChange(daemon_set(), None), [Forget(KEY, "u1"), Wake(KEY)]),
-        (DaemonSetChange(daemon_set("u0"), daemon_set()), [Forget(KEY, "u0"), Wake(KEY, URGENT)]),
+        (WorkloadChange(None, daemon_set()), [Wake(KEY, URGENT)]),
+        (WorkloadChange(daemon_set(), daemon_set(version="2")), [Wake(KEY)]),
+        (WorkloadChange(daemon_set(), None), [Forget(KEY, "u1"), Wake(KEY)]),
+        (WorkloadChange(daemon_set("u0"), daemon_set()), [Forget(KEY, "u0"), Wake(KEY, URGENT)]),
         # New pods.
         (pods(None, pod()), [ObserveCreate(KEY, "p", "n1"), Wake(KEY)]),
         (pods(None, pod(deleting=True)), observed()),
@@ -110,7 +110,7 @@ def test_rules_follow_the_profile() -> None:
     strict = Rules(clear_replaced_own_writes=False, wake_on_node_delete=False, count_repeated_deletions=True)
     going = pod(deleting=True)
     for transition, expected in (
-        (DaemonSetChange(daemon_set("u0"), daemon_set()), [Forget(KEY, "u1"), Wake(KEY, URGENT)]),
+        (WorkloadChange(daemon_set("u0"), daemon_set()), [Forget(KEY, "u1"), Wake(KEY, URGENT)]),
         (NodeChange(node().projection, None), []),
         (pods(going, going), observed()),
     ):

@@ -15,7 +15,7 @@ from nodewise.actuator import ActuatorError, PatchType, Refusal, WorkloadEvent
 from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, pages, watch
 from nodewise.kube.client import Answer
-from nodewise.objects import DaemonSet, Node, Pod, Revision
+from nodewise.objects import Node, Pod, Revision, Workload
 from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store
 
 from .objects import compact, deep
@@ -224,7 +224,7 @@ class Shown(list[Event]):
 
     def of(self, resource: Resource) -> list[Event]:
         kinds = {
-            Resource.DAEMON_SETS: DaemonSet,
+            Resource.DAEMON_SETS: Workload,
             Resource.PODS: Pod,
             Resource.NODES: Node,
             Resource.REVISIONS: Revision,
@@ -455,7 +455,7 @@ async def test_a_restore_that_one_list_shows_lets_the_others_list_again(
         await eventually(lambda: all(len(server.asked(path)) == 2 for path in PATHS.values()), "all watch")
         restored.set()
         await eventually(lambda: all(len(server.asked(path)) == 4 for path in PATHS.values()), "all watch again")
-    for resource in Resource:
+    for resource in PATHS:
         versions = [event.resource_version for event in shown.of(resource) if isinstance(event, Listed)]
         assert versions == (["100", "50"] if resource is Resource.NODES else ["7", "8"])
 
@@ -528,7 +528,7 @@ async def test_deep_managed_fields_change_nothing(apiserver: tuple[Apiserver, Ku
         listing = b'{"metadata":{"resourceVersion":"10"},"items":[' + first + b"]}"
         return [answer(listing), lines(b'{"type":"MODIFIED","object":' + second + b"}")]
 
-    for resource in Resource:
+    for resource in PATHS:
         shown = await follow(apiserver, resource, handlers(deep), 2)
         assert shown == await follow(apiserver, resource, handlers(compact), 2), resource
         store = Store(1)

@@ -8,8 +8,8 @@ import pytest
 from google.protobuf import json_format
 
 from nodewise import plan_check, v1
-from nodewise.kinds import Resource
-from nodewise.objects import DaemonSet, Node, Pod, Revision
+from nodewise.kinds import DAEMON_SET, Resource
+from nodewise.objects import Node, Pod, Revision, Workload
 from nodewise.options import DEFAULT_BURST, burst, is_enabled
 from nodewise.plan_check.values import MAX_WRITTEN, WrongError, parse_written
 from nodewise.store import Applied, Deleted, Store, Watched
@@ -22,7 +22,7 @@ FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
 
 def checked(case: dict[str, Any]) -> tuple[str | None, list[int]]:
     """The reason why the plan of a vector is refused, or the ids of the actions that are left out."""
-    store, workload = Store(4), DaemonSet.read(json.dumps(case.get("workload", FIRST["workload"])).encode())
+    store, workload = Store(4), Workload.read(DAEMON_SET, json.dumps(case.get("workload", FIRST["workload"])).encode())
     store.apply(Applied(workload), lambda _: None)
     for name in case.get("nodes", FIRST["nodes"]):
         store.apply(Applied(node(name)), lambda _: None)
@@ -100,7 +100,7 @@ def test_plans_of_the_service(name: str) -> None:
     request = json_format.ParseDict(case["request"], v1.PlanRequest())
     snapshot = request.snapshot
     plan = json_format.ParseDict(case["response"], v1.PlanResponse()).plan
-    workload = DaemonSet.read(snapshot.workload.daemon_set.object)
+    workload = Workload.read(DAEMON_SET, snapshot.workload.daemon_set.object)
     store = Store(4)
     store.apply(Applied(workload), lambda _: None)
     for bucket in snapshot.node_buckets:

@@ -98,7 +98,8 @@ def test_a_large_and_deep_object_is_jumped_over_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(rawjson, "_OUTSIDE", outside)
     monkeypatch.setattr(rawjson, "_WITHIN", within)
     shown: list[Event] = []
-    follower = watch._Follower(object.__new__(KubeClient), Resource.REVISIONS, None, shown.append, lambda _: None)
+    client = object.__new__(KubeClient)
+    follower = watch._Follower(client, Resource.REVISIONS, None, shown.append, restored=lambda _: None, kinds=[])
     follower._take(line)
     (event,) = shown
     assert isinstance(event, Applied)

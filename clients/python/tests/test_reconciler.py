@@ -38,11 +38,11 @@ from nodewise import (
     v1,
 )
 from nodewise.client import target
-from nodewise.kinds import Resource
+from nodewise.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Resource
 from nodewise.queue import RateLimits
 
 from .fakes import FakeService, batch, create, phase, plan
-from .objects import daemon_set, revision
+from .objects import daemon_set, deployment, revision
 from .polling import eventually, eventually_in_thread
 from .programs import CLIENT
 from .servers import Server, answers, hangs
@@ -521,3 +521,37 @@ async def test_a_watch_that_ends_ends_everything(
         await reconciler.reconcile("ns", "foo")
     assert any("a defect" in reason for reason in reconciler.health())
     assert not service.requests
+
+
+# The service is older than the controller.
+async def test_a_kind_that_the_service_does_not_plan_does_not_stop_the_others(
+    apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture
+) -> None:
+    server, kube = apiserver
+    serve(server, daemon_set())
+    lists = {Resource.DEPLOYMENTS: [json.loads(deployment().object)], Resource.REPLICA_SETS: []}
+    for resource, objects in lists.items():
+        server.script[f"GET /apis/apps/v1/{resource.value}"] = [page(objects), lines()]
+    replica = await Server().start()
+    async with PlanClient(replica.url, config=ClientConfig(min_attempts=1)) as service:
+        config = Config(unreachable_delay=3600, rest=0)
+        async with Reconciler(kube, service, config, kinds=[DAEMON_SET, DEPLOYMENT]) as reconciler:
+            for _ in range(3):
+                ending = await reconciler.reconcile("ns", "web", DEPLOYMENT)
+                assert isinstance(ending, Unreachable)
+                assert "not for Deployment; upgrade it" in ending.reason
+                assert await reconciler.reconcile("ns", "foo") == Settled()
+            assert reconciler.health() == []
+            with pytest.raises(ValueError, match=r"does not own ReplicaSets: make it with Reconciler\(..., kinds="):
+                await reconciler.reconcile("ns", "web-1", REPLICA_SET)
+    await replica.stop()
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(told) == 1, "once a minute"
+    assert told[0].startswith("no Deployment is reconciled: ")
+    assert {request.snapshot.workload.WhichOneof("kind") for request in replica.plans} == {"daemon_set"}
+    assert replica.asked_for_kinds > 0
+
+
+async def test_at_least_one_kind_is_owned(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    with pytest.raises(ValueError, match="at least one is needed"):
+        Reconciler(apiserver[1], FakeService(), kinds=[])

@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from nodewise import plan_check, snapshot, v1
 from nodewise.execute import MAX_READS, Executor, Failed, Settled
 from nodewise.kinds import Resource
+from nodewise.live import LiveObjects
 from nodewise.log_limit import LogLimit
 from nodewise.objects import MAX_LABELS_KEPT, Revision
 from nodewise.revisions import MAX_BYTES
@@ -109,7 +110,9 @@ def test_no_more_is_kept_than_is_sent(in_pages: bool) -> None:
         store.keep_whole(one)
     assert snapshot.unread(store, daemon_set(), []) == []
     assert kept_bytes(store) == MAX_BYTES
-    taken = snapshot.take(store, daemon_set(), v1.ReconcileState(), [], now=Timestamp(), known=lambda _: False)
+    taken = snapshot.take(
+        store, daemon_set(), v1.ReconcileState(), LiveObjects(), now=Timestamp(), known=lambda _: False
+    )
     assert ([len(sent.object) for sent in taken.snapshot.revisions], taken.left_out) == ([MEBIBYTE] * 16, 24)
 
 

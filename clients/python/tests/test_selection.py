@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from nodewise import Config, KubeClient, Reconciler, Settled, sync, v1
 from nodewise.buckets import Digest
 from nodewise.kinds import Resource
-from nodewise.objects import DaemonSet
+from nodewise.objects import Workload
 from nodewise.selection import Selection
 from nodewise.store import Applied
 
@@ -120,7 +120,7 @@ class Shown:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
         server.script[f"GET {PATHS[Resource.DAEMON_SETS]}"].append(self._handle)
 
-    def now(self, obj: DaemonSet) -> None:
+    def now(self, obj: Workload) -> None:
         """Changes the DaemonSet."""
         self._lines.put_nowait(json.dumps({"type": "MODIFIED", "object": json.loads(obj.object)}).encode() + b"\n")
 
@@ -220,7 +220,7 @@ async def test_no_request_is_built_from_what_is_not_selected(monkeypatch: pytest
 async def test_the_state_of_what_is_unselected_is_forgotten() -> None:
     rig = selecting(NOOP)
     held = v1.ReconcileState(expectations=v1.Expectations(set_at=Timestamp(seconds=1), delete_uids=["gone"]))
-    pod_view = rig.state.store.pod_view(KEY.namespace, "u1")
+    pod_view = rig.state.store.pod_view(KEY, "u1")
     rig.state.reconcile_states.replace(KEY, "u1", held, v1.ReconcileState(), pod_view)
     rig.state.gate.record(KEY, "u1", Resource.PODS, "99")
     unselect(rig)

@@ -7,6 +7,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from nodewise import snapshot, v1
+from nodewise.live import LiveObjects
 from nodewise.objects import Revision
 from nodewise.state import State
 from nodewise.store import Applied
@@ -90,7 +91,9 @@ def test_what_is_too_large_together_is_left_out(
     state = filled(State(1, v1.PlanOptions()), *map(Applied, cached))
     for one in cached:
         state.store.keep_whole(one)
-    taken = snapshot.take(state.store, daemon_set(), v1.ReconcileState(), live, now=Timestamp(), known=lambda _: False)
+    taken = snapshot.take(
+        state.store, daemon_set(), v1.ReconcileState(), LiveObjects(live), now=Timestamp(), known=lambda _: False
+    )
     sent = [
         (json.loads(sent.object)["metadata"]["name"], sent.read_after_name_collision)
         for sent in taken.snapshot.revisions

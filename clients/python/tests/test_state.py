@@ -5,9 +5,9 @@ import pytest
 from nodewise import v1
 from nodewise.handlers import Urgency, Wake
 from nodewise.kinds import Resource
-from nodewise.objects import Revision
+from nodewise.live import MAX_LIVE, LiveObjects
 from nodewise.options import is_enabled
-from nodewise.state import MAX_LIVE, State
+from nodewise.state import State
 from nodewise.store import Applied, Bookmark, Deleted, Event
 
 from .objects import KEY, daemon_set, filled, listed, node, pod, revision
@@ -79,9 +79,9 @@ def test_a_list_that_is_older_than_the_cache_lets_nobody_wait_for_own_writes(ver
 def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
     state = filled(State(1, OPTIONS))
     for version, stays in (("20", True), ("21", True), ("15", False)):
-        state.keep_live(KEY, "u1", [revision("a")])
+        state.keep_live(KEY, "u1", LiveObjects([revision("a")]))
         state.apply_event(listed(Resource.REVISIONS, revision(version="7"), version=version))
-        assert (state.take_live(KEY, "u1") != []) is stays, version
+        assert bool(state.take_live(KEY, "u1")) is stays, version
         if version == "20":
             state.store.seal(Resource.REVISIONS, "ns", "r")
         assert state.store.is_sealed(revision(version="7")) is stays, version
@@ -97,9 +97,9 @@ def test_nothing_is_kept_by_versions_that_have_begun_anew() -> None:
 def test_no_more_is_kept_of_what_was_read_live_than_a_few() -> None:
     state = filled(State(1, OPTIONS))
     for index in range(MAX_LIVE + 2):
-        state.keep_live(KEY, "u1", [revision("a")])
-        state.keep_live(KEY, "u1", [revision(f"b{index}")])
-    kept = [kept.name for kept in state.take_live(KEY, "u1")]
+        state.keep_live(KEY, "u1", LiveObjects([revision("a")]))
+        state.keep_live(KEY, "u1", LiveObjects([revision(f"b{index}")]))
+    kept = [kept.name for kept in state.take_live(KEY, "u1").revisions]
     assert (len(kept), kept[-1]) == (MAX_LIVE, f"b{MAX_LIVE + 1}")
 
 
@@ -117,7 +117,7 @@ def test_what_watches_show_shrinks_what_is_held() -> None:
     creates = [v1.ExpectedCreate(pod_name="p", node_name="n1")]
     planned = v1.ReconcileState(expectations=v1.Expectations(creates=creates))
     planned.expectations.set_at.seconds = 1
-    state.reconcile_states.replace(KEY, "u1", planned, v1.ReconcileState(), state.store.pod_view("ns", "u1"))
+    state.reconcile_states.replace(KEY, "u1", planned, v1.ReconcileState(), state.store.pod_view(KEY, "u1"))
     assert state.reconcile_states.outstanding(KEY) == (1, 0)
     assert state.apply_event(Applied(pod())) == [Wake(KEY)]
     assert state.reconcile_states.outstanding(KEY) == (0, 0)
@@ -138,20 +138,20 @@ def test_the_newest_reports_are_kept_until_delivered() -> None:
 
 
 def test_what_was_read_live_is_kept_for_one_workload() -> None:
-    def names(revisions: list[Revision]) -> list[str]:
-        return [revision.name for revision in revisions]
+    def names(live: LiveObjects) -> list[str]:
+        return [revision.name for revision in live.revisions]
 
     state = State(1, OPTIONS)
-    state.keep_live(KEY, "u1", [revision("a")])
-    state.keep_live(KEY, "u1", [])
-    state.keep_live(KEY, "u1", [revision("b")])
+    state.keep_live(KEY, "u1", LiveObjects([revision("a")]))
+    state.keep_live(KEY, "u1", LiveObjects([]))
+    state.keep_live(KEY, "u1", LiveObjects([revision("b")]))
     assert names(state.take_live(KEY, "u1")) == ["a", "b"]
     assert names(state.take_live(KEY, "u1")) == [], "they were taken"
-    state.keep_live(KEY, "u1", [revision("a")])
-    state.keep_live(KEY, "u2", [revision("b")])
+    state.keep_live(KEY, "u1", LiveObjects([revision("a")]))
+    state.keep_live(KEY, "u2", LiveObjects([revision("b")]))
     assert names(state.take_live(KEY, "u1")) == [], "of a workload that was replaced"
-    state.keep_live(KEY, "u2", [revision("b")])
+    state.keep_live(KEY, "u2", LiveObjects([revision("b")]))
     assert names(state.take_live(KEY, "u2")) == ["b"]
-    state.keep_live(KEY, "u1", [revision("a")])
+    state.keep_live(KEY, "u1", LiveObjects([revision("a")]))
     state.forget(KEY)
     assert names(state.take_live(KEY, "u1")) == [], "nothing is kept of what is gone"

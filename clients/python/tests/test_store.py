@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from nodewise import v1
-from nodewise.buckets import Buckets, SharedParts, bucket_of, render
+from nodewise.buckets import Buckets, OwnerId, SharedParts, bucket_of, render
 from nodewise.kinds import Resource
 from nodewise.label_keys import MAX_LABELS, KeySet, reduce_labels
-from nodewise.objects import DaemonSet, Pod
+from nodewise.objects import Pod, Workload
 from nodewise.store import Applied, Deleted, Listed, PodChange, Store, Transition
 
 from .fakes import REQUIRED
@@ -91,12 +91,12 @@ def shown(store: Store) -> set[str]:
     return {pod.name for pod in sent_pods(store, daemon_set())}
 
 
-def sent_pods(store: Store, workload: DaemonSet) -> list[v1.Pod]:
+def sent_pods(store: Store, workload: Workload) -> list[v1.Pod]:
     buckets = store.pod_buckets(workload, lambda _: False)
     return [pod for bucket in buckets for pod in v1.PodBucket.FromString(bucket.data).pods]
 
 
-def sent_nodes(store: Store, workload: DaemonSet) -> dict[str, list[str]]:
+def sent_nodes(store: Store, workload: Workload) -> dict[str, list[str]]:
     """The label keys of each node in a snapshot of the workload."""
     buckets = store.node_buckets(workload, lambda _: False)
     nodes = (node for bucket in buckets for node in v1.NodeBucket.FromString(bucket.data).nodes)
@@ -120,7 +120,7 @@ def test_a_pod_changes_hands() -> None:
     assert change.old is not None
     assert not change.old.HasField("controller")
     assert shown(store) == {"p"}
-    assert store.pod_view("ns", "u1").exists("p")
+    assert store.pod_view(KEY, "u1").exists("p")
     store.take(Applied(pod("p", "3", owner="u2")))
     assert shown(store) == set()
     assert len(store.take(Applied(pod("p", "4", kind="ReplicaSet")))) == 1
@@ -185,23 +185,26 @@ def test_orphans_are_forgotten_and_nothing_else() -> None:
 
 def test_synced_after_every_first_list() -> None:
     store = Caches()
-    for resource in Resource:
+    for resource in store.watched:
         assert resource in store.unsynced()
         store.take(Listed(resource, [], "1"))
     assert store.unsynced() == []
-    assert store.daemon_set(KEY) is None
+    assert store.workload(KEY) is None
+
+
+OWNER = OwnerId("DaemonSet", "u1")
 
 
 def test_the_projection_is_what_it_was_made_of() -> None:
     store = Caches()
     given: Pod = pod("é", "7", ready=True, labels={"a": "b"})
     store.take(Applied(given))
-    (stored,) = store._namespaces["ns"].owned["u1"]
-    assert (stored.name, stored.version, stored.owner) == ("é", "7", "u1")
+    (stored,) = store._namespaces["ns"].owned[OWNER]
+    assert (stored.name, stored.version, stored.owner) == ("é", "7", OWNER)
     assert stored.pod() == given.projection
 
 
-def on_nodes(name: str, *labels: str) -> DaemonSet:
+def on_nodes(name: str, *labels: str) -> Workload:
     """A DaemonSet whose pods are for nodes with these labels."""
     terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in labels]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
@@ -320,7 +323,7 @@ def test_which_pods_live_on_a_node() -> None:
         store.take(Applied(one))
     every = ["n1", "n10", "n2", "n3"]
 
-    def counted(of: DaemonSet, nodes: list[str]) -> dict[str, int]:
+    def counted(of: Workload, nodes: list[str]) -> dict[str, int]:
         return {name: live.number for name, live in store.live_pods(of, nodes).items()}
 
     assert counted(workload, every) == {"n1": 2, "n10": 1, "n2": 0}

@@ -14,10 +14,10 @@ from nodewise import convert, node_buckets, pod_buckets, v1
 from nodewise.buckets import bucket_of
 from nodewise.expectations import ReconcileStates
 from nodewise.gate import compare
-from nodewise.kinds import Key
+from nodewise.kinds import DAEMON_SET, Key
 from nodewise.label_keys import KeySet, LabelKeys, reduce_labels
 from nodewise.manifest import PodManifest
-from nodewise.objects import DaemonSet, Node, Pod
+from nodewise.objects import Node, Pod, Workload
 from nodewise.snapshot import is_sent
 from nodewise.store import Applied, Store
 
@@ -44,7 +44,7 @@ def with_many(case: dict[str, Any], of: str) -> dict[str, Any]:
 def reads(case: dict[str, Any]) -> list[LabelKeys]:
     """The label keys of the DaemonSets of a vector, and of one more that names all of its many labels."""
     names_many = LabelKeys(node_labels=frozenset(many(case)), pod_labels=frozenset(many(case)))
-    return [*(DaemonSet.read(one).label_keys for one in case["daemon_sets"]), names_many]
+    return [*(Workload.read(DAEMON_SET, one).label_keys for one in case["daemon_sets"]), names_many]
 
 
 def count_many(entries: Any) -> int:
@@ -88,7 +88,7 @@ def known(_: bytes) -> bool:
 
 @cases("bucket_bytes")
 def test_bucket_bytes(case: dict[str, Any]) -> None:
-    workload = DaemonSet.read(case["daemon_set"])
+    workload = Workload.read(DAEMON_SET, case["daemon_set"])
     store = Store(1)
     store.apply(Applied(workload), lambda _: None)
     nodes = [json_format.ParseDict(node, v1.Node()) for node in case.get("nodes", ())]
@@ -177,6 +177,7 @@ class Present:
 @cases("expectations")
 def test_expectations(case: dict[str, Any]) -> None:
     reconcile_states = ReconcileStates()
+    key = KEY._replace(kind=case.get("kind", KEY.kind))
     for step in case["steps"]:
         ((kind, told),) = step.items()
         match kind:
@@ -184,18 +185,18 @@ def test_expectations(case: dict[str, Any]) -> None:
                 planned, sent = (
                     json_format.ParseDict(told[state], v1.ReconcileState()) for state in ("planned", "sent")
                 )
-                reconcile_states.replace(KEY, "u", planned, sent, Present(told["present_pods"]))
+                reconcile_states.replace(key, "u", planned, sent, Present(told["present_pods"]))
             case "created":
-                reconcile_states.observe_create(KEY, told["pod_name"], told["node_name"])
+                reconcile_states.observe_create(key, told["pod_name"], told["node_name"])
             case "deleted":
-                reconcile_states.observe_deletion(KEY, told["pod_name"], told["pod_uid"])
+                reconcile_states.observe_deletion(key, told["pod_name"], told["pod_uid"])
             case "applied":
                 outcomes = [json_format.ParseDict(outcome, v1.Outcome()) for outcome in told]
-                reconcile_states.lower(KEY, "u", outcomes)
+                reconcile_states.lower(key, "u", outcomes)
             case "settle":
-                reconcile_states.settle(KEY, "u", json_format.ParseDict(told, v1.ReconcileState()))
+                reconcile_states.settle(key, "u", json_format.ParseDict(told, v1.ReconcileState()))
             case "gone":
-                reconcile_states.retire_name(KEY, "u", told["node_name"], told["pod_name"])
+                reconcile_states.retire_name(key, "u", told["node_name"], told["pod_name"])
             case _:
                 pytest.fail(f"unknown step {kind}")
-    assert reconcile_states.get(KEY, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())
+    assert reconcile_states.get(key, "u") == json_format.ParseDict(case["state"], v1.ReconcileState())

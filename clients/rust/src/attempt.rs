@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nodewise_proto::v1;
+use nodewise_proto::workload::{DAEMON_SET, kind_of};
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
 use tokio::sync::MutexGuard;
@@ -19,7 +20,7 @@ use super::pieces::Pieces;
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::schedule::Attempt;
-use crate::observer::{Evicted, Fate, Hedge, Observer};
+use crate::observer::{Evicted, Fate, Hedge, Method, Observer};
 use crate::service::{BuildRequest, Digest};
 use crate::snapshot_request::SnapshotRequest;
 
@@ -166,6 +167,54 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         })
     }
 
+    /// Checks that the replica plans for the kind of the workload. Every version plans for DaemonSets. A replica is asked for its
+    /// other kinds once after each probe.
+    async fn check_kind(
+        &self,
+        replica: &Replica,
+        snapshot: Option<&v1::Snapshot>,
+        until: Instant,
+    ) -> Result<(), Failed> {
+        let Some(kind) = snapshot.and_then(kind_of).filter(|kind| *kind != DAEMON_SET) else {
+            return Ok(());
+        };
+        let kinds = match replica.kinds() {
+            Some(kinds) => kinds,
+            None => self.ask_kinds(replica, until).await?,
+        };
+        if kinds.iter().any(|known| known == kind) {
+            return Ok(());
+        }
+        let (url, known) = (replica.url(), kinds.join(", "));
+        Err(Failed {
+            reason: format!("{url}: its version plans for {known}, and not for {kind}; upgrade it"),
+            fault: Fault::Temporary,
+            violations: Vec::new(),
+            retry_after: None,
+        })
+    }
+
+    async fn ask_kinds(&self, replica: &Replica, until: Instant) -> Result<Arc<[String]>, Failed> {
+        let method = Method::GetCapabilities;
+        let call = ClientCall::new(method.full_name(), replica.url());
+        let request = timed(v1::GetCapabilitiesRequest::default(), until);
+        let answer = call.run(request, async |request| {
+            bounded(until, replica.client().get_capabilities(request)).await
+        });
+        match answer.await {
+            Ok(capabilities) => {
+                self.observer.call(method, Fate::Answered);
+                let kinds: Arc<[String]> = capabilities.workload_kinds.into();
+                replica.plans_for(Arc::clone(&kinds));
+                Ok(kinds)
+            }
+            Err(status) => {
+                let of = (self.replicas, self.observer);
+                Err(note_failure(of, self.uid, replica, method, &status))
+            }
+        }
+    }
+
     /// Asks one replica, and repeats the request if the replica lacks buckets.
     async fn ask(&self, replica: &Replica, until: Instant) -> Result<Answered<Q::Answer>, Failed> {
         let mut corrections = 0;
@@ -174,6 +223,7 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         loop {
             let everything = corrections == CORRECTIONS;
             let (number, mut request) = self.builder.build(replica, everything);
+            self.check_kind(replica, request.snapshot(), until).await?;
             let piece = if everything {
                 None
             } else {

@@ -1,7 +1,7 @@
 //! One replica of the service: its connection, its state, and the buckets that it is expected to have.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nodewise_proto::v1;
@@ -50,6 +50,8 @@ struct Inner {
     evictions: u32,
     /// How often a hedge answered first since the last answered call or the last eviction for this reason.
     overtaken: u32,
+    /// The kinds of workload that the replica plans for; `None` if it was not asked since it was last probed.
+    kinds: Option<Arc<[String]>>,
     /// The uid of the workload whose call failed last, if no call was answered since. The cause may be the workload.
     failing: Option<String>,
 }
@@ -218,6 +220,8 @@ impl Replica {
         if counts {
             inner.state = ReplicaState::Ready;
         }
+        // Another version may listen at the address now.
+        inner.kinds = None;
         counts
     }
 
@@ -250,6 +254,16 @@ impl Replica {
     /// Cancelled when the replica is removed from the set. Calls in progress continue.
     pub(super) fn removed(&self) -> &CancellationToken {
         &self.gone
+    }
+
+    /// The kinds of workload that the replica plans for, if it was asked.
+    pub(super) fn kinds(&self) -> Option<Arc<[String]>> {
+        self.lock().kinds.clone()
+    }
+
+    /// Notes the kinds of workload that the replica plans for.
+    pub(super) fn plans_for(&self, kinds: Arc<[String]>) {
+        self.lock().kinds = Some(kinds);
     }
 
     pub(super) fn knows(&self, digest: &Digest) -> bool {

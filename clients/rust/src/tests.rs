@@ -44,6 +44,8 @@ struct Script {
     abandoned: usize,
     /// Fail every report.
     fail_reports: bool,
+    /// Kinds that it plans for besides DaemonSet.
+    kinds: Vec<String>,
     requests: Vec<v1::PlanRequest>,
     timeouts: Vec<String>,
     reports: usize,
@@ -142,7 +144,7 @@ impl ReconcileService for Server {
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
         self.take_time().await;
         Ok(Response::new(v1::GetCapabilitiesResponse {
-            workload_kinds: vec!["DaemonSet".to_owned()],
+            workload_kinds: [vec!["DaemonSet".to_owned()], self.script().kinds.clone()].concat(),
             ..Default::default()
         }))
     }
@@ -170,7 +172,10 @@ impl ReconcileService for Server {
             node_name: "n1".to_owned(),
             ..Default::default()
         };
-        Ok(Response::new(v1::ExplainResponse { nodes: vec![node] }))
+        Ok(Response::new(v1::ExplainResponse {
+            nodes: vec![node],
+            workload: None,
+        }))
     }
 }
 
@@ -601,6 +606,39 @@ async fn a_replica_that_answers_says_what_it_can_do() {
     let capabilities = client.capabilities().await.expect("an answer");
     assert_eq!(capabilities.workload_kinds, ["DaemonSet"]);
     assert_eq!(count(&client, "get_capabilities answered"), 1);
+}
+
+// During an upgrade a replica may not know the kind yet.
+#[tokio::test]
+async fn only_a_replica_that_plans_for_the_kind_is_asked() {
+    let (old, new) = (serve().await, serve().await);
+    new.script().kinds.push("Deployment".to_owned());
+    let ask = async |client: &PlanClient| {
+        let mut build = |_: &dyn Fn(&Digest) -> bool| v1::PlanRequest {
+            snapshot: Some(v1::Snapshot {
+                workload: Some(v1::Workload {
+                    kind: Some(v1::workload::Kind::Deployment(v1::Deployment::default())),
+                }),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        client.plan("uid", &mut build).await
+    };
+    let both = client_of(&[&old, &new], quick());
+    for _ in 0..3 {
+        ask(&both).await.expect("one of them plans for it");
+    }
+    assert_eq!((old.script().requests.len(), new.script().requests.len()), (0, 3));
+    let alone = client_of(&[&old], quick());
+    let Err(ServiceError::Unreachable(reason)) = ask(&alone).await else {
+        panic!("it plans for DaemonSets only");
+    };
+    assert!(
+        reason.contains("plans for DaemonSet, and not for Deployment; upgrade it"),
+        "{reason}"
+    );
+    assert_eq!(old.script().requests.len(), 0);
 }
 
 #[tokio::test]

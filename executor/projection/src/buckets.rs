@@ -14,6 +14,9 @@ use sha2::{Digest as _, Sha256};
 use crate::label_keys::KeySet;
 
 mod encoded_object;
+mod placement;
+
+pub use placement::Placement;
 
 pub use encoded_object::{EncodedObject, SharedFields};
 use encoded_object::{shared_len, write_shared};
@@ -23,6 +26,9 @@ use encoded_object::{shared_len, write_shared};
 pub struct Buckets {
     list: Vec<Bucket>,
     len: usize,
+    placement: Placement,
+    /// The number of buckets changes with the number of objects, up to this.
+    grows_to: Option<u32>,
     /// The label keys that are sent. The cached digests are valid for these keys.
     keys: Arc<KeySet>,
 }
@@ -66,14 +72,29 @@ impl Bucket {
 }
 
 impl Buckets {
-    /// Creates `count` empty buckets.
+    /// Creates `count` empty buckets, of nodes or of pods by node.
     #[must_use]
     pub fn new(count: u32) -> Self {
+        Self::of(Placement::Node, count)
+    }
+
+    /// Creates `count` empty buckets.
+    #[must_use]
+    pub fn of(placement: Placement, count: u32) -> Self {
         Self {
-            list: (0..count).map(|_| Bucket::default()).collect(),
+            list: empty_list(count),
             len: 0,
+            placement,
+            grows_to: None,
             keys: Arc::default(),
         }
+    }
+
+    /// The number of buckets.
+    #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "the count was a u32")]
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.list.len()).expect("the count was a u32")
     }
 
     /// Sets the label keys that are sent. Drops the cached digests if they change.
@@ -98,9 +119,16 @@ impl Buckets {
 
     /// Inserts an object. Returns the object of the same name that was in its bucket before.
     pub fn put(&mut self, object: Arc<EncodedObject>) -> Option<Arc<EncodedObject>> {
-        let old = self.list[object.bucket() as usize].put(object, &self.keys);
+        let index = self.index(&object);
+        let old = self.list[index as usize].put(object, &self.keys);
         self.len += usize::from(old.is_none());
+        self.resize();
         old
+    }
+
+    /// Removes the object of this name from the bucket to which this object belongs.
+    pub fn take_out(&mut self, object: &EncodedObject) -> Option<Arc<EncodedObject>> {
+        self.remove(self.index(object), object.name())
     }
 
     /// Removes the object of this name from a bucket and returns it.
@@ -112,7 +140,9 @@ impl Buckets {
         let index = bucket.find(name).ok()?;
         bucket.cached = None;
         self.len -= 1;
-        Some(bucket.members.remove(index))
+        let removed = bucket.members.remove(index);
+        self.resize();
+        Some(removed)
     }
 
     /// Returns the objects of one bucket, ordered by name.
@@ -138,6 +168,10 @@ impl Buckets {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<EncodedObject>> {
         self.list.iter().flat_map(|bucket| &bucket.members)
     }
+}
+
+fn empty_list(count: u32) -> Vec<Bucket> {
+    (0..count).map(|_| Bucket::default()).collect()
 }
 
 /// A set of buckets to be sent, and the work that rendering them took.

@@ -1,8 +1,9 @@
 //! Selects the labels that are sent: those that a plan can read.
 //!
 //! For nodes, these are the labels in the nodeSelector or the required node affinity of a DaemonSet. For pods, these are the
-//! labels in the selector of a DaemonSet of the namespace, and the two labels that identify the template. Other labels change
-//! no plan and are not sent: a client that may write one object could make them very large.
+//! labels in the selector of a workload of the namespace, those in the template of a ReplicaSet of the namespace, and the two
+//! labels that identify the template of a DaemonSet. Other labels change no plan and are not sent: a client that may write one
+//! object could make them very large.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,12 +24,12 @@ const STORE_ALL_UP_TO: usize = 64;
 /// Labels of pods that every plan reads. They are sent even if there are too many labels.
 const ALWAYS_SENT: [&str; 2] = [HASH_LABEL, "pod-template-generation"];
 
-/// The label keys that plans for one DaemonSet read.
+/// The label keys that plans for one workload read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelKeysRead {
     /// Keys of node labels: those in its nodeSelector and its required node affinity.
     pub node_labels: BTreeSet<String>,
-    /// Keys of pod labels: those in its selector.
+    /// Keys of pod labels: those in its selector, and of a ReplicaSet also those of its template.
     pub pod_labels: BTreeSet<String>,
 }
 
@@ -47,7 +48,31 @@ struct TemplateSpec {
     affinity: Value,
 }
 
+/// The metadata of a pod template that is read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct LabelledTemplate {
+    metadata: Option<TemplateMetadata>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TemplateMetadata {
+    labels: Value,
+}
+
 impl LabelKeysRead {
+    /// The keys of a workload that chooses no nodes, and that counts the pods which have all labels of its template.
+    pub(crate) fn of_pods(selector: &Selector, template: LabelledTemplate) -> Self {
+        let metadata = template.metadata.unwrap_or_default();
+        let labels = metadata.labels.as_object().into_iter().flatten();
+        let labels = labels.map(|(key, _)| key.clone());
+        Self {
+            node_labels: BTreeSet::new(),
+            pod_labels: selector.keys().map(str::to_owned).chain(labels).collect(),
+        }
+    }
+
     pub(crate) fn new(selector: &Selector, template: Template) -> Self {
         let spec = template.spec.unwrap_or_default();
         let required = &spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
@@ -81,19 +106,19 @@ pub struct KeySet {
 }
 
 impl KeySet {
-    /// The keys for nodes, given all DaemonSets of the cluster.
+    /// The keys for nodes, given all workloads of the cluster.
     #[must_use]
-    pub fn of_nodes<'a>(daemon_sets: impl IntoIterator<Item = &'a LabelKeysRead>) -> Self {
+    pub fn of_nodes<'a>(workloads: impl IntoIterator<Item = &'a LabelKeysRead>) -> Self {
         let mut named = LabelKeyCounts::of_nodes();
-        daemon_sets.into_iter().for_each(|reads| named.add(reads));
+        workloads.into_iter().for_each(|reads| named.add(reads));
         KeySet::clone(named.keys())
     }
 
-    /// The keys for the pods of a namespace, given all DaemonSets of the namespace.
+    /// The keys for the pods of a namespace, given all workloads of the namespace.
     #[must_use]
-    pub fn of_pods<'a>(daemon_sets: impl IntoIterator<Item = &'a LabelKeysRead>) -> Self {
+    pub fn of_pods<'a>(workloads: impl IntoIterator<Item = &'a LabelKeysRead>) -> Self {
         let mut named = LabelKeyCounts::of_pods();
-        daemon_sets.into_iter().for_each(|reads| named.add(reads));
+        workloads.into_iter().for_each(|reads| named.add(reads));
         KeySet::clone(named.keys())
     }
 
@@ -155,21 +180,21 @@ pub fn reduce_pod(pod: &mut v1::Pod, keys: &KeySet) -> usize {
     keys.reduce_labels(&mut pod.labels)
 }
 
-/// Counts which label keys the current DaemonSets read.
+/// Counts which label keys the current workloads read.
 ///
-/// A new key is added to the sent keys at once. A key that no DaemonSet reads any more is removed only when a new key is
+/// A new key is added to the sent keys at once. A key that no workload reads any more is removed only when a new key is
 /// added, because a change of the keys changes the digest of every bucket.
 #[derive(Debug)]
 pub struct LabelKeyCounts {
     is_of_pods: bool,
-    /// Number of DaemonSets that read each key.
+    /// Number of workloads that read each key.
     labels: HashMap<Arc<str>, usize>,
     sent: Arc<KeySet>,
     has_grown: bool,
 }
 
 impl LabelKeyCounts {
-    /// Creates a counter for node labels, without DaemonSets.
+    /// Creates a counter for node labels, without workloads.
     #[must_use]
     pub fn of_nodes() -> Self {
         Self {
@@ -180,7 +205,7 @@ impl LabelKeyCounts {
         }
     }
 
-    /// Creates a counter for pod labels, without DaemonSets.
+    /// Creates a counter for pod labels, without workloads.
     #[must_use]
     pub fn of_pods() -> Self {
         let mut named = Self {
@@ -201,7 +226,7 @@ impl LabelKeyCounts {
         }
     }
 
-    /// Adds the keys of a DaemonSet.
+    /// Adds the keys of a workload.
     pub fn add(&mut self, reads: &LabelKeysRead) {
         for key in self.of(reads) {
             self.has_grown |= !self.sent.labels.contains(key.as_str());
@@ -212,7 +237,7 @@ impl LabelKeyCounts {
         }
     }
 
-    /// Removes the keys of a DaemonSet.
+    /// Removes the keys of a workload.
     pub fn remove(&mut self, reads: &LabelKeysRead) {
         for key in self.of(reads) {
             if let Some(count) = self.labels.get_mut(key.as_str()) {
@@ -231,7 +256,7 @@ impl LabelKeyCounts {
         self.remove(reads);
     }
 
-    /// Whether a DaemonSet reads a key that is not sent yet.
+    /// Whether a workload reads a key that is not sent yet.
     #[must_use]
     pub fn has_grown(&self) -> bool {
         self.has_grown

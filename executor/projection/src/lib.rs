@@ -26,6 +26,7 @@
 
 pub mod buckets;
 mod daemon_set;
+mod deployment;
 mod error;
 mod first_match;
 mod key;
@@ -35,6 +36,7 @@ mod meta;
 mod node;
 mod parse;
 mod pod;
+mod replica_set;
 mod revision;
 pub mod selection;
 pub mod selector;
@@ -59,5 +61,5 @@ pub use revision::Revision;
 pub use selection::OwnershipSelector;
 pub use selector::Selector;
 pub use time::{moment, timestamp};
-pub use workload::{StatusCounts, Workload};
+pub use workload::{StatusCounts, Strategy, Workload};
 pub use writers::{StatusWriter, WRITER};

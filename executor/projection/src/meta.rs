@@ -55,7 +55,12 @@ struct Annotations {
     /// Which controller deletes old pods under the OnDelete strategy. The planner for companions reads this annotation.
     #[serde(rename = "nodewise.dev/rollout")]
     rollout: Option<String>,
+    #[serde(rename = "controller.kubernetes.io/pod-deletion-cost")]
+    deletion_cost: Option<String>,
 }
+
+/// Most bytes of a deletion cost. A valid one is a 32-bit number; a minus sign may be followed by some zeros.
+const MAX_COST_LEN: usize = 64;
 
 impl Meta {
     /// Whether the annotation asks a companion controller to roll out.
@@ -72,6 +77,13 @@ impl Meta {
     /// The annotation `nodewise.dev/traceparent`.
     pub(crate) fn traceparent(&self) -> Option<String> {
         self.annotations.as_ref()?.traceparent.clone()
+    }
+
+    /// The annotation with the pod's deletion cost. Empty if there is none, or if it is too long to be valid.
+    pub(crate) fn take_deletion_cost(&mut self) -> String {
+        let annotations = self.annotations.as_mut();
+        let cost = annotations.and_then(|annotations| annotations.deletion_cost.take());
+        cost.filter(|cost| cost.len() <= MAX_COST_LEN).unwrap_or_default()
     }
 
     /// The owner reference with `controller: true`. If one of its fields is longer than the API allows for workloads, the

@@ -1,6 +1,8 @@
 //! Projection of a v1 Pod.
 
-use nodewise_proto::v1;
+use std::collections::HashSet;
+
+use nodewise_proto::{v1, workload::REPLICA_SET};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::Value;
@@ -9,7 +11,7 @@ use crate::error::ProjectError;
 use crate::first_match::{ElementFilter, FirstMatch};
 use crate::meta::{Meta, labels};
 use crate::parse::{parse, parse_from, parse_text};
-use crate::status::Status;
+use crate::status::{Status, most_restarts};
 
 /// Projects a v1 Pod from a JSON value.
 pub fn pod(object: &Value) -> Result<v1::Pod, ProjectError> {
@@ -78,6 +80,22 @@ pub(crate) struct PodObject {
 struct PodSpec {
     node_name: Option<String>,
     affinity: Option<Affinity>,
+    init_containers: Option<Vec<InitContainer>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct InitContainer {
+    name: String,
+    restart_policy: Option<String>,
+}
+
+/// What decides which pod of a ReplicaSet is deleted first.
+#[derive(Default)]
+struct DeletionRank {
+    deletion_cost: String,
+    restarts: u32,
+    sidecar_restarts: u32,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -164,11 +182,37 @@ impl PodSpec {
 }
 
 impl PodObject {
-    pub(crate) fn project(self) -> Result<v1::Pod, ProjectError> {
+    /// What ReplicaSets read. Left out for pods of other controllers, so that a restart of their containers changes nothing.
+    fn take_deletion_rank(&mut self) -> DeletionRank {
+        let controller = self.metadata.controller();
+        if controller.is_some_and(|controller| controller.kind != REPLICA_SET) {
+            return DeletionRank::default();
+        }
+        let containers = self.spec.as_ref().and_then(|spec| spec.init_containers.as_ref());
+        let sidecars: HashSet<&str> = (containers.into_iter().flatten())
+            .filter(|container| container.restart_policy.as_deref() == Some("Always"))
+            .map(|container| &*container.name)
+            .collect();
+        let status = self.status.as_ref();
+        let regular = status.and_then(|status| status.container_statuses.as_ref());
+        let init = status.and_then(|status| status.init_container_statuses.as_ref());
+        DeletionRank {
+            restarts: most_restarts(regular, |_| true),
+            sidecar_restarts: most_restarts(init, |name| sidecars.contains(name)),
+            deletion_cost: self.metadata.take_deletion_cost(),
+        }
+    }
+
+    pub(crate) fn project(mut self) -> Result<v1::Pod, ProjectError> {
         self.metadata.require_name()?;
         if self.metadata.uid.is_empty() {
             return Err(ProjectError::at("metadata.uid", "is missing"));
         }
+        let DeletionRank {
+            deletion_cost,
+            restarts,
+            sidecar_restarts,
+        } = self.take_deletion_rank();
         let mut spec = self.spec.unwrap_or_default();
         let node_name = spec.node_name.take().unwrap_or_default();
         let target_node_name = if node_name.is_empty() {
@@ -192,6 +236,9 @@ impl PodObject {
             creation_time: meta.creation_timestamp.map(Into::into),
             deletion_time: meta.deletion_timestamp.map(Into::into),
             shared_metadata: 0,
+            deletion_cost,
+            restarts,
+            sidecar_restarts,
         })
     }
 }

@@ -1,7 +1,7 @@
-//! Label selectors, for two purposes: to find the DaemonSets that an orphan may belong to, and to find the DaemonSets that
+//! Label selectors, for two purposes: to find the workloads that an orphan may belong to, and to find the workloads that
 //! the executor owns.
 //!
-//! The service decides which pods a DaemonSet claims. The executor uses selectors to decide which workloads to reconcile for
+//! The service decides which pods a workload claims. The executor uses selectors to decide which workloads to reconcile for
 //! an orphan, which orphans to send, and whether a plan may adopt an orphan.
 
 use std::collections::BTreeMap;

@@ -10,9 +10,35 @@ use crate::time::Time;
 
 /// The parts of a node's or pod's status that are read.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Status {
     pub(crate) phase: Option<String>,
     pub(crate) conditions: Option<Conditions>,
+    #[serde(default)]
+    pub(crate) container_statuses: Option<Vec<ContainerStatus>>,
+    #[serde(default)]
+    pub(crate) init_container_statuses: Option<Vec<ContainerStatus>>,
+}
+
+/// The parts of the status of a container that are read.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ContainerStatus {
+    name: String,
+    restart_count: Option<i64>,
+}
+
+/// The largest number of restarts of the containers for which `is_counted` is true.
+pub(crate) fn most_restarts(
+    statuses: Option<&Vec<ContainerStatus>>,
+    is_counted: impl Fn(&str) -> bool,
+) -> u32 {
+    let counted = statuses
+        .into_iter()
+        .flatten()
+        .filter(|status| is_counted(&status.name));
+    let restarts = counted.filter_map(|status| status.restart_count?.try_into().ok());
+    restarts.max().unwrap_or(0)
 }
 
 /// The first condition of each type that is read. The other conditions are dropped, so a long list takes no memory.

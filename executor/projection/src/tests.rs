@@ -4,7 +4,7 @@ use nodewise_proto::{Timestamp, v1};
 use serde_json::{Value, json};
 
 use crate::time::{FIRST_SECOND, LAST_SECOND};
-use crate::{node, pod, timestamp};
+use crate::{Key, LabelKeysRead, StatusCounts, Strategy, Workload, node, pod, timestamp};
 
 fn pod_with(spec: &Value) -> Value {
     json!({"metadata": {"name": "p", "uid": "u"}, "spec": spec})
@@ -133,9 +133,53 @@ fn all_fields_of_a_pod_are_projected() {
         creation_time: at("2026-01-02T03:04:05Z"),
         deletion_time: at("2026-01-02T03:05:05Z"),
         has_finalizers: true,
-        shared_metadata: 0,
+        ..v1::Pod::default()
     };
     assert_eq!(pod(&object).expect("a pod"), expected);
+}
+
+// what decides which pod of a ReplicaSet is deleted first. Pods of other controllers do not change with it.
+#[test]
+fn the_deletion_rank_of_a_pod_is_projected() {
+    let container = |name: &str, restarts: u32| json!({"name": name, "restartCount": restarts});
+    let pod_of = |kind: &str, cost: &str| {
+        json!({
+            "metadata": {"name": "p", "uid": "u", "annotations": {"controller.kubernetes.io/pod-deletion-cost": cost},
+                "ownerReferences": if kind.is_empty() { json!(null) } else {
+                    json!([{"kind": kind, "name": "foo", "uid": "o", "controller": true}])
+                }},
+            "spec": {"initContainers": [{"name": "setup"}, {"name": "proxy", "restartPolicy": "Always"},
+                {"name": "log", "restartPolicy": "Always"}, {"name": "odd", "restartPolicy": "Never"}]},
+            "status": {
+                "containerStatuses": [container("a", 2), container("b", 5), container("c", 1)],
+                "initContainerStatuses": [container("setup", 9), container("proxy", 3), container("log", 1), container("odd", 8)],
+            },
+        })
+    };
+    let long = "1".repeat(65);
+    // (kind of the controller, deletion cost, projected cost, restarts, restarts of sidecars)
+    for (kind, cost, expected) in [
+        ("ReplicaSet", "-10", ("-10", 5, 3)),
+        ("", "7", ("7", 5, 3)),
+        ("ReplicaSet", "odd", ("odd", 5, 3)),
+        ("ReplicaSet", &long[..64], (&long[..64], 5, 3)),
+        ("ReplicaSet", &long, ("", 5, 3)),
+        ("DaemonSet", "7", ("", 0, 0)),
+        ("StatefulSet", "7", ("", 0, 0)),
+    ] {
+        let pod = pod(&pod_of(kind, cost)).expect("a pod");
+        let projected = (&*pod.deletion_cost, pod.restarts, pod.sidecar_restarts);
+        assert_eq!(projected, expected, "{kind} {cost}");
+    }
+    for status in [
+        json!(null),
+        json!({"containerStatuses": null, "initContainerStatuses": []}),
+        json!({"containerStatuses": [{"name": "a"}, {"name": "b", "restartCount": null}]}),
+        json!({"containerStatuses": [{"name": "a", "restartCount": -1}]}),
+    ] {
+        let object = json!({"metadata": {"name": "p", "uid": "u"}, "status": status});
+        assert_eq!(pod(&object).expect("a pod").restarts, 0, "{status}");
+    }
 }
 
 // D-2: name, labels and taints in their order. The other fields are for explanations.
@@ -245,4 +289,119 @@ fn times_before_the_epoch_have_positive_nanos() {
             nanos: 250_000_000
         }
     );
+}
+
+fn label_keys(keys: &std::collections::BTreeSet<String>) -> Vec<&str> {
+    keys.iter().map(String::as_str).collect()
+}
+
+// what the caches know about a ReplicaSet. Plans count the pods that have all labels of the template.
+#[test]
+fn a_replica_set_is_read() {
+    let object = json!({
+        "metadata": {
+            "namespace": "ns", "name": "web-1", "uid": "r1", "resourceVersion": "7", "generation": 3,
+            "labels": {"app": "web"}, "creationTimestamp": "2026-01-02T03:04:05Z",
+            "ownerReferences": [{"kind": "Deployment", "name": "web", "uid": "d1", "controller": true}],
+            "managedFields": [{"manager": "kubectl", "subresource": "status", "time": "2026-01-02T03:04:05Z"}],
+        },
+        "spec": {
+            "replicas": 5, "minReadySeconds": 10, "selector": {"matchLabels": {"app": "web", "hash": "1"}},
+            "template": {"metadata": {"labels": {"app": "web", "tier": "front"}}, "spec": {"nodeSelector": {"zone": "a"}}},
+        },
+        "status": {"observedGeneration": 3, "replicas": 4, "fullyLabeledReplicas": 4, "readyReplicas": 3, "availableReplicas": 2},
+    });
+    let set = Workload::replica_set_from_json(&object).expect("a ReplicaSet");
+    assert_eq!(set.key, Key::new("ReplicaSet", "ns", "web-1"));
+    assert_eq!(
+        (&*set.uid, &*set.resource_version, set.generation),
+        ("r1", "7", 3)
+    );
+    assert_eq!(
+        (set.replicas, set.min_ready_seconds, set.strategy, set.deleting),
+        (Some(5), 10, Strategy::RollingUpdate, false)
+    );
+    let controller = set.controller.expect("a controller");
+    assert_eq!(
+        (&*controller.kind, &*controller.name, &*controller.uid),
+        ("Deployment", "web", "d1")
+    );
+    assert_eq!(
+        set.created.map(|time| time.seconds),
+        Some(timestamp("2026-01-02T03:04:05Z".parse().expect("a time")).seconds)
+    );
+    assert_eq!(label_keys(&set.reads.pod_labels), ["app", "hash", "tier"]);
+    assert_eq!(label_keys(&set.reads.node_labels), [""; 0]);
+    let counts = StatusCounts {
+        observed_generation: 3,
+        desired: 5,
+        current: 4,
+        updated: 4,
+        available: 2,
+    };
+    assert_eq!(set.status, counts);
+    assert_eq!(
+        set.other_status_writer.map(|writer| writer.manager).as_deref(),
+        Some("kubectl")
+    );
+    let stored: Value = serde_json::from_slice(&set.object).expect("JSON");
+    assert_eq!(stored["metadata"]["managedFields"], Value::Null);
+    assert_eq!(stored["spec"], object["spec"]);
+}
+
+// P-1: what the caches know about a Deployment.
+#[test]
+fn a_deployment_is_read() {
+    for (strategy, expected) in [
+        (json!(null), Strategy::RollingUpdate),
+        (json!({"type": "RollingUpdate"}), Strategy::RollingUpdate),
+        (json!({"type": "Recreate"}), Strategy::Recreate),
+    ] {
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": "web", "uid": "d1", "generation": 2},
+            "spec": {"strategy": strategy, "selector": {"matchLabels": {"app": "web"}},
+                "template": {"metadata": {"labels": {"app": "web"}}}},
+            "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 1},
+        });
+        let deployment = Workload::deployment_from_json(&object).expect("a Deployment");
+        assert_eq!(deployment.key, Key::new("Deployment", "ns", "web"));
+        assert_eq!(deployment.strategy, expected, "{strategy}");
+        assert_eq!(deployment.replicas, Some(1), "the default of the API");
+        assert_eq!(deployment.reads, LabelKeysRead::default());
+        let counts = StatusCounts {
+            observed_generation: 2,
+            desired: 1,
+            current: 3,
+            updated: 2,
+            available: 1,
+        };
+        assert_eq!(deployment.status, counts);
+    }
+}
+
+// A workload that is left out would look deleted.
+#[test]
+fn a_workload_with_an_unreadable_spec_is_kept() {
+    let object = json!({"metadata": {"namespace": "ns", "name": "web"}, "spec": {"minReadySeconds": "soon"}, "status": 7});
+    let unnamed = json!({"metadata": {"namespace": "ns"}});
+    for (read, failed) in [
+        (
+            Workload::daemon_set_from_json(&object),
+            Workload::daemon_set_from_json(&unnamed),
+        ),
+        (
+            Workload::replica_set_from_json(&object),
+            Workload::replica_set_from_json(&unnamed),
+        ),
+        (
+            Workload::deployment_from_json(&object),
+            Workload::deployment_from_json(&unnamed),
+        ),
+    ] {
+        let workload = read.expect("a workload");
+        assert!(!workload.selector.selects(&[]));
+        let stored: Value = serde_json::from_slice(&workload.object).expect("JSON");
+        assert_eq!(stored, object);
+        assert!(failed.is_err());
+    }
 }

@@ -220,6 +220,8 @@ pub struct ReconcileStates {
     /// before the first plan.
     used_names: HashMap<Key, (Arc<str>, UsedNames)>,
     rule: DeletionRule,
+    /// The kinds of workload whose deletes are always tracked by uid.
+    by_uid: Vec<&'static str>,
 }
 
 #[derive(Debug)]
@@ -248,6 +250,20 @@ impl ReconcileStates {
             held: HashMap::new(),
             used_names: HashMap::new(),
             rule,
+            by_uid: Vec::new(),
+        }
+    }
+
+    /// Tracks the deletes of this kind of workload by uid, whatever the rule is for the others.
+    pub fn track_by_uid(&mut self, kind: &'static str) {
+        self.by_uid.push(kind);
+    }
+
+    fn rule_of(&self, kind: &str) -> DeletionRule {
+        if self.by_uid.contains(&kind) {
+            DeletionRule::ByUid
+        } else {
+            self.rule
         }
     }
 
@@ -303,10 +319,10 @@ impl ReconcileStates {
         // Deletes that were expected before end with their own event.
         let is_new = |pod_uid: &String| !sent.deletes.contains(pod_uid);
         if expectations.deletes.iter().any(is_new) {
-            let deleting = cached_pods.deleting();
+            let (deleting, rule) = (cached_pods.deleting(), self.rule_of(key.kind));
             expectations
                 .deletes
-                .retain(|pod_uid| match (deleting.get(pod_uid), self.rule) {
+                .retain(|pod_uid| match (deleting.get(pod_uid), rule) {
                     _ if !is_new(pod_uid) => true,
                     (None, _) => false,
                     (Some(deleting), DeletionRule::ByUid) => !deleting,
@@ -332,25 +348,36 @@ impl ReconcileStates {
     }
 
     /// Removes the expectations of actions that certainly had no effect. A call without a response may have had an effect, so
-    /// its expectation stays.
+    /// its expectation stays. A name for no node that the apiserver refused because another pod has it counts as used, so that
+    /// the next plan gives another one.
     pub fn lower(&mut self, key: &Key, uid: &Arc<str>, outcomes: &[v1::Outcome]) {
         let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
             return;
         };
         let expected = &mut held.expectations;
+        let mut taken = Vec::new();
         for outcome in outcomes.iter().filter(|outcome| had_no_effect(outcome)) {
             match &outcome.subject {
                 Some(Subject::CreatedPod(create)) if create.pod_name.is_empty() => {
                     lower(&mut expected.unnamed, &create.node_name, 1);
                 }
-                Some(Subject::CreatedPod(create)) => _ = expected.named.remove(&create.pod_name),
+                Some(Subject::CreatedPod(create)) => {
+                    expected.named.remove(&create.pod_name);
+                    if create.node_name.is_empty() && outcome.result() == v1::Result::NameTaken {
+                        taken.push(create.pod_name.clone());
+                    }
+                }
                 Some(Subject::DeletedPodUid(uid)) => _ = expected.deletes.remove(uid),
                 None => {}
             }
         }
+        for pod_name in taken {
+            self.record_used_name(key, uid, String::new(), pod_name);
+        }
     }
 
-    /// Stores the response to an outcome report. Expectations that it does not contain are removed; none is added.
+    /// Stores the response to an outcome report. Expectations that it does not contain are removed; none is added. Used names
+    /// stay.
     pub fn settle(&mut self, key: &Key, uid: &Arc<str>, settled: v1::ReconcileState) {
         let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
             return;
@@ -387,8 +414,9 @@ impl ReconcileStates {
 
     /// Records that a watch showed that a pod of the workload is gone or being deleted.
     pub fn observe_deletion(&mut self, key: &Key, pod_name: &str, pod_uid: &str) {
+        let rule = self.rule_of(key.kind);
         if let Some(held) = self.held.get_mut(key) {
-            held.expectations.observe_deletion(pod_name, pod_uid, self.rule);
+            held.expectations.observe_deletion(pod_name, pod_uid, rule);
         }
     }
 
@@ -653,6 +681,61 @@ mod tests {
         assert_eq!(states.outstanding(&key), (0, 0));
     }
 
+    // the pods of some kinds are tracked by uid in every profile.
+    #[test]
+    fn deletions_of_some_kinds_are_always_tracked_by_uid() {
+        let (mut states, key, _) = holding(DeletionRule::Counted, state(&[], &["u1"]));
+        states.track_by_uid(DAEMON_SETS.kind);
+        states.observe_deletion(&key, "p", "u9");
+        assert_eq!(states.outstanding(&key), (0, 1));
+        states.observe_deletion(&key, "p", "u1");
+        assert_eq!(states.outstanding(&key), (0, 0));
+    }
+
+    // Another pod says nothing about a name that belongs to no node: only a plan removes it.
+    #[test]
+    fn used_names_without_a_node_stay_until_a_plan_drops_them() {
+        let (mut states, key, uid) = holding(DeletionRule::ByUid, v1::ReconcileState::default());
+        for node in ["", "n1"] {
+            states.record_used_name(&key, &uid, node.to_owned(), format!("old-{node}"));
+        }
+        for node in ["", "n1"] {
+            states.observe_create(&key, "new", node);
+        }
+        let sent = states.get(&key, &uid);
+        let names: Vec<_> = sent.used_pod_names.iter().map(|name| &*name.pod_name).collect();
+        assert_eq!(names, ["old-"]);
+        states.replace(&key, &uid, v1::ReconcileState::default(), &sent, &BEFORE);
+        assert_eq!(states.get(&key, &uid).used_pod_names, []);
+    }
+
+    // The name of a pod that the apiserver refused is not tried again. A service cannot add names.
+    #[test]
+    fn refused_names_without_a_node_are_used() {
+        let (mut states, key, uid) = holding(DeletionRule::ByUid, v1::ReconcileState::default());
+        states.record_used_name(&key, &uid, String::new(), "gone".to_owned());
+        let used = |node_name: &str, pod_name: &str| v1::UsedPodName {
+            node_name: node_name.to_owned(),
+            pod_name: pod_name.to_owned(),
+        };
+        let refused = |node_name: &str, pod_name: &str| v1::Outcome {
+            result: v1::Result::NameTaken.into(),
+            subject: Some(Subject::CreatedPod(v1::ExpectedCreate {
+                node_name: node_name.to_owned(),
+                pod_name: pod_name.to_owned(),
+            })),
+            ..v1::Outcome::default()
+        };
+        states.lower(&key, &uid, &[refused("", "taken"), refused("n1", "of-a-node")]);
+        let settled = v1::ReconcileState {
+            used_pod_names: vec![used("", "of-the-service")],
+            ..v1::ReconcileState::default()
+        };
+        states.settle(&key, &uid, settled);
+        let held = states.get(&key, &uid).used_pod_names;
+        assert_eq!(held, [used("", "gone"), used("", "taken")]);
+    }
+
     // A pod that was created and deleted is not expected any more.
     #[test]
     fn a_deletion_also_removes_the_expected_create() {
@@ -661,7 +744,7 @@ mod tests {
         assert_eq!(states.outstanding(&key), (0, 0));
     }
 
-    // An observation that a watch made during a plan must not be undone by that plan.
+    // an observation that a watch made during a plan must not be undone by that plan.
     #[test]
     fn observations_during_a_plan_are_kept() {
         let first = state(&[("a", "n1"), ("b", "n2"), ("", "n3")], &["u1", "u2"]);

@@ -28,6 +28,24 @@ struct Record {
     uid: Arc<str>,
     /// At most one entry per resource, in order of the first write.
     written: Vec<(Resource, String)>,
+    /// The pods that were created by name, with the resourceVersions that the creates returned. The workload does not wait for
+    /// them, because it expects their names. But they are its pods before the cache shows them.
+    created: Vec<(String, String)>,
+}
+
+impl Record {
+    fn of(uid: &Arc<str>) -> Self {
+        Self {
+            uid: Arc::clone(uid),
+            written: Vec::new(),
+            created: Vec::new(),
+        }
+    }
+
+    /// Forgets the created pods that a cache of pods shows which has reached this resourceVersion.
+    fn forget_seen(&mut self, reached: &str) {
+        self.created.retain(|(_, written)| is_behind(written, reached));
+    }
 }
 
 /// A cache that has not seen an own write yet.
@@ -48,16 +66,7 @@ impl OwnWriteGate {
     /// Records the resourceVersion that a write to the workload or one of its pods returned. Replaces a record of another uid
     /// with the same name (D-112).
     pub fn record(&mut self, key: &Key, uid: &Arc<str>, resource: Resource, resource_version: &str) {
-        let record = self.records.entry(key.clone()).or_insert_with(|| Record {
-            uid: Arc::clone(uid),
-            written: Vec::new(),
-        });
-        if record.uid != *uid {
-            *record = Record {
-                uid: Arc::clone(uid),
-                written: Vec::new(),
-            };
-        }
+        let record = self.record_of(key, uid);
         match record.written.iter_mut().find(|(known, _)| *known == resource) {
             Some((_, highest)) => {
                 if compare(highest, resource_version) != Some(Ordering::Greater) {
@@ -68,12 +77,37 @@ impl OwnWriteGate {
         }
     }
 
+    /// Records the create of a pod by name. Replaces a record as [`Self::record`] does.
+    pub fn record_create(&mut self, key: &Key, uid: &Arc<str>, pod_name: &str, resource_version: &str) {
+        let created = &mut self.record_of(key, uid).created;
+        created.push((pod_name.to_owned(), resource_version.to_owned()));
+    }
+
+    fn record_of(&mut self, key: &Key, uid: &Arc<str>) -> &mut Record {
+        let record = self.records.entry(key.clone()).or_insert_with(|| Record::of(uid));
+        if record.uid != *uid {
+            *record = Record::of(uid);
+        }
+        record
+    }
+
+    /// The names of the pods that were created for a workload and that the cache of pods, which has reached this
+    /// resourceVersion, does not show yet. Forgets the others.
+    pub fn unseen_creates(&mut self, key: &Key, uid: &str, reached: &str) -> Vec<String> {
+        let Some(record) = self.records.get_mut(key).filter(|record| *record.uid == *uid) else {
+            return Vec::new();
+        };
+        record.forget_seen(reached);
+        record.created.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     /// Succeeds if every cache has reached the own writes, and then drops the record (D-110). Otherwise the workload waits
     /// until [`Self::take_ready`] returns it.
     pub fn check<'a>(&mut self, key: &Key, reached: impl Fn(Resource) -> &'a str) -> Result<(), CacheBehind> {
-        let Some(record) = self.records.get(key) else {
+        let Some(record) = self.records.get_mut(key) else {
             return Ok(());
         };
+        record.forget_seen(reached(Resource::PODS));
         for (resource, written) in &record.written {
             let reached = reached(*resource);
             if is_behind(written, reached) {
@@ -85,7 +119,11 @@ impl OwnWriteGate {
                 });
             }
         }
-        self.records.remove(key);
+        if record.created.is_empty() {
+            self.records.remove(key);
+        } else {
+            record.written.clear();
+        }
         self.waiting.remove(key);
         Ok(())
     }
@@ -170,6 +208,36 @@ mod tests {
         ] {
             assert_eq!(compare(a, b), expected, "{a} and {b}");
         }
+    }
+
+    #[test]
+    fn created_pods_are_unseen_until_the_cache_has_reached_them() {
+        let (mut gate, key, uid) = setup();
+        gate.record_create(&key, &uid, "a", "10");
+        gate.record_create(&key, &uid, "b", "12");
+        assert_eq!(gate.check(&key, |_| "5"), Ok(()), "no workload waits for them");
+        assert_eq!(gate.unseen_creates(&key, "u1", "9"), ["a", "b"]);
+        assert_eq!(gate.check(&key, |_| "9"), Ok(()));
+        assert_eq!(
+            gate.unseen_creates(&key, "u2", "9"),
+            [""; 0],
+            "of another workload"
+        );
+        assert_eq!(gate.unseen_creates(&key, "u1", "10"), ["b"]);
+        assert_eq!(
+            gate.unseen_creates(&key, "u1", "9"),
+            ["b"],
+            "forgotten once reached"
+        );
+        gate.record_create(&key, &Arc::from("u2"), "c", "13");
+        assert_eq!(gate.unseen_creates(&key, "u2", "9"), ["c"]);
+        gate.clear(&key, Some("u1"));
+        assert_eq!(gate.unseen_creates(&key, "u2", "9"), ["c"]);
+        gate.clear(&key, Some("u2"));
+        assert_eq!(gate.unseen_creates(&key, "u2", "9"), [""; 0]);
+        gate.record_create(&key, &uid, "d", "14");
+        assert_eq!(gate.check(&key, |_| "14"), Ok(()));
+        assert!(gate.records.is_empty(), "nothing asks for those of a DaemonSet");
     }
 
     // D-110: the check fails while the cache is behind. Then the record is dropped.

@@ -75,6 +75,10 @@ pub struct Queue<K> {
     /// The same keys, ordered by time. An entry that differs from `due` is stale and is skipped.
     timers: BinaryHeap<Reverse<(Instant, K)>>,
     failures: HashMap<K, u32>,
+    /// How often in a row the work on a key failed for reasons that are not its own fault.
+    refusals: HashMap<K, u32>,
+    /// Failed keys that are not retried any more.
+    given_up: HashSet<K>,
     limits: RateLimits,
     bucket: TokenBucket,
     shutting_down: bool,
@@ -96,6 +100,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
             due: HashMap::new(),
             timers: BinaryHeap::new(),
             failures: HashMap::new(),
+            refusals: HashMap::new(),
+            given_up: HashSet::new(),
             bucket: TokenBucket::new(&limits, now),
             limits,
             shutting_down: false,
@@ -133,15 +139,32 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         }
     }
 
-    /// Adds a key whose work failed, with back-off. Returns the delay.
-    pub fn add_rate_limited(&mut self, key: K, now: Instant) -> Duration {
+    /// Adds a key whose work failed, with back-off. Returns the delay; `None` if the key has been retried too often in a row. It
+    /// then waits for the next add, and may be retried as often again.
+    pub fn add_rate_limited(&mut self, key: K, now: Instant) -> Option<Duration> {
         let failures = self.failures.entry(key.clone()).or_default();
-        let own = 2_u32
-            .checked_pow(*failures)
-            .and_then(|factor| self.limits.base_delay.checked_mul(factor))
-            .map_or(self.limits.max_delay, |delay| delay.min(self.limits.max_delay));
+        if self.limits.max_retries.is_some_and(|most| *failures >= most) {
+            self.failures.remove(&key);
+            self.given_up.insert(key);
+            return None;
+        }
+        let own = self.limits.back_off(*failures);
         *failures = failures.saturating_add(1);
+        Some(self.add_backed_off(key, own, now))
+    }
+
+    /// Adds a key whose work failed because of something that is not its own fault, with back-off. It is never given up, and that does
+    /// not count as one of its failures.
+    pub fn add_rate_limited_without_end(&mut self, key: &K, now: Instant) -> Duration {
+        let refusals = self.refusals.entry(key.clone()).or_default();
+        let own = self.limits.back_off(*refusals);
+        *refusals = refusals.saturating_add(1);
+        self.add_backed_off(key.clone(), own, now)
+    }
+
+    fn add_backed_off(&mut self, key: K, own: Duration, now: Instant) -> Duration {
         let delay = own.max(self.bucket.reserve(&self.limits, now));
+        self.given_up.remove(&key);
         self.add_after(key, delay, now);
         delay
     }
@@ -151,7 +174,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     pub fn retry_failed(&mut self, is_meant: impl Fn(&K) -> bool, now: Instant) {
         let waits = |key: &&K| self.due.contains_key(*key) || self.processing.contains_key(*key);
         let failed = self.failures.keys().filter(waits).filter(|key| is_meant(key));
-        let mut failed: Vec<K> = failed.cloned().collect();
+        let given_up = self.given_up.iter().filter(|key| is_meant(key));
+        let mut failed: Vec<K> = failed.chain(given_up).cloned().collect();
         failed.sort_unstable();
         for key in failed {
             self.due.remove(&key);
@@ -162,6 +186,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// Resets the failure count of a key.
     pub fn forget(&mut self, key: &K) {
         self.failures.remove(key);
+        self.refusals.remove(key);
+        self.given_up.remove(key);
     }
 
     /// Reports that the work on a key had no effect. If the work was urgent, so is the next work on the key, even if the key

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -61,6 +62,15 @@ impl Resource {
         is_kept_as_served: true,
         page_size: 50,
     };
+
+    /// The resource that `name` identifies, if it is one of `known`.
+    #[must_use]
+    pub fn find(known: impl IntoIterator<Item = Self>, name: &v1::GroupVersionResource) -> Option<Self> {
+        let name = (&*name.group, &*name.version, &*name.resource);
+        known
+            .into_iter()
+            .find(|known| (known.group, known.version, known.plural) == name)
+    }
 
     /// The path of the API group and version.
     pub(crate) fn api(self) -> String {

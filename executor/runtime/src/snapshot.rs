@@ -3,46 +3,88 @@
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use crate::{Resource, actuator::ObjectKey};
-use nodewise_projection::{Revision, Workload, buckets::RenderedBuckets};
+use nodewise_projection::{ProjectError, Revision, Workload, buckets::RenderedBuckets};
 use nodewise_proto::bucket::Digest;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::kind::Kind;
 use crate::store::{REVISION_BYTES, Store};
 
+/// Objects that were read live because a plan found their names taken, or because the caches do not show them yet. In a
+/// snapshot they replace the cached objects of their names.
+#[derive(Clone, Debug, Default)]
+pub struct LiveObjects {
+    /// `ControllerRevision`s.
+    pub revisions: Vec<Revision>,
+    /// Workloads of the kind that the workloads of the snapshot's kind control.
+    pub workloads: Vec<Workload>,
+}
+
+impl LiveObjects {
+    /// Reads an object of this resource that belongs in snapshots of this kind. An object of another resource is left out.
+    pub fn read<K: Kind>(resource: Resource, object: &str) -> Result<Self, ProjectError> {
+        let mut live = Self::default();
+        if resource == Resource::REVISIONS {
+            live.revisions.push(Revision::from_text(object)?);
+        } else if resource == K::Controls::RESOURCE {
+            live.workloads.push(K::Controls::read(object)?);
+        }
+        Ok(live)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.revisions.is_empty() && self.workloads.is_empty()
+    }
+
+    /// Adds these objects.
+    pub fn extend(&mut self, others: Self) {
+        self.revisions.extend(others.revisions);
+        self.workloads.extend(others.workloads);
+    }
+}
+
 /// Takes the snapshot of a workload. `known` says of which buckets the receiver already has the content: these are sent
 /// by digest only.
-///
-/// `colliding` are ControllerRevisions, read live, whose names a plan found taken.
 pub fn take<K: Kind>(
     store: &mut Store,
     workload: &Workload,
     state: v1::ReconcileState,
-    colliding: &[Revision],
+    live: &LiveObjects,
     now: Timestamp,
     known: &dyn Fn(&Digest) -> bool,
 ) -> v1::Snapshot {
-    let revisions = revisions(store, workload, colliding);
     let reads = |resource| K::READS.contains(&resource);
+    let revisions = if reads(Resource::REVISIONS) {
+        revisions(store, workload, &live.revisions)
+    } else {
+        Vec::new()
+    };
     let nodes = if reads(Resource::NODES) {
         store.node_buckets(workload, known)
     } else {
         RenderedBuckets::default()
     };
-    let pods = store.pod_buckets(workload, known);
+    let pods = if K::PODS.is_some() {
+        store.pod_buckets(workload, known)
+    } else {
+        RenderedBuckets::default()
+    };
     tracing::trace!(
         written = nodes.written + pods.written,
         hashed = nodes.hashed + pods.hashed,
         "bytes of nodes and pods that this snapshot cost"
     );
+    let bucket_count = nodes.buckets.len().max(pods.buckets.len());
     v1::Snapshot {
         now: Some(now),
         workload: Some(v1::Workload {
-            kind: Some(K::message(workload)),
+            kind: Some(K::message(store, workload, &live.workloads)),
         }),
         revisions,
         caches_synced: store.unsynced().next().is_none(),
-        bucket_count: store.bucket_count(),
+        bucket_count: bucket_count.try_into().unwrap_or(u32::MAX),
         node_buckets: nodes.buckets,
         pod_buckets: pods.buckets,
         digest_function: v1::DigestFunction::Sha256.into(),
@@ -51,17 +93,35 @@ pub fn take<K: Kind>(
     }
 }
 
-/// Maximum number of revisions of one snapshot: the default limit of the service.
-const REVISION_COUNT: usize = 10_000;
+/// An object for which it is not known whether it belongs in the workload's snapshot, because not all of its labels are
+/// cached. No plan may be requested for the workload then.
+#[must_use]
+pub fn undecided<K: Kind>(store: &Store, workload: &Workload) -> Option<ObjectKey> {
+    let pod = K::PODS.and_then(|_| store.undecided_pod(workload));
+    let reads_revisions = K::READS.contains(&Resource::REVISIONS);
+    pod.or_else(|| {
+        let revision = reads_revisions.then(|| store.undecided_revisions(workload).next())??;
+        Some(revision_key(workload, revision))
+    })
+}
+
+fn revision_key(workload: &Workload, revision: &Revision) -> ObjectKey {
+    ObjectKey::new(Resource::REVISIONS, &*workload.key.namespace, &*revision.name)
+}
+
+/// Maximum number of revisions, or of workloads that a workload controls or may adopt, of one snapshot: the default limit of
+/// the service.
+const OBJECT_COUNT: usize = 10_000;
 
 /// The revisions that have to be read live and passed to [`Store::keep_whole`] before the snapshot is taken: those that
 /// belong in the snapshot and whose data is not cached, and those whose labels are not all cached, so that it is not
 /// known whether the selector matches. The snapshot leaves out revisions that are still missing then. Cached data of
 /// revisions that do not fit into the snapshot is dropped.
-pub fn unread(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> Vec<ObjectKey> {
-    let key = |revision: &Arc<Revision>| {
-        ObjectKey::new(Resource::REVISIONS, &*workload.key.namespace, &*revision.name)
-    };
+pub fn unread<K: Kind>(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> Vec<ObjectKey> {
+    if !K::READS.contains(&Resource::REVISIONS) {
+        return Vec::new();
+    }
+    let key = |revision: &Arc<Revision>| revision_key(workload, revision);
     let (cached, fit) = cached(store, workload, colliding);
     let undecided = store.undecided_revisions(workload);
     let without_data = fit.iter().copied().filter(|revision| revision.object.is_none());
@@ -86,16 +146,18 @@ fn cached<'a>(
     workload: &'a Workload,
     colliding: &[Revision],
 ) -> (Vec<&'a Arc<Revision>>, Vec<&'a Arc<Revision>>) {
-    let live = colliding.iter().map(|live| live.size).sum();
     let cached: Vec<_> = store
         .revisions(workload)
         .filter(|revision| !colliding.iter().any(|live| live.name == revision.name))
         .collect();
-    let room = (
-        REVISION_COUNT.saturating_sub(colliding.len()),
-        REVISION_BYTES.saturating_sub(live),
-    );
-    let fit = fitting(&cached, room);
+    let room = Room::beside(colliding.iter().map(|live| live.size));
+    let weigh = |revision: &&Arc<Revision>| {
+        (
+            revision.size,
+            (revision.controller.is_none(), Reverse(revision.number)),
+        )
+    };
+    let fit = fitting(&cached, room, weigh);
     (cached, fit)
 }
 
@@ -106,7 +168,7 @@ fn revisions(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> 
     if kept.len() < cached.len() && too_many.is_due(workload.key.clone()) {
         tracing::warn!(
             left_out = cached.len() - kept.len(),
-            "the revisions are more than {REVISION_COUNT}, or take more than {REVISION_BYTES} bytes together; orphans, and then the oldest, \
+            "the revisions are more than {OBJECT_COUNT}, or take more than {REVISION_BYTES} bytes together; orphans, and then the oldest, \
              are not sent"
         );
     }
@@ -128,27 +190,46 @@ fn revisions(store: &mut Store, workload: &Workload, colliding: &[Revision]) -> 
     sent
 }
 
-/// The revisions that fit into these limits of count and bytes, at least one, in the given order. Revisions that the
-/// workload controls take precedence over orphans, and new ones over old ones.
-fn fitting<'a>(revisions: &[&'a Arc<Revision>], (count, most): (usize, usize)) -> Vec<&'a Arc<Revision>> {
-    let all: usize = revisions.iter().map(|revision| revision.size).sum();
-    if all <= most && revisions.len() <= count {
-        return revisions.to_vec();
+/// How many objects, and how many bytes of them together, fit into a snapshot. Anyone who may create objects in the namespace
+/// may create orphans that the selector matches, so the total is limited to leave space for the rest of the message.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    count: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// What fits beside objects of these sizes.
+    pub fn beside(sizes: impl Iterator<Item = usize>) -> Self {
+        let (count, bytes) = sizes.fold((0_usize, 0_usize), |(count, bytes), size| {
+            (count + 1, bytes.saturating_add(size))
+        });
+        Self {
+            count: OBJECT_COUNT.saturating_sub(count),
+            bytes: REVISION_BYTES.saturating_sub(bytes),
+        }
     }
-    let mut chosen: Vec<_> = (0..revisions.len()).collect();
-    chosen.sort_by_cached_key(|index| {
-        let revision = revisions[*index];
-        (revision.controller.is_none(), Reverse(revision.number))
-    });
+}
+
+/// The objects that fit into a snapshot, at least one, in the given order. `weigh` is the size of an object and its rank: objects
+/// of lower rank take precedence, such as those that the workload controls over orphans, and new ones over old ones.
+pub fn fitting<T: Copy, R: Ord>(objects: &[T], room: Room, weigh: impl Fn(&T) -> (usize, R)) -> Vec<T> {
+    let size = |object: &T| weigh(object).0;
+    let all = objects.iter().map(size).fold(0, usize::saturating_add);
+    if all <= room.bytes && objects.len() <= room.count {
+        return objects.to_vec();
+    }
+    let mut chosen: Vec<_> = (0..objects.len()).collect();
+    chosen.sort_by_cached_key(|index| weigh(&objects[*index]).1);
     let mut taken = 0_usize;
-    let fit = chosen.iter().take(count).take_while(|index| {
-        taken = taken.saturating_add(revisions[**index].size);
-        taken <= most
+    let fit = chosen.iter().take(room.count).take_while(|index| {
+        taken = taken.saturating_add(size(&objects[**index]));
+        taken <= room.bytes
     });
     let fit = fit.count().max(1);
     chosen.truncate(fit);
     chosen.sort_unstable();
-    chosen.into_iter().map(|index| revisions[index]).collect()
+    chosen.into_iter().map(|index| objects[index]).collect()
 }
 
 #[cfg(test)]
@@ -178,6 +259,12 @@ mod tests {
             of("d", None, 8),
         ];
         let all: Vec<_> = all.iter().collect();
+        let weigh = |revision: &&Arc<Revision>| {
+            (
+                revision.size,
+                (revision.controller.is_none(), Reverse(revision.number)),
+            )
+        };
         let bytes = |names: &str| {
             let named = all.iter().filter(|revision| names.contains(&revision.name));
             named.map(|revision| revision.size).sum::<usize>()
@@ -193,7 +280,7 @@ mod tests {
             (2, usize::MAX, "bc"),
             (2, bytes("bc") - 1, "c"),
         ] {
-            let kept = fitting(&all, (count, most));
+            let kept = fitting(&all, Room { count, bytes: most }, weigh);
             let kept: String = kept.iter().map(|kept| &*kept.name).collect();
             assert_eq!(kept, expected, "{count} {most}");
         }
@@ -282,7 +369,10 @@ mod tests {
             store,
             workload,
             v1::ReconcileState::default(),
-            colliding,
+            &LiveObjects {
+                revisions: colliding.to_vec(),
+                ..LiveObjects::default()
+            },
             now,
             &|_| false,
         )

@@ -1,15 +1,18 @@
-//! The caches: workloads by key, pods by their controller, nodes, revisions, and the resourceVersion that each watch
-//! has reached.
+//! The caches: workloads by key and controller, pods by their controller, nodes, revisions, and the resourceVersion that
+//! each watch has reached.
 //!
 //! Applying an event returns the transitions that it caused; [`Kind::effects`](crate::kind::Kind::effects) derives from these which workloads to
 //! enqueue. Pods controlled by another kind are not cached: no plan reads them (D-3), and most pods of a cluster are of
 //! that kind.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{Delta, Resource, expectations::CachedPods, log_limiter::LogLimiter};
-use nodewise_projection::{Key, KeySet, Pod, Revision, Selector, Workload, buckets::Buckets};
+use crate::{Delta, Resource, log_limiter::LogLimiter};
+use nodewise_projection::{
+    Key, KeySet, Revision, Selector, Workload,
+    buckets::{Buckets, Placement},
+};
 use nodewise_proto::{bucket, v1};
 
 use crate::event::ClusterEvent;
@@ -18,26 +21,36 @@ mod cached;
 mod changes;
 mod cuts;
 mod keys;
+mod kinds;
 mod labels;
+mod layout;
 mod live;
+mod own_pods;
 mod parts;
 mod pods;
+mod related;
 mod revisions;
+mod sealed;
 mod sent;
 mod staged;
 mod stalled;
+mod workloads;
 
 use cached::Cached;
 use changes::Changes;
 use cuts::Cuts;
 use keys::Keys;
+pub use kinds::{CachedKind, is_cached};
 use labels::Labels;
+use layout::Layout;
+pub use own_pods::{LivePods, is_finished, is_live};
 use parts::Parts;
 use pods::Pods;
 pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
 pub use stalled::Stalled;
+use workloads::Workloads;
 
 /// The change of one object. At least one side is set.
 #[derive(Clone, Debug)]
@@ -69,12 +82,16 @@ pub type Visit<'a> = &'a mut dyn FnMut(&Store, Transition);
 pub struct Store {
     /// The kinds of workload that are cached.
     kinds: Vec<Resource>,
+    /// Those of them whose plans are made from revisions.
+    with_revisions: Vec<&'static str>,
     /// The other resources that are cached, of [`Resource::INPUTS`].
     inputs: Vec<Resource>,
-    bucket_count: u32,
-    workloads: HashMap<Key, Arc<Workload>>,
+    layout: Arc<Layout>,
+    workloads: Workloads,
     nodes: Buckets,
     namespaces: HashMap<Arc<str>, Namespace>,
+    /// Orphaned workloads that cannot be changed: the resourceVersion at which that was seen.
+    sealed_workloads: HashMap<Key, String>,
     /// Metadata that several pods share.
     parts: Parts,
     /// The labels of nodes.
@@ -106,21 +123,23 @@ struct Namespace {
 }
 
 impl Store {
-    /// Creates empty caches for these kinds of workload, and for all that their plans may be made from. Nodes and pods are divided into this many buckets (at least 1).
+    /// Creates empty caches for these kinds of workload, with pods in the buckets of their nodes, and for all that their plans
+    /// may be made from. Nodes and pods are divided into this many buckets (at least 1).
     #[must_use]
     pub fn new(kinds: &[Resource], bucket_count: u32) -> Self {
         let bucket_count = bucket_count.max(1);
-        Self {
-            kinds: kinds.to_vec(),
-            inputs: if kinds.is_empty() {
-                Vec::new()
-            } else {
-                Resource::INPUTS.to_vec()
-            },
-            bucket_count,
-            workloads: HashMap::new(),
+        let mut store = Self {
+            kinds: Vec::new(),
+            with_revisions: Vec::new(),
+            inputs: Vec::new(),
+            layout: Arc::new(Layout {
+                bucket_count,
+                by_name: Vec::new(),
+            }),
+            workloads: Workloads::default(),
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
+            sealed_workloads: HashMap::new(),
             parts: Parts::default(),
             labels: Labels::default(),
             keys: Keys::default(),
@@ -131,26 +150,15 @@ impl Store {
             too_many: LogLimiter::default(),
             reached: HashMap::new(),
             is_relisting: false,
+        };
+        for resource in kinds {
+            store.add_kind(CachedKind {
+                resource: *resource,
+                reads: &Resource::INPUTS,
+                pods: Some(Placement::Node),
+            });
         }
-    }
-
-    /// Adds a kind of workload whose plans are made from these resources. Call this before the first event.
-    pub fn add_kind(&mut self, kind: Resource, reads: &[Resource]) {
-        self.kinds.push(kind);
-        let is_read = |input: &Resource| self.inputs.contains(input) || reads.contains(input);
-        self.inputs = Resource::INPUTS.into_iter().filter(is_read).collect();
-    }
-
-    /// The kinds of workload that are cached.
-    #[must_use]
-    pub fn kinds(&self) -> &[Resource] {
-        &self.kinds
-    }
-
-    /// The other resources that are cached.
-    #[must_use]
-    pub fn inputs(&self) -> &[Resource] {
-        &self.inputs
+        store
     }
 
     /// Applies an event. Returns the changes that it caused.
@@ -177,7 +185,7 @@ impl Store {
                     .into_iter()
                     .filter(|pod| is_cached(&self.kinds, pod.projection.controller.as_ref()));
                 self.pages
-                    .add(pods, &mut self.keys, &mut self.parts, self.bucket_count);
+                    .add(pods, &mut self.keys, &mut self.parts, &self.layout);
             }
             ClusterEvent::RevisionPage { revisions, is_first } => {
                 if is_first {
@@ -242,6 +250,7 @@ impl Store {
     pub fn handle_version_restart(&mut self) {
         self.is_relisting = true;
         self.reached.clear();
+        self.sealed_workloads.clear();
         for namespace in self.namespaces.values_mut() {
             namespace.sealed.clear();
         }
@@ -279,17 +288,6 @@ impl Store {
         self.reached.get(&resource).map_or("", String::as_str)
     }
 
-    /// A workload.
-    #[must_use]
-    pub fn workload(&self, key: &Key) -> Option<&Arc<Workload>> {
-        self.workloads.get(key)
-    }
-
-    /// All workloads.
-    pub fn workloads(&self) -> impl Iterator<Item = &Arc<Workload>> {
-        self.workloads.values()
-    }
-
     /// The workload of this kind that an object's controller reference points at: of that name in the object's
     /// namespace, with that uid (D-103).
     #[must_use]
@@ -321,7 +319,7 @@ impl Store {
     #[must_use]
     pub fn matching(
         &self,
-        kind: &str,
+        kind: &'static str,
         namespace: &str,
         labels: &[v1::Label],
         known: Option<&KeySet>,
@@ -330,23 +328,14 @@ impl Store {
             None => selector.matches(labels),
             Some(known) => !known.has(selector.keys()) || selector.matches_with_other_labels(labels),
         };
-        let mut matching: Vec<_> = self
-            .workloads
-            .values()
-            .filter(|workload| {
-                workload.key.kind == kind
-                    && *workload.key.namespace == *namespace
-                    && matches(&workload.selector)
-            })
-            .collect();
-        matching.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        matching
+        let all = self.workloads.in_namespace(kind, namespace);
+        all.filter(|workload| matches(&workload.selector)).collect()
     }
 
     /// Whether there is a node of this name.
     #[must_use]
     pub fn has_node(&self, name: &str) -> bool {
-        self.nodes.contains(bucket::of(name, self.bucket_count), name)
+        self.nodes.contains(bucket::of(name, self.bucket_count()), name)
     }
 
     /// The cached pod of this name: one that a workload controls, or an orphan.
@@ -363,107 +352,16 @@ impl Store {
         pod.known().map(|known| &**known)
     }
 
-    /// For each of these nodes that exists: the live pods of a workload that are on it or meant for it. These are pods
-    /// that the workload controls and selects and that are neither finished nor being deleted.
-    #[must_use]
-    pub fn live_pods<'n>(&self, workload: &Workload, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods> {
-        let there = nodes.iter().copied().filter(|node| self.has_node(node));
-        let mut live: HashMap<&str, LivePods> = there.map(|node| (node, LivePods::default())).collect();
-        let namespace = self.namespaces.get(&workload.key.namespace);
-        let Some(owned) = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid)) else {
-            return live;
-        };
-        let buckets: BTreeSet<_> = (live.keys())
-            .map(|node| bucket::of(node, self.bucket_count))
-            .collect();
-        for stored in buckets.iter().flat_map(|bucket| owned.members(*bucket)) {
-            let Some(on_node) = live.get_mut(&*stored.target_node()) else {
-                continue;
-            };
-            let pod = stored.pod();
-            let is_own = |controller: &v1::ControllerReference| {
-                controller.kind == workload.key.kind && *controller.name == *workload.key.name
-            };
-            let is_own = pod.controller.as_ref().is_some_and(is_own);
-            if is_own && workload.selector.selects(&pod.labels) && is_live(&pod) {
-                on_node.count += 1;
-                on_node.changed = on_node.changed.max(stored.changed());
-            }
-        }
-        live
-    }
-
     /// The cached revision of this name: one that a workload controls, or an orphan.
     #[must_use]
     pub fn revision(&self, namespace: &str, name: &str) -> Option<&Arc<Revision>> {
         self.namespaces.get(namespace)?.revisions.get(name)
     }
 
-    /// Removes an orphan that the API does not find, before its watch shows the deletion. No expectation waits for the
-    /// deletion of orphans.
-    pub fn forget_orphan(&mut self, resource: Resource, namespace: &str, name: &str) {
-        let Some(kept) = self.namespaces.get(namespace) else {
-            return;
-        };
-        // Another object may have this name by now.
-        let is_orphan = match resource {
-            Resource::PODS => kept.pods.get(name).is_some_and(|pod| pod.owner().is_none()),
-            Resource::REVISIONS => kept
-                .revisions
-                .get(name)
-                .is_some_and(|revision| revision.controller.is_none()),
-            _ => false,
-        };
-        self.changes.begin();
-        if is_orphan && resource == Resource::PODS {
-            Pod::forget(self, &(namespace.into(), name.into()));
-        } else if is_orphan {
-            Revision::forget(self, &(namespace.into(), name.into()));
-        }
-    }
-
-    /// Marks a revision or an orphaned pod as sealed: it cannot be changed until it has another resourceVersion. A
-    /// sealed revision is sent with that mark. A sealed pod is not sent.
-    pub fn seal(&mut self, resource: Resource, namespace: &str, name: &str) {
-        let Some(namespace) = self.namespaces.get_mut(namespace) else {
-            return;
-        };
-        if resource == Resource::PODS {
-            namespace.pods.leave_out(name);
-        } else if let Some(revision) = namespace.revisions.get(name) {
-            let version = revision.resource_version.clone();
-            namespace.sealed.insert(name.to_owned(), version);
-        }
-    }
-
-    /// Whether a revision is sealed.
-    #[must_use]
-    pub fn is_sealed(&self, revision: &Revision) -> bool {
-        self.namespaces
-            .get(revision.namespace.as_str())
-            .and_then(|namespace| namespace.sealed.get(&revision.name))
-            == Some(&revision.resource_version)
-    }
-
-    /// Whether an orphaned pod is sealed.
-    fn is_left_out(&self, namespace: &str, name: &str) -> bool {
-        let namespace = self.namespaces.get(namespace);
-        namespace.is_some_and(|namespace| namespace.pods.is_left_out(name))
-    }
-
     /// The number of buckets of nodes and pods.
     #[must_use]
     pub fn bucket_count(&self) -> u32 {
-        self.bucket_count
-    }
-
-    /// The cached pods of a workload, as the expectations need them.
-    #[must_use]
-    pub fn own_pods<'a>(&'a self, namespace: &str, uid: &'a str) -> impl CachedPods + use<'a> {
-        OwnPods {
-            namespace: self.namespaces.get(namespace),
-            uid,
-        }
+        self.layout.bucket_count
     }
 
     /// The number of cached objects of a resource.
@@ -481,10 +379,7 @@ impl Store {
                 .values()
                 .map(|namespace| namespace.revisions.len())
                 .sum(),
-            kind => {
-                let of_kind = self.workloads.keys().filter(|key| key.kind == kind.kind);
-                of_kind.count()
-            }
+            kind => self.workloads.of_kind(kind.kind).count(),
         }
     }
 
@@ -514,7 +409,7 @@ impl Store {
     }
 
     fn remove_node(&mut self, name: &str) -> Option<v1::Node> {
-        let node = self.nodes.remove(bucket::of(name, self.bucket_count), name)?;
+        let node = self.nodes.remove(bucket::of(name, self.bucket_count()), name)?;
         self.labels.release(&node);
         self.changes.remove(Resource::NODES);
         Some(node.node())
@@ -522,11 +417,15 @@ impl Store {
 
     fn remove_workload(&mut self, key: &Key) -> Option<Arc<Workload>> {
         let old = self.workloads.remove(key)?;
+        self.sealed_workloads.remove(key);
         self.keys.replace(Some(&old), None);
         if let Some(kept) = self.namespaces.get_mut(&key.namespace) {
             kept.pods.forget_selected(key);
         }
-        self.drop_unneeded(&key.namespace);
+        if self.with_revisions.contains(&key.kind) {
+            self.drop_unneeded(&key.namespace);
+        }
+        self.changes.remove_of(key.kind);
         Some(old)
     }
 
@@ -544,55 +443,6 @@ impl Namespace {
 }
 
 pub use nodewise_proto::pods::target_node;
-
-/// Whether objects with this controller are cached, if these kinds of workload are: those of these kinds, and orphans.
-#[must_use]
-pub fn is_cached(kinds: &[Resource], controller: Option<&v1::ControllerReference>) -> bool {
-    controller.is_none_or(|controller| kinds.iter().any(|resource| resource.kind == controller.kind))
-}
-
-/// Whether a pod is neither finished nor being deleted.
-#[must_use]
-pub fn is_live(pod: &v1::Pod) -> bool {
-    let is_finished = matches!(pod.phase(), v1::PodPhase::Succeeded | v1::PodPhase::Failed);
-    pod.deletion_time.is_none() && !is_finished
-}
-
-/// The live pods of a workload on one node.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LivePods {
-    /// How many there are.
-    pub count: usize,
-    /// The number of the last cache change of any of them.
-    pub changed: u64,
-}
-
-/// See [`Store::own_pods`].
-struct OwnPods<'a> {
-    namespace: Option<&'a Namespace>,
-    uid: &'a str,
-}
-
-impl CachedPods for OwnPods<'_> {
-    fn exists(&self, pod_name: &str) -> bool {
-        self.namespace
-            .and_then(|namespace| namespace.pods.get(pod_name))
-            .is_some_and(|pod| pod.owner() == Some(self.uid))
-    }
-
-    fn deleting(&self) -> HashMap<String, bool> {
-        let pods = self.namespace.map(|namespace| &namespace.pods);
-        let owned = pods.and_then(|pods| pods.owned(self.uid));
-        let orphans = pods.and_then(Pods::orphans);
-        owned
-            .into_iter()
-            .chain(orphans)
-            .flat_map(Buckets::iter)
-            .map(|stored| stored.decode_own::<v1::Pod>())
-            .map(|pod| (pod.uid, pod.deletion_time.is_some()))
-            .collect()
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! For tests: the objects of a small cluster, a kind of workload, and plans.
 
-use nodewise_projection::{Key, Node, Pod, ProjectError, Revision, Workload};
+use nodewise_projection::{Key, Node, Pod, ProjectError, Revision, Workload, buckets::Placement};
 use nodewise_proto::v1;
 use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
 use serde_json::{Value, json};
@@ -17,8 +17,12 @@ use crate::store::{Store, Transition};
 pub enum DaemonSets {}
 
 impl Kind for DaemonSets {
+    type Controls = Self;
+
     const RESOURCE: Resource = DAEMON_SETS;
     const READS: &'static [Resource] = &Resource::INPUTS;
+    const PODS: Option<Placement> = Some(Placement::Node);
+    const COUNTS_DELETIONS: bool = true;
     const EVENT_SOURCE: &'static str = "daemonset-controller";
     const QUEUE: &'static str = "daemonset";
 
@@ -26,7 +30,7 @@ impl Kind for DaemonSets {
         Workload::daemon_set_from_text(json)
     }
 
-    fn message(workload: &Workload) -> v1::workload::Kind {
+    fn message(_: &mut Store, workload: &Workload, _: &[Workload]) -> v1::workload::Kind {
         v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: workload.object.clone(),
         })

@@ -11,6 +11,7 @@
 //! apiserver for its current version. When one reflector finds a restore, all resources are listed again, including those whose
 //! version the apiserver has already passed (D-112).
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -77,6 +78,8 @@ pub struct Builder<'a> {
     metrics: &'a Metrics,
     sender: mpsc::Sender<ClusterEvent>,
     restores: watch::Sender<u64>,
+    /// The watches that were started, and whether they have sent their first lists.
+    started: HashMap<Resource, watch::Receiver<bool>>,
     watches: Watches,
 }
 
@@ -101,6 +104,7 @@ impl<'a> Builder<'a> {
             metrics,
             sender,
             restores: watch::Sender::new(0),
+            started: HashMap::new(),
             watches: Watches {
                 events,
                 tasks: JoinSet::new(),
@@ -110,10 +114,15 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Starts a watch. The returned value becomes true when the first list has been sent.
+    /// Starts a watch, unless the resource is watched already. The returned value becomes true when the first list has been
+    /// sent.
     pub fn watch<T: Watched>(&mut self) -> watch::Receiver<bool> {
+        if let Some(has_listed) = self.started.get(&T::RESOURCE) {
+            return has_listed.clone();
+        }
         let reflector = self.reflector::<T>();
         let has_listed = reflector.has_listed.subscribe();
+        self.started.insert(T::RESOURCE, has_listed.clone());
         self.watches.tasks.spawn(reflector.run());
         has_listed
     }

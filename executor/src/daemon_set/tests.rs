@@ -4,20 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nodewise_projection::{Key, Node, Pod, Revision};
+use nodewise_projection::{Key, Node, Revision};
 use nodewise_runtime::{Delta, queue::Urgency};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::effects::testing::{self, MENDED, all_of, deleting, nothing, object, observed, on, pod, ready};
 use nodewise_runtime::effects::{Author, Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
 
-const MENDED: Rules = Rules {
-    clear_replaced_own_writes: true,
-    wake_on_node_delete: true,
-    count_repeated_deletions: false,
-    revisions: Author::Us,
-};
 const STRICT: Rules = Rules {
     clear_replaced_own_writes: false,
     wake_on_node_delete: false,
@@ -26,39 +21,12 @@ const STRICT: Rules = Rules {
 };
 
 fn key(name: &str) -> Key {
-    Key::new(DAEMON_SET, "ns", name)
+    testing::key_of::<DaemonSets>(name)
 }
 
 /// These DaemonSets are enqueued.
 fn enqueue(names: &[&str]) -> Effects {
-    Effects {
-        wakes: names.iter().map(|name| Wake::now(key(name))).collect(),
-        ..Effects::default()
-    }
-}
-
-/// This is observed.
-fn observed(observations: Vec<Observation>) -> Effects {
-    Effects {
-        observations,
-        ..Effects::default()
-    }
-}
-
-/// All of these effects, in order.
-fn all_of(effects: impl IntoIterator<Item = Effects>) -> Effects {
-    let mut all = Effects::default();
-    for effects in effects {
-        all.wakes.extend(effects.wakes);
-        all.wake_all = all.wake_all.max(effects.wake_all);
-        all.observations.extend(effects.observations);
-    }
-    all
-}
-
-/// No effects.
-fn nothing() -> Effects {
-    Effects::default()
+    testing::enqueue::<DaemonSets>(names)
 }
 
 fn created(owner: &str, pod: &str, node: &str) -> Observation {
@@ -114,34 +82,6 @@ fn cluster() -> Store {
     store
 }
 
-/// A pod or revision; `owner` is `kind/name/uid` or empty.
-fn object(name: &str, version: u32, app: &str, owner: &str) -> Value {
-    let mut object = json!({"metadata": {
-        "namespace": "ns", "name": name, "uid": format!("uid-{name}"), "resourceVersion": version.to_string(),
-        "labels": {"app": app},
-    }});
-    if let [kind, owner, uid] = owner.split('/').collect::<Vec<_>>()[..] {
-        object["metadata"]["ownerReferences"] =
-            json!([{"kind": kind, "name": owner, "uid": uid, "controller": true}]);
-    }
-    object
-}
-
-fn deleting(mut object: Value) -> Value {
-    object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    object
-}
-
-fn on(mut object: Value, node: &str) -> Value {
-    object["spec"] = json!({"nodeName": node});
-    object
-}
-
-fn ready(mut object: Value, status: &str) -> Value {
-    object["status"] = json!({"conditions": [{"type": "Ready", "status": status}]});
-    object
-}
-
 /// The object with changes that no plan depends on.
 fn unheeded(mut object: Value) -> Value {
     object["metadata"]["annotations"] = json!({"a": "b"});
@@ -151,25 +91,12 @@ fn unheeded(mut object: Value) -> Value {
     object
 }
 
-fn pod(object: &Value) -> Pod {
-    Pod::from_json(object).expect("a pod")
-}
-
 fn take(store: &mut Store, event: ClusterEvent, rules: Rules) -> Effects {
-    let transitions = store.apply(event);
-    let effects = transitions
-        .iter()
-        .map(|transition| DaemonSets::effects(store, transition, rules));
-    let mut effects = all_of(effects);
-    // Overlaps have their own test below.
-    effects
-        .observations
-        .retain(|observation| !matches!(observation, Observation::Overlap(_)));
-    effects
+    testing::take::<DaemonSets>(store, event, rules)
 }
 
 fn apply_pod(store: &mut Store, object: &Value) -> Effects {
-    take(store, ClusterEvent::Pods(Delta::Applied(pod(object))), MENDED)
+    testing::apply_pod::<DaemonSets>(store, object)
 }
 
 const DS1: &str = "DaemonSet/ds1/u1";
@@ -639,7 +566,7 @@ fn overlapping_selectors_are_logged() {
         ("z", None),
     ] {
         let mut store = cluster();
-        let pod = Pod::from_json(&object("p", 2, app, "")).expect("a pod");
+        let pod = pod(&object("p", 2, app, ""));
         let transitions = store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
         let effects = DaemonSets::effects(&store, &transitions[0], MENDED);
         let expected: Vec<_> = expected.map(Observation::Overlap).into_iter().collect();

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nodewise_client::{Method, ServiceError};
-use nodewise_projection::{ProjectError, Workload};
+use nodewise_projection::{ProjectError, Workload, buckets::Placement};
 use nodewise_runtime::effects::{Effects, Rules};
 use nodewise_runtime::store::{Change, Store, Transition};
 use nodewise_runtime::{Delta, Resource};
+use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -14,6 +15,8 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use super::*;
 use crate::daemon_set::{DAEMON_SETS, DaemonSets};
+use crate::deployment::{DEPLOYMENTS, Deployments};
+use crate::replica_set::{REPLICA_SETS, ReplicaSets};
 use crate::testing::*;
 
 mod fairness;
@@ -323,12 +326,15 @@ async fn an_end_of_the_watches_is_an_error() {
 enum Toys {}
 
 impl Kind for Toys {
+    type Controls = Self;
+
     const RESOURCE: Resource = Resource {
         plural: "toys",
         kind: "Toy",
         ..DAEMON_SETS
     };
     const READS: &'static [Resource] = &[Resource::PODS];
+    const PODS: Option<Placement> = Some(Placement::Node);
     const EVENT_SOURCE: &'static str = "toy-controller";
     const QUEUE: &'static str = "toy";
 
@@ -336,8 +342,8 @@ impl Kind for Toys {
         Workload::daemon_set_from_text(json).map(toy)
     }
 
-    fn message(workload: &Workload) -> v1::workload::Kind {
-        DaemonSets::message(workload)
+    fn message(store: &mut Store, workload: &Workload, live: &[Workload]) -> v1::workload::Kind {
+        DaemonSets::message(store, workload, live)
     }
 
     fn effects(_: &Store, transition: &Transition, _: Rules) -> Effects {
@@ -409,6 +415,172 @@ async fn two_kinds_are_reconciled_side_by_side() {
     }
     stop.cancel();
     end.await.expect("no panic").expect("a clean end");
+}
+
+/// A service that answers with plans without actions for this workload.
+fn idle_service(workload: &Workload) -> Arc<ScriptedService> {
+    let mut service = ScriptedService::default();
+    for _ in 0..10 {
+        let mut plan = noop();
+        plan.workload = Some(workload.reference());
+        service = service.then_plan(plan);
+    }
+    service.into()
+}
+
+/// The ReplicaSet that is controlled by the Deployment of the same name.
+fn replica_set(version: &str) -> Workload {
+    let owner = json!({"kind": "Deployment", "name": "foo", "uid": "d1", "controller": true});
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": "foo", "uid": "r1", "resourceVersion": version, "ownerReferences": [owner]},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "set"}}},
+    });
+    Workload::replica_set_from_json(&object).expect("a ReplicaSet")
+}
+
+fn deployment() -> Workload {
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": "foo", "uid": "d1", "resourceVersion": "10"},
+        "spec": {"selector": {"matchLabels": {"app": "set"}}},
+    });
+    Workload::deployment_from_json(&object).expect("a Deployment")
+}
+
+/// A pod of the workload of this kind and uid.
+fn pod_of(kind: &str, uid: &str, name: &str) -> ClusterEvent {
+    let owner = json!({"kind": kind, "name": "foo", "uid": uid, "controller": true});
+    let object = json!({"metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "11",
+        "ownerReferences": [owner]}});
+    ClusterEvent::Pods(Delta::Applied(Pod::from_json(&object).expect("a pod")))
+}
+
+// Each kind has its own queue; all share the watches and the caches. Here the workloads have the same name.
+#[tokio::test(start_paused = true)]
+async fn three_kinds_with_equal_names_are_reconciled_side_by_side() {
+    let (events, stream) = mpsc::unbounded_channel();
+    let send = |event| events.send(event).expect("the manager listens");
+    let services = [
+        Arc::new(ScriptedService::default()),
+        idle_service(&replica_set("10")),
+        idle_service(&deployment()),
+    ];
+    let [daemon_sets, replica_sets, deployments] = &services;
+    let (stop, metrics) = (CancellationToken::new(), Metrics::new());
+    let actuator = || Arc::new(ScriptedActuator::default());
+    let config = controller::Config::default;
+    let manager = Manager::new(Config::default(), metrics.clone(), stop.clone())
+        .with::<DaemonSets>(config(), actuator(), Arc::clone(daemon_sets))
+        .with::<Deployments>(config(), actuator(), Arc::clone(deployments))
+        .with::<ReplicaSets>(config(), actuator(), Arc::clone(replica_sets));
+    let end = tokio::spawn(manager.run(UnboundedReceiverStream::new(stream)));
+    let asked = async || {
+        tokio::time::sleep(SECOND).await;
+        services.each_ref().map(|service| service.plans_asked())
+    };
+    let sets = |delta| ClusterEvent::Workloads(REPLICA_SETS, delta);
+    first_lists().into_iter().for_each(send);
+    send(ClusterEvent::Workloads(DEPLOYMENTS, listed(vec![deployment()])));
+    assert_eq!(asked().await, [0; 3], "ReplicaSets are not listed yet");
+    send(sets(listed(vec![replica_set("10")])));
+    assert_eq!(asked().await, [1, 1, 1]);
+    for (event, expected) in [
+        (sets(Delta::Applied(replica_set("11"))), [1, 2, 2]),
+        (pod_of("ReplicaSet", "r1", "p"), [1, 3, 2]),
+        (pod_of("DaemonSet", "u1", "q"), [2, 3, 2]),
+        (pod_of("Deployment", "d1", "r"), [2, 3, 2]),
+        (ClusterEvent::Nodes(Delta::Applied(node("n9"))), [3, 3, 2]),
+        (
+            ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", "11"))),
+            [4, 3, 2],
+        ),
+    ] {
+        let what = format!("{event:?}");
+        send(event);
+        assert_eq!(asked().await, expected, "{what}");
+    }
+    let kind = |snapshot: v1::Snapshot| snapshot.workload.and_then(|workload| workload.kind);
+    let Some(v1::workload::Kind::Deployment(asked_about)) = kind(deployments.snapshot(1)) else {
+        panic!("a Deployment is sent");
+    };
+    assert_eq!(asked_about.replica_sets.len(), 1);
+    let snapshot = replica_sets.snapshot(2);
+    assert_eq!((snapshot.bucket_count, snapshot.node_buckets.len()), (1, 0));
+    assert!(matches!(kind(snapshot), Some(v1::workload::Kind::ReplicaSet(_))));
+    let scrape = metrics.encode();
+    for queue in ["daemonset", "replicaset", "deployment"] {
+        let series = format!("workqueue_adds_total{{name=\"{queue}\"}}");
+        assert!(scrape.contains(&series), "{scrape}");
+    }
+    stop.cancel();
+    end.await.expect("no panic").expect("a clean end");
+}
+
+/// A service that gives this answer forty times.
+fn always(answer: impl Fn(ScriptedService) -> ScriptedService) -> Arc<ScriptedService> {
+    Arc::new((0..40).fold(ScriptedService::default(), |service, _| answer(service)))
+}
+
+/// A plan for the workload `foo` of this kind that cannot do what it should.
+fn failing(kind: &str, uid: &str) -> v1::Plan {
+    let workload = v1::WorkloadReference {
+        kind: kind.into(),
+        namespace: "ns".into(),
+        name: "foo".into(),
+        uid: uid.into(),
+        ..Default::default()
+    };
+    v1::Plan {
+        workload: Some(workload),
+        verdict: v1::Verdict::Noop.into(),
+        error: "on purpose".into(),
+        ..v1::Plan::default()
+    }
+}
+
+// P-63 and R-56: a failing Deployment is given up after 15 retries, until the next event; a ReplicaSet never is. A service that
+// refuses requests may be mended, so neither is given up then.
+#[tokio::test(start_paused = true)]
+async fn a_failing_workload_is_retried_as_often_as_its_kind_says() {
+    for is_refused in [false, true] {
+        let (events, stream) = mpsc::unbounded_channel();
+        let send = |event| events.send(event).expect("the manager listens");
+        let service = |kind, uid| {
+            always(move |service| {
+                if is_refused {
+                    service.then_fail(ServiceError::Refused("on purpose".into()))
+                } else {
+                    service.then_plan(failing(kind, uid))
+                }
+            })
+        };
+        let (replica_sets, deployments) = (service(REPLICA_SETS.kind, "r1"), service(DEPLOYMENTS.kind, "d1"));
+        let stop = CancellationToken::new();
+        let actuator = || Arc::new(ScriptedActuator::default());
+        let config = controller::Config::default;
+        let manager = Manager::new(Config::default(), Metrics::new(), stop.clone())
+            .with::<ReplicaSets>(config(), actuator(), Arc::clone(&replica_sets))
+            .with::<Deployments>(config(), actuator(), Arc::clone(&deployments));
+        let end = tokio::spawn(manager.run(UnboundedReceiverStream::new(stream)));
+        for event in [
+            ClusterEvent::Pods(listed(Vec::new())),
+            ClusterEvent::Workloads(REPLICA_SETS, listed(vec![replica_set("10")])),
+            ClusterEvent::Workloads(DEPLOYMENTS, listed(vec![deployment()])),
+        ] {
+            send(event);
+        }
+        tokio::time::sleep(Duration::from_mins(35)).await;
+        assert!(replica_sets.plans_asked() > 16);
+        if is_refused {
+            assert!(deployments.plans_asked() > 16);
+        } else {
+            assert_eq!(deployments.plans_asked(), 16, "the first try and 15 retries");
+            send(ClusterEvent::Workloads(DEPLOYMENTS, Delta::Applied(deployment())));
+            tokio::time::sleep(SECOND).await;
+            assert!(deployments.plans_asked() > 17, "an event begins anew");
+        }
+        stop.cancel();
+        end.await.expect("no panic").expect("a clean end");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The metric families: their histogram buckets, names and help texts.
 
+use nodewise_proto::workload::KINDS;
 use nodewise_runtime::metrics::GroupResource;
 use nodewise_telemetry::metrics::{Histogram, Histograms, register_process};
 use prometheus_client::{
@@ -17,7 +18,9 @@ use super::{
 
 /// All metric families of the executor.
 pub(super) struct Families {
-    pub(super) stale_syncs: Family<GroupResource, Counter>,
+    /// By kind of workload, as in [`KINDS`].
+    pub(super) stale_syncs: [Family<GroupResource, Counter>; KINDS.len()],
+    pub(super) deletion_age_ratios: Histogram,
     pub(super) plans: Family<Verdict, Counter>,
     pub(super) plan_errors: Family<Code, Counter>,
     pub(super) plan_duration: Histograms<Outcome>,
@@ -53,7 +56,8 @@ fn action_buckets() -> Histogram {
 impl Default for Families {
     fn default() -> Self {
         Self {
-            stale_syncs: Family::default(),
+            stale_syncs: KINDS.map(|_| Family::default()),
+            deletion_age_ratios: Histogram::new(exponential_buckets(0.25, 2.0, 6)),
             plans: Family::default(),
             plan_errors: Family::default(),
             plan_duration: Family::new_with_constructor(call_buckets),
@@ -81,10 +85,16 @@ impl Families {
     /// Registers all families.
     pub(super) fn register(&self, registry: &mut Registry) {
         let help = "Reconciles delayed because a cache did not show this executor's own last writes yet";
+        for (kind, stale_syncs) in KINDS.into_iter().zip(&self.stale_syncs) {
+            // The names of the built-in controllers.
+            let name = format!("{}_controller_stale_sync_skips", kind.to_lowercase());
+            registry.register(name, help, stale_syncs.clone());
+        }
+        // The name and the buckets of the built-in controller.
         registry.register(
-            "daemonset_controller_stale_sync_skips",
-            help,
-            self.stale_syncs.clone(),
+            "replicaset_controller_sorting_deletion_age_ratio",
+            "Age of a ready pod that a scale-down chose to delete, divided by the age of the youngest ready pod",
+            self.deletion_age_ratios.clone(),
         );
         let own = registry.sub_registry_with_prefix("nodewise");
         own.register(
@@ -127,7 +137,7 @@ impl Families {
             "Number of actions in a batch of which at least one was attempted",
             self.batch_actions.clone(),
         );
-        let help = "Creates and deletes of a workload that no watch has shown yet, by state: create, delete";
+        let help = "Creates and deletes of a workload that no watch has shown yet, by state: create, delete. The series exist from the workload's first create or delete on";
         own.register("expectations", help, self.expectations.clone());
         own.register(
             "expectations_expired",
@@ -141,7 +151,7 @@ impl Families {
         );
         own.register(
             "cut_objects",
-            "Added or changed nodes and pods of which some labels that DaemonSets name are not sent, because there are too many",
+            "Added or changed nodes and pods of which some labels that workloads name are not sent, because there are too many",
             self.cut.clone(),
         );
         self.register_reconciles(own);

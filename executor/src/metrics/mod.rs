@@ -112,10 +112,21 @@ impl Metrics {
         text
     }
 
-    /// Counts a reconcile that waits because the cache of `resource` is older than the executor's own writes.
-    pub fn stale_sync(&self, resource: Resource) {
-        let labels = GroupResource::of(resource);
-        self.families().stale_syncs.get_or_create(&labels).inc();
+    /// Counts a reconcile of a workload of this kind that waits because the cache of `resource` is older than the executor's
+    /// own writes.
+    pub fn stale_sync(&self, kind: &str, resource: Resource) {
+        let kinds = workload::KINDS.into_iter().zip(&self.families().stale_syncs);
+        let mut families = kinds.filter(|(known, _)| *known == kind);
+        if let Some((_, family)) = families.next() {
+            family.get_or_create(&GroupResource::of(resource)).inc();
+        }
+    }
+
+    /// Records the relative ages of pods that a ReplicaSet's plan chose to delete.
+    pub fn deletion_age_ratios(&self, ratios: &[f64]) {
+        for ratio in ratios {
+            observe(&self.families().deletion_age_ratios, *ratio);
+        }
     }
 
     /// Counts a plan that was refused because it breaks rule W15.
@@ -176,14 +187,15 @@ impl Metrics {
         self.families().expectations_expired.inc_by(count as u64);
     }
 
-    /// Sets the number of creates and deletes of a workload that no watch has shown yet.
+    /// Sets the number of creates and deletes of a workload that no watch has shown yet. A workload has no series before the first of
+    /// them: of thousands of ReplicaSets, most never create or delete a pod again.
     pub fn expectations(&self, key: &Key, creates: usize, deletes: usize) {
+        let series = &self.families().expectations;
         for (state, count) in EXPECTATION_STATES.into_iter().zip([creates, deletes]) {
             let labels = StateLabels::of(key, state);
-            self.families()
-                .expectations
-                .get_or_create(&labels)
-                .set(gauge(count));
+            if count > 0 || series.get(&labels).is_some() {
+                series.get_or_create(&labels).set(gauge(count));
+            }
         }
     }
 

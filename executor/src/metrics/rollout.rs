@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nodewise_projection::{Key, StatusCounts, Workload};
+use nodewise_projection::{Key, StatusCounts, Strategy, Workload};
 use nodewise_proto::v1;
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
@@ -42,7 +42,7 @@ struct Progress {
     generation: i64,
     /// The lowest numbers so far of nodes without a pod, without an updated pod, and without an available pod.
     fewest: [i64; 3],
-    /// The rollout is complete. Pods that become unavailable later do not belong to it.
+    /// The rollout is complete, or somebody has paused it. Pods that become unavailable later do not belong to it.
     done: bool,
     since: Instant,
     /// How long the rollout had made no progress before `since`, when this executor was not running.
@@ -62,7 +62,7 @@ impl Progress {
             available,
         } = workload.status;
         // With OnDelete, people replace the pods, unless a companion does so.
-        let updated = if workload.updates_on_delete {
+        let updated = if workload.strategy == Strategy::OnDelete {
             desired
         } else {
             updated
@@ -77,7 +77,7 @@ impl Progress {
             uid: Arc::clone(&workload.uid),
             generation: workload.generation,
             fewest,
-            done: fewest == [0; 3],
+            done: fewest == [0; 3] || workload.is_paused,
             since: now,
             before: Duration::ZERO,
         }
@@ -202,15 +202,16 @@ impl Rollouts {
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
-        let help = "Nodes that should run a pod of a workload, each counted once, by state: without_pod; outdated (only pods of older \
+        let help = "Nodes that should run a pod of a DaemonSet, each counted once, by state: without_pod; outdated (only pods of older \
                     templates); updated_unavailable (a pod of the current template that is not available); updated_available";
         own.register("rollout_nodes", help, self.nodes.clone());
-        let help = "Value of max_unavailable or max_surge of a workload, as a number of nodes";
+        let help = "Value of max_unavailable or max_surge of a DaemonSet, as a number of nodes";
         own.register("rollout_budget", help, self.budget.clone());
-        let help = "Number of nodes that use up max_unavailable or max_surge of a workload; may exceed it";
+        let help = "Number of nodes that use up max_unavailable or max_surge of a DaemonSet; may exceed it";
         own.register("rollout_budget_used", help, self.budget_used.clone());
         let help = "Time since the rollout of a workload last made progress towards an available pod of the current template on every \
-                    node; 0 once it is complete. A new leader takes the start from the times of revisions and pods";
+                    node or, of a ReplicaSet or Deployment, for every replica; 0 once it is complete, and while it is paused. A new \
+                    leader takes the start from the times of revisions and pods";
         own.register(
             "rollout_since_progress_seconds",
             help,
@@ -275,6 +276,25 @@ mod tests {
             progress.advance(Progress::of(&workload(generation, generation, counts), now));
             assert_eq!(progress.age(now), Duration::from_secs(age), "{what}");
         }
+    }
+
+    #[test]
+    fn a_paused_rollout_does_not_age() {
+        let deployment = |generation: i64, paused: bool| {
+            let object = serde_json::json!({
+                "metadata": {"namespace": "a", "name": "web", "uid": "u1", "generation": generation},
+                "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "paused": paused},
+                "status": {
+                    "observedGeneration": generation, "replicas": 4, "updatedReplicas": 1, "availableReplicas": 3,
+                },
+            });
+            Workload::deployment_from_json(&object).expect("a Deployment")
+        };
+        let (start, hour) = (Instant::now(), Duration::from_hours(1));
+        let mut progress = Progress::of(&deployment(2, true), start);
+        assert_eq!(progress.age(start + hour), Duration::ZERO);
+        progress.advance(Progress::of(&deployment(3, false), start + hour));
+        assert_eq!(progress.age(start + hour * 2), hour, "somebody has resumed it");
     }
 
     // An executor has not seen what happened before its start.

@@ -53,7 +53,7 @@ fn well_known_names_are_exposed() {
     drop(queue.work_started(Duration::from_millis(5)));
     metrics.runtime().set_leader(true);
     metrics.runtime().lease_slow_path();
-    metrics.stale_sync(Resource::PODS);
+    metrics.stale_sync(DAEMON_SET, Resource::PODS);
     let text = metrics.encode();
     for line in [
         "workqueue_depth{name=\"daemonset\"} 3",
@@ -276,7 +276,10 @@ fn every_metric_is_documented() {
     drop(queue.work_started(Duration::ZERO));
     metrics.runtime().set_leader(true);
     metrics.runtime().lease_slow_path();
-    metrics.stale_sync(Resource::PODS);
+    for kind in nodewise_proto::workload::KINDS {
+        metrics.stale_sync(kind, Resource::PODS);
+    }
+    metrics.deletion_age_ratios(&[1.0]);
     metrics.runtime().unreadable(Resource::PODS);
     metrics.cut(Resource::NODES, 1);
     metrics.plan_answered(Duration::ZERO, 1, &plan);

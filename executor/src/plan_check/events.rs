@@ -1,14 +1,26 @@
 //! Checks the Events of a plan: people read them as messages of the controller.
 
-use nodewise_proto::v1;
+use nodewise_proto::v1::{self, action::Kind};
 
 /// Longest reason that an apiserver accepts, in bytes.
 const MAX_REASON: usize = 128;
 /// Longest message that an apiserver accepts, in bytes.
 const MAX_MESSAGE: usize = 1024;
 
-/// Checks an Event that the plan emits.
-pub(super) fn check(event: &v1::EmitEvent) -> Result<(), String> {
+/// Checks the Events that an action emits.
+pub(super) fn check(action: &v1::Action) -> Result<(), String> {
+    let own = match &action.kind {
+        Some(Kind::EmitEvent(event)) => Some(event),
+        _ => None,
+    };
+    let mut events = own
+        .into_iter()
+        .chain(&action.success_events)
+        .chain(action.failure_event.as_deref());
+    events.try_for_each(check_event)
+}
+
+fn check_event(event: &v1::EmitEvent) -> Result<(), String> {
     let v1::EmitEvent {
         r#type: kind,
         reason,

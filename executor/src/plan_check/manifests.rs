@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::templates::{self, is_owner, labels, normal};
 use super::{
-    Caches, RequestContext, Violation,
+    Caches, RequestContext, Violation, bounds,
     json::{parse, parse_written},
+    known::DEFAULT_REPLICAS,
     names,
 };
 
@@ -38,7 +39,7 @@ pub(super) fn check(
                 check_revision(create, &object, request.workload).map_err(violation)?;
             }
             Some(Kind::CreatePod(create)) => {
-                check_pod_name(&create.pod_name, &request.workload.key.name).map_err(violation)?;
+                check_pod_name(&create.pod_name, request).map_err(violation)?;
                 if !std::mem::replace(&mut is_manifest_checked, true) {
                     check_pod(plan, &object, request, caches).map_err(violation)?;
                 }
@@ -50,8 +51,9 @@ pub(super) fn check(
     Ok(())
 }
 
-fn check_pod_name(name: &str, workload: &str) -> Result<(), String> {
-    if name.is_empty() || names::is_of_pod(name, workload) {
+fn check_pod_name(name: &str, request: &RequestContext<'_>) -> Result<(), String> {
+    let workload = &*request.workload.key.name;
+    if name.is_empty() || names::is_of_pod(name, workload, request.rules.pod_hash) {
         return Ok(());
     }
     Err(format!(
@@ -68,7 +70,12 @@ fn check_pod(
 ) -> Result<(), String> {
     let what = "the plan's pod_manifest";
     let pod = parse_written(&plan.pod_manifest, what)?;
-    check_node_name(plan, &pod)?;
+    if request.rules.has_nodes {
+        check_node_name(plan, &pod)?;
+    } else if !plan.node_name_pointers.is_empty() {
+        let found = &plan.node_name_pointers;
+        return Err(format!("node_name_pointers is {found:?}, where none belongs"));
+    }
     only(&pod, &["apiVersion", "kind", "metadata", "spec"], what, "")?;
     is(&pod, "apiVersion", &["v1"], what)?;
     is(&pod, "kind", &["Pod"], what)?;
@@ -86,6 +93,11 @@ fn check_pod(
     check_metadata(metadata, request.workload, what)?;
     check_generate_name(&metadata["generateName"], &request.workload.key.name)?;
     let own = &object["spec"]["template"];
+    if !request.rules.has_nodes {
+        check_number(plan, object)?;
+        return check_same(&pod, own)
+            .map_err(|difference| format!("{what} has other {difference} than the workload's template"));
+    }
     let Err(difference) = check_template(&pod, own) else {
         return Ok(());
     };
@@ -108,6 +120,18 @@ fn check_pod(
     Err(format!(
         "{what} has other {difference} than the workload's template and its revisions"
     ))
+}
+
+/// Checks that a plan creates no more pods than there should be.
+fn check_number(plan: &v1::Plan, object: &Value) -> Result<(), String> {
+    let creates = bounds::created(plan).count();
+    let replicas = object["spec"]["replicas"].as_i64().unwrap_or(DEFAULT_REPLICAS);
+    if usize::try_from(replicas).is_ok_and(|replicas| creates > replicas) {
+        return Err(format!(
+            "the plan creates {creates} pods, and spec.replicas is {replicas}"
+        ));
+    }
+    Ok(())
 }
 
 /// Checks that the pods can go only to the nodes that their actions name: a single node selector term requires the
@@ -140,16 +164,7 @@ fn check_template(pod: &Value, template: &Value) -> Result<(), &'static str> {
     if labels(&of_pod["labels"]) != labels(&of_template["labels"]) {
         return Err("labels");
     }
-    let or_empty = |value: &Value, empty: Value| if value.is_null() { empty } else { value.clone() };
-    for (member, empty) in [("annotations", json!({})), ("finalizers", json!([]))] {
-        if or_empty(&of_pod[member], empty.clone()) != or_empty(&of_template[member], empty) {
-            return Err(if member == "annotations" {
-                "annotations"
-            } else {
-                "finalizers"
-            });
-        }
-    }
+    check_copied(of_pod, of_template, &COPIED)?;
     let (of_pod, of_template) = (&pod["spec"], &template["spec"]);
     if !templates::tolerates_as(&of_pod["tolerations"], &of_template["tolerations"]) {
         return Err("tolerations");
@@ -160,8 +175,45 @@ fn check_template(pod: &Value, template: &Value) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Checks that a pod for any node is exactly what a template says; the error is the field that differs.
+fn check_same(pod: &Value, template: &Value) -> Result<(), &'static str> {
+    let (pod, template) = (normal(pod), normal(template));
+    check_copied(
+        &pod["metadata"],
+        &template["metadata"],
+        &[("labels", || json!({}))],
+    )?;
+    check_copied(&pod["metadata"], &template["metadata"], &COPIED)?;
+    if pod["spec"] == template["spec"] {
+        Ok(())
+    } else {
+        Err("spec")
+    }
+}
+
+/// A member of the metadata, and what it is if it is absent.
+type Copied = (&'static str, fn() -> Value);
+
+/// The members of the metadata of each template that its pods have unchanged.
+const COPIED: [Copied; 2] = [("annotations", || json!({})), ("finalizers", || json!([]))];
+
+fn check_copied(of_pod: &Value, of_template: &Value, members: &[Copied]) -> Result<(), &'static str> {
+    for (member, empty) in members {
+        let value = |metadata: &Value| match &metadata[member] {
+            Value::Null => empty(),
+            value => value.clone(),
+        };
+        if value(of_pod) != value(of_template) {
+            return Err(member);
+        }
+    }
+    Ok(())
+}
+
 fn check_generate_name(name: &Value, workload: &str) -> Result<(), String> {
-    if name.is_null() || *name == format!("{workload}-") {
+    // The name alone, if the dash would make it too long.
+    let is_whole = workload.len() >= names::MAX_NAME && *name == workload;
+    if name.is_null() || *name == format!("{workload}-") || is_whole {
         return Ok(());
     }
     Err(format!(
@@ -232,7 +284,7 @@ fn without_patch(mut template: Value) -> Value {
 
 /// Checks that the object is in the workload's namespace, that the workload is its controller and only owner, and that
 /// its hash label is a string.
-fn check_metadata(metadata: &Value, workload: &Workload, what: &str) -> Result<(), String> {
+pub(super) fn check_metadata(metadata: &Value, workload: &Workload, what: &str) -> Result<(), String> {
     let namespace = &metadata["namespace"];
     if !namespace.is_null() && *namespace != *workload.key.namespace {
         return Err(format!(
@@ -255,7 +307,7 @@ fn check_metadata(metadata: &Value, workload: &Workload, what: &str) -> Result<(
     }
 }
 
-fn is(object: &Value, member: &str, values: &[&str], what: &str) -> Result<(), String> {
+pub(super) fn is(object: &Value, member: &str, values: &[&str], what: &str) -> Result<(), String> {
     if object[member]
         .as_str()
         .is_some_and(|value| values.contains(&value))
@@ -270,7 +322,7 @@ fn is(object: &Value, member: &str, values: &[&str], what: &str) -> Result<(), S
 }
 
 /// Checks that the object has no other members.
-fn only(object: &Value, members: &[&str], what: &str, path: &str) -> Result<(), String> {
+pub(super) fn only(object: &Value, members: &[&str], what: &str, path: &str) -> Result<(), String> {
     let none = Map::new();
     let object = object.as_object().unwrap_or(&none);
     match object.keys().find(|key| !members.contains(&key.as_str())) {

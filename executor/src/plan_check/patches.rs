@@ -1,6 +1,8 @@
 //! Checks the patches of a plan. Each patch contains the uid of its object, so that the apiserver refuses it for
 //! another object.
 
+use std::sync::LazyLock;
+
 use nodewise_projection::Workload;
 use nodewise_proto::v1::{ObjectReference, action::Kind};
 use nodewise_proto::workload::HASH_LABEL;
@@ -35,33 +37,17 @@ pub(super) fn check(
         Some(Kind::UpdateRevision(a)) => (&a.patch, Allowed::Number),
         _ => return Ok(()),
     };
-    let patch = parse_written(patch, "its patch")?;
-    let patch = patch.as_object().ok_or("its patch is no object")?;
-    let metadata = patch.get("metadata").and_then(Value::as_object);
-    let empty = Map::new();
-    let metadata = metadata.unwrap_or(&empty);
-    if metadata.get("uid").and_then(Value::as_str) != Some(&object.uid) {
-        return Err(format!("its patch does not carry the uid {:?}", object.uid));
-    }
+    let patch = parse_patch(patch, object)?;
+    let metadata = members(&patch, "metadata");
     let number: &[&str] = if matches!(may, Allowed::Number) {
         &["revision"]
     } else {
         &[]
     };
-    only(patch, &[&["metadata"], number].concat(), "")?;
+    only(&patch, &[&["metadata"], number].concat(), "")?;
     match may {
-        Allowed::Adopt(workload) | Allowed::Release(workload) => {
-            only(metadata, &["uid", "ownerReferences"], "metadata.")?;
-            let owners = metadata.get("ownerReferences").and_then(Value::as_array);
-            let is_right = |owner: &Value| match may {
-                Allowed::Adopt(_) => templates::is_owner(owner, workload),
-                _ => *owner == serde_json::json!({"$patch": "delete", "uid": &*workload.uid}),
-            };
-            match owners.map(Vec::as_slice) {
-                Some([owner]) if is_right(owner) => Ok(()),
-                _ => Err("its patch changes other owner references than the workload's".to_owned()),
-            }
-        }
+        Allowed::Adopt(workload) => check_owner(metadata, workload, Ownership::Taken),
+        Allowed::Release(workload) => check_owner(metadata, workload, Ownership::GivenUp),
         Allowed::Label | Allowed::Number => {
             only(metadata, &["uid", "labels"], "metadata.")?;
             if patch.get("revision").is_some_and(|number| !number.is_i64()) {
@@ -69,6 +55,50 @@ pub(super) fn check(
             }
             check_labels(metadata.get("labels"))
         }
+    }
+}
+
+/// Parses the patch of an object. It must contain the object's uid.
+pub(super) fn parse_patch(patch: &[u8], object: &ObjectReference) -> Result<Map<String, Value>, String> {
+    let Value::Object(patch) = parse_written(patch, "its patch")? else {
+        return Err("its patch is no object".to_owned());
+    };
+    if members(&patch, "metadata").get("uid").and_then(Value::as_str) != Some(&object.uid) {
+        return Err(format!("its patch does not carry the uid {:?}", object.uid));
+    }
+    Ok(patch)
+}
+
+/// The members of a member; none if it is absent or no object.
+pub(super) fn members<'a>(object: &'a Map<String, Value>, member: &str) -> &'a Map<String, Value> {
+    static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    object.get(member).and_then(Value::as_object).unwrap_or(&NONE)
+}
+
+/// What a claim does with the ownership of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// The workload becomes the controller.
+    Taken,
+    /// The workload is no owner any more.
+    GivenUp,
+}
+
+/// Checks that a claim changes only the workload's own owner reference.
+pub(super) fn check_owner(
+    metadata: &Map<String, Value>,
+    workload: &Workload,
+    ownership: Ownership,
+) -> Result<(), String> {
+    only(metadata, &["uid", "ownerReferences"], "metadata.")?;
+    let owners = metadata.get("ownerReferences").and_then(Value::as_array);
+    let is_right = |owner: &Value| match ownership {
+        Ownership::Taken => templates::is_owner(owner, workload),
+        Ownership::GivenUp => *owner == serde_json::json!({"$patch": "delete", "uid": &*workload.uid}),
+    };
+    match owners.map(Vec::as_slice) {
+        Some([owner]) if is_right(owner) => Ok(()),
+        _ => Err("its patch changes other owner references than the workload's".to_owned()),
     }
 }
 
@@ -88,9 +118,17 @@ fn check_labels(labels: Option<&Value>) -> Result<(), String> {
 }
 
 /// Checks that the object has no other members.
-fn only(object: &Map<String, Value>, members: &[&str], path: &str) -> Result<(), String> {
+pub(super) fn only(object: &Map<String, Value>, members: &[&str], path: &str) -> Result<(), String> {
     match object.keys().find(|key| !members.contains(&key.as_str())) {
         Some(other) => Err(format!("its patch changes {path}{other}")),
+        None => Ok(()),
+    }
+}
+
+/// A null in a merge patch removes the whole member.
+pub(super) fn are_objects(body: &Map<String, Value>) -> Result<(), String> {
+    match body.iter().find(|(_, value)| !value.is_object()) {
+        Some((member, _)) => Err(format!("its patch sets {member} to what is no object")),
         None => Ok(()),
     }
 }

@@ -4,13 +4,12 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
-use nodewise_projection::{Revision, Workload};
+use nodewise_projection::{Key, Revision, Workload};
 use nodewise_proto::v1;
 
-use super::{Caches, Known, MAX_UNSEEN, RequestContext, Violation, check};
+use super::{Caches, Known, MAX_UNSEEN, RequestContext, Violation, check, rules};
 use crate::reconcile::{Ending, Planned, Reconciler};
-use crate::state::Shared;
-use nodewise_proto::workload::DEFAULT_BURST;
+use crate::state::{Shared, State};
 use nodewise_runtime::apply::LeftOut;
 use nodewise_runtime::kind::Kind;
 use nodewise_runtime::store::LivePods;
@@ -35,8 +34,26 @@ impl Caches for WorkloadCaches<'_> {
                 .store
                 .revision(namespace, name)
                 .map(|found| Known::from(&**found)),
-            _ => None,
+            other => {
+                let key = Key::new(other.kind, namespace, name);
+                let object = state.store.workload(&key)?.object.clone();
+                drop(state);
+                Known::read(other, &object).ok()
+            }
         }
+    }
+
+    fn controlled(&self, resource: Resource) -> Vec<Bytes> {
+        let (state, key) = (self.state.lock(), &self.workload.key);
+        let all = state.store.workloads();
+        let is_own = |found: &Workload| {
+            let controller = found.controller.as_ref();
+            controller.is_none_or(|controller| *controller.uid == *self.workload.uid)
+        };
+        let of_kind = all.filter(|found| {
+            found.key.kind == resource.kind && found.key.namespace == key.namespace && is_own(found)
+        });
+        of_kind.map(|found| found.object.clone()).collect()
     }
 
     fn own_revisions(&self) -> Vec<Bytes> {
@@ -71,6 +88,17 @@ impl Caches for WorkloadCaches<'_> {
     fn live_pods<'n>(&self, nodes: &HashSet<&'n str>) -> HashMap<&'n str, LivePods> {
         self.state.lock().store.live_pods(self.workload, nodes)
     }
+
+    fn live_pods_beyond(&self, most: usize) -> Option<LivePods> {
+        self.state.lock().store.live_pods_beyond(self.workload, most)
+    }
+
+    fn unseen_creates(&self) -> Vec<String> {
+        let mut state = self.state.lock();
+        let State { gate, store, .. } = &mut *state;
+        let Workload { key, uid, .. } = self.workload;
+        gate.unseen_creates(key, uid, store.reached(Resource::PODS))
+    }
 }
 
 impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
@@ -83,14 +111,18 @@ impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
             sent,
             as_of,
         } = planned;
+        let rules = rules(workload.key.kind);
         let request = RequestContext {
             as_of: *as_of,
             sent,
             workload,
+            resource: K::RESOURCE,
+            controls: <K::Controls as Kind>::RESOURCE,
+            rules,
             scope: self.options.scope(),
             live,
             delete_with_uid: self.options.enables(v1::Deviation::DeleteWithUid),
-            burst: self.options.burst.unwrap_or(DEFAULT_BURST) as usize,
+            burst: self.options.burst.unwrap_or(rules.burst) as usize,
             decides_after_cut: self.options.enables(v1::Deviation::DecideAfterCut),
         };
         let caches = WorkloadCaches {
@@ -130,7 +162,8 @@ impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
             reason: "PlanRefused".to_owned(),
             message: violation.to_string(),
         });
-        failed(violation.to_string())
+        let reason = violation.to_string();
+        Ending::Refused { reason }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use nodewise_proto::v1;
 use nodewise_runtime::Resource;
 
-use super::{Caches, RequestContext, Violation, names};
+use super::{Caches, RequestContext, Violation, names, rules};
 
 /// Maximum number of back-off entries of one node. Each entry is of another generation of the workload's spec, and only
 /// the current one matters.
@@ -20,6 +20,15 @@ pub(super) fn check(
     caches: &impl Caches,
 ) -> Result<(), Violation> {
     let Some(state) = &plan.state else { return Ok(()) };
+    if !request.rules.has_nodes {
+        let mut named = nodes(state).filter(|node| !node.is_empty());
+        if let Some(node) = named.next() {
+            let kind = request.workload.key.kind;
+            let what = format!("its state names node {node:?}, and pods of a {kind} are for no node");
+            return Err(Violation::of_plan(what));
+        }
+        return check_hash(state);
+    }
     let sent: HashSet<&str> = nodes(request.sent).collect();
     for node in nodes(state) {
         let what = if !names::is_of_object(node) {
@@ -36,6 +45,11 @@ pub(super) fn check(
             "its state names node {node:?}, and {what}"
         )));
     }
+    check_hash(state)
+}
+
+/// Checks the hash of the pods whose creates were slowed down.
+fn check_hash(state: &v1::ReconcileState) -> Result<(), Violation> {
     let hash = state.slow_start.as_ref().map_or("", |known| &known.revision_hash);
     if names::is_label_value(hash) {
         return Ok(());
@@ -53,14 +67,22 @@ fn nodes(state: &v1::ReconcileState) -> impl Iterator<Item = &str> {
 }
 
 /// Removes entries that must not be kept: of nodes that neither exist nor were in the sent state, of old generations if
-/// a node has many, and duplicates.
+/// a node has many, and duplicates. If pods of this kind of workload are for no node, entries without a node stay.
 pub(crate) fn retain(
+    kind: &str,
     state: &mut v1::ReconcileState,
     sent: &v1::ReconcileState,
     has_node: impl Fn(&str) -> bool,
 ) {
     let sent: HashSet<&str> = nodes(sent).collect();
-    let is_known = |node: &str| names::is_of_object(node) && (sent.contains(node) || has_node(node));
+    let has_nodes = rules(kind).has_nodes;
+    let is_known = |node: &str| {
+        if has_nodes {
+            names::is_of_object(node) && (sent.contains(node) || has_node(node))
+        } else {
+            node.is_empty()
+        }
+    };
     let mut newest: HashMap<String, BTreeSet<i64>> = HashMap::new();
     for entry in &state.failed_pod_backoffs {
         let newest = newest.entry(entry.node_name.clone()).or_default();
@@ -84,6 +106,8 @@ pub(crate) fn retain(
 
 #[cfg(test)]
 mod tests {
+    use nodewise_proto::workload::{DAEMON_SET, REPLICA_SET};
+
     use super::*;
 
     // A faulty service could make an entry for each of many generations.
@@ -112,10 +136,14 @@ mod tests {
             ("sent", 1),
         ];
         let mut state = of(&entries);
-        retain(&mut state, &of(&[("sent", 1)]), |node| {
+        retain(DAEMON_SET, &mut state, &of(&[("sent", 1)]), |node| {
             ["n1", "n2"].contains(&node)
         });
         let kept = [("n1", 2), ("n1", 3), ("n1", 4), ("n1", 5), ("n2", 1), ("sent", 1)];
         assert_eq!(state, of(&kept));
+
+        let mut state = of(&[("", 1), ("n1", 1), ("", 1)]);
+        retain(REPLICA_SET, &mut state, &of(&[("n1", 1)]), |_| true);
+        assert_eq!(state, of(&[("", 1)]));
     }
 }

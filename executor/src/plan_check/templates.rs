@@ -1,7 +1,7 @@
 //! Normalises pod templates so that they can be compared.
 
 use nodewise_projection::Workload;
-use nodewise_proto::workload::HASH_LABEL;
+use nodewise_proto::workload::{HASH_LABEL, TEMPLATE_HASH_LABEL};
 use serde_json::{Map, Value, json};
 
 /// The JSON pointer to the required node affinity of a pod spec.
@@ -37,6 +37,16 @@ pub(super) fn normal(template: &Value) -> Value {
         for container in containers.into_iter().flatten().filter_map(Value::as_object_mut) {
             container.entry("resources").or_insert_with(|| json!({}));
         }
+    }
+    template
+}
+
+/// A pod template in the form that is compared, without the label of its hash.
+pub(super) fn without_hash(template: &Value) -> Value {
+    let mut template = normal(template);
+    remove(&mut template, &["metadata", "labels", TEMPLATE_HASH_LABEL]);
+    if !template["metadata"].is_object() {
+        template["metadata"] = json!({});
     }
     template
 }

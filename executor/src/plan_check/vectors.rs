@@ -6,11 +6,10 @@ use nodewise_runtime::{Delta, Resource};
 use serde_json::{Value, json};
 
 use super::reconciler::WorkloadCaches;
-use super::{RequestContext, Violation, check};
+use super::{RequestContext, Violation, check, rules};
 use crate::daemon_set::{DAEMON_SETS, DaemonSets};
 use crate::metrics::Metrics;
 use crate::state::{Shared, State};
-use nodewise_proto::workload::DEFAULT_BURST;
 use nodewise_runtime::event::ClusterEvent;
 
 /// Checks the vector's plan. Members that the vector does not have come from the first vector. Returns the ids of the
@@ -31,15 +30,19 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
         .get("sent")
         .map(|sent| serde_json::from_value(sent.clone()).expect("a state"));
     let sent: v1::ReconcileState = sent.unwrap_or_default();
+    let rules = rules(workload.key.kind);
     let request = RequestContext {
         workload: &workload,
+        resource: DAEMON_SETS,
+        controls: DAEMON_SETS,
+        rules,
         scope: scope.unwrap_or_default(),
         live: &live,
         as_of,
         sent: &sent,
         delete_with_uid: vector["delete_with_uid"] != false,
         decides_after_cut: vector["decides_after_cut"] != false,
-        burst: burst.unwrap_or(DEFAULT_BURST) as usize,
+        burst: burst.unwrap_or(rules.burst) as usize,
     };
     let plan: v1::Plan = serde_json::from_value(vector["plan"].clone()).expect("a plan");
     let shown = WorkloadCaches {

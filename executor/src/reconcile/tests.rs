@@ -123,7 +123,7 @@ fn orphan(name: &str) -> ClusterEvent {
 }
 
 fn is_failed(ending: &Ending, part: &str) -> bool {
-    matches!(ending, Ending::Failed { reason, .. } if reason.contains(part))
+    ending.failure().is_some_and(|reason| reason.contains(part))
 }
 
 // D-71.2: a workload that is not in the caches is forgotten, without a plan request.
@@ -1725,9 +1725,12 @@ async fn a_plan_goes_with_the_request_that_it_answers() {
         stop: CancellationToken::new(),
     };
     let workload = reconciler
-        .admit(&key(), &mut Vec::new())
+        .admit(&key(), &mut LiveObjects::default())
         .expect("nothing is behind")
         .expect("it exists");
-    let planned = reconciler.plan(&workload, &[]).await.expect("a plan");
+    let planned = reconciler
+        .plan(&workload, &LiveObjects::default())
+        .await
+        .expect("a plan");
     assert!(Arc::ptr_eq(&planned.workload, &workload));
 }

@@ -51,7 +51,11 @@ async fn start(mode: Mode, elect: bool) -> Running {
         tls: None,
         plaintext: false,
         apiserver: None,
-        mode,
+        controllers: vec![ControllerConfig {
+            controller: Controller::DaemonSet,
+            mode,
+            workers: 2,
+        }],
         election: elect.then(|| Election {
             namespace: "kube-system".to_owned(),
             identity: "host_1".to_owned(),
@@ -59,7 +63,6 @@ async fn start(mode: Mode, elect: bool) -> Running {
         }),
         namespace: None,
         selection: OwnershipSelector::default(),
-        concurrent_syncs: 2,
         concurrent_writes: 4,
         calls_per_second: None,
         creates_per_second: None,
@@ -159,6 +162,15 @@ async fn leads_and_hands_over() {
     running
         .until("/healthz?verbose", |text| text.contains("[+]leaderElection ok"))
         .await;
+    running
+        .until("/healthz/daemonset-controller", |text| text.ends_with("ok"))
+        .await;
+    assert!(
+        running
+            .get("/healthz/deployment-controller")
+            .await
+            .contains("there is no check")
+    );
     running
         .until("/readyz", |text| text.contains("[+]watch-pods ok"))
         .await;

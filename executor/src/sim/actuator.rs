@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use nodewise_runtime::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written},
 };
 use nodewise_simulator as simulator;
 use serde_json::Value;
@@ -69,17 +69,31 @@ impl Actuator for SimActuator {
     }
 
     async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
-        let patch = match patch {
-            Patch::Merge(body) => simulator::Patch::Merge(parse(&body)?),
-            Patch::Strategic(body) => simulator::Patch::Strategic(parse(&body)?),
-        };
+        let patch = read_patch(patch)?;
         self.write(key, |cluster, key| cluster.patch(key, &patch))
     }
 
-    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
+    async fn patch_status(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
+        let patch = read_patch(patch)?;
+        self.write(key, |cluster, key| cluster.patch_status(key, &patch))
+    }
+
+    async fn delete(&self, key: &ObjectKey, preconditions: Preconditions<'_>) -> Result<(), ActuatorError> {
         let key = known(key)?;
         self.cluster
-            .change(|cluster| cluster.delete(&key, uid))
+            .change(|cluster| {
+                let version = &cluster.read(&key)?["metadata"]["resourceVersion"];
+                if preconditions
+                    .resource_version
+                    .is_some_and(|expected| version != expected)
+                {
+                    return Err(simulator::Refusal {
+                        reason: simulator::Reason::Conflict,
+                        message: format!("{key} has been modified"),
+                    });
+                }
+                cluster.delete(&key, preconditions.uid)
+            })
             .map_err(error)
     }
 
@@ -151,6 +165,13 @@ fn written(cluster: &simulator::Cluster, key: &simulator::ObjectKey) -> Result<W
     Ok(Written {
         name: text("name"),
         resource_version: text("resourceVersion"),
+    })
+}
+
+fn read_patch(patch: Patch) -> Result<simulator::Patch, ActuatorError> {
+    Ok(match patch {
+        Patch::Merge(body) => simulator::Patch::Merge(parse(&body)?),
+        Patch::Strategic(body) => simulator::Patch::Strategic(parse(&body)?),
     })
 }
 

@@ -5,10 +5,10 @@ use nodewise_runtime::{Delta, event::ClusterEvent};
 use nodewise_simulator::{Change, Cluster, Resource};
 use serde_json::Value;
 
-use crate::daemon_set::DAEMON_SETS;
+use crate::{daemon_set::DAEMON_SETS, deployment::DEPLOYMENTS, replica_set::REPLICA_SETS};
 
 /// The lists with which a watch of a cluster begins.
-pub(super) fn lists(cluster: &Cluster) -> [ClusterEvent; 4] {
+pub(super) fn lists(cluster: &Cluster) -> [ClusterEvent; 6] {
     // The objects were all validated before they were stored.
     [
         ClusterEvent::Workloads(
@@ -18,6 +18,14 @@ pub(super) fn lists(cluster: &Cluster) -> [ClusterEvent; 4] {
         ClusterEvent::Pods(listed(cluster, Resource::Pods, Pod::from_json)),
         ClusterEvent::Nodes(listed(cluster, Resource::Nodes, Node::from_json)),
         ClusterEvent::Revisions(listed(cluster, Resource::Revisions, Revision::from_json)),
+        ClusterEvent::Workloads(
+            DEPLOYMENTS,
+            listed(cluster, Resource::Deployments, Workload::deployment_from_json),
+        ),
+        ClusterEvent::Workloads(
+            REPLICA_SETS,
+            listed(cluster, Resource::ReplicaSets, Workload::replica_set_from_json),
+        ),
     ]
 }
 
@@ -53,6 +61,14 @@ fn event(resource: Resource, object: &Value, deleted: bool) -> Result<ClusterEve
         Resource::DaemonSets => ClusterEvent::Workloads(
             DAEMON_SETS,
             delta(Workload::daemon_set_from_json(object)?, deleted),
+        ),
+        Resource::ReplicaSets => ClusterEvent::Workloads(
+            REPLICA_SETS,
+            delta(Workload::replica_set_from_json(object)?, deleted),
+        ),
+        Resource::Deployments => ClusterEvent::Workloads(
+            DEPLOYMENTS,
+            delta(Workload::deployment_from_json(object)?, deleted),
         ),
         Resource::Pods => ClusterEvent::Pods(delta(Pod::from_json(object)?, deleted)),
         Resource::Nodes => ClusterEvent::Nodes(delta(Node::from_json(object)?, deleted)),

@@ -22,7 +22,7 @@ use tokio::{
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon_set::DAEMON_SETS;
+use crate::{daemon_set::DAEMON_SETS, deployment::DEPLOYMENTS};
 
 mod actuator;
 mod events;
@@ -153,20 +153,34 @@ impl SimCluster {
     /// Changes a DaemonSet's spec. Its generation increases if anything changed, its template generation if the
     /// template did (D-118).
     pub fn update_daemon_set(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<(), ActuatorError> {
-        self.change(|cluster| cluster.update_daemon_set(&daemon_set(key), change))
+        self.change(|cluster| cluster.update_daemon_set(&workload(key), change))
             .map_err(error)
     }
 
-    /// The JSON of a DaemonSet; `None` if it does not exist.
-    #[must_use]
-    pub fn daemon_set(&self, key: &Key) -> Option<Value> {
-        self.state().cluster.get(&daemon_set(key)).cloned()
+    /// Creates a Deployment from its manifest and sets the defaults that plans rely on.
+    pub fn create_deployment(&self, manifest: Value) -> Result<Key, ActuatorError> {
+        let key = self
+            .change(|cluster| cluster.create_deployment(manifest))
+            .map_err(error)?;
+        Ok(Key::new(DEPLOYMENTS.kind, &key.namespace, &key.name))
     }
 
-    /// The counts of a DaemonSet.
+    /// Changes a Deployment's spec. Its generation increases if anything changed.
+    pub fn update_deployment(&self, key: &Key, change: impl FnOnce(&mut Value)) -> Result<(), ActuatorError> {
+        self.change(|cluster| cluster.update_deployment(&workload(key), change))
+            .map_err(error)
+    }
+
+    /// The JSON of a DaemonSet or a Deployment; `None` if it does not exist.
+    #[must_use]
+    pub fn workload(&self, key: &Key) -> Option<Value> {
+        self.state().cluster.get(&workload(key)).cloned()
+    }
+
+    /// The counts of a DaemonSet or a Deployment.
     #[must_use]
     pub fn counts(&self, key: &Key) -> WorkloadCounts {
-        self.state().cluster.counts(&daemon_set(key))
+        self.state().cluster.counts(&workload(key))
     }
 
     /// Resets the counts of created and deleted pods and the maxima. Duplicates are never reset.
@@ -192,7 +206,12 @@ impl SimCluster {
     }
 }
 
-/// The simulator's key of a DaemonSet.
-fn daemon_set(key: &Key) -> ObjectKey {
-    ObjectKey::new(Resource::DaemonSets, &*key.namespace, &*key.name)
+/// The simulator's key of a DaemonSet or a Deployment.
+fn workload(key: &Key) -> ObjectKey {
+    let resource = if key.kind == DEPLOYMENTS.kind {
+        Resource::Deployments
+    } else {
+        Resource::DaemonSets
+    };
+    ObjectKey::new(resource, &*key.namespace, &*key.name)
 }

@@ -1,7 +1,7 @@
 use futures::StreamExt as _;
 use nodewise_runtime::{
     Delta, Resource,
-    actuator::{Actuator as _, ObjectKey, Patch, Refusal},
+    actuator::{Actuator as _, ObjectKey, Patch, Preconditions, Refusal},
 };
 use serde_json::json;
 
@@ -49,7 +49,7 @@ fn cluster(nodes: usize) -> (SimCluster, Key, Value) {
         cluster.add_node(&format!("node-{number}"), &[]);
     }
     let key = cluster.create_daemon_set(daemon_set_manifest()).expect("created");
-    let object = cluster.daemon_set(&key).expect("there");
+    let object = cluster.workload(&key).expect("there");
     (cluster, key, object)
 }
 
@@ -91,7 +91,10 @@ async fn an_actuator_writes_and_reads() {
     assert_eq!(listed, [live.to_string()]);
     (0..3).for_each(|_| cluster.tick(NOW));
     assert_eq!(cluster.counts(&key).available, 1);
-    actuator.delete(&pod, None).await.expect("accepted");
+    actuator
+        .delete(&pod, Preconditions::NONE)
+        .await
+        .expect("accepted");
     cluster.tick(NOW);
     assert_eq!(cluster.counts(&key).pods, 0);
 }
@@ -111,7 +114,7 @@ async fn an_actuator_refuses_what_an_apiserver_refuses() {
         (Refusal::AlreadyExists, 409)
     );
     assert_eq!(
-        refusal(actuator.delete(&key, Some("other")).await),
+        refusal(actuator.delete(&key, Preconditions::uid("other")).await),
         (Refusal::Conflict, 409)
     );
     let wrong = Patch::Strategic(json!({"metadata": {"uid": "other"}}).to_string().into());
@@ -121,7 +124,7 @@ async fn an_actuator_refuses_what_an_apiserver_refuses() {
     );
     let none = ObjectKey::new(Resource::PODS, "demo", "none");
     assert_eq!(
-        refusal(actuator.delete(&none, None).await),
+        refusal(actuator.delete(&none, Preconditions::NONE).await),
         (Refusal::NotFound, 404)
     );
     let stale = owner.to_string();
@@ -159,10 +162,11 @@ async fn a_watch_begins_with_lists_and_goes_on_with_changes() {
     let (cluster, _, owner) = cluster(2);
     let mut events = cluster.watch();
     let mut listed = Vec::new();
-    for _ in 0..=Resource::INPUTS.len() {
+    // The resources that the controllers control, and what they read.
+    for _ in 0..3 + Resource::INPUTS.len() {
         match events.next().await.expect("a list") {
-            ClusterEvent::Workloads(DAEMON_SETS, Delta::Listed { objects, .. }) => {
-                listed.push(("daemonsets", objects.len()));
+            ClusterEvent::Workloads(resource, Delta::Listed { objects, .. }) => {
+                listed.push((resource.plural, objects.len()));
             }
             ClusterEvent::Pods(Delta::Listed { objects, .. }) => listed.push(("pods", objects.len())),
             ClusterEvent::Nodes(Delta::Listed { objects, .. }) => listed.push(("nodes", objects.len())),
@@ -174,7 +178,14 @@ async fn a_watch_begins_with_lists_and_goes_on_with_changes() {
     }
     assert_eq!(
         listed,
-        [("daemonsets", 1), ("pods", 0), ("nodes", 2), ("revisions", 0)]
+        [
+            ("daemonsets", 1),
+            ("pods", 0),
+            ("nodes", 2),
+            ("revisions", 0),
+            ("deployments", 0),
+            ("replicasets", 0),
+        ]
     );
     let version = *cluster.changes().borrow();
     create(&cluster, "a", "node-1", &owner).await.expect("created");

@@ -9,14 +9,16 @@ use nodewise_runtime::{Resource, queue::Urgency};
 use crate::foreign_deletes::ForeignDeletes;
 use crate::metrics::Metrics;
 use nodewise_runtime::effects::{Author, Effects, Observation, Rules, Wake};
-use nodewise_runtime::kind::Kind;
-use nodewise_runtime::store::{Change, Store, Transition};
+use nodewise_runtime::kind::{Kind, cached_kinds};
+use nodewise_runtime::store::{CachedKind, Change, Store, Transition};
 
 /// A kind of workload that is reconciled.
 #[derive(Debug)]
 pub struct ReconciledKind {
     resource: Resource,
-    reads: &'static [Resource],
+    cached: Vec<CachedKind>,
+    has_pods: bool,
+    counts_deletions: bool,
     effects: fn(&Store, &Transition, Rules) -> Effects,
     rules: Rules,
     /// The owned workloads. Others are ignored, except for the labels that they name.
@@ -42,12 +44,15 @@ impl ReconciledKind {
     pub fn new<K: Kind>(options: &v1::PlanOptions, selection: OwnershipSelector) -> Self {
         Self {
             resource: K::RESOURCE,
-            reads: K::READS,
+            cached: cached_kinds::<K>(),
+            has_pods: K::PODS.is_some(),
+            counts_deletions: K::COUNTS_DELETIONS,
             effects: K::effects,
             rules: Rules {
                 clear_replaced_own_writes: options.enables(v1::Deviation::ClearReplacedOwnWrites),
                 wake_on_node_delete: options.enables(v1::Deviation::WakeOnNodeDelete),
-                count_repeated_deletions: !options.enables(v1::Deviation::DeletionsByUid),
+                count_repeated_deletions: K::COUNTS_DELETIONS
+                    && !options.enables(v1::Deviation::DeletionsByUid),
                 revisions: match options.scope() {
                     v1::Scope::Rollouts => Author::Another,
                     _ => Author::Us,
@@ -58,10 +63,13 @@ impl ReconciledKind {
         }
     }
 
-    /// Also tracks deletes of pods by others: no other controller should work on these workloads.
+    /// Also tracks deletes of pods by others, if workloads of the kind have pods: no other controller should work on these
+    /// workloads.
     #[must_use]
     pub fn with_foreign_deletes(mut self) -> Self {
-        self.foreign_deletes = Some(ForeignDeletes::new(self.resource.kind, self.selection.clone()));
+        if self.has_pods {
+            self.foreign_deletes = Some(ForeignDeletes::new(self.resource.kind, self.selection.clone()));
+        }
         self
     }
 
@@ -71,10 +79,16 @@ impl ReconciledKind {
         self.resource
     }
 
-    /// See [`Kind::READS`].
+    /// The kinds of workload that have to be cached for the plans of this one.
     #[must_use]
-    pub fn reads(&self) -> &'static [Resource] {
-        self.reads
+    pub fn cached(&self) -> &[CachedKind] {
+        &self.cached
+    }
+
+    /// See [`Kind::COUNTS_DELETIONS`].
+    #[must_use]
+    pub fn counts_deletions(&self) -> bool {
+        self.counts_deletions
     }
 
     pub(super) fn owns(&self, workload: &Workload) -> bool {
@@ -107,10 +121,12 @@ impl ReconciledKind {
             observations,
         } = (self.effects)(store, transition, self.rules);
         // A workload that has lost its label is enqueued once more, to be forgotten then.
-        let is_of_others = |key: &Key| {
-            !matches!(transition, Transition::Workload(_))
-                && store.workload(key).is_some_and(|workload| !self.owns(workload))
+        let is_own_change = match transition {
+            Transition::Workload(change) => self.is_of_kind(change),
+            _ => false,
         };
+        let is_of_others =
+            |key: &Key| !is_own_change && store.workload(key).is_some_and(|workload| !self.owns(workload));
         for wake in wakes.into_iter().filter(|wake| !is_of_others(&wake.key)) {
             // A list shows the pods of a workload one after the other.
             if shown.wakes.last() != Some(&wake) {
@@ -124,16 +140,23 @@ impl ReconciledKind {
         wake_all
     }
 
+    fn is_of_kind(&self, change: &Change<Arc<Workload>>) -> bool {
+        let workload = change.new.as_ref().or(change.old.as_ref());
+        workload.is_some_and(|workload| workload.key.kind == self.resource.kind)
+    }
+
     /// Handles a change of a workload. False if the workload is of this kind, and neither was nor is owned.
     fn handle_workload(&self, change: &Change<Arc<Workload>>, shown: &mut Shown, metrics: &Metrics) -> bool {
         let Change { old, new } = change;
-        let is_of_kind = |workload: &&Arc<Workload>| workload.key.kind == self.resource.kind;
-        if !old.iter().chain(new).any(|workload| is_of_kind(&workload)) {
+        if !self.is_of_kind(change) {
             return true;
         }
         let old = old.as_ref().filter(|old| self.owns(old));
         let new = new.as_ref().filter(|new| self.owns(new));
-        if let Some(workload) = new {
+        if let Some(workload) = new.filter(|new| new.is_scaled_to_zero()) {
+            // There may be many, such as the sets of earlier rollouts. They have no series.
+            metrics.forget_workload(&workload.key);
+        } else if let Some(workload) = new {
             metrics.workload_status(workload);
             if old.is_none_or(|old| old.uid != workload.uid) {
                 shown.came.push(Arc::clone(workload));

@@ -2,7 +2,7 @@
 
 use nodewise_fake_apiserver::{RecordedRequest, Requests, apiserver, failure};
 use nodewise_runtime::{
-    actuator::{Actuator as _, KubeActuator, ObjectKey},
+    actuator::{Actuator as _, KubeActuator, ObjectKey, Preconditions},
     events::EventRecorder,
     kind::Kind as _,
 };
@@ -148,7 +148,7 @@ async fn a_call_that_fails_says_how() {
         let recording = Recording::start();
         let (actuator, _) = actuator(move |_| answer.clone());
         actuator
-            .delete(&pod_key("agent-1"), None)
+            .delete(&pod_key("agent-1"), Preconditions::NONE)
             .await
             .expect_err("refused");
         let call = recording.span("DELETE /api/v1/namespaces/{namespace}/pods/{name}");

@@ -15,21 +15,24 @@ pub struct Snapshot {
     /// workload's selector. Further ones without a controller are allowed and ignored.
     #[prost(message, repeated, tag = "3")]
     pub revisions: ::prost::alloc::vec::Vec<ControllerRevision>,
-    /// True if all caches of the executor have completed their first list. If false, a snapshot without nodes or without pods is an
-    /// error, because the cache may not be filled yet.
+    /// True if all caches of the executor have completed their first list. If false, a snapshot without nodes (of a DaemonSet) or without
+    /// pods (of a DaemonSet or ReplicaSet) is an error, because the cache may not be filled yet. So is one of a Deployment.
     #[prost(bool, tag = "4")]
     pub caches_synced: bool,
-    /// The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid.
+    /// The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid. A Deployment has
+    /// no buckets: its snapshot may leave this 0.
     ///
-    /// A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod
-    /// belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string.
+    /// A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod of
+    /// a DaemonSet belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string. A
+    /// pod of a ReplicaSet belongs to the bucket of its own name.
     #[prost(uint32, tag = "5")]
     pub bucket_count: u32,
-    /// Every node of the cluster. Exactly `bucket_count` buckets, in order of their index.
+    /// For a DaemonSet: every node of the cluster, in exactly `bucket_count` buckets, in order of their index. For other kinds: empty.
     #[prost(message, repeated, tag = "6")]
     pub node_buckets: ::prost::alloc::vec::Vec<Bucket>,
-    /// Every pod of the workload's namespace that the workload controls, or that has no controller and matches the workload's
-    /// selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in order of their index.
+    /// For a DaemonSet and a ReplicaSet: every pod of the workload's namespace that the workload controls, or that has no controller and
+    /// matches the workload's selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in
+    /// order of their index. For a Deployment: empty.
     #[prost(message, repeated, tag = "7")]
     pub pod_buckets: ::prost::alloc::vec::Vec<Bucket>,
     /// The function that computes every `Bucket.digest`. Required if any bucket has a digest.
@@ -45,20 +48,26 @@ pub struct Snapshot {
     pub own_writes: ::prost::alloc::vec::Vec<OwnWrite>,
 }
 /// Workload is the object to plan for. Later versions may add kinds.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Workload {
     /// The kind of workload. Required.
-    #[prost(oneof = "workload::Kind", tags = "1")]
+    #[prost(oneof = "workload::Kind", tags = "1, 2, 3")]
     pub kind: ::core::option::Option<workload::Kind>,
 }
 /// Nested message and enum types in `Workload`.
 pub mod workload {
     /// The kind of workload. Required.
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         /// A DaemonSet of apps/v1.
         #[prost(message, tag = "1")]
         DaemonSet(super::DaemonSet),
+        /// A ReplicaSet of apps/v1.
+        #[prost(message, tag = "2")]
+        ReplicaSet(super::ReplicaSet),
+        /// A Deployment of apps/v1.
+        #[prost(message, tag = "3")]
+        Deployment(super::Deployment),
     }
 }
 /// DaemonSet is an apps/v1 DaemonSet as the apiserver served it.
@@ -69,6 +78,57 @@ pub struct DaemonSet {
     /// expressions; 16,384 values in the selector and in the affinity.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
+}
+/// ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplicaSet {
+    /// The object as unmodified JSON (UTF-8). Required. Limits: 4 MiB; 1,024 entries each of selector labels and selector expressions;
+    /// 16,384 values in the selector.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub object: ::prost::bytes::Bytes,
+    /// The number of related pods on each node. Of two pods that are otherwise alike, a plan deletes the one on the node with more
+    /// related pods. Related pods are the pods of the namespace that are neither finished nor being deleted, and match the selector of
+    /// a ReplicaSet with the same controller as this one (this one included). Each pod counts once. Needed only if the ReplicaSet has a
+    /// controller and more pods than spec.replicas; else leave it empty. Node names must be unique.
+    #[prost(message, repeated, tag = "2")]
+    pub related_pods: ::prost::alloc::vec::Vec<NodePodCount>,
+}
+/// NodePodCount is a number of pods on one node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodePodCount {
+    /// spec.nodeName of the pods. Empty for pods that are not bound to a node.
+    #[prost(string, tag = "1")]
+    pub node_name: ::prost::alloc::string::String,
+    /// The number of pods.
+    #[prost(uint32, tag = "2")]
+    pub pods: u32,
+}
+/// Deployment is an apps/v1 Deployment as the apiserver served it, with the inputs that only its plan needs.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Deployment {
+    /// The object as unmodified JSON (UTF-8). Required. Limits as for ReplicaSet.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub object: ::prost::bytes::Bytes,
+    /// Every ReplicaSet of the namespace that the Deployment controls, or that has no controller and matches the Deployment's selector.
+    /// Further ones without a controller are allowed and ignored.
+    #[prost(message, repeated, tag = "2")]
+    pub replica_sets: ::prost::alloc::vec::Vec<DeploymentReplicaSet>,
+}
+/// DeploymentReplicaSet is an apps/v1 ReplicaSet in the snapshot of a Deployment.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeploymentReplicaSet {
+    /// The object as unmodified JSON (UTF-8). Required.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub object: ::prost::bytes::Bytes,
+    /// The number of pods that the ReplicaSet controls (by kind, name and uid) and whose phase is neither Succeeded nor Failed. Pods that
+    /// are being deleted count. Needed only for a Deployment with strategy Recreate.
+    #[prost(uint32, tag = "2")]
+    pub unfinished_pods: u32,
+    /// True if the executor read this object from the apiserver because a CreateObject failed with AlreadyExists. If the Deployment
+    /// controls it and its template is the Deployment's, the plan uses it as the new ReplicaSet. Otherwise the plan raises the
+    /// Deployment's status.collisionCount, so that the next name differs.
+    #[prost(bool, tag = "3")]
+    pub read_after_name_collision: bool,
 }
 /// ControllerRevision is an apps/v1 ControllerRevision as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -183,8 +243,8 @@ pub struct Pod {
     /// metadata.uid. Required. Unique in the snapshot.
     #[prost(string, tag = "2")]
     pub uid: ::prost::alloc::string::String,
-    /// metadata.labels. Only the labels `controller-revision-hash` and `pod-template-generation` are needed, and those that a selector
-    /// of a DaemonSet of the namespace names.
+    /// metadata.labels. Needed are only: the labels `controller-revision-hash` and `pod-template-generation`, those that a selector of a
+    /// workload of the namespace names, and, for a ReplicaSet, those of its template.
     #[prost(message, repeated, tag = "3")]
     pub labels: ::prost::alloc::vec::Vec<Label>,
     /// The entry of metadata.ownerReferences with `controller: true`. Absent if the pod has no controller.
@@ -219,6 +279,17 @@ pub struct Pod {
     /// `controller` must be empty. 0: the pod has its own labels and controller.
     #[prost(uint32, tag = "13")]
     pub shared_metadata: u32,
+    /// The annotation `controller.kubernetes.io/pod-deletion-cost`, unchanged. Used for ReplicaSets only. A value that is not a valid
+    /// cost counts as 0.
+    #[prost(string, tag = "14")]
+    pub deletion_cost: ::prost::alloc::string::String,
+    /// The largest restartCount of status.containerStatuses. Used for ReplicaSets only.
+    #[prost(uint32, tag = "15")]
+    pub restarts: u32,
+    /// The largest restartCount of the status.initContainerStatuses that belong to init containers with restartPolicy `Always`
+    /// (sidecars). Used for ReplicaSets only.
+    #[prost(uint32, tag = "16")]
+    pub sidecar_restarts: u32,
 }
 /// ControllerReference identifies the controller of a pod: its owner reference with `controller: true`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -287,7 +358,7 @@ pub struct ExpectedCreate {
     /// workload for the node then settles the expectation.
     #[prost(string, tag = "1")]
     pub pod_name: ::prost::alloc::string::String,
-    /// The node that the pod is for.
+    /// The node that the pod is for. Empty for a ReplicaSet, whose pods the scheduler binds.
     #[prost(string, tag = "2")]
     pub node_name: ::prost::alloc::string::String,
 }
@@ -322,10 +393,10 @@ pub struct FailedPodBackoff {
     pub last: ::core::option::Option<::pbjson_types::Timestamp>,
 }
 /// PodNameCollision counts the derived pod names that were taken on one node. The next derived name depends on the count, so it
-/// differs.
+/// differs. A ReplicaSet has at most one entry, without a node: its names depend on `used_pod_names` instead.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PodNameCollision {
-    /// The node.
+    /// The node. Empty for a ReplicaSet.
     #[prost(string, tag = "1")]
     pub node_name: ::prost::alloc::string::String,
     /// The number of names that were taken.
@@ -340,11 +411,12 @@ pub struct PodNameCollision {
 /// the old name has disappeared.
 ///
 /// The executor adds an entry when a pod of the workload disappears from its cache: deleted, missing in a list, or replaced by a pod
-/// with another uid. It removes all entries of a node when a new pod of the workload appears on that node. It never adds a name
-/// whose pod it has not seen: a repeated create must have the same name, so that it collides.
+/// with another uid. It removes all entries of a node when a new pod of the workload appears on that node. Only a plan removes entries
+/// without a node. It also adds a name without a node that the apiserver refused because another pod has it. It never adds another
+/// name whose pod it has not seen: a repeated create must have the same name, so that it collides.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct UsedPodName {
-    /// The node that the pod was bound to or meant for.
+    /// The node that the pod was bound to or meant for. Empty for a pod of a ReplicaSet.
     #[prost(string, tag = "1")]
     pub node_name: ::prost::alloc::string::String,
     /// metadata.name of the pod.
@@ -376,10 +448,11 @@ pub struct PlanOptions {
     /// Deviations to disable. A deviation in both lists is an error.
     #[prost(enumeration = "Deviation", repeated, tag = "3")]
     pub disabled_deviations: ::prost::alloc::vec::Vec<i32>,
-    /// Kubernetes feature gates that the service treats as enabled.
+    /// Kubernetes feature gates that the service treats as enabled, besides those that are on at v1.36.
     #[prost(enumeration = "FeatureGate", repeated, tag = "4")]
     pub feature_gates: ::prost::alloc::vec::Vec<i32>,
-    /// The largest number of pod creates in one plan, and also of pod deletes. Default 250, as upstream. 0 is an error.
+    /// The largest number of pod creates in one plan, and also of pod deletes. Default as upstream: 250 for a DaemonSet, 500 for a
+    /// ReplicaSet. 0 is an error.
     ///
     /// Adoptions, releases, relabels and writes of revisions have a limit of their own: 1,000 per plan; if `burst` is larger, `burst`,
     /// but at most 10,000.
@@ -388,6 +461,9 @@ pub struct PlanOptions {
     /// The part of the workload that the caller controls. Default: SCOPE_WORKLOAD.
     #[prost(enumeration = "Scope", tag = "6")]
     pub scope: i32,
+    /// Kubernetes feature gates that the service treats as disabled. A gate in both lists is an error.
+    #[prost(enumeration = "FeatureGate", repeated, tag = "7")]
+    pub disabled_feature_gates: ::prost::alloc::vec::Vec<i32>,
 }
 /// DigestFunction is the function that computes the digest of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -576,6 +652,10 @@ pub enum FeatureGate {
     Unspecified = 0,
     /// Tolerations may use the operators Gt and Lt. Off at v1.36.
     TaintTolerationComparisonOperators = 1,
+    /// A ReplicaSet prefers to delete pods of a lower deletion cost. On at v1.36.
+    PodDeletionCost = 2,
+    /// ReplicaSets and Deployments have `status.terminatingReplicas`. On at v1.36.
+    DeploymentReplicaSetTerminatingReplicas = 3,
 }
 impl FeatureGate {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -588,6 +668,10 @@ impl FeatureGate {
             Self::TaintTolerationComparisonOperators => {
                 "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS"
             }
+            Self::PodDeletionCost => "FEATURE_GATE_POD_DELETION_COST",
+            Self::DeploymentReplicaSetTerminatingReplicas => {
+                "FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS"
+            }
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -596,6 +680,10 @@ impl FeatureGate {
             "FEATURE_GATE_UNSPECIFIED" => Some(Self::Unspecified),
             "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS" => {
                 Some(Self::TaintTolerationComparisonOperators)
+            }
+            "FEATURE_GATE_POD_DELETION_COST" => Some(Self::PodDeletionCost),
+            "FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS" => {
+                Some(Self::DeploymentReplicaSetTerminatingReplicas)
             }
             _ => None,
         }
@@ -642,6 +730,17 @@ pub enum Deviation {
     StatusWithUid = 16,
     /// The slow start of creates continues across plans, and a plan may create pods while earlier creates are outstanding.
     SlowStartAcrossPlans = 17,
+    /// If spec.replicas of a Deployment changed and no ReplicaSet has to change its size for that, the annotations with the desired
+    /// replicas are refreshed. Upstream detects the change in every sync, and the rollout never starts.
+    RefreshDesiredReplicas = 18,
+    /// A ReplicaSet that a plan releases is not used as the Deployment's new ReplicaSet in the same plan: its name counts as taken.
+    ReleasedSetIsCollision = 19,
+    /// The shares of proportional scaling do not overflow.
+    WideProportions = 20,
+    /// A Deployment that makes no progress after its deadline is not planned again every few milliseconds.
+    NoHotRequeue = 21,
+    /// A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error.
+    RetryOldSetScaling = 22,
 }
 impl Deviation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -672,6 +771,11 @@ impl Deviation {
             Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
             Self::StatusWithUid => "DEVIATION_STATUS_WITH_UID",
             Self::SlowStartAcrossPlans => "DEVIATION_SLOW_START_ACROSS_PLANS",
+            Self::RefreshDesiredReplicas => "DEVIATION_REFRESH_DESIRED_REPLICAS",
+            Self::ReleasedSetIsCollision => "DEVIATION_RELEASED_SET_IS_COLLISION",
+            Self::WideProportions => "DEVIATION_WIDE_PROPORTIONS",
+            Self::NoHotRequeue => "DEVIATION_NO_HOT_REQUEUE",
+            Self::RetryOldSetScaling => "DEVIATION_RETRY_OLD_SET_SCALING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -701,6 +805,11 @@ impl Deviation {
             "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Some(Self::SkipEqualStatusWrites),
             "DEVIATION_STATUS_WITH_UID" => Some(Self::StatusWithUid),
             "DEVIATION_SLOW_START_ACROSS_PLANS" => Some(Self::SlowStartAcrossPlans),
+            "DEVIATION_REFRESH_DESIRED_REPLICAS" => Some(Self::RefreshDesiredReplicas),
+            "DEVIATION_RELEASED_SET_IS_COLLISION" => Some(Self::ReleasedSetIsCollision),
+            "DEVIATION_WIDE_PROPORTIONS" => Some(Self::WideProportions),
+            "DEVIATION_NO_HOT_REQUEUE" => Some(Self::NoHotRequeue),
+            "DEVIATION_RETRY_OLD_SET_SCALING" => Some(Self::RetryOldSetScaling),
             _ => None,
         }
     }
@@ -768,7 +877,8 @@ pub struct DeviationInfo {
     #[prost(string, tag = "3")]
     pub description: ::prost::alloc::string::String,
 }
-/// ExplainRequest asks why a workload runs, or does not run, on one node or on all nodes.
+/// ExplainRequest asks why a DaemonSet runs, or does not run, on one node or on all nodes; or why a ReplicaSet or a Deployment is in its
+/// present state.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExplainRequest {
     /// The snapshot, built as for Plan. Required.
@@ -778,17 +888,84 @@ pub struct ExplainRequest {
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<PlanOptions>,
     /// The node to explain. If empty, the response explains every node of the snapshot, and every missing node that a pod of the
-    /// workload is bound to or meant for.
+    /// workload is bound to or meant for. Must be empty for a ReplicaSet and a Deployment.
     #[prost(string, tag = "3")]
     pub node_name: ::prost::alloc::string::String,
 }
-/// ExplainResponse explains the workload node by node.
+/// ExplainResponse explains a DaemonSet node by node, a ReplicaSet pod by pod, and a Deployment ReplicaSet by ReplicaSet.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExplainResponse {
-    /// One entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also when the node
-    /// does not exist (RULE_NODE_MISSING).
+    /// For a DaemonSet: one entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also
+    /// when the node does not exist (RULE_NODE_MISSING).
     #[prost(message, repeated, tag = "1")]
     pub nodes: ::prost::alloc::vec::Vec<NodeExplanation>,
+    /// For a ReplicaSet and a Deployment.
+    #[prost(message, optional, tag = "2")]
+    pub workload: ::core::option::Option<WorkloadExplanation>,
+}
+/// WorkloadExplanation is the state of a ReplicaSet or a Deployment, and its cause.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WorkloadExplanation {
+    /// One sentence for people: the state, and what is waited for.
+    #[prost(string, tag = "1")]
+    pub message: ::prost::alloc::string::String,
+    /// Further sentences for people.
+    #[prost(string, repeated, tag = "2")]
+    pub details: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// For a Deployment: its ReplicaSets, the new one first, then the others from the newest to the oldest.
+    #[prost(message, repeated, tag = "3")]
+    pub replica_sets: ::prost::alloc::vec::Vec<ReplicaSetExplanation>,
+    /// For a ReplicaSet: its pods. First those that a scale-down could delete, in the order in which it would; then those that are
+    /// finished or being deleted. A response has at most 10,000 pods; `more_pods` counts the rest.
+    #[prost(message, repeated, tag = "4")]
+    pub pods: ::prost::alloc::vec::Vec<ReplicaExplanation>,
+    /// The number of pods beyond those in `pods`.
+    #[prost(uint32, tag = "5")]
+    pub more_pods: u32,
+}
+/// ReplicaSetExplanation is the state of one ReplicaSet of a Deployment.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicaSetExplanation {
+    /// metadata.name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The revision number. 0 if it has none.
+    #[prost(int64, tag = "2")]
+    pub revision: i64,
+    /// Whether its template is that of the Deployment.
+    #[prost(bool, tag = "3")]
+    pub is_new: bool,
+    /// spec.replicas.
+    #[prost(int32, tag = "4")]
+    pub replicas: i32,
+    /// status.replicas.
+    #[prost(int32, tag = "5")]
+    pub pods: i32,
+    /// status.readyReplicas.
+    #[prost(int32, tag = "6")]
+    pub ready: i32,
+    /// status.availableReplicas.
+    #[prost(int32, tag = "7")]
+    pub available: i32,
+    /// One sentence for people: what happens to this ReplicaSet, and why.
+    #[prost(string, tag = "8")]
+    pub message: ::prost::alloc::string::String,
+}
+/// ReplicaExplanation is the state of one pod of a ReplicaSet.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicaExplanation {
+    /// metadata.name.
+    #[prost(string, tag = "1")]
+    pub pod_name: ::prost::alloc::string::String,
+    /// spec.nodeName. Empty if the pod is not bound to a node.
+    #[prost(string, tag = "2")]
+    pub node_name: ::prost::alloc::string::String,
+    /// The place of the pod in the order in which a scale-down deletes pods, from 1. 0 if it is not in that order.
+    #[prost(uint32, tag = "3")]
+    pub deletion_order: u32,
+    /// One sentence for people: why the pod has this place.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
 }
 /// NodeExplanation is the state of the workload on one node, and the rule that decides it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1000,8 +1177,9 @@ impl Rule {
 ///
 /// An executor applies a plan as follows:
 ///   1. It holds `state` before the first write.
-///   2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, or if the phase has
-///      `requires_success` and any earlier phase had a failure.
+///   2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, if the phase has
+///      `requires_success` and any earlier phase had a failure, or if the phase has `requires_failure` and no earlier phase had one.
+///      Failures in a phase with `ignores_failure` do not count.
 ///   3. Within a phase it runs the batches one after the other, and the actions of a batch concurrently. After a batch with a
 ///      failure it skips the remaining batches of that phase.
 ///   4. It reports the outcome of every action, also of skipped actions.
@@ -1064,6 +1242,22 @@ pub struct Plan {
     /// The number of warnings beyond the 32 in `warnings`.
     #[prost(uint32, tag = "16")]
     pub more_warnings: u32,
+    /// The status of a workload of another kind than DaemonSet, as `daemon_set_status`.
+    #[prost(oneof = "plan::Status", tags = "17, 18")]
+    pub status: ::core::option::Option<plan::Status>,
+}
+/// Nested message and enum types in `Plan`.
+pub mod plan {
+    /// The status of a workload of another kind than DaemonSet, as `daemon_set_status`.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Status {
+        /// Of a ReplicaSet.
+        #[prost(message, tag = "17")]
+        ReplicaSetStatus(super::ReplicaSetStatus),
+        /// Of a Deployment.
+        #[prost(message, tag = "18")]
+        DeploymentStatus(super::DeploymentStatus),
+    }
 }
 /// Warning describes an invalid or unusual object of the snapshot, and how the server treated it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1112,6 +1306,13 @@ pub struct Phase {
     /// The executor skips this phase if any action of an earlier phase failed.
     #[prost(bool, tag = "4")]
     pub requires_success: bool,
+    /// The executor skips this phase unless an action of an earlier phase failed.
+    #[prost(bool, tag = "5")]
+    pub requires_failure: bool,
+    /// A failure in this phase does not count: later phases run as if it had succeeded, and the executor reports it with
+    /// `Outcome.ignored`.
+    #[prost(bool, tag = "6")]
+    pub ignores_failure: bool,
 }
 /// Batch is a set of actions that the executor may run concurrently.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1125,7 +1326,7 @@ pub struct Batch {
     pub confirm_workload: bool,
 }
 /// Action is one write.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Action {
     /// Unique within the plan, from 1.
     #[prost(uint32, tag = "1")]
@@ -1136,8 +1337,17 @@ pub struct Action {
     /// The reason, for people. One sentence.
     #[prost(string, tag = "3")]
     pub message: ::prost::alloc::string::String,
+    /// The Events that the executor emits on the workload after the action has succeeded.
+    #[prost(message, repeated, tag = "19")]
+    pub success_events: ::prost::alloc::vec::Vec<EmitEvent>,
+    /// The Event that the executor emits on the workload after the action has failed. The executor appends the error to its message.
+    #[prost(message, optional, boxed, tag = "20")]
+    pub failure_event: ::core::option::Option<::prost::alloc::boxed::Box<EmitEvent>>,
     /// The write.
-    #[prost(oneof = "action::Kind", tags = "4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
+    #[prost(
+        oneof = "action::Kind",
+        tags = "4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18"
+    )]
     pub kind: ::core::option::Option<action::Kind>,
 }
 /// Nested message and enum types in `Action`.
@@ -1181,7 +1391,85 @@ pub mod action {
         /// Emit a Kubernetes Event on the workload.
         #[prost(message, tag = "15")]
         EmitEvent(super::EmitEvent),
+        /// Create an object.
+        #[prost(message, tag = "16")]
+        CreateObject(::prost::alloc::boxed::Box<super::CreateObject>),
+        /// Change an object.
+        #[prost(message, tag = "17")]
+        PatchObject(::prost::alloc::boxed::Box<super::PatchObject>),
+        /// Delete an object.
+        #[prost(message, tag = "18")]
+        DeleteObject(::prost::alloc::boxed::Box<super::DeleteObject>),
     }
+}
+/// GroupVersionResource identifies a resource of the Kubernetes API.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupVersionResource {
+    /// The API group, for example `apps`. Empty for the core group.
+    #[prost(string, tag = "1")]
+    pub group: ::prost::alloc::string::String,
+    /// The version, for example `v1`.
+    #[prost(string, tag = "2")]
+    pub version: ::prost::alloc::string::String,
+    /// The resource in plural, for example `replicasets`.
+    #[prost(string, tag = "3")]
+    pub resource: ::prost::alloc::string::String,
+}
+/// CreateObject creates an object in the workload's namespace. The object is controlled by the workload. On AlreadyExists the executor
+/// reads the existing object from the apiserver, adds it to the snapshot with `read_after_name_collision`, and plans again at once
+/// (RESULT_NAME_TAKEN).
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateObject {
+    /// The resource.
+    #[prost(message, optional, tag = "1")]
+    pub resource: ::core::option::Option<GroupVersionResource>,
+    /// metadata.name. The manifest has the same name.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The object as JSON.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub manifest: ::prost::bytes::Bytes,
+}
+/// PatchObject patches an object that the workload controls, an object that it adopts, or the workload itself.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PatchObject {
+    /// The resource.
+    #[prost(message, optional, tag = "1")]
+    pub resource: ::core::option::Option<GroupVersionResource>,
+    /// The object. The patch has its uid, so that the apiserver rejects the patch for another object of that name. If the write depends
+    /// on the object's present state, the patch has its metadata.resourceVersion, too: the apiserver then rejects the patch if the
+    /// object has changed since. The executor does not repeat a rejected patch; the plan after the next watch event decides anew.
+    #[prost(message, optional, tag = "2")]
+    pub object: ::core::option::Option<ObjectReference>,
+    /// `status`, or empty for the object itself.
+    #[prost(string, tag = "3")]
+    pub subresource: ::prost::alloc::string::String,
+    /// The format of the patch.
+    #[prost(enumeration = "PatchType", tag = "4")]
+    pub patch_type: i32,
+    /// The patch as JSON.
+    #[prost(bytes = "bytes", tag = "5")]
+    pub patch: ::prost::bytes::Bytes,
+    /// A JSON pointer (RFC 6901) to a string in the patch. The executor appends the error of the plan's failed action with the lowest
+    /// id. Empty: nothing is appended.
+    #[prost(string, tag = "6")]
+    pub failure_pointer: ::prost::alloc::string::String,
+    /// Whether the patch adopts or releases the object.
+    #[prost(enumeration = "Claim", tag = "7")]
+    pub claim: i32,
+}
+/// DeleteObject deletes an object that the workload controls. NotFound counts as success.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteObject {
+    /// The resource.
+    #[prost(message, optional, tag = "1")]
+    pub resource: ::core::option::Option<GroupVersionResource>,
+    /// The object. The executor sends the uid as a precondition.
+    #[prost(message, optional, tag = "2")]
+    pub object: ::core::option::Option<ObjectReference>,
+    /// metadata.resourceVersion, which the executor sends as a precondition. Empty: it sends none.
+    #[prost(string, tag = "3")]
+    pub resource_version: ::prost::alloc::string::String,
 }
 /// ObjectReference identifies an object in the workload's namespace.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1279,18 +1567,18 @@ pub struct RelabelPod {
     #[prost(bytes = "bytes", tag = "2")]
     pub patch: ::prost::bytes::Bytes,
 }
-/// CreatePod creates a pod for one node from `Plan.pod_manifest`. The executor emits an Event on the workload: after success the
+/// CreatePod creates a pod from `Plan.pod_manifest`: for one node, or, for a ReplicaSet, for any. The executor emits an Event on the workload: after success the
 /// Normal Event SuccessfulCreate ("Created pod: NAME"), after failure the Warning Event FailedCreate ("Error creating: ERROR").
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CreatePod {
     /// metadata.name of the pod. Empty: the manifest has a generateName, and the apiserver chooses the name.
     ///
     /// If a pod of this name exists, the executor reads it. If it is the workload's own pod for the same node and with the same
-    /// revision hash, the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is RESULT_NAME_TAKEN: the executor emits no Event,
-    /// reports, and plans again at once.
+    /// revision hash (for a ReplicaSet: the workload's own pod), the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is
+    /// RESULT_NAME_TAKEN: the executor emits no Event, reports, and plans again at once.
     #[prost(string, tag = "1")]
     pub pod_name: ::prost::alloc::string::String,
-    /// The node. The executor writes it at `Plan.node_name_pointers`.
+    /// The node. The executor writes it at `Plan.node_name_pointers`. Empty for a ReplicaSet.
     #[prost(string, tag = "2")]
     pub node_name: ::prost::alloc::string::String,
 }
@@ -1355,6 +1643,78 @@ pub struct DaemonSetStatus {
     /// The metadata.generation that this status reflects.
     #[prost(int64, tag = "8")]
     pub observed_generation: i64,
+}
+/// ReplicaSetStatus is the status of an apps/v1 ReplicaSet. Counts are of pods that are neither finished nor being deleted.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ReplicaSetStatus {
+    /// Pods.
+    #[prost(int32, tag = "1")]
+    pub replicas: i32,
+    /// Pods that have all labels of the template.
+    #[prost(int32, tag = "2")]
+    pub fully_labeled_replicas: i32,
+    /// Ready pods.
+    #[prost(int32, tag = "3")]
+    pub ready_replicas: i32,
+    /// Pods that have been ready for at least minReadySeconds.
+    #[prost(int32, tag = "4")]
+    pub available_replicas: i32,
+    /// Pods that are being deleted and have not finished. Absent if the feature gate is off.
+    #[prost(int32, optional, tag = "5")]
+    pub terminating_replicas: ::core::option::Option<i32>,
+    /// The metadata.generation that this status reflects.
+    #[prost(int64, tag = "6")]
+    pub observed_generation: i64,
+    /// The conditions, in the order of the object.
+    #[prost(message, repeated, tag = "7")]
+    pub conditions: ::prost::alloc::vec::Vec<Condition>,
+}
+/// DeploymentStatus is the status of an apps/v1 Deployment. Counts are of pods, and are sums over the statuses of its ReplicaSets.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DeploymentStatus {
+    /// Pods of all ReplicaSets.
+    #[prost(int32, tag = "1")]
+    pub replicas: i32,
+    /// Pods of the new ReplicaSet.
+    #[prost(int32, tag = "2")]
+    pub updated_replicas: i32,
+    /// Ready pods.
+    #[prost(int32, tag = "3")]
+    pub ready_replicas: i32,
+    /// Available pods.
+    #[prost(int32, tag = "4")]
+    pub available_replicas: i32,
+    /// The sum of spec.replicas of all ReplicaSets minus `available_replicas`; at least 0.
+    #[prost(int32, tag = "5")]
+    pub unavailable_replicas: i32,
+    /// Pods that are being deleted. Absent if a ReplicaSet does not say, or if the feature gate is off.
+    #[prost(int32, optional, tag = "6")]
+    pub terminating_replicas: ::core::option::Option<i32>,
+    /// status.collisionCount.
+    #[prost(int32, optional, tag = "7")]
+    pub collision_count: ::core::option::Option<i32>,
+    /// The metadata.generation that this status reflects.
+    #[prost(int64, tag = "8")]
+    pub observed_generation: i64,
+    /// The conditions, in the order of the object.
+    #[prost(message, repeated, tag = "9")]
+    pub conditions: ::prost::alloc::vec::Vec<Condition>,
+}
+/// Condition is one entry of status.conditions.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Condition {
+    /// The type, for example `Progressing`.
+    #[prost(string, tag = "1")]
+    pub r#type: ::prost::alloc::string::String,
+    /// `True`, `False` or `Unknown`.
+    #[prost(string, tag = "2")]
+    pub status: ::prost::alloc::string::String,
+    /// The reason in CamelCase, for programs.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// The message, for people.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
 }
 /// EmitEvent emits a Kubernetes Event on the workload.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1450,7 +1810,8 @@ impl Verdict {
         }
     }
 }
-/// PhaseKind is the purpose of a phase. The phases of a plan are in this order, and each kind occurs at most once.
+/// PhaseKind is the purpose of a phase. Each kind occurs at most once in a plan. The phases of a plan are in this order: REVISIONS, CLAIMS,
+/// EVENTS, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum PhaseKind {
@@ -1459,18 +1820,26 @@ pub enum PhaseKind {
     /// Adopt, release, create, label, renumber and de-duplicate revisions. If revisions are de-duplicated, this phase also relabels
     /// pods, and it contains the actions of PHASE_KIND_CLAIMS.
     Revisions = 1,
-    /// Adopt and release pods.
+    /// Adopt and release pods; for a Deployment, ReplicaSets.
     Claims = 2,
     /// Emit Events about decisions. A failure in this phase never counts as a failure.
     Events = 3,
-    /// Create pods, in slow-start batches.
+    /// Create pods, in slow-start batches; for a Deployment, its new ReplicaSet.
     Creates = 4,
     /// Delete pods.
     Deletes = 5,
-    /// Delete revisions beyond the history limit.
+    /// Delete revisions beyond the history limit; for a Deployment, old ReplicaSets.
     Cleanup = 6,
     /// Write the workload's status.
     Status = 7,
+    /// Change sizes and annotations of a Deployment's ReplicaSets.
+    ReplicaSets = 8,
+    /// Scale down old ReplicaSets during a rolling update.
+    OldReplicaSets = 9,
+    /// Write a status that says why creates or deletes of this plan failed.
+    Failure = 10,
+    /// Restore an earlier template of a Deployment.
+    Rollback = 11,
 }
 impl PhaseKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1487,6 +1856,10 @@ impl PhaseKind {
             Self::Deletes => "PHASE_KIND_DELETES",
             Self::Cleanup => "PHASE_KIND_CLEANUP",
             Self::Status => "PHASE_KIND_STATUS",
+            Self::ReplicaSets => "PHASE_KIND_REPLICA_SETS",
+            Self::OldReplicaSets => "PHASE_KIND_OLD_REPLICA_SETS",
+            Self::Failure => "PHASE_KIND_FAILURE",
+            Self::Rollback => "PHASE_KIND_ROLLBACK",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1500,6 +1873,76 @@ impl PhaseKind {
             "PHASE_KIND_DELETES" => Some(Self::Deletes),
             "PHASE_KIND_CLEANUP" => Some(Self::Cleanup),
             "PHASE_KIND_STATUS" => Some(Self::Status),
+            "PHASE_KIND_REPLICA_SETS" => Some(Self::ReplicaSets),
+            "PHASE_KIND_OLD_REPLICA_SETS" => Some(Self::OldReplicaSets),
+            "PHASE_KIND_FAILURE" => Some(Self::Failure),
+            "PHASE_KIND_ROLLBACK" => Some(Self::Rollback),
+            _ => None,
+        }
+    }
+}
+/// PatchType is the format of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum PatchType {
+    /// Not set.
+    Unspecified = 0,
+    /// application/merge-patch+json.
+    Merge = 1,
+    /// application/strategic-merge-patch+json.
+    StrategicMerge = 2,
+}
+impl PatchType {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "PATCH_TYPE_UNSPECIFIED",
+            Self::Merge => "PATCH_TYPE_MERGE",
+            Self::StrategicMerge => "PATCH_TYPE_STRATEGIC_MERGE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PATCH_TYPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "PATCH_TYPE_MERGE" => Some(Self::Merge),
+            "PATCH_TYPE_STRATEGIC_MERGE" => Some(Self::StrategicMerge),
+            _ => None,
+        }
+    }
+}
+/// Claim is what a patch does with the ownership of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Claim {
+    /// Nothing.
+    Unspecified = 0,
+    /// It makes the workload the object's controller. NotFound counts as success. `Batch.confirm_workload` applies.
+    Adopt = 1,
+    /// The workload stops being the object's controller. NotFound and Invalid (422) count as success.
+    Release = 2,
+}
+impl Claim {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CLAIM_UNSPECIFIED",
+            Self::Adopt => "CLAIM_ADOPT",
+            Self::Release => "CLAIM_RELEASE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CLAIM_UNSPECIFIED" => Some(Self::Unspecified),
+            "CLAIM_ADOPT" => Some(Self::Adopt),
+            "CLAIM_RELEASE" => Some(Self::Release),
             _ => None,
         }
     }
@@ -1564,6 +2007,30 @@ pub enum Reason {
     StatusRewritten = 26,
     /// Event: an annotation of the workload has an invalid value.
     InvalidAnnotation = 27,
+    /// Create: the ReplicaSet has fewer pods than spec.replicas.
+    TooFewPods = 28,
+    /// Delete: the ReplicaSet has more pods than spec.replicas.
+    TooManyPods = 29,
+    /// Patch: spec.replicas of the Deployment changed.
+    ReplicasChanged = 30,
+    /// Patch: rolling update; the new ReplicaSet grows within maxSurge.
+    ScaleUpNew = 31,
+    /// Patch: rolling update; the new ReplicaSet is larger than spec.replicas.
+    ScaleDownNew = 32,
+    /// Patch: rolling update; pods of an old ReplicaSet that are not available.
+    ScaleDownUnhealthy = 33,
+    /// Patch: rolling update; an old ReplicaSet shrinks within maxUnavailable.
+    ScaleDownOld = 34,
+    /// Patch: strategy Recreate; all old pods stop before new ones start.
+    Recreate = 35,
+    /// Patch: annotations or minReadySeconds of a ReplicaSet follow the Deployment.
+    MetadataChanged = 36,
+    /// Patch: a status condition changed.
+    ConditionChanged = 37,
+    /// Patch: creates or deletes of this plan failed.
+    WritesFailed = 38,
+    /// Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision.
+    RollbackRequested = 39,
 }
 impl Reason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1600,6 +2067,18 @@ impl Reason {
             Self::SelectingAll => "REASON_SELECTING_ALL",
             Self::StatusRewritten => "REASON_STATUS_REWRITTEN",
             Self::InvalidAnnotation => "REASON_INVALID_ANNOTATION",
+            Self::TooFewPods => "REASON_TOO_FEW_PODS",
+            Self::TooManyPods => "REASON_TOO_MANY_PODS",
+            Self::ReplicasChanged => "REASON_REPLICAS_CHANGED",
+            Self::ScaleUpNew => "REASON_SCALE_UP_NEW",
+            Self::ScaleDownNew => "REASON_SCALE_DOWN_NEW",
+            Self::ScaleDownUnhealthy => "REASON_SCALE_DOWN_UNHEALTHY",
+            Self::ScaleDownOld => "REASON_SCALE_DOWN_OLD",
+            Self::Recreate => "REASON_RECREATE",
+            Self::MetadataChanged => "REASON_METADATA_CHANGED",
+            Self::ConditionChanged => "REASON_CONDITION_CHANGED",
+            Self::WritesFailed => "REASON_WRITES_FAILED",
+            Self::RollbackRequested => "REASON_ROLLBACK_REQUESTED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1633,6 +2112,18 @@ impl Reason {
             "REASON_SELECTING_ALL" => Some(Self::SelectingAll),
             "REASON_STATUS_REWRITTEN" => Some(Self::StatusRewritten),
             "REASON_INVALID_ANNOTATION" => Some(Self::InvalidAnnotation),
+            "REASON_TOO_FEW_PODS" => Some(Self::TooFewPods),
+            "REASON_TOO_MANY_PODS" => Some(Self::TooManyPods),
+            "REASON_REPLICAS_CHANGED" => Some(Self::ReplicasChanged),
+            "REASON_SCALE_UP_NEW" => Some(Self::ScaleUpNew),
+            "REASON_SCALE_DOWN_NEW" => Some(Self::ScaleDownNew),
+            "REASON_SCALE_DOWN_UNHEALTHY" => Some(Self::ScaleDownUnhealthy),
+            "REASON_SCALE_DOWN_OLD" => Some(Self::ScaleDownOld),
+            "REASON_RECREATE" => Some(Self::Recreate),
+            "REASON_METADATA_CHANGED" => Some(Self::MetadataChanged),
+            "REASON_CONDITION_CHANGED" => Some(Self::ConditionChanged),
+            "REASON_WRITES_FAILED" => Some(Self::WritesFailed),
+            "REASON_ROLLBACK_REQUESTED" => Some(Self::RollbackRequested),
             _ => None,
         }
     }
@@ -1679,6 +2170,10 @@ pub struct Outcome {
     /// The HTTP status code that the apiserver returned. 0 if there was no response.
     #[prost(uint32, tag = "4")]
     pub http_status: u32,
+    /// The result is no reason to retry: the action failed in a phase with `ignores_failure`, or was skipped in a phase with
+    /// `requires_failure` because nothing had failed.
+    #[prost(bool, tag = "7")]
+    pub ignored: bool,
     /// The expectation that the action concerns. Set for CreatePod and DeletePod, whatever the result.
     #[prost(oneof = "outcome::Subject", tags = "5, 6")]
     pub subject: ::core::option::Option<outcome::Subject>,
@@ -1815,7 +2310,7 @@ pub struct PlanRequest {
     /// The workload and the part of the cluster that it depends on. Required.
     #[prost(message, optional, tag = "1")]
     pub snapshot: ::core::option::Option<Snapshot>,
-    /// How to plan. Optional. The defaults are PROFILE_DEFAULT and a burst of 250.
+    /// How to plan. Optional. The defaults are PROFILE_DEFAULT and the burst of upstream's controller of the kind.
     #[prost(message, optional, tag = "2")]
     pub options: ::core::option::Option<PlanOptions>,
     /// Reports of earlier plans for this workload that the executor could not deliver, oldest first. At most 64; usually empty. The

@@ -15,6 +15,12 @@ impl serde::Serialize for Action {
         if !self.message.is_empty() {
             len += 1;
         }
+        if !self.success_events.is_empty() {
+            len += 1;
+        }
+        if self.failure_event.is_some() {
+            len += 1;
+        }
         if self.kind.is_some() {
             len += 1;
         }
@@ -29,6 +35,12 @@ impl serde::Serialize for Action {
         }
         if !self.message.is_empty() {
             struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.success_events.is_empty() {
+            struct_ser.serialize_field("successEvents", &self.success_events)?;
+        }
+        if let Some(v) = self.failure_event.as_ref() {
+            struct_ser.serialize_field("failureEvent", v)?;
         }
         if let Some(v) = self.kind.as_ref() {
             match v {
@@ -68,6 +80,15 @@ impl serde::Serialize for Action {
                 action::Kind::EmitEvent(v) => {
                     struct_ser.serialize_field("emitEvent", v)?;
                 }
+                action::Kind::CreateObject(v) => {
+                    struct_ser.serialize_field("createObject", v)?;
+                }
+                action::Kind::PatchObject(v) => {
+                    struct_ser.serialize_field("patchObject", v)?;
+                }
+                action::Kind::DeleteObject(v) => {
+                    struct_ser.serialize_field("deleteObject", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -83,6 +104,10 @@ impl<'de> serde::Deserialize<'de> for Action {
             "id",
             "reason",
             "message",
+            "success_events",
+            "successEvents",
+            "failure_event",
+            "failureEvent",
             "create_revision",
             "createRevision",
             "update_revision",
@@ -107,6 +132,12 @@ impl<'de> serde::Deserialize<'de> for Action {
             "updateStatus",
             "emit_event",
             "emitEvent",
+            "create_object",
+            "createObject",
+            "patch_object",
+            "patchObject",
+            "delete_object",
+            "deleteObject",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -114,6 +145,8 @@ impl<'de> serde::Deserialize<'de> for Action {
             Id,
             Reason,
             Message,
+            SuccessEvents,
+            FailureEvent,
             CreateRevision,
             UpdateRevision,
             DeleteRevision,
@@ -126,6 +159,9 @@ impl<'de> serde::Deserialize<'de> for Action {
             DeletePod,
             UpdateStatus,
             EmitEvent,
+            CreateObject,
+            PatchObject,
+            DeleteObject,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -150,6 +186,8 @@ impl<'de> serde::Deserialize<'de> for Action {
                             "id" => Ok(GeneratedField::Id),
                             "reason" => Ok(GeneratedField::Reason),
                             "message" => Ok(GeneratedField::Message),
+                            "successEvents" | "success_events" => Ok(GeneratedField::SuccessEvents),
+                            "failureEvent" | "failure_event" => Ok(GeneratedField::FailureEvent),
                             "createRevision" | "create_revision" => Ok(GeneratedField::CreateRevision),
                             "updateRevision" | "update_revision" => Ok(GeneratedField::UpdateRevision),
                             "deleteRevision" | "delete_revision" => Ok(GeneratedField::DeleteRevision),
@@ -162,6 +200,9 @@ impl<'de> serde::Deserialize<'de> for Action {
                             "deletePod" | "delete_pod" => Ok(GeneratedField::DeletePod),
                             "updateStatus" | "update_status" => Ok(GeneratedField::UpdateStatus),
                             "emitEvent" | "emit_event" => Ok(GeneratedField::EmitEvent),
+                            "createObject" | "create_object" => Ok(GeneratedField::CreateObject),
+                            "patchObject" | "patch_object" => Ok(GeneratedField::PatchObject),
+                            "deleteObject" | "delete_object" => Ok(GeneratedField::DeleteObject),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -184,6 +225,8 @@ impl<'de> serde::Deserialize<'de> for Action {
                 let mut id__ = None;
                 let mut reason__ = None;
                 let mut message__ = None;
+                let mut success_events__ = None;
+                let mut failure_event__ = None;
                 let mut kind__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -206,6 +249,18 @@ impl<'de> serde::Deserialize<'de> for Action {
                                 return Err(serde::de::Error::duplicate_field("message"));
                             }
                             message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::SuccessEvents => {
+                            if success_events__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("successEvents"));
+                            }
+                            success_events__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::FailureEvent => {
+                            if failure_event__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failureEvent"));
+                            }
+                            failure_event__ = map_.next_value()?;
                         }
                         GeneratedField::CreateRevision => {
                             if kind__.is_some() {
@@ -291,12 +346,35 @@ impl<'de> serde::Deserialize<'de> for Action {
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::EmitEvent)
 ;
                         }
+                        GeneratedField::CreateObject => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("createObject"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::CreateObject)
+;
+                        }
+                        GeneratedField::PatchObject => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patchObject"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::PatchObject)
+;
+                        }
+                        GeneratedField::DeleteObject => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deleteObject"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::DeleteObject)
+;
+                        }
                     }
                 }
                 Ok(Action {
                     id: id__.unwrap_or_default(),
                     reason: reason__.unwrap_or_default(),
                     message: message__.unwrap_or_default(),
+                    success_events: success_events__.unwrap_or_default(),
+                    failure_event: failure_event__,
                     kind: kind__,
                 })
             }
@@ -884,6 +962,222 @@ impl<'de> serde::Deserialize<'de> for CallError {
         deserializer.deserialize_struct("nodewise.v1.CallError", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Claim {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "CLAIM_UNSPECIFIED",
+            Self::Adopt => "CLAIM_ADOPT",
+            Self::Release => "CLAIM_RELEASE",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for Claim {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "CLAIM_UNSPECIFIED",
+            "CLAIM_ADOPT",
+            "CLAIM_RELEASE",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = Claim;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "CLAIM_UNSPECIFIED" => Ok(Claim::Unspecified),
+                    "CLAIM_ADOPT" => Ok(Claim::Adopt),
+                    "CLAIM_RELEASE" => Ok(Claim::Release),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Condition {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
+        if !self.status.is_empty() {
+            len += 1;
+        }
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Condition", len)?;
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
+        }
+        if !self.status.is_empty() {
+            struct_ser.serialize_field("status", &self.status)?;
+        }
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Condition {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "type",
+            "status",
+            "reason",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Type,
+            Status,
+            Reason,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "type" => Ok(GeneratedField::Type),
+                            "status" => Ok(GeneratedField::Status),
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Condition;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Condition")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Condition, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut r#type__ = None;
+                let mut status__ = None;
+                let mut reason__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Status => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("status"));
+                            }
+                            status__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Condition {
+                    r#type: r#type__.unwrap_or_default(),
+                    status: status__.unwrap_or_default(),
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Condition", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for ConditionStatus {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -1197,6 +1491,135 @@ impl<'de> serde::Deserialize<'de> for ControllerRevision {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.ControllerRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for CreateObject {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.resource.is_some() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.manifest.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.CreateObject", len)?;
+        if let Some(v) = self.resource.as_ref() {
+            struct_ser.serialize_field("resource", v)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.manifest.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("manifest", pbjson::private::base64::encode(&self.manifest).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for CreateObject {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "resource",
+            "name",
+            "manifest",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Resource,
+            Name,
+            Manifest,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "resource" => Ok(GeneratedField::Resource),
+                            "name" => Ok(GeneratedField::Name),
+                            "manifest" => Ok(GeneratedField::Manifest),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = CreateObject;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.CreateObject")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<CreateObject, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut resource__ = None;
+                let mut name__ = None;
+                let mut manifest__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Resource => {
+                            if resource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resource"));
+                            }
+                            resource__ = map_.next_value()?;
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Manifest => {
+                            if manifest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("manifest"));
+                            }
+                            manifest__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(CreateObject {
+                    resource: resource__,
+                    name: name__.unwrap_or_default(),
+                    manifest: manifest__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.CreateObject", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for CreatePod {
@@ -1752,6 +2175,132 @@ impl<'de> serde::Deserialize<'de> for DaemonSetStatus {
         deserializer.deserialize_struct("nodewise.v1.DaemonSetStatus", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for DeleteObject {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.resource.is_some() {
+            len += 1;
+        }
+        if self.object.is_some() {
+            len += 1;
+        }
+        if !self.resource_version.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DeleteObject", len)?;
+        if let Some(v) = self.resource.as_ref() {
+            struct_ser.serialize_field("resource", v)?;
+        }
+        if let Some(v) = self.object.as_ref() {
+            struct_ser.serialize_field("object", v)?;
+        }
+        if !self.resource_version.is_empty() {
+            struct_ser.serialize_field("resourceVersion", &self.resource_version)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DeleteObject {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "resource",
+            "object",
+            "resource_version",
+            "resourceVersion",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Resource,
+            Object,
+            ResourceVersion,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "resource" => Ok(GeneratedField::Resource),
+                            "object" => Ok(GeneratedField::Object),
+                            "resourceVersion" | "resource_version" => Ok(GeneratedField::ResourceVersion),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DeleteObject;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DeleteObject")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DeleteObject, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut resource__ = None;
+                let mut object__ = None;
+                let mut resource_version__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Resource => {
+                            if resource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resource"));
+                            }
+                            resource__ = map_.next_value()?;
+                        }
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = map_.next_value()?;
+                        }
+                        GeneratedField::ResourceVersion => {
+                            if resource_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resourceVersion"));
+                            }
+                            resource_version__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DeleteObject {
+                    resource: resource__,
+                    object: object__,
+                    resource_version: resource_version__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DeleteObject", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for DeletePod {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -1992,6 +2541,504 @@ impl<'de> serde::Deserialize<'de> for DeleteRevision {
         deserializer.deserialize_struct("nodewise.v1.DeleteRevision", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Deployment {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.object.is_empty() {
+            len += 1;
+        }
+        if !self.replica_sets.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Deployment", len)?;
+        if !self.object.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        if !self.replica_sets.is_empty() {
+            struct_ser.serialize_field("replicaSets", &self.replica_sets)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Deployment {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "object",
+            "replica_sets",
+            "replicaSets",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Object,
+            ReplicaSets,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "object" => Ok(GeneratedField::Object),
+                            "replicaSets" | "replica_sets" => Ok(GeneratedField::ReplicaSets),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Deployment;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Deployment")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Deployment, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut object__ = None;
+                let mut replica_sets__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::ReplicaSets => {
+                            if replica_sets__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicaSets"));
+                            }
+                            replica_sets__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(Deployment {
+                    object: object__.unwrap_or_default(),
+                    replica_sets: replica_sets__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Deployment", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DeploymentReplicaSet {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.object.is_empty() {
+            len += 1;
+        }
+        if self.unfinished_pods != 0 {
+            len += 1;
+        }
+        if self.read_after_name_collision {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DeploymentReplicaSet", len)?;
+        if !self.object.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        if self.unfinished_pods != 0 {
+            struct_ser.serialize_field("unfinishedPods", &self.unfinished_pods)?;
+        }
+        if self.read_after_name_collision {
+            struct_ser.serialize_field("readAfterNameCollision", &self.read_after_name_collision)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DeploymentReplicaSet {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "object",
+            "unfinished_pods",
+            "unfinishedPods",
+            "read_after_name_collision",
+            "readAfterNameCollision",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Object,
+            UnfinishedPods,
+            ReadAfterNameCollision,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "object" => Ok(GeneratedField::Object),
+                            "unfinishedPods" | "unfinished_pods" => Ok(GeneratedField::UnfinishedPods),
+                            "readAfterNameCollision" | "read_after_name_collision" => Ok(GeneratedField::ReadAfterNameCollision),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DeploymentReplicaSet;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DeploymentReplicaSet")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DeploymentReplicaSet, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut object__ = None;
+                let mut unfinished_pods__ = None;
+                let mut read_after_name_collision__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::UnfinishedPods => {
+                            if unfinished_pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unfinishedPods"));
+                            }
+                            unfinished_pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::ReadAfterNameCollision => {
+                            if read_after_name_collision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readAfterNameCollision"));
+                            }
+                            read_after_name_collision__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DeploymentReplicaSet {
+                    object: object__.unwrap_or_default(),
+                    unfinished_pods: unfinished_pods__.unwrap_or_default(),
+                    read_after_name_collision: read_after_name_collision__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DeploymentReplicaSet", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DeploymentStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.replicas != 0 {
+            len += 1;
+        }
+        if self.updated_replicas != 0 {
+            len += 1;
+        }
+        if self.ready_replicas != 0 {
+            len += 1;
+        }
+        if self.available_replicas != 0 {
+            len += 1;
+        }
+        if self.unavailable_replicas != 0 {
+            len += 1;
+        }
+        if self.terminating_replicas.is_some() {
+            len += 1;
+        }
+        if self.collision_count.is_some() {
+            len += 1;
+        }
+        if self.observed_generation != 0 {
+            len += 1;
+        }
+        if !self.conditions.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DeploymentStatus", len)?;
+        if self.replicas != 0 {
+            struct_ser.serialize_field("replicas", &self.replicas)?;
+        }
+        if self.updated_replicas != 0 {
+            struct_ser.serialize_field("updatedReplicas", &self.updated_replicas)?;
+        }
+        if self.ready_replicas != 0 {
+            struct_ser.serialize_field("readyReplicas", &self.ready_replicas)?;
+        }
+        if self.available_replicas != 0 {
+            struct_ser.serialize_field("availableReplicas", &self.available_replicas)?;
+        }
+        if self.unavailable_replicas != 0 {
+            struct_ser.serialize_field("unavailableReplicas", &self.unavailable_replicas)?;
+        }
+        if let Some(v) = self.terminating_replicas.as_ref() {
+            struct_ser.serialize_field("terminatingReplicas", v)?;
+        }
+        if let Some(v) = self.collision_count.as_ref() {
+            struct_ser.serialize_field("collisionCount", v)?;
+        }
+        if self.observed_generation != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("observedGeneration", ToString::to_string(&self.observed_generation).as_str())?;
+        }
+        if !self.conditions.is_empty() {
+            struct_ser.serialize_field("conditions", &self.conditions)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DeploymentStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "replicas",
+            "updated_replicas",
+            "updatedReplicas",
+            "ready_replicas",
+            "readyReplicas",
+            "available_replicas",
+            "availableReplicas",
+            "unavailable_replicas",
+            "unavailableReplicas",
+            "terminating_replicas",
+            "terminatingReplicas",
+            "collision_count",
+            "collisionCount",
+            "observed_generation",
+            "observedGeneration",
+            "conditions",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Replicas,
+            UpdatedReplicas,
+            ReadyReplicas,
+            AvailableReplicas,
+            UnavailableReplicas,
+            TerminatingReplicas,
+            CollisionCount,
+            ObservedGeneration,
+            Conditions,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "replicas" => Ok(GeneratedField::Replicas),
+                            "updatedReplicas" | "updated_replicas" => Ok(GeneratedField::UpdatedReplicas),
+                            "readyReplicas" | "ready_replicas" => Ok(GeneratedField::ReadyReplicas),
+                            "availableReplicas" | "available_replicas" => Ok(GeneratedField::AvailableReplicas),
+                            "unavailableReplicas" | "unavailable_replicas" => Ok(GeneratedField::UnavailableReplicas),
+                            "terminatingReplicas" | "terminating_replicas" => Ok(GeneratedField::TerminatingReplicas),
+                            "collisionCount" | "collision_count" => Ok(GeneratedField::CollisionCount),
+                            "observedGeneration" | "observed_generation" => Ok(GeneratedField::ObservedGeneration),
+                            "conditions" => Ok(GeneratedField::Conditions),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DeploymentStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DeploymentStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DeploymentStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut replicas__ = None;
+                let mut updated_replicas__ = None;
+                let mut ready_replicas__ = None;
+                let mut available_replicas__ = None;
+                let mut unavailable_replicas__ = None;
+                let mut terminating_replicas__ = None;
+                let mut collision_count__ = None;
+                let mut observed_generation__ = None;
+                let mut conditions__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Replicas => {
+                            if replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicas"));
+                            }
+                            replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::UpdatedReplicas => {
+                            if updated_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updatedReplicas"));
+                            }
+                            updated_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::ReadyReplicas => {
+                            if ready_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readyReplicas"));
+                            }
+                            ready_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::AvailableReplicas => {
+                            if available_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("availableReplicas"));
+                            }
+                            available_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::UnavailableReplicas => {
+                            if unavailable_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unavailableReplicas"));
+                            }
+                            unavailable_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::TerminatingReplicas => {
+                            if terminating_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("terminatingReplicas"));
+                            }
+                            terminating_replicas__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::CollisionCount => {
+                            if collision_count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("collisionCount"));
+                            }
+                            collision_count__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::ObservedGeneration => {
+                            if observed_generation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observedGeneration"));
+                            }
+                            observed_generation__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Conditions => {
+                            if conditions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("conditions"));
+                            }
+                            conditions__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DeploymentStatus {
+                    replicas: replicas__.unwrap_or_default(),
+                    updated_replicas: updated_replicas__.unwrap_or_default(),
+                    ready_replicas: ready_replicas__.unwrap_or_default(),
+                    available_replicas: available_replicas__.unwrap_or_default(),
+                    unavailable_replicas: unavailable_replicas__.unwrap_or_default(),
+                    terminating_replicas: terminating_replicas__,
+                    collision_count: collision_count__,
+                    observed_generation: observed_generation__.unwrap_or_default(),
+                    conditions: conditions__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DeploymentStatus", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Deviation {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -2017,6 +3064,11 @@ impl serde::Serialize for Deviation {
             Self::SkipEqualStatusWrites => "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
             Self::StatusWithUid => "DEVIATION_STATUS_WITH_UID",
             Self::SlowStartAcrossPlans => "DEVIATION_SLOW_START_ACROSS_PLANS",
+            Self::RefreshDesiredReplicas => "DEVIATION_REFRESH_DESIRED_REPLICAS",
+            Self::ReleasedSetIsCollision => "DEVIATION_RELEASED_SET_IS_COLLISION",
+            Self::WideProportions => "DEVIATION_WIDE_PROPORTIONS",
+            Self::NoHotRequeue => "DEVIATION_NO_HOT_REQUEUE",
+            Self::RetryOldSetScaling => "DEVIATION_RETRY_OLD_SET_SCALING",
         };
         serializer.serialize_str(variant)
     }
@@ -2046,6 +3098,11 @@ impl<'de> serde::Deserialize<'de> for Deviation {
             "DEVIATION_SKIP_EQUAL_STATUS_WRITES",
             "DEVIATION_STATUS_WITH_UID",
             "DEVIATION_SLOW_START_ACROSS_PLANS",
+            "DEVIATION_REFRESH_DESIRED_REPLICAS",
+            "DEVIATION_RELEASED_SET_IS_COLLISION",
+            "DEVIATION_WIDE_PROPORTIONS",
+            "DEVIATION_NO_HOT_REQUEUE",
+            "DEVIATION_RETRY_OLD_SET_SCALING",
         ];
 
         struct GeneratedVisitor;
@@ -2104,6 +3161,11 @@ impl<'de> serde::Deserialize<'de> for Deviation {
                     "DEVIATION_SKIP_EQUAL_STATUS_WRITES" => Ok(Deviation::SkipEqualStatusWrites),
                     "DEVIATION_STATUS_WITH_UID" => Ok(Deviation::StatusWithUid),
                     "DEVIATION_SLOW_START_ACROSS_PLANS" => Ok(Deviation::SlowStartAcrossPlans),
+                    "DEVIATION_REFRESH_DESIRED_REPLICAS" => Ok(Deviation::RefreshDesiredReplicas),
+                    "DEVIATION_RELEASED_SET_IS_COLLISION" => Ok(Deviation::ReleasedSetIsCollision),
+                    "DEVIATION_WIDE_PROPORTIONS" => Ok(Deviation::WideProportions),
+                    "DEVIATION_NO_HOT_REQUEUE" => Ok(Deviation::NoHotRequeue),
+                    "DEVIATION_RETRY_OLD_SET_SCALING" => Ok(Deviation::RetryOldSetScaling),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -2809,9 +3871,15 @@ impl serde::Serialize for ExplainResponse {
         if !self.nodes.is_empty() {
             len += 1;
         }
+        if self.workload.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.ExplainResponse", len)?;
         if !self.nodes.is_empty() {
             struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        if let Some(v) = self.workload.as_ref() {
+            struct_ser.serialize_field("workload", v)?;
         }
         struct_ser.end()
     }
@@ -2824,11 +3892,13 @@ impl<'de> serde::Deserialize<'de> for ExplainResponse {
     {
         const FIELDS: &[&str] = &[
             "nodes",
+            "workload",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Nodes,
+            Workload,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2851,6 +3921,7 @@ impl<'de> serde::Deserialize<'de> for ExplainResponse {
                     {
                         match value {
                             "nodes" => Ok(GeneratedField::Nodes),
+                            "workload" => Ok(GeneratedField::Workload),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -2871,6 +3942,7 @@ impl<'de> serde::Deserialize<'de> for ExplainResponse {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut nodes__ = None;
+                let mut workload__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Nodes => {
@@ -2879,10 +3951,17 @@ impl<'de> serde::Deserialize<'de> for ExplainResponse {
                             }
                             nodes__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Workload => {
+                            if workload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("workload"));
+                            }
+                            workload__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(ExplainResponse {
                     nodes: nodes__.unwrap_or_default(),
+                    workload: workload__,
                 })
             }
         }
@@ -3046,6 +4125,8 @@ impl serde::Serialize for FeatureGate {
         let variant = match self {
             Self::Unspecified => "FEATURE_GATE_UNSPECIFIED",
             Self::TaintTolerationComparisonOperators => "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS",
+            Self::PodDeletionCost => "FEATURE_GATE_POD_DELETION_COST",
+            Self::DeploymentReplicaSetTerminatingReplicas => "FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS",
         };
         serializer.serialize_str(variant)
     }
@@ -3059,6 +4140,8 @@ impl<'de> serde::Deserialize<'de> for FeatureGate {
         const FIELDS: &[&str] = &[
             "FEATURE_GATE_UNSPECIFIED",
             "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS",
+            "FEATURE_GATE_POD_DELETION_COST",
+            "FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS",
         ];
 
         struct GeneratedVisitor;
@@ -3101,6 +4184,8 @@ impl<'de> serde::Deserialize<'de> for FeatureGate {
                 match value {
                     "FEATURE_GATE_UNSPECIFIED" => Ok(FeatureGate::Unspecified),
                     "FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS" => Ok(FeatureGate::TaintTolerationComparisonOperators),
+                    "FEATURE_GATE_POD_DELETION_COST" => Ok(FeatureGate::PodDeletionCost),
+                    "FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS" => Ok(FeatureGate::DeploymentReplicaSetTerminatingReplicas),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -3361,6 +4446,131 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.GetCapabilitiesResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for GroupVersionResource {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.group.is_empty() {
+            len += 1;
+        }
+        if !self.version.is_empty() {
+            len += 1;
+        }
+        if !self.resource.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.GroupVersionResource", len)?;
+        if !self.group.is_empty() {
+            struct_ser.serialize_field("group", &self.group)?;
+        }
+        if !self.version.is_empty() {
+            struct_ser.serialize_field("version", &self.version)?;
+        }
+        if !self.resource.is_empty() {
+            struct_ser.serialize_field("resource", &self.resource)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for GroupVersionResource {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "group",
+            "version",
+            "resource",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Group,
+            Version,
+            Resource,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "group" => Ok(GeneratedField::Group),
+                            "version" => Ok(GeneratedField::Version),
+                            "resource" => Ok(GeneratedField::Resource),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = GroupVersionResource;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.GroupVersionResource")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<GroupVersionResource, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut group__ = None;
+                let mut version__ = None;
+                let mut resource__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Group => {
+                            if group__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("group"));
+                            }
+                            group__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Version => {
+                            if version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("version"));
+                            }
+                            version__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Resource => {
+                            if resource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resource"));
+                            }
+                            resource__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(GroupVersionResource {
+                    group: group__.unwrap_or_default(),
+                    version: version__.unwrap_or_default(),
+                    resource: resource__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.GroupVersionResource", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Label {
@@ -4289,6 +5499,117 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
         deserializer.deserialize_struct("nodewise.v1.NodeExplanation", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for NodePodCount {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.pods != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodePodCount", len)?;
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.pods != 0 {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodePodCount {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_name",
+            "nodeName",
+            "pods",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeName,
+            Pods,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "pods" => Ok(GeneratedField::Pods),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodePodCount;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodePodCount")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodePodCount, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_name__ = None;
+                let mut pods__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(NodePodCount {
+                    node_name: node_name__.unwrap_or_default(),
+                    pods: pods__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodePodCount", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for NodeState {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -4500,6 +5821,9 @@ impl serde::Serialize for Outcome {
         if self.http_status != 0 {
             len += 1;
         }
+        if self.ignored {
+            len += 1;
+        }
         if self.subject.is_some() {
             len += 1;
         }
@@ -4517,6 +5841,9 @@ impl serde::Serialize for Outcome {
         }
         if self.http_status != 0 {
             struct_ser.serialize_field("httpStatus", &self.http_status)?;
+        }
+        if self.ignored {
+            struct_ser.serialize_field("ignored", &self.ignored)?;
         }
         if let Some(v) = self.subject.as_ref() {
             match v {
@@ -4544,6 +5871,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
             "message",
             "http_status",
             "httpStatus",
+            "ignored",
             "created_pod",
             "createdPod",
             "deleted_pod_uid",
@@ -4556,6 +5884,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
             Result,
             Message,
             HttpStatus,
+            Ignored,
             CreatedPod,
             DeletedPodUid,
         }
@@ -4583,6 +5912,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
                             "result" => Ok(GeneratedField::Result),
                             "message" => Ok(GeneratedField::Message),
                             "httpStatus" | "http_status" => Ok(GeneratedField::HttpStatus),
+                            "ignored" => Ok(GeneratedField::Ignored),
                             "createdPod" | "created_pod" => Ok(GeneratedField::CreatedPod),
                             "deletedPodUid" | "deleted_pod_uid" => Ok(GeneratedField::DeletedPodUid),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
@@ -4608,6 +5938,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
                 let mut result__ = None;
                 let mut message__ = None;
                 let mut http_status__ = None;
+                let mut ignored__ = None;
                 let mut subject__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -4639,6 +5970,12 @@ impl<'de> serde::Deserialize<'de> for Outcome {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::Ignored => {
+                            if ignored__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ignored"));
+                            }
+                            ignored__ = Some(map_.next_value()?);
+                        }
                         GeneratedField::CreatedPod => {
                             if subject__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("createdPod"));
@@ -4659,6 +5996,7 @@ impl<'de> serde::Deserialize<'de> for Outcome {
                     result: result__.unwrap_or_default(),
                     message: message__.unwrap_or_default(),
                     http_status: http_status__.unwrap_or_default(),
+                    ignored: ignored__.unwrap_or_default(),
                     subject: subject__,
                 })
             }
@@ -4793,6 +6131,283 @@ impl<'de> serde::Deserialize<'de> for OwnWrite {
         deserializer.deserialize_struct("nodewise.v1.OwnWrite", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for PatchObject {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.resource.is_some() {
+            len += 1;
+        }
+        if self.object.is_some() {
+            len += 1;
+        }
+        if !self.subresource.is_empty() {
+            len += 1;
+        }
+        if self.patch_type != 0 {
+            len += 1;
+        }
+        if !self.patch.is_empty() {
+            len += 1;
+        }
+        if !self.failure_pointer.is_empty() {
+            len += 1;
+        }
+        if self.claim != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PatchObject", len)?;
+        if let Some(v) = self.resource.as_ref() {
+            struct_ser.serialize_field("resource", v)?;
+        }
+        if let Some(v) = self.object.as_ref() {
+            struct_ser.serialize_field("object", v)?;
+        }
+        if !self.subresource.is_empty() {
+            struct_ser.serialize_field("subresource", &self.subresource)?;
+        }
+        if self.patch_type != 0 {
+            let v = PatchType::try_from(self.patch_type)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.patch_type)))?;
+            struct_ser.serialize_field("patchType", &v)?;
+        }
+        if !self.patch.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("patch", pbjson::private::base64::encode(&self.patch).as_str())?;
+        }
+        if !self.failure_pointer.is_empty() {
+            struct_ser.serialize_field("failurePointer", &self.failure_pointer)?;
+        }
+        if self.claim != 0 {
+            let v = Claim::try_from(self.claim)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.claim)))?;
+            struct_ser.serialize_field("claim", &v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PatchObject {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "resource",
+            "object",
+            "subresource",
+            "patch_type",
+            "patchType",
+            "patch",
+            "failure_pointer",
+            "failurePointer",
+            "claim",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Resource,
+            Object,
+            Subresource,
+            PatchType,
+            Patch,
+            FailurePointer,
+            Claim,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "resource" => Ok(GeneratedField::Resource),
+                            "object" => Ok(GeneratedField::Object),
+                            "subresource" => Ok(GeneratedField::Subresource),
+                            "patchType" | "patch_type" => Ok(GeneratedField::PatchType),
+                            "patch" => Ok(GeneratedField::Patch),
+                            "failurePointer" | "failure_pointer" => Ok(GeneratedField::FailurePointer),
+                            "claim" => Ok(GeneratedField::Claim),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PatchObject;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PatchObject")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PatchObject, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut resource__ = None;
+                let mut object__ = None;
+                let mut subresource__ = None;
+                let mut patch_type__ = None;
+                let mut patch__ = None;
+                let mut failure_pointer__ = None;
+                let mut claim__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Resource => {
+                            if resource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resource"));
+                            }
+                            resource__ = map_.next_value()?;
+                        }
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = map_.next_value()?;
+                        }
+                        GeneratedField::Subresource => {
+                            if subresource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("subresource"));
+                            }
+                            subresource__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::PatchType => {
+                            if patch_type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patchType"));
+                            }
+                            patch_type__ = Some(map_.next_value::<PatchType>()? as i32);
+                        }
+                        GeneratedField::Patch => {
+                            if patch__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("patch"));
+                            }
+                            patch__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::FailurePointer => {
+                            if failure_pointer__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failurePointer"));
+                            }
+                            failure_pointer__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Claim => {
+                            if claim__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("claim"));
+                            }
+                            claim__ = Some(map_.next_value::<Claim>()? as i32);
+                        }
+                    }
+                }
+                Ok(PatchObject {
+                    resource: resource__,
+                    object: object__,
+                    subresource: subresource__.unwrap_or_default(),
+                    patch_type: patch_type__.unwrap_or_default(),
+                    patch: patch__.unwrap_or_default(),
+                    failure_pointer: failure_pointer__.unwrap_or_default(),
+                    claim: claim__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PatchObject", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PatchType {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "PATCH_TYPE_UNSPECIFIED",
+            Self::Merge => "PATCH_TYPE_MERGE",
+            Self::StrategicMerge => "PATCH_TYPE_STRATEGIC_MERGE",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for PatchType {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "PATCH_TYPE_UNSPECIFIED",
+            "PATCH_TYPE_MERGE",
+            "PATCH_TYPE_STRATEGIC_MERGE",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = PatchType;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "PATCH_TYPE_UNSPECIFIED" => Ok(PatchType::Unspecified),
+                    "PATCH_TYPE_MERGE" => Ok(PatchType::Merge),
+                    "PATCH_TYPE_STRATEGIC_MERGE" => Ok(PatchType::StrategicMerge),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Phase {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -4813,6 +6428,12 @@ impl serde::Serialize for Phase {
         if self.requires_success {
             len += 1;
         }
+        if self.requires_failure {
+            len += 1;
+        }
+        if self.ignores_failure {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Phase", len)?;
         if self.kind != 0 {
             let v = PhaseKind::try_from(self.kind)
@@ -4827,6 +6448,12 @@ impl serde::Serialize for Phase {
         }
         if self.requires_success {
             struct_ser.serialize_field("requiresSuccess", &self.requires_success)?;
+        }
+        if self.requires_failure {
+            struct_ser.serialize_field("requiresFailure", &self.requires_failure)?;
+        }
+        if self.ignores_failure {
+            struct_ser.serialize_field("ignoresFailure", &self.ignores_failure)?;
         }
         struct_ser.end()
     }
@@ -4844,6 +6471,10 @@ impl<'de> serde::Deserialize<'de> for Phase {
             "abortsOnFailure",
             "requires_success",
             "requiresSuccess",
+            "requires_failure",
+            "requiresFailure",
+            "ignores_failure",
+            "ignoresFailure",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -4852,6 +6483,8 @@ impl<'de> serde::Deserialize<'de> for Phase {
             Batches,
             AbortsOnFailure,
             RequiresSuccess,
+            RequiresFailure,
+            IgnoresFailure,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4877,6 +6510,8 @@ impl<'de> serde::Deserialize<'de> for Phase {
                             "batches" => Ok(GeneratedField::Batches),
                             "abortsOnFailure" | "aborts_on_failure" => Ok(GeneratedField::AbortsOnFailure),
                             "requiresSuccess" | "requires_success" => Ok(GeneratedField::RequiresSuccess),
+                            "requiresFailure" | "requires_failure" => Ok(GeneratedField::RequiresFailure),
+                            "ignoresFailure" | "ignores_failure" => Ok(GeneratedField::IgnoresFailure),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4900,6 +6535,8 @@ impl<'de> serde::Deserialize<'de> for Phase {
                 let mut batches__ = None;
                 let mut aborts_on_failure__ = None;
                 let mut requires_success__ = None;
+                let mut requires_failure__ = None;
+                let mut ignores_failure__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Kind => {
@@ -4926,6 +6563,18 @@ impl<'de> serde::Deserialize<'de> for Phase {
                             }
                             requires_success__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::RequiresFailure => {
+                            if requires_failure__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requiresFailure"));
+                            }
+                            requires_failure__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::IgnoresFailure => {
+                            if ignores_failure__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ignoresFailure"));
+                            }
+                            ignores_failure__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Phase {
@@ -4933,6 +6582,8 @@ impl<'de> serde::Deserialize<'de> for Phase {
                     batches: batches__.unwrap_or_default(),
                     aborts_on_failure: aborts_on_failure__.unwrap_or_default(),
                     requires_success: requires_success__.unwrap_or_default(),
+                    requires_failure: requires_failure__.unwrap_or_default(),
+                    ignores_failure: ignores_failure__.unwrap_or_default(),
                 })
             }
         }
@@ -4954,6 +6605,10 @@ impl serde::Serialize for PhaseKind {
             Self::Deletes => "PHASE_KIND_DELETES",
             Self::Cleanup => "PHASE_KIND_CLEANUP",
             Self::Status => "PHASE_KIND_STATUS",
+            Self::ReplicaSets => "PHASE_KIND_REPLICA_SETS",
+            Self::OldReplicaSets => "PHASE_KIND_OLD_REPLICA_SETS",
+            Self::Failure => "PHASE_KIND_FAILURE",
+            Self::Rollback => "PHASE_KIND_ROLLBACK",
         };
         serializer.serialize_str(variant)
     }
@@ -4973,6 +6628,10 @@ impl<'de> serde::Deserialize<'de> for PhaseKind {
             "PHASE_KIND_DELETES",
             "PHASE_KIND_CLEANUP",
             "PHASE_KIND_STATUS",
+            "PHASE_KIND_REPLICA_SETS",
+            "PHASE_KIND_OLD_REPLICA_SETS",
+            "PHASE_KIND_FAILURE",
+            "PHASE_KIND_ROLLBACK",
         ];
 
         struct GeneratedVisitor;
@@ -5021,6 +6680,10 @@ impl<'de> serde::Deserialize<'de> for PhaseKind {
                     "PHASE_KIND_DELETES" => Ok(PhaseKind::Deletes),
                     "PHASE_KIND_CLEANUP" => Ok(PhaseKind::Cleanup),
                     "PHASE_KIND_STATUS" => Ok(PhaseKind::Status),
+                    "PHASE_KIND_REPLICA_SETS" => Ok(PhaseKind::ReplicaSets),
+                    "PHASE_KIND_OLD_REPLICA_SETS" => Ok(PhaseKind::OldReplicaSets),
+                    "PHASE_KIND_FAILURE" => Ok(PhaseKind::Failure),
+                    "PHASE_KIND_ROLLBACK" => Ok(PhaseKind::Rollback),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -5084,6 +6747,9 @@ impl serde::Serialize for Plan {
         if self.more_warnings != 0 {
             len += 1;
         }
+        if self.status.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Plan", len)?;
         if self.verdict != 0 {
             let v = Verdict::try_from(self.verdict)
@@ -5143,6 +6809,16 @@ impl serde::Serialize for Plan {
         if self.more_warnings != 0 {
             struct_ser.serialize_field("moreWarnings", &self.more_warnings)?;
         }
+        if let Some(v) = self.status.as_ref() {
+            match v {
+                plan::Status::ReplicaSetStatus(v) => {
+                    struct_ser.serialize_field("replicaSetStatus", v)?;
+                }
+                plan::Status::DeploymentStatus(v) => {
+                    struct_ser.serialize_field("deploymentStatus", v)?;
+                }
+            }
+        }
         struct_ser.end()
     }
 }
@@ -5176,6 +6852,10 @@ impl<'de> serde::Deserialize<'de> for Plan {
             "warnings",
             "more_warnings",
             "moreWarnings",
+            "replica_set_status",
+            "replicaSetStatus",
+            "deployment_status",
+            "deploymentStatus",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5196,6 +6876,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
             Scope,
             Warnings,
             MoreWarnings,
+            ReplicaSetStatus,
+            DeploymentStatus,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5233,6 +6915,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
                             "scope" => Ok(GeneratedField::Scope),
                             "warnings" => Ok(GeneratedField::Warnings),
                             "moreWarnings" | "more_warnings" => Ok(GeneratedField::MoreWarnings),
+                            "replicaSetStatus" | "replica_set_status" => Ok(GeneratedField::ReplicaSetStatus),
+                            "deploymentStatus" | "deployment_status" => Ok(GeneratedField::DeploymentStatus),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5268,6 +6952,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                 let mut scope__ = None;
                 let mut warnings__ = None;
                 let mut more_warnings__ = None;
+                let mut status__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Verdict => {
@@ -5370,6 +7055,20 @@ impl<'de> serde::Deserialize<'de> for Plan {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::ReplicaSetStatus => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicaSetStatus"));
+                            }
+                            status__ = map_.next_value::<::std::option::Option<_>>()?.map(plan::Status::ReplicaSetStatus)
+;
+                        }
+                        GeneratedField::DeploymentStatus => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deploymentStatus"));
+                            }
+                            status__ = map_.next_value::<::std::option::Option<_>>()?.map(plan::Status::DeploymentStatus)
+;
+                        }
                     }
                 }
                 Ok(Plan {
@@ -5389,6 +7088,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                     scope: scope__.unwrap_or_default(),
                     warnings: warnings__.unwrap_or_default(),
                     more_warnings: more_warnings__.unwrap_or_default(),
+                    status: status__,
                 })
             }
         }
@@ -5419,6 +7119,9 @@ impl serde::Serialize for PlanOptions {
             len += 1;
         }
         if self.scope != 0 {
+            len += 1;
+        }
+        if !self.disabled_feature_gates.is_empty() {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.PlanOptions", len)?;
@@ -5456,6 +7159,13 @@ impl serde::Serialize for PlanOptions {
                 .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.scope)))?;
             struct_ser.serialize_field("scope", &v)?;
         }
+        if !self.disabled_feature_gates.is_empty() {
+            let v = self.disabled_feature_gates.iter().cloned().map(|v| {
+                FeatureGate::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("disabledFeatureGates", &v)?;
+        }
         struct_ser.end()
     }
 }
@@ -5475,6 +7185,8 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
             "featureGates",
             "burst",
             "scope",
+            "disabled_feature_gates",
+            "disabledFeatureGates",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5485,6 +7197,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
             FeatureGates,
             Burst,
             Scope,
+            DisabledFeatureGates,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5512,6 +7225,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                             "featureGates" | "feature_gates" => Ok(GeneratedField::FeatureGates),
                             "burst" => Ok(GeneratedField::Burst),
                             "scope" => Ok(GeneratedField::Scope),
+                            "disabledFeatureGates" | "disabled_feature_gates" => Ok(GeneratedField::DisabledFeatureGates),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5537,6 +7251,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                 let mut feature_gates__ = None;
                 let mut burst__ = None;
                 let mut scope__ = None;
+                let mut disabled_feature_gates__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Profile => {
@@ -5577,6 +7292,12 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                             }
                             scope__ = Some(map_.next_value::<Scope>()? as i32);
                         }
+                        GeneratedField::DisabledFeatureGates => {
+                            if disabled_feature_gates__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("disabledFeatureGates"));
+                            }
+                            disabled_feature_gates__ = Some(map_.next_value::<Vec<FeatureGate>>()?.into_iter().map(|x| x as i32).collect());
+                        }
                     }
                 }
                 Ok(PlanOptions {
@@ -5586,6 +7307,7 @@ impl<'de> serde::Deserialize<'de> for PlanOptions {
                     feature_gates: feature_gates__.unwrap_or_default(),
                     burst: burst__,
                     scope: scope__.unwrap_or_default(),
+                    disabled_feature_gates: disabled_feature_gates__.unwrap_or_default(),
                 })
             }
         }
@@ -6090,6 +7812,15 @@ impl serde::Serialize for Pod {
         if self.shared_metadata != 0 {
             len += 1;
         }
+        if !self.deletion_cost.is_empty() {
+            len += 1;
+        }
+        if self.restarts != 0 {
+            len += 1;
+        }
+        if self.sidecar_restarts != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Pod", len)?;
         if !self.name.is_empty() {
             struct_ser.serialize_field("name", &self.name)?;
@@ -6134,6 +7865,15 @@ impl serde::Serialize for Pod {
         if self.shared_metadata != 0 {
             struct_ser.serialize_field("sharedMetadata", &self.shared_metadata)?;
         }
+        if !self.deletion_cost.is_empty() {
+            struct_ser.serialize_field("deletionCost", &self.deletion_cost)?;
+        }
+        if self.restarts != 0 {
+            struct_ser.serialize_field("restarts", &self.restarts)?;
+        }
+        if self.sidecar_restarts != 0 {
+            struct_ser.serialize_field("sidecarRestarts", &self.sidecar_restarts)?;
+        }
         struct_ser.end()
     }
 }
@@ -6164,6 +7904,11 @@ impl<'de> serde::Deserialize<'de> for Pod {
             "hasFinalizers",
             "shared_metadata",
             "sharedMetadata",
+            "deletion_cost",
+            "deletionCost",
+            "restarts",
+            "sidecar_restarts",
+            "sidecarRestarts",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6181,6 +7926,9 @@ impl<'de> serde::Deserialize<'de> for Pod {
             DeletionTime,
             HasFinalizers,
             SharedMetadata,
+            DeletionCost,
+            Restarts,
+            SidecarRestarts,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6215,6 +7963,9 @@ impl<'de> serde::Deserialize<'de> for Pod {
                             "deletionTime" | "deletion_time" => Ok(GeneratedField::DeletionTime),
                             "hasFinalizers" | "has_finalizers" => Ok(GeneratedField::HasFinalizers),
                             "sharedMetadata" | "shared_metadata" => Ok(GeneratedField::SharedMetadata),
+                            "deletionCost" | "deletion_cost" => Ok(GeneratedField::DeletionCost),
+                            "restarts" => Ok(GeneratedField::Restarts),
+                            "sidecarRestarts" | "sidecar_restarts" => Ok(GeneratedField::SidecarRestarts),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6247,6 +7998,9 @@ impl<'de> serde::Deserialize<'de> for Pod {
                 let mut deletion_time__ = None;
                 let mut has_finalizers__ = None;
                 let mut shared_metadata__ = None;
+                let mut deletion_cost__ = None;
+                let mut restarts__ = None;
+                let mut sidecar_restarts__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Name => {
@@ -6329,6 +8083,28 @@ impl<'de> serde::Deserialize<'de> for Pod {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::DeletionCost => {
+                            if deletion_cost__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletionCost"));
+                            }
+                            deletion_cost__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Restarts => {
+                            if restarts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("restarts"));
+                            }
+                            restarts__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::SidecarRestarts => {
+                            if sidecar_restarts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("sidecarRestarts"));
+                            }
+                            sidecar_restarts__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Pod {
@@ -6345,6 +8121,9 @@ impl<'de> serde::Deserialize<'de> for Pod {
                     deletion_time: deletion_time__,
                     has_finalizers: has_finalizers__.unwrap_or_default(),
                     shared_metadata: shared_metadata__.unwrap_or_default(),
+                    deletion_cost: deletion_cost__.unwrap_or_default(),
+                    restarts: restarts__.unwrap_or_default(),
+                    sidecar_restarts: sidecar_restarts__.unwrap_or_default(),
                 })
             }
         }
@@ -6962,6 +8741,18 @@ impl serde::Serialize for Reason {
             Self::SelectingAll => "REASON_SELECTING_ALL",
             Self::StatusRewritten => "REASON_STATUS_REWRITTEN",
             Self::InvalidAnnotation => "REASON_INVALID_ANNOTATION",
+            Self::TooFewPods => "REASON_TOO_FEW_PODS",
+            Self::TooManyPods => "REASON_TOO_MANY_PODS",
+            Self::ReplicasChanged => "REASON_REPLICAS_CHANGED",
+            Self::ScaleUpNew => "REASON_SCALE_UP_NEW",
+            Self::ScaleDownNew => "REASON_SCALE_DOWN_NEW",
+            Self::ScaleDownUnhealthy => "REASON_SCALE_DOWN_UNHEALTHY",
+            Self::ScaleDownOld => "REASON_SCALE_DOWN_OLD",
+            Self::Recreate => "REASON_RECREATE",
+            Self::MetadataChanged => "REASON_METADATA_CHANGED",
+            Self::ConditionChanged => "REASON_CONDITION_CHANGED",
+            Self::WritesFailed => "REASON_WRITES_FAILED",
+            Self::RollbackRequested => "REASON_ROLLBACK_REQUESTED",
         };
         serializer.serialize_str(variant)
     }
@@ -7001,6 +8792,18 @@ impl<'de> serde::Deserialize<'de> for Reason {
             "REASON_SELECTING_ALL",
             "REASON_STATUS_REWRITTEN",
             "REASON_INVALID_ANNOTATION",
+            "REASON_TOO_FEW_PODS",
+            "REASON_TOO_MANY_PODS",
+            "REASON_REPLICAS_CHANGED",
+            "REASON_SCALE_UP_NEW",
+            "REASON_SCALE_DOWN_NEW",
+            "REASON_SCALE_DOWN_UNHEALTHY",
+            "REASON_SCALE_DOWN_OLD",
+            "REASON_RECREATE",
+            "REASON_METADATA_CHANGED",
+            "REASON_CONDITION_CHANGED",
+            "REASON_WRITES_FAILED",
+            "REASON_ROLLBACK_REQUESTED",
         ];
 
         struct GeneratedVisitor;
@@ -7069,6 +8872,18 @@ impl<'de> serde::Deserialize<'de> for Reason {
                     "REASON_SELECTING_ALL" => Ok(Reason::SelectingAll),
                     "REASON_STATUS_REWRITTEN" => Ok(Reason::StatusRewritten),
                     "REASON_INVALID_ANNOTATION" => Ok(Reason::InvalidAnnotation),
+                    "REASON_TOO_FEW_PODS" => Ok(Reason::TooFewPods),
+                    "REASON_TOO_MANY_PODS" => Ok(Reason::TooManyPods),
+                    "REASON_REPLICAS_CHANGED" => Ok(Reason::ReplicasChanged),
+                    "REASON_SCALE_UP_NEW" => Ok(Reason::ScaleUpNew),
+                    "REASON_SCALE_DOWN_NEW" => Ok(Reason::ScaleDownNew),
+                    "REASON_SCALE_DOWN_UNHEALTHY" => Ok(Reason::ScaleDownUnhealthy),
+                    "REASON_SCALE_DOWN_OLD" => Ok(Reason::ScaleDownOld),
+                    "REASON_RECREATE" => Ok(Reason::Recreate),
+                    "REASON_METADATA_CHANGED" => Ok(Reason::MetadataChanged),
+                    "REASON_CONDITION_CHANGED" => Ok(Reason::ConditionChanged),
+                    "REASON_WRITES_FAILED" => Ok(Reason::WritesFailed),
+                    "REASON_ROLLBACK_REQUESTED" => Ok(Reason::RollbackRequested),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -7573,6 +9388,701 @@ impl<'de> serde::Deserialize<'de> for ReleaseRevision {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.ReleaseRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReplicaExplanation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pod_name.is_empty() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.deletion_order != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReplicaExplanation", len)?;
+        if !self.pod_name.is_empty() {
+            struct_ser.serialize_field("podName", &self.pod_name)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.deletion_order != 0 {
+            struct_ser.serialize_field("deletionOrder", &self.deletion_order)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReplicaExplanation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod_name",
+            "podName",
+            "node_name",
+            "nodeName",
+            "deletion_order",
+            "deletionOrder",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PodName,
+            NodeName,
+            DeletionOrder,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "podName" | "pod_name" => Ok(GeneratedField::PodName),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "deletionOrder" | "deletion_order" => Ok(GeneratedField::DeletionOrder),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReplicaExplanation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReplicaExplanation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReplicaExplanation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod_name__ = None;
+                let mut node_name__ = None;
+                let mut deletion_order__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PodName => {
+                            if pod_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podName"));
+                            }
+                            pod_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::DeletionOrder => {
+                            if deletion_order__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletionOrder"));
+                            }
+                            deletion_order__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReplicaExplanation {
+                    pod_name: pod_name__.unwrap_or_default(),
+                    node_name: node_name__.unwrap_or_default(),
+                    deletion_order: deletion_order__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReplicaExplanation", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReplicaSet {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.object.is_empty() {
+            len += 1;
+        }
+        if !self.related_pods.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReplicaSet", len)?;
+        if !self.object.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        if !self.related_pods.is_empty() {
+            struct_ser.serialize_field("relatedPods", &self.related_pods)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReplicaSet {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "object",
+            "related_pods",
+            "relatedPods",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Object,
+            RelatedPods,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "object" => Ok(GeneratedField::Object),
+                            "relatedPods" | "related_pods" => Ok(GeneratedField::RelatedPods),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReplicaSet;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReplicaSet")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReplicaSet, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut object__ = None;
+                let mut related_pods__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::RelatedPods => {
+                            if related_pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("relatedPods"));
+                            }
+                            related_pods__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReplicaSet {
+                    object: object__.unwrap_or_default(),
+                    related_pods: related_pods__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReplicaSet", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReplicaSetExplanation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if self.revision != 0 {
+            len += 1;
+        }
+        if self.is_new {
+            len += 1;
+        }
+        if self.replicas != 0 {
+            len += 1;
+        }
+        if self.pods != 0 {
+            len += 1;
+        }
+        if self.ready != 0 {
+            len += 1;
+        }
+        if self.available != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReplicaSetExplanation", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if self.revision != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("revision", ToString::to_string(&self.revision).as_str())?;
+        }
+        if self.is_new {
+            struct_ser.serialize_field("isNew", &self.is_new)?;
+        }
+        if self.replicas != 0 {
+            struct_ser.serialize_field("replicas", &self.replicas)?;
+        }
+        if self.pods != 0 {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        if self.ready != 0 {
+            struct_ser.serialize_field("ready", &self.ready)?;
+        }
+        if self.available != 0 {
+            struct_ser.serialize_field("available", &self.available)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReplicaSetExplanation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "revision",
+            "is_new",
+            "isNew",
+            "replicas",
+            "pods",
+            "ready",
+            "available",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Revision,
+            IsNew,
+            Replicas,
+            Pods,
+            Ready,
+            Available,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "revision" => Ok(GeneratedField::Revision),
+                            "isNew" | "is_new" => Ok(GeneratedField::IsNew),
+                            "replicas" => Ok(GeneratedField::Replicas),
+                            "pods" => Ok(GeneratedField::Pods),
+                            "ready" => Ok(GeneratedField::Ready),
+                            "available" => Ok(GeneratedField::Available),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReplicaSetExplanation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReplicaSetExplanation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReplicaSetExplanation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut revision__ = None;
+                let mut is_new__ = None;
+                let mut replicas__ = None;
+                let mut pods__ = None;
+                let mut ready__ = None;
+                let mut available__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Revision => {
+                            if revision__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revision"));
+                            }
+                            revision__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::IsNew => {
+                            if is_new__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("isNew"));
+                            }
+                            is_new__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Replicas => {
+                            if replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicas"));
+                            }
+                            replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Ready => {
+                            if ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ready"));
+                            }
+                            ready__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Available => {
+                            if available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("available"));
+                            }
+                            available__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReplicaSetExplanation {
+                    name: name__.unwrap_or_default(),
+                    revision: revision__.unwrap_or_default(),
+                    is_new: is_new__.unwrap_or_default(),
+                    replicas: replicas__.unwrap_or_default(),
+                    pods: pods__.unwrap_or_default(),
+                    ready: ready__.unwrap_or_default(),
+                    available: available__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReplicaSetExplanation", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ReplicaSetStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.replicas != 0 {
+            len += 1;
+        }
+        if self.fully_labeled_replicas != 0 {
+            len += 1;
+        }
+        if self.ready_replicas != 0 {
+            len += 1;
+        }
+        if self.available_replicas != 0 {
+            len += 1;
+        }
+        if self.terminating_replicas.is_some() {
+            len += 1;
+        }
+        if self.observed_generation != 0 {
+            len += 1;
+        }
+        if !self.conditions.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReplicaSetStatus", len)?;
+        if self.replicas != 0 {
+            struct_ser.serialize_field("replicas", &self.replicas)?;
+        }
+        if self.fully_labeled_replicas != 0 {
+            struct_ser.serialize_field("fullyLabeledReplicas", &self.fully_labeled_replicas)?;
+        }
+        if self.ready_replicas != 0 {
+            struct_ser.serialize_field("readyReplicas", &self.ready_replicas)?;
+        }
+        if self.available_replicas != 0 {
+            struct_ser.serialize_field("availableReplicas", &self.available_replicas)?;
+        }
+        if let Some(v) = self.terminating_replicas.as_ref() {
+            struct_ser.serialize_field("terminatingReplicas", v)?;
+        }
+        if self.observed_generation != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("observedGeneration", ToString::to_string(&self.observed_generation).as_str())?;
+        }
+        if !self.conditions.is_empty() {
+            struct_ser.serialize_field("conditions", &self.conditions)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ReplicaSetStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "replicas",
+            "fully_labeled_replicas",
+            "fullyLabeledReplicas",
+            "ready_replicas",
+            "readyReplicas",
+            "available_replicas",
+            "availableReplicas",
+            "terminating_replicas",
+            "terminatingReplicas",
+            "observed_generation",
+            "observedGeneration",
+            "conditions",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Replicas,
+            FullyLabeledReplicas,
+            ReadyReplicas,
+            AvailableReplicas,
+            TerminatingReplicas,
+            ObservedGeneration,
+            Conditions,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "replicas" => Ok(GeneratedField::Replicas),
+                            "fullyLabeledReplicas" | "fully_labeled_replicas" => Ok(GeneratedField::FullyLabeledReplicas),
+                            "readyReplicas" | "ready_replicas" => Ok(GeneratedField::ReadyReplicas),
+                            "availableReplicas" | "available_replicas" => Ok(GeneratedField::AvailableReplicas),
+                            "terminatingReplicas" | "terminating_replicas" => Ok(GeneratedField::TerminatingReplicas),
+                            "observedGeneration" | "observed_generation" => Ok(GeneratedField::ObservedGeneration),
+                            "conditions" => Ok(GeneratedField::Conditions),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ReplicaSetStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ReplicaSetStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ReplicaSetStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut replicas__ = None;
+                let mut fully_labeled_replicas__ = None;
+                let mut ready_replicas__ = None;
+                let mut available_replicas__ = None;
+                let mut terminating_replicas__ = None;
+                let mut observed_generation__ = None;
+                let mut conditions__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Replicas => {
+                            if replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicas"));
+                            }
+                            replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::FullyLabeledReplicas => {
+                            if fully_labeled_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("fullyLabeledReplicas"));
+                            }
+                            fully_labeled_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::ReadyReplicas => {
+                            if ready_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readyReplicas"));
+                            }
+                            ready_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::AvailableReplicas => {
+                            if available_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("availableReplicas"));
+                            }
+                            available_replicas__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::TerminatingReplicas => {
+                            if terminating_replicas__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("terminatingReplicas"));
+                            }
+                            terminating_replicas__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
+                        GeneratedField::ObservedGeneration => {
+                            if observed_generation__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observedGeneration"));
+                            }
+                            observed_generation__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Conditions => {
+                            if conditions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("conditions"));
+                            }
+                            conditions__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ReplicaSetStatus {
+                    replicas: replicas__.unwrap_or_default(),
+                    fully_labeled_replicas: fully_labeled_replicas__.unwrap_or_default(),
+                    ready_replicas: ready_replicas__.unwrap_or_default(),
+                    available_replicas: available_replicas__.unwrap_or_default(),
+                    terminating_replicas: terminating_replicas__,
+                    observed_generation: observed_generation__.unwrap_or_default(),
+                    conditions: conditions__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ReplicaSetStatus", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for ReportRequest {
@@ -9804,6 +12314,12 @@ impl serde::Serialize for Workload {
                 workload::Kind::DaemonSet(v) => {
                     struct_ser.serialize_field("daemonSet", v)?;
                 }
+                workload::Kind::ReplicaSet(v) => {
+                    struct_ser.serialize_field("replicaSet", v)?;
+                }
+                workload::Kind::Deployment(v) => {
+                    struct_ser.serialize_field("deployment", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -9818,11 +12334,16 @@ impl<'de> serde::Deserialize<'de> for Workload {
         const FIELDS: &[&str] = &[
             "daemon_set",
             "daemonSet",
+            "replica_set",
+            "replicaSet",
+            "deployment",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             DaemonSet,
+            ReplicaSet,
+            Deployment,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -9845,6 +12366,8 @@ impl<'de> serde::Deserialize<'de> for Workload {
                     {
                         match value {
                             "daemonSet" | "daemon_set" => Ok(GeneratedField::DaemonSet),
+                            "replicaSet" | "replica_set" => Ok(GeneratedField::ReplicaSet),
+                            "deployment" => Ok(GeneratedField::Deployment),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -9874,6 +12397,20 @@ impl<'de> serde::Deserialize<'de> for Workload {
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(workload::Kind::DaemonSet)
 ;
                         }
+                        GeneratedField::ReplicaSet => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicaSet"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(workload::Kind::ReplicaSet)
+;
+                        }
+                        GeneratedField::Deployment => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deployment"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(workload::Kind::Deployment)
+;
+                        }
                     }
                 }
                 Ok(Workload {
@@ -9882,6 +12419,169 @@ impl<'de> serde::Deserialize<'de> for Workload {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.Workload", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for WorkloadExplanation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.details.is_empty() {
+            len += 1;
+        }
+        if !self.replica_sets.is_empty() {
+            len += 1;
+        }
+        if !self.pods.is_empty() {
+            len += 1;
+        }
+        if self.more_pods != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.WorkloadExplanation", len)?;
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.details.is_empty() {
+            struct_ser.serialize_field("details", &self.details)?;
+        }
+        if !self.replica_sets.is_empty() {
+            struct_ser.serialize_field("replicaSets", &self.replica_sets)?;
+        }
+        if !self.pods.is_empty() {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        if self.more_pods != 0 {
+            struct_ser.serialize_field("morePods", &self.more_pods)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for WorkloadExplanation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "message",
+            "details",
+            "replica_sets",
+            "replicaSets",
+            "pods",
+            "more_pods",
+            "morePods",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Message,
+            Details,
+            ReplicaSets,
+            Pods,
+            MorePods,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "message" => Ok(GeneratedField::Message),
+                            "details" => Ok(GeneratedField::Details),
+                            "replicaSets" | "replica_sets" => Ok(GeneratedField::ReplicaSets),
+                            "pods" => Ok(GeneratedField::Pods),
+                            "morePods" | "more_pods" => Ok(GeneratedField::MorePods),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = WorkloadExplanation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.WorkloadExplanation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<WorkloadExplanation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut message__ = None;
+                let mut details__ = None;
+                let mut replica_sets__ = None;
+                let mut pods__ = None;
+                let mut more_pods__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Details => {
+                            if details__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("details"));
+                            }
+                            details__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ReplicaSets => {
+                            if replica_sets__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("replicaSets"));
+                            }
+                            replica_sets__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MorePods => {
+                            if more_pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("morePods"));
+                            }
+                            more_pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(WorkloadExplanation {
+                    message: message__.unwrap_or_default(),
+                    details: details__.unwrap_or_default(),
+                    replica_sets: replica_sets__.unwrap_or_default(),
+                    pods: pods__.unwrap_or_default(),
+                    more_pods: more_pods__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.WorkloadExplanation", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for WorkloadReference {

@@ -148,6 +148,7 @@ fn settled(nodes: usize, buckets: usize, scheduling: Scheduling) -> Snapshot<Dae
     );
     snapshot.workload.status = nodewise_planner::daemonset::plan(&snapshot)
         .status
+        .as_ref()
         .and_then(Status::daemon_set)
         .expect("nodes are counted");
     assert_eq!(
@@ -220,6 +221,9 @@ fn created_pods(plan: &Plan, hash: &str) -> Vec<Pod> {
             created: Some(Timestamp::UNIX_EPOCH),
             deleting: false,
             has_finalizers: false,
+            deletion_cost: 0,
+            restarts: 0,
+            sidecar_restarts: 0,
         }),
         _ => None,
     });

@@ -138,5 +138,8 @@ pub(crate) fn pod(ds: &DaemonSet, name: &str, node: &str, hash: &str) -> Pod {
         created: Some(Timestamp::UNIX_EPOCH),
         deleting: false,
         has_finalizers: false,
+        deletion_cost: 0,
+        restarts: 0,
+        sidecar_restarts: 0,
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! Each kind of workload has a module. Its function `plan` turns a [`snapshot::Snapshot`] of that kind into a [`plan::Plan`]:
 //!
-//! * [`daemonset::plan`] for DaemonSets. [`daemonset::explain()`] explains its decisions node by node;
-//!   [`daemonset::report::fold`] and [`daemonset::report::come_back`] process the outcomes of its plans.
+//! * [`daemonset::plan`] for DaemonSets. [`daemonset::explain()`] explains its decisions node by node.
+//! * [`replicaset::plan`] for ReplicaSets. [`replicaset::explain()`] explains in which order pods would be deleted.
+//! * [`deployment::plan`] for Deployments.
+//!
+//! For all kinds, [`report::fold`] and [`report::come_back`] process the outcomes of a plan.
 //!
 //! Such a function reads no clock, does no I/O, and never fails: every snapshot can be planned for, and equal snapshots give
-//! equal plans. docs/behaviour.md lists the rules by number (`D-31`), with the module that implements each.
+//! equal plans. docs/behaviour.md lists the rules by number (`D-31`, `R-39`), with the module that implements each.
 //!
 //! What all kinds share (snapshot, plan, selectors, names, owners) is in the private module `core`, which imports no kind. A new
 //! kind is a module beside [`daemonset`], and a variant of [`plan::Status`].
@@ -78,8 +81,10 @@
 
 mod core;
 pub mod daemonset;
+pub mod deployment;
 #[cfg(test)]
 mod fixtures;
+pub mod replicaset;
 
-pub use crate::core::{identities, json, plan, snapshot};
+pub use crate::core::{identities, json, plan, plan_cache, report, snapshot};
 pub use crate::daemonset::manifest::HASH_LABEL;

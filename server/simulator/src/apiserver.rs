@@ -34,28 +34,30 @@ impl Cluster {
             object["status"]["phase"] = json!("Pending");
         }
         self.validated(resource, &object)?;
-        if resource == Resource::Pods {
-            self.counter.creating(&object);
-            self.put_pod(&key, object);
-        } else {
-            self.objects.put(&key, object);
+        match resource {
+            Resource::Pods => {
+                self.counter.creating(&object);
+                self.put_pod(&key, object);
+            }
+            Resource::ReplicaSets => {
+                object["metadata"]["generation"] = json!(1);
+                self.counter.replicas.set_created(&object);
+                self.objects.put(&key, object);
+            }
+            _ => self.objects.put(&key, object),
         }
         Ok(key)
     }
 
-    /// Patches an object. A patch that names another uid is refused.
+    /// Patches an object. A patch that names another uid or an old resourceVersion is refused. A new spec of a ReplicaSet or of a
+    /// Deployment raises its generation.
     pub fn patch(&mut self, key: &ObjectKey, patch: &Patch) -> Result<(), Refusal> {
         let before = self.objects.find(key)?.clone();
-        let mut after = before.clone();
-        match patch {
-            Patch::Merge(patch) => patch::merge(&mut after, patch),
-            Patch::Strategic(patch) => patch::strategic(&mut after, patch),
-        }
-        if after["metadata"]["uid"] != before["metadata"]["uid"] {
-            return Err(Refusal::new(
-                Reason::Invalid,
-                format!("{key}: metadata.uid: field is immutable"),
-            ));
+        let mut after = patched(key, &before, patch)?;
+        let has_generation = matches!(key.resource, Resource::ReplicaSets | Resource::Deployments);
+        if has_generation && after["spec"] != before["spec"] {
+            let generation = before["metadata"]["generation"].as_i64().unwrap_or(0);
+            after["metadata"]["generation"] = json!(generation + 1);
         }
         self.validated(key.resource, &after)?;
         if key.resource == Resource::Pods {
@@ -65,6 +67,16 @@ impl Cluster {
         } else {
             self.objects.put(key, after);
         }
+        Ok(())
+    }
+
+    /// Patches the status of an object, and its metadata. The spec stays as it is.
+    pub fn patch_status(&mut self, key: &ObjectKey, patch: &Patch) -> Result<(), Refusal> {
+        let before = self.objects.find(key)?.clone();
+        let mut after = patched(key, &before, patch)?;
+        after["spec"] = before["spec"].clone();
+        self.validated(key.resource, &after)?;
+        self.objects.put(key, after);
         Ok(())
     }
 
@@ -108,4 +120,24 @@ impl Cluster {
             self.begin_deletion(key, pod);
         }
     }
+}
+
+/// The object with the patch; an error if the patch names another uid or another resourceVersion.
+fn patched(key: &ObjectKey, before: &Value, patch: &Patch) -> Result<Value, Refusal> {
+    let mut after = before.clone();
+    match patch {
+        Patch::Merge(patch) => patch::merge(&mut after, patch),
+        Patch::Strategic(patch) => patch::strategic(&mut after, patch),
+    }
+    let (old, new) = (&before["metadata"], &after["metadata"]);
+    if new["uid"] != old["uid"] {
+        return Err(Refusal::new(
+            Reason::Invalid,
+            format!("{key}: metadata.uid: field is immutable"),
+        ));
+    }
+    if new["resourceVersion"] != old["resourceVersion"] {
+        return Err(Refusal::new(Reason::Conflict, format!("{key} has been modified")));
+    }
+    Ok(after)
 }

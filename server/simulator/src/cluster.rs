@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
-    counts::{Counter, WorkloadCounts},
+    counts::Counter,
     objects::{Change, Objects},
     refusal::{Reason, Refusal},
     resource::{ObjectKey, Resource},
+    workload_counts::WorkloadCounts,
 };
 
 /// The speed of the nodes.
@@ -42,6 +43,8 @@ pub struct Cluster {
     validate: Validate,
     /// Number of ticks so far.
     pub(crate) tick: u64,
+    /// Number of pods that the scheduler has placed by its own choice.
+    pub(crate) placed: usize,
     /// The time, for timestamps.
     pub(crate) now: Timestamp,
 }
@@ -56,6 +59,7 @@ impl Cluster {
             counter: Counter::default(),
             validate: |_, _| Ok(()),
             tick: 0,
+            placed: 0,
             now,
         }
     }
@@ -121,7 +125,7 @@ impl Cluster {
         self.objects.compact(version);
     }
 
-    /// The counts of a DaemonSet; all are 0 if it does not exist.
+    /// The counts of a DaemonSet or a Deployment; all are 0 if it does not exist.
     #[must_use]
     pub fn counts(&self, key: &ObjectKey) -> WorkloadCounts {
         self.objects

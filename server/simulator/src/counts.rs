@@ -6,35 +6,11 @@ use serde_json::Value;
 
 use crate::{
     objects::Objects,
-    pod,
+    pod::{self, PodState},
+    replica_counts::ReplicaCounter,
     resource::{ObjectKey, Resource},
+    workload_counts::WorkloadCounts,
 };
-
-/// The current state of a DaemonSet, and the counts since the last reset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkloadCounts {
-    /// Nodes of the cluster.
-    pub nodes: usize,
-    /// Pods of the DaemonSet, including those that are being deleted.
-    pub pods: usize,
-    /// Pods of the DaemonSet that are being deleted.
-    pub deleting: usize,
-    /// Nodes with a ready pod that is not being deleted.
-    pub available: usize,
-    /// Available nodes whose ready pod has the containers of the current template.
-    pub updated: usize,
-    /// Maximum number of nodes that were without a ready pod at once.
-    pub max_unavailable: usize,
-    /// Maximum number of nodes that had a second pod at once; finished pods and pods that are being deleted do not
-    /// count.
-    pub max_surging: usize,
-    /// Pods created.
-    pub created: u64,
-    /// Pods that were deleted, including graceful deletions under way.
-    pub deleted: u64,
-    /// Pods that were created on a node that already had as many pods as the strategy allows. Never reset.
-    pub duplicates: u64,
-}
 
 /// Counts that are updated with every change of a pod.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +18,7 @@ pub(crate) struct Counter {
     nodes: BTreeSet<String>,
     /// By the uid of the DaemonSet.
     daemon_sets: HashMap<String, Counts>,
+    pub(crate) replicas: ReplicaCounter,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,27 +38,6 @@ struct Counts {
     surges: bool,
 }
 
-/// The state of a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PodState {
-    Available,
-    Starting,
-    Deleting,
-    /// Succeeded or failed.
-    Finished,
-}
-
-impl PodState {
-    fn of(pod: &Value) -> Self {
-        match (pod::is_finished(pod), pod::is_deleting(pod), pod::is_ready(pod)) {
-            (true, _, _) => Self::Finished,
-            (false, true, _) => Self::Deleting,
-            (false, false, true) => Self::Available,
-            (false, false, false) => Self::Starting,
-        }
-    }
-}
-
 impl Counter {
     pub(crate) fn add_node(&mut self, name: &str) {
         self.nodes.insert(name.to_owned());
@@ -94,6 +50,7 @@ impl Counter {
     }
 
     pub(crate) fn reset(&mut self) {
+        self.replicas.reset();
         let nodes = self.nodes.len();
         for counts in self.daemon_sets.values_mut() {
             (counts.created, counts.deleted) = (0, 0);
@@ -115,6 +72,9 @@ impl Counter {
 
     /// Updates the counts for a pod that was stored or, if it is not `present`, removed. Pods without a controller do not count.
     pub(crate) fn pod_changed(&mut self, name: &str, pod: &Value, present: bool) {
+        if self.replicas.pod_changed(name, pod, present) {
+            return;
+        }
         let Some(owner) = pod::owner_uid(pod) else {
             return;
         };
@@ -146,6 +106,9 @@ impl Counter {
         let Some(owner) = pod::owner_uid(pod) else {
             return;
         };
+        if self.replicas.creating(owner) {
+            return;
+        }
         let node = pod::node(pod).unwrap_or_default();
         let counts = self.daemon_sets.entry(owner.to_owned()).or_default();
         counts.created += 1;
@@ -165,6 +128,9 @@ impl Counter {
     }
 
     pub(crate) fn deleting(&mut self, owner: &str) {
+        if self.replicas.deleting(owner) {
+            return;
+        }
         self.daemon_sets.entry(owner.to_owned()).or_default().deleted += 1;
     }
 
@@ -184,8 +150,13 @@ impl Counter {
         self.recount();
     }
 
-    /// The counts of a DaemonSet; `None` if nothing was counted for it.
-    pub(crate) fn of(&self, daemon_set: &Value, objects: &Objects) -> Option<WorkloadCounts> {
+    /// The counts of a DaemonSet or a Deployment; `None` if nothing was counted for it.
+    pub(crate) fn of(&self, workload: &Value, objects: &Objects) -> Option<WorkloadCounts> {
+        let of_daemon_set = self.of_daemon_set(workload, objects);
+        of_daemon_set.or_else(|| self.replicas.of(workload, objects))
+    }
+
+    fn of_daemon_set(&self, daemon_set: &Value, objects: &Objects) -> Option<WorkloadCounts> {
         let metadata = &daemon_set["metadata"];
         let counts = self.daemon_sets.get(metadata["uid"].as_str()?)?;
         let states = || counts.pods.values().flat_map(BTreeMap::values);

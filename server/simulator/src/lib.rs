@@ -10,7 +10,7 @@
 //!   runs one step of everything, and functions such as [`Cluster::bind_pods`] run one part of it.
 //! * `users` changes the cluster as people and cloud providers do: workloads and nodes come, change and go.
 //! * [`WatchCache`] is what a client has seen so far. It lags behind the cluster until it catches up.
-//! * [`WorkloadCounts`] counts pods on nodes, independently of any plan.
+//! * [`WorkloadCounts`] counts the pods of DaemonSets on nodes, and those of Deployments, independently of any plan.
 //!
 //! New faults belong into the module of the component that has them.
 //!
@@ -79,15 +79,17 @@ mod objects;
 mod patch;
 pub mod pod;
 mod refusal;
+mod replica_counts;
 mod resource;
 mod scheduler;
 mod users;
 mod watch_cache;
+mod workload_counts;
 
 pub use apiserver::Patch;
 pub use cluster::{Cluster, Config, Validate};
-pub use counts::WorkloadCounts;
 pub use objects::Change;
 pub use refusal::{Reason, Refusal};
 pub use resource::{ObjectKey, Resource};
 pub use watch_cache::WatchCache;
+pub use workload_counts::WorkloadCounts;

@@ -2,6 +2,27 @@
 
 use serde_json::Value;
 
+/// The state of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PodState {
+    Available,
+    Starting,
+    Deleting,
+    /// Succeeded or failed.
+    Finished,
+}
+
+impl PodState {
+    pub(crate) fn of(pod: &Value) -> Self {
+        match (is_finished(pod), is_deleting(pod), is_ready(pod)) {
+            (true, _, _) => Self::Finished,
+            (false, true, _) => Self::Deleting,
+            (false, false, true) => Self::Available,
+            (false, false, false) => Self::Starting,
+        }
+    }
+}
+
 /// Whether a pod has a Ready condition that is true.
 #[must_use]
 pub fn is_ready(pod: &Value) -> bool {
@@ -24,11 +45,21 @@ pub fn is_deleting(pod: &Value) -> bool {
     pod["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// The uid of a pod's controller.
+/// The uid of the controller of a pod, or of another object.
 #[must_use]
-pub fn owner_uid(pod: &Value) -> Option<&str> {
-    let owners = pod["metadata"]["ownerReferences"].as_array()?;
-    owners.iter().find(|owner| owner["controller"] == true)?["uid"].as_str()
+pub fn owner_uid(object: &Value) -> Option<&str> {
+    controller(object)?["uid"].as_str()
+}
+
+/// The kind of the controller of a pod, or of another object.
+#[must_use]
+pub fn owner_kind(object: &Value) -> Option<&str> {
+    controller(object)?["kind"].as_str()
+}
+
+fn controller(object: &Value) -> Option<&Value> {
+    let owners = object["metadata"]["ownerReferences"].as_array()?;
+    owners.iter().find(|owner| owner["controller"] == true)
 }
 
 /// The node that a pod is on, or that its required node affinity names (D-24).

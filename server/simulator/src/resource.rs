@@ -13,11 +13,22 @@ pub enum Resource {
     Pods,
     /// apps/v1 controllerrevisions.
     Revisions,
+    /// apps/v1 replicasets.
+    ReplicaSets,
+    /// apps/v1 deployments.
+    Deployments,
 }
 
 impl Resource {
     /// All resources.
-    pub const ALL: [Self; 4] = [Self::DaemonSets, Self::Nodes, Self::Pods, Self::Revisions];
+    pub const ALL: [Self; 6] = [
+        Self::DaemonSets,
+        Self::Nodes,
+        Self::Pods,
+        Self::Revisions,
+        Self::ReplicaSets,
+        Self::Deployments,
+    ];
 
     /// The name in paths, in lower case.
     #[must_use]
@@ -27,6 +38,8 @@ impl Resource {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
             Self::Revisions => "controllerrevisions",
+            Self::ReplicaSets => "replicasets",
+            Self::Deployments => "deployments",
         }
     }
 }

@@ -109,24 +109,68 @@ impl Cluster {
         key: &ObjectKey,
         change: impl FnOnce(&mut Value),
     ) -> Result<(), Refusal> {
+        self.update_spec(key, change, default_daemon_set, |before, after| {
+            if after["spec"]["template"] == before["spec"]["template"] {
+                return Ok(());
+            }
+            let metadata = metadata(after)?;
+            let generation = metadata["annotations"][TEMPLATE_GENERATION]
+                .as_str()
+                .and_then(|text| text.parse().ok());
+            set_template_generation(metadata, generation.unwrap_or(0) + 1);
+            Ok(())
+        })?;
+        self.counter.read_strategy(self.objects.find(key)?);
+        Ok(())
+    }
+}
+
+impl Cluster {
+    /// Creates a Deployment from its manifest and sets the defaults that plans rely on.
+    pub fn create_deployment(&mut self, mut manifest: Value) -> Result<ObjectKey, Refusal> {
+        let namespace = manifest["metadata"]["namespace"]
+            .as_str()
+            .unwrap_or("default")
+            .to_owned();
+        metadata(&mut manifest)?["generation"] = json!(1);
+        default_deployment(&mut manifest);
+        let key = self.create(Resource::Deployments, &namespace, manifest)?;
+        self.counter.replicas.read_replicas(self.objects.find(&key)?);
+        Ok(key)
+    }
+
+    /// Changes a Deployment's spec. Its generation increases if anything changed.
+    pub fn update_deployment(
+        &mut self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut Value),
+    ) -> Result<(), Refusal> {
+        self.update_spec(key, change, default_deployment, |_, _| Ok(()))?;
+        self.counter.replicas.read_replicas(self.objects.find(key)?);
+        Ok(())
+    }
+
+    /// Changes the spec of an object and sets its defaults. If anything changed, the generation increases, and `changed` gets the
+    /// object before and after.
+    fn update_spec(
+        &mut self,
+        key: &ObjectKey,
+        change: impl FnOnce(&mut Value),
+        set_defaults: fn(&mut Value),
+        changed: impl FnOnce(&Value, &mut Value) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
         let before = self.objects.find(key)?;
         let mut after = before.clone();
         change(&mut after["spec"]);
-        default_daemon_set(&mut after);
-        if after["spec"] != before["spec"] {
-            let template_changed = after["spec"]["template"] != before["spec"]["template"];
-            let metadata = metadata(&mut after)?;
-            metadata["generation"] = json!(metadata["generation"].as_i64().unwrap_or(0) + 1);
-            if template_changed {
-                let generation = metadata["annotations"][TEMPLATE_GENERATION]
-                    .as_str()
-                    .and_then(|text| text.parse().ok());
-                set_template_generation(metadata, generation.unwrap_or(0) + 1);
-            }
-            self.validated(key.resource, &after)?;
-            self.objects.put(key, after);
+        set_defaults(&mut after);
+        if after["spec"] == before["spec"] {
+            return Ok(());
         }
-        self.counter.read_strategy(self.objects.find(key)?);
+        let metadata = metadata(&mut after)?;
+        metadata["generation"] = json!(metadata["generation"].as_i64().unwrap_or(0) + 1);
+        changed(before, &mut after)?;
+        self.validated(key.resource, &after)?;
+        self.objects.put(key, after);
         Ok(())
     }
 }
@@ -155,6 +199,34 @@ fn default_daemon_set(object: &mut Value) {
         for (field, default) in [("maxUnavailable", 1), ("maxSurge", 0)] {
             if rolling[field].is_null() {
                 rolling[field] = json!(default);
+            }
+        }
+    }
+}
+
+/// The defaults of the API that plans rely on.
+fn default_deployment(object: &mut Value) {
+    object["apiVersion"] = json!("apps/v1");
+    object["kind"] = json!("Deployment");
+    let spec = &mut object["spec"];
+    for (field, default) in [
+        ("replicas", 1),
+        ("revisionHistoryLimit", 10),
+        ("progressDeadlineSeconds", 600),
+    ] {
+        if spec[field].is_null() {
+            spec[field] = json!(default);
+        }
+    }
+    let strategy = &mut spec["strategy"];
+    if strategy["type"].is_null() {
+        strategy["type"] = json!("RollingUpdate");
+    }
+    if strategy["type"] == "RollingUpdate" {
+        let rolling = &mut strategy["rollingUpdate"];
+        for field in ["maxUnavailable", "maxSurge"] {
+            if rolling[field].is_null() {
+                rolling[field] = json!("25%");
             }
         }
     }

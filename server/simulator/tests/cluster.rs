@@ -332,3 +332,81 @@ fn equal_calls_give_equal_clusters() {
     };
     assert_eq!(run(), run());
 }
+
+/// A Deployment with a ReplicaSet, whose pods the scheduler spreads over the nodes.
+#[test]
+fn pods_of_a_deployment_are_counted() {
+    let mut cluster = Cluster::new(Config::default(), Timestamp::UNIX_EPOCH);
+    for node in ["a", "b"] {
+        cluster.add_node(node, &[]);
+    }
+    let containers = json!([{"name": "web", "image": "web:1"}]);
+    let deployment = cluster
+        .create_deployment(json!({
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 2, "template": {"spec": {"containers": containers}}},
+        }))
+        .expect("created");
+    let owner = |kind: &str, object: &Value| {
+        let metadata = &object["metadata"];
+        json!([{"kind": kind, "name": metadata["name"], "uid": metadata["uid"], "controller": true}])
+    };
+    let owners = owner("Deployment", cluster.read(&deployment).expect("there"));
+    let set = json!({"metadata": {"name": "web-1", "ownerReferences": owners}, "spec": {"replicas": 2}});
+    let set = cluster
+        .create(Resource::ReplicaSets, "default", set)
+        .expect("created");
+    let owners = owner("ReplicaSet", cluster.read(&set).expect("there"));
+    let mut pods = Vec::new();
+    for name in ["web-1-a", "web-1-b", "web-1-c"] {
+        let pod = json!({"metadata": {"name": name, "ownerReferences": owners}, "spec": {"containers": containers}});
+        pods.push(cluster.create(Resource::Pods, "default", pod).expect("created"));
+    }
+    for _ in 0..4 {
+        cluster.tick(Timestamp::UNIX_EPOCH);
+    }
+    let nodes: Vec<_> = pods
+        .iter()
+        .map(|pod| cluster.read(pod).expect("there")["spec"]["nodeName"].clone())
+        .collect();
+    assert_eq!(nodes, ["a", "b", "a"]);
+    let counts = cluster.counts(&deployment);
+    assert_eq!(
+        (counts.nodes, counts.pods, counts.available, counts.updated),
+        (2, 3, 3, 3)
+    );
+    assert_eq!(
+        (counts.created, counts.max_unavailable, counts.max_surging),
+        (3, 2, 1)
+    );
+
+    cluster.reset_counts();
+    cluster.delete(&pods[0], None).expect("deleted");
+    let counts = cluster.counts(&deployment);
+    assert_eq!((counts.deleting, counts.deleted, counts.available), (1, 1, 2));
+    assert_eq!(
+        (counts.max_unavailable, counts.max_surging),
+        (0, 1),
+        "since the reset"
+    );
+
+    // A status patch leaves the spec alone; a patch of the spec raises the generation.
+    let status = json!({"spec": {"replicas": 7}, "status": {"replicas": 2}});
+    cluster
+        .patch_status(&set, &Patch::Merge(status))
+        .expect("patched");
+    let scale = json!({"metadata": {"resourceVersion": "0"}, "spec": {"replicas": 3}});
+    let refused = cluster
+        .patch(&set, &Patch::Merge(scale))
+        .expect_err("an old version");
+    assert_eq!(refused.reason, Reason::Conflict);
+    cluster
+        .patch(&set, &Patch::Merge(json!({"spec": {"replicas": 3}})))
+        .expect("patched");
+    let object = cluster.read(&set).expect("there");
+    assert_eq!(
+        (&object["spec"]["replicas"], &object["status"]["replicas"]),
+        (&json!(3), &json!(2))
+    );
+    assert_eq!(object["metadata"]["generation"], 2);
+}

@@ -10,7 +10,7 @@ use super::{
     wire::{self, Elements},
 };
 use crate::{
-    cache::{BucketId, Decoded},
+    cache::{BucketBy, BucketId, Decoded},
     refusal::{Refusal, Violation},
     warnings::Warnings,
 };
@@ -42,7 +42,7 @@ impl<T> Buckets<T> {
 /// Parses the list of buckets at `at`, which may have at most `most` items in total.
 pub(super) fn all<T: Item>(
     messages: Vec<v1::Bucket>,
-    bucket_count: u32,
+    (bucket_count, by): (u32, BucketBy),
     most: u32,
     at: &Path<'_>,
     context: &mut Context<'_>,
@@ -64,6 +64,7 @@ pub(super) fn all<T: Item>(
         let id = BucketId {
             count: bucket_count,
             index,
+            by,
         };
         let at = at.index(index as usize);
         match one::<T>(message, id, remaining, &at, context)? {
@@ -236,7 +237,7 @@ fn decode<T: Item>(
 }
 
 fn belongs<T: Item>(item: &T, id: BucketId, at: &Path<'_>, context: &mut Context<'_>) -> bool {
-    let name = item.bucket_name();
+    let name = item.bucket_name(id.by);
     // With a single bucket no hash is needed.
     let expected = if id.count == 1 {
         0
@@ -246,7 +247,10 @@ fn belongs<T: Item>(item: &T, id: BucketId, at: &Path<'_>, context: &mut Context
     if expected != id.index {
         context.problems.add(
             at,
-            format!("is for node `{name}`, which belongs to bucket {expected}"),
+            match id.by {
+                BucketBy::Node => format!("is for node `{name}`, which belongs to bucket {expected}"),
+                BucketBy::Name => format!("has the name `{name}`, which belongs to bucket {expected}"),
+            },
         );
     }
     expected == id.index

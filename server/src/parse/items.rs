@@ -13,7 +13,7 @@ use super::{
     time,
 };
 use crate::{
-    cache::Cacheable,
+    cache::{BucketBy, Cacheable},
     limits::Limits,
     refusal::Refusal,
     warnings::{OddKind, OddReason, Warnings},
@@ -41,8 +41,8 @@ pub(super) trait Item: Cacheable + Listed + Clone {
         notes: Notes<'_>,
     ) -> Self;
 
-    /// The node name whose hash decides the bucket of the item.
-    fn bucket_name(&self) -> &str;
+    /// The name whose hash decides the bucket of the item.
+    fn bucket_name(&self, by: BucketBy) -> &str;
 
     /// Whether the items of a bucket are unique, as far as one bucket alone can show; `at` is the bucket's list.
     fn are_unique(items: &[Self], at: &Path<'_>, context: &mut Context<'_>) -> Result<bool, Refusal>;
@@ -87,7 +87,7 @@ impl Item for Node {
         }
     }
 
-    fn bucket_name(&self) -> &str {
+    fn bucket_name(&self, _: BucketBy) -> &str {
         &self.name
     }
 
@@ -174,6 +174,9 @@ impl Item for Pod {
             created,
             deleting,
             has_finalizers: message.has_finalizers,
+            deletion_cost: Self::deletion_cost_of(&message.deletion_cost),
+            restarts: message.restarts,
+            sidecar_restarts: message.sidecar_restarts,
             name: message.name,
             uid: message.uid,
         };
@@ -181,8 +184,11 @@ impl Item for Pod {
         pod
     }
 
-    fn bucket_name(&self) -> &str {
-        self.target.node().unwrap_or_default()
+    fn bucket_name(&self, by: BucketBy) -> &str {
+        match by {
+            BucketBy::Node => self.target.node().unwrap_or_default(),
+            BucketBy::Name => &self.name,
+        }
     }
 
     /// Pods with the same name may be in different buckets, so all buckets are checked together later.

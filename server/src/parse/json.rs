@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use jiff::Timestamp;
-use nodewise_planner::snapshot::ControllerRef;
+use nodewise_planner::snapshot::{ControllerRef, Labels};
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, SeqAccess, Visitor},
@@ -152,6 +152,12 @@ pub(super) fn bound(field: &str, text: &str, most: usize, at: &Path<'_>, problem
     if text.len() > most {
         problems.add(at, format!("{field}: {}", too_long(text, most)));
     }
+}
+
+/// The labels of an object.
+pub(super) fn labels_of(labels: &BTreeMap<String, String>) -> Labels {
+    let entries = labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Labels::of(&mut entries.collect::<Vec<_>>())
 }
 
 impl Meta {

@@ -45,6 +45,8 @@ pub(crate) struct Context<'a> {
     pub(crate) problems: Problems,
     /// The warnings so far.
     pub(crate) warnings: Warnings,
+    /// Whether entries of the state name a node, as those of a DaemonSet do.
+    has_nodes: bool,
 }
 
 impl<'a> Context<'a> {
@@ -56,6 +58,14 @@ impl<'a> Context<'a> {
             stop,
             problems: Problems::default(),
             warnings: Warnings::default(),
+            has_nodes: true,
+        }
+    }
+
+    /// Adds an error if a node is missing that the kind of workload needs.
+    pub(crate) fn require_node(&mut self, at: &Path<'_>, node_name: &str) {
+        if self.has_nodes {
+            self.problems.require(&at.field("node_name"), node_name);
         }
     }
 

@@ -7,8 +7,13 @@ use nodewise_proto::v1;
 
 use super::problems::{Path, Problems};
 
-/// Reads the options. Absent ones have their defaults.
-pub(super) fn options(message: Option<v1::PlanOptions>, at: &Path<'_>, problems: &mut Problems) -> Options {
+/// Reads the options for a workload of a kind whose default burst is `burst`. Absent options have their defaults.
+pub(super) fn options(
+    message: Option<v1::PlanOptions>,
+    burst: usize,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Options {
     let message = message.unwrap_or_default();
     let mut options = match v1::Profile::try_from(message.profile) {
         Ok(v1::Profile::Unspecified | v1::Profile::Default) => Options::default(),
@@ -35,19 +40,21 @@ pub(super) fn options(message: Option<v1::PlanOptions>, at: &Path<'_>, problems:
     options
         .deviations
         .retain(|deviation| !disabled.contains(deviation));
-    for (index, gate) in message.feature_gates.iter().enumerate() {
-        match v1::FeatureGate::try_from(*gate) {
-            Ok(v1::FeatureGate::TaintTolerationComparisonOperators) => {
-                options.toleration_comparison_operators = true;
+    let at_disabled = at.field("disabled_feature_gates");
+    for (gates, at, on) in [
+        (&message.feature_gates, &at.field("feature_gates"), true),
+        (&message.disabled_feature_gates, &at_disabled, false),
+    ] {
+        for (index, gate) in gates.iter().enumerate() {
+            match feature_gate(*gate, &mut options) {
+                Some(setting) => *setting = on,
+                None => unknown(&at.index(index), *gate, "FeatureGate", problems),
             }
-            Ok(v1::FeatureGate::Unspecified) | Err(_) => {
-                unknown(
-                    &at.field("feature_gates").index(index),
-                    *gate,
-                    "FeatureGate",
-                    problems,
-                );
-            }
+        }
+    }
+    for (index, gate) in message.disabled_feature_gates.iter().enumerate() {
+        if message.feature_gates.contains(gate) {
+            problems.add(&at_disabled.index(index), "is also in feature_gates");
         }
     }
     match v1::Scope::try_from(message.scope) {
@@ -56,11 +63,25 @@ pub(super) fn options(message: Option<v1::PlanOptions>, at: &Path<'_>, problems:
         Err(_) => unknown(&at.field("scope"), message.scope, "Scope", problems),
     }
     match message.burst {
-        None => {}
+        None => options.burst = burst,
         Some(0) => problems.add(&at.field("burst"), "must not be 0"),
         Some(burst) => options.burst = usize::try_from(burst).unwrap_or(usize::MAX),
     }
     options
+}
+
+/// The option that a feature gate sets; `None` for an unknown gate.
+fn feature_gate(gate: i32, options: &mut Options) -> Option<&mut bool> {
+    match v1::FeatureGate::try_from(gate) {
+        Ok(v1::FeatureGate::TaintTolerationComparisonOperators) => {
+            Some(&mut options.toleration_comparison_operators)
+        }
+        Ok(v1::FeatureGate::PodDeletionCost) => Some(&mut options.pod_deletion_cost),
+        Ok(v1::FeatureGate::DeploymentReplicaSetTerminatingReplicas) => {
+            Some(&mut options.terminating_replicas)
+        }
+        Ok(v1::FeatureGate::Unspecified) | Err(_) => None,
+    }
 }
 
 fn deviations(values: &[i32], at: &Path<'_>, problems: &mut Problems) -> BTreeSet<Deviation> {
@@ -103,5 +124,10 @@ pub(crate) fn to_message(deviation: Deviation) -> v1::Deviation {
         Deviation::SkipEqualStatusWrites => v1::Deviation::SkipEqualStatusWrites,
         Deviation::StatusWithUid => v1::Deviation::StatusWithUid,
         Deviation::SlowStartAcrossPlans => v1::Deviation::SlowStartAcrossPlans,
+        Deviation::RefreshDesiredReplicas => v1::Deviation::RefreshDesiredReplicas,
+        Deviation::ReleasedSetIsCollision => v1::Deviation::ReleasedSetIsCollision,
+        Deviation::WideProportions => v1::Deviation::WideProportions,
+        Deviation::NoHotRequeue => v1::Deviation::NoHotRequeue,
+        Deviation::RetryOldSetScaling => v1::Deviation::RetryOldSetScaling,
     }
 }

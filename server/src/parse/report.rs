@@ -1,6 +1,6 @@
 //! Parses reports: the outcomes of a plan's actions.
 
-use nodewise_planner::daemonset::report::{Outcome, OutcomeResult, Subject};
+use nodewise_planner::report::{Outcome, OutcomeResult, Subject};
 use nodewise_proto::v1;
 
 use super::{
@@ -36,30 +36,33 @@ pub(super) fn outcomes(
     outcomes.reserve_exact(messages.len());
     for (index, message) in messages.into_iter().enumerate() {
         context.check_stop_at(index)?;
-        outcomes.extend(outcome(message, &at.index(index), &mut context.problems));
+        outcomes.extend(outcome(message, &at.index(index), context));
     }
     Ok(())
 }
 
-fn outcome(message: v1::Outcome, at: &Path<'_>, problems: &mut Problems) -> Option<Outcome> {
+fn outcome(message: v1::Outcome, at: &Path<'_>, context: &mut Context<'_>) -> Option<Outcome> {
     if message.action_id == 0 {
-        problems.add(&at.field("action_id"), "is required; ids begin at 1");
+        context
+            .problems
+            .add(&at.field("action_id"), "is required; ids begin at 1");
     }
     let subject = message.subject.map(|subject| match subject {
         v1::outcome::Subject::CreatedPod(create) => {
-            Subject::CreatedPod(state::expected_create(create, &at.field("created_pod"), problems))
+            Subject::CreatedPod(state::expected_create(create, &at.field("created_pod"), context))
         }
         v1::outcome::Subject::DeletedPodUid(uid) => {
-            problems.require(&at.field("deleted_pod_uid"), &uid);
+            context.problems.require(&at.field("deleted_pod_uid"), &uid);
             Subject::DeletedPodUid(uid)
         }
     });
     Some(Outcome {
         action_id: message.action_id,
-        result: result(message.result, &at.field("result"), problems)?,
+        result: result(message.result, &at.field("result"), &mut context.problems)?,
         message: message.message,
         http_status: message.http_status,
         subject,
+        ignored: message.ignored,
     })
 }
 

@@ -3,37 +3,48 @@
 use std::time::Duration;
 
 use nodewise_planner::{
-    daemonset::{
-        DaemonSet,
-        plan_cache::PlanCache,
-        report::{self as planner, Outcome},
-    },
-    snapshot::{Options, Snapshot, State},
+    report::{self as planner, Outcome},
+    snapshot::{Options, Scope, State},
 };
-use nodewise_proto::v1;
+use nodewise_proto::{
+    v1,
+    workload::{DAEMON_SET, REPLICA_SET, kind_of},
+};
 
 use super::{
     Context, Path, Problems, options, report,
     snapshot::{self, Parsed},
-    state, time,
+    state, time, workload,
 };
-use crate::{limits::Limits, refusal::Refusal};
+use crate::{
+    limits::Limits,
+    refusal::Refusal,
+    workload::{AnySnapshot, Memory},
+};
 
 /// Reads a PlanRequest. Undelivered reports are folded into the state.
 pub(crate) fn plan(
     request: v1::PlanRequest,
     mut context: Context<'_>,
-    recall: impl FnOnce(&str) -> PlanCache,
+    recall: impl FnOnce(&str) -> Option<Memory>,
 ) -> Result<Parsed, Refusal> {
     let stop = context.stop;
-    let options = options::options(request.options, &Path::root("options"), &mut context.problems);
+    let kind = request.snapshot.as_ref().and_then(kind_of);
+    context.has_nodes = matches!(kind, Some(DAEMON_SET) | None);
+    let options = options_for(kind, request.options, &mut context);
+    if options.scope == Scope::Rollouts && !context.has_nodes {
+        let problem = "SCOPE_ROLLOUTS is for DaemonSets only";
+        context
+            .problems
+            .add(&Path::root("options").field("scope"), problem);
+    }
     let reports = undelivered(request.undelivered_reports, &mut context)?;
     let mut parsed = snapshot::snapshot(request.snapshot, options, context, recall)?;
     let snapshot = &mut parsed.snapshot;
     let mut problems = Problems::default();
     let at = Path::root("undelivered_reports");
     for (index, uid) in reports.workloads.iter().enumerate() {
-        if *uid != snapshot.workload.uid {
+        if *uid != *snapshot.uid() {
             let at = at.index(index);
             let at = at.field("workload");
             problems.add(&at.field("uid"), format!("`{uid}` is another workload"));
@@ -41,11 +52,17 @@ pub(crate) fn plan(
     }
     problems.into_result()?;
     if !reports.outcomes.is_empty() {
-        let state = std::mem::take(&mut snapshot.state);
-        snapshot.state =
-            planner::fold_until(state, &reports.outcomes, &snapshot.options, stop).ok_or(Refusal::Stopped)?;
+        let state = std::mem::take(snapshot.state_mut());
+        *snapshot.state_mut() = planner::fold_until(state, &reports.outcomes, snapshot.options(), stop)
+            .ok_or(Refusal::Stopped)?;
     }
     Ok(parsed)
+}
+
+/// Reads the options of a request about a workload of this kind.
+fn options_for(kind: Option<&str>, message: Option<v1::PlanOptions>, context: &mut Context<'_>) -> Options {
+    let burst = workload::burst_of(kind);
+    options::options(message, burst, &Path::root("options"), &mut context.problems)
 }
 
 /// The undelivered reports of a PlanRequest, merged into one: the result does not depend on which report has an outcome.
@@ -78,9 +95,15 @@ fn undelivered(messages: Vec<v1::ReportRequest>, context: &mut Context<'_>) -> R
 pub(crate) fn explain(
     request: v1::ExplainRequest,
     mut context: Context<'_>,
-) -> Result<(Snapshot<DaemonSet>, Option<String>), Refusal> {
-    let options = options::options(request.options, &Path::root("options"), &mut context.problems);
-    let parsed = snapshot::snapshot(request.snapshot, options, context, |_| PlanCache::default())?;
+) -> Result<(AnySnapshot, Option<String>), Refusal> {
+    let kind = request.snapshot.as_ref().and_then(kind_of);
+    context.has_nodes = matches!(kind, Some(DAEMON_SET) | None);
+    let options = options_for(kind, request.options, &mut context);
+    if !request.node_name.is_empty() && !context.has_nodes {
+        let problem = "must be empty: only a DaemonSet is explained by node";
+        context.problems.add(&Path::root("node_name"), problem);
+    }
+    let parsed = snapshot::snapshot(request.snapshot, options, context, |_| None)?;
     Ok((
         parsed.snapshot,
         Some(request.node_name).filter(|name| !name.is_empty()),
@@ -99,6 +122,8 @@ pub(crate) struct Report {
 /// Reads a ReportRequest.
 pub(crate) fn report(request: v1::ReportRequest, mut context: Context<'_>) -> Result<Report, Refusal> {
     report::identity(&request, None, &mut context.problems);
+    let kind = request.workload.as_ref().map(|workload| workload.kind.clone());
+    context.has_nodes = kind.as_deref() != Some(REPLICA_SET);
     let state = state::state(request.state, &Path::root("state"), &mut context)?;
     let mut outcomes = Vec::new();
     report::outcomes(
@@ -107,8 +132,8 @@ pub(crate) fn report(request: v1::ReportRequest, mut context: Context<'_>) -> Re
         &mut outcomes,
         &mut context,
     )?;
+    let options = options_for(kind.as_deref(), request.options, &mut context);
     let problems = &mut context.problems;
-    let options = options::options(request.options, &Path::root("options"), problems);
     let at = Path::root("requeue_after");
     let requeue_after = request
         .requeue_after

@@ -7,17 +7,9 @@
 //! Anyone with access to the namespace may write revisions, as many and as large as the apiserver accepts. So revisions that no
 //! rule reads are skipped unread. If there are still too many, the least important ones are left out.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashSet},
-};
+use std::{cmp::Reverse, collections::HashSet};
 
-use nodewise_planner::{
-    HASH_LABEL,
-    daemonset::DaemonSet,
-    json::Json,
-    snapshot::{Labels, Revision},
-};
+use nodewise_planner::{HASH_LABEL, daemonset::DaemonSet, json::Json, snapshot::Revision};
 use nodewise_proto::v1;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -134,15 +126,8 @@ fn is_read(message: &v1::ControllerRevision, workload: &DaemonSet) -> bool {
         return true;
     };
     let (labels, controller) = head.metadata.parts();
-    message.read_after_name_collision || workload.reads_revision(&labels_of(&labels), controller.as_ref())
-}
-
-fn labels_of(labels: &BTreeMap<String, String>) -> Labels {
-    let mut entries: Vec<_> = labels
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.as_str()))
-        .collect();
-    Labels::of(&mut entries)
+    message.read_after_name_collision
+        || workload.reads_revision(&json::labels_of(&labels), controller.as_ref())
 }
 
 /// Reads a revision; `None` if no rule reads it or if it has errors.
@@ -162,7 +147,7 @@ fn one(
     let object: Object<'_> = json::read(&message.object, &at, problems)?;
     let mut meta = object.metadata;
     let labels = meta.labels.take().unwrap_or_default();
-    let labels = labels_of(&labels);
+    let labels = json::labels_of(&labels);
     let controller = meta.controller();
     json::type_meta(
         object.api_version.as_deref(),

@@ -1,23 +1,32 @@
 //! Parses a snapshot.
 
 use nodewise_planner::{
-    daemonset::{DaemonSet, plan_cache::PlanCache},
     identities::{DuplicateIdentity, Identity},
-    snapshot::{Bucket, Digest, Node, Options, Pod, Snapshot},
+    snapshot::{Bucket, Digest, List, Node, Options, Pod, Snapshot},
 };
 use nodewise_proto::v1;
 
-use super::{Context, Path, Problems, bucket, bucket::Buckets, revision, state, time, workload};
-use crate::{refusal::Refusal, warnings::Warnings};
+use super::{
+    Context, Path, Problems, bucket,
+    bucket::Buckets,
+    revision, state, time,
+    workload::{self, Workload},
+};
+use crate::{
+    cache::BucketBy,
+    refusal::Refusal,
+    warnings::Warnings,
+    workload::{AnySnapshot, Memory},
+};
 
 /// Most digests in an error. Errors travel in a header, and some clients accept no more than 8 KiB of headers.
 const MOST_DIGESTS: usize = 32;
 
 /// A parsed snapshot.
 pub(crate) struct Parsed {
-    pub(crate) snapshot: Snapshot<DaemonSet>,
+    pub(crate) snapshot: AnySnapshot,
     /// The results of earlier plans for the workload.
-    pub(crate) memory: PlanCache,
+    pub(crate) memory: Memory,
     /// The warnings about objects of the snapshot.
     pub(crate) warnings: Warnings,
 }
@@ -27,81 +36,131 @@ pub(crate) fn snapshot(
     message: Option<v1::Snapshot>,
     options: Options,
     mut context: Context<'_>,
-    recall: impl FnOnce(&str) -> PlanCache,
+    recall: impl FnOnce(&str) -> Option<Memory>,
 ) -> Result<Parsed, Refusal> {
     let at = Path::root("snapshot");
-    let Some(message) = message else {
+    let Some(mut message) = message else {
         context.problems.add(&at, "is required");
         return Err(context.problems.into_result().expect_err("a problem was noted"));
     };
     check_limits(&message, &at, &context)?;
     check_digest_function(&message, &at, &mut context);
-    let problems = &mut context.problems;
-    let now = time::required(message.now, &at.field("now"), problems);
-    let daemon_set = workload::daemon_set(message.workload, &at.field("workload"), problems);
-    let revisions = match &daemon_set {
-        Some(workload) => revision::all(&message.revisions, workload, &at.field("revisions"), &mut context)?,
-        // A problem was added. Without the workload its revisions are unknown.
-        None => Vec::new(),
+    let now = time::required(message.now, &at.field("now"), &mut context.problems);
+    let workload = workload::read(message.workload.take(), &at.field("workload"), &mut context)?;
+    let revisions = match &workload {
+        Some(Workload::DaemonSet(daemon_set)) => revision::all(
+            &message.revisions,
+            daemon_set,
+            &at.field("revisions"),
+            &mut context,
+        )?,
+        // Other kinds have no revisions. If the workload is missing, a problem was added, and its revisions are unknown.
+        _ => Vec::new(),
     };
-    drop(message.revisions);
-    let state = state::state(message.state, &at.field("state"), &mut context)?;
-    let own_writes = state::own_writes(message.own_writes, &at.field("own_writes"), &mut context)?;
-    if message.bucket_count == 0 {
+    message.revisions = Vec::new();
+    let state = state::state(message.state.take(), &at.field("state"), &mut context)?;
+    let own_writes = std::mem::take(&mut message.own_writes);
+    let own_writes = state::own_writes(own_writes, &at.field("own_writes"), &mut context)?;
+    let lists = Lists::of(workload.as_ref());
+    if message.bucket_count == 0 && lists.pods {
         context
             .problems
             .add(&at.field("bucket_count"), "is required; 1 is always valid");
         return Err(context.problems.into_result().expect_err("a problem was noted"));
     }
-    let (count, limits) = (message.bucket_count, context.limits);
-    let at_nodes = at.field("node_buckets");
-    let nodes: Buckets<Node> =
-        bucket::all(message.node_buckets, count, limits.nodes, &at_nodes, &mut context)?;
-    let at_pods = at.field("pod_buckets");
-    let pods: Buckets<Pod> = bucket::all(message.pod_buckets, count, limits.pods, &at_pods, &mut context)?;
-    let complete = nodes.missing.is_empty() && pods.missing.is_empty();
-    if complete && !message.caches_synced {
-        for (list, empty) in [("nodes", nodes.len() == 0), ("pods", pods.len() == 0)] {
-            if empty {
-                let description =
-                    format!("is false, and there are no {list}: a cache may not have filled yet");
-                context.problems.add(&at.field("caches_synced"), description);
-            }
-        }
-    }
+    let (nodes, pods) = buckets(&mut message, lists, &at, &mut context)?;
     let Context {
         stop, mut warnings, ..
     } = context;
     context.problems.into_result()?;
     warnings.merge(&nodes.warnings);
     warnings.merge(&pods.warnings);
-    if !complete {
+    if !nodes.missing.is_empty() || !pods.missing.is_empty() {
         return Err(missing(&nodes.missing, &pods.missing));
     }
-    let (Some(now), Some(workload)) = (now, daemon_set) else {
+    let (Some(now), Some(workload)) = (now, workload) else {
         unreachable!("whatever is absent was noted as a problem");
     };
-    let lists = nodes.lists.into_iter().zip(pods.lists);
-    let buckets: Vec<_> = lists.map(|(nodes, pods)| Bucket { nodes, pods }).collect();
-    let mut memory = recall(&workload.uid);
-    unique_pods(&buckets, &mut memory, &at_pods)?;
-    if stop() {
-        return Err(Refusal::Stopped);
-    }
+    // Kinds without nodes have empty lists of nodes.
+    let node_lists = nodes
+        .lists
+        .into_iter()
+        .chain(std::iter::repeat_with(List::default));
+    let buckets = node_lists.zip(pods.lists);
     let snapshot = Snapshot {
         now,
-        workload,
+        workload: (),
         revisions,
-        buckets,
+        buckets: buckets.map(|(nodes, pods)| Bucket { nodes, pods }).collect(),
         state,
         own_writes,
         options,
     };
+    let snapshot = match workload {
+        Workload::DaemonSet(workload) => AnySnapshot::DaemonSet(snapshot.with(workload)),
+        Workload::ReplicaSet(workload) => AnySnapshot::ReplicaSet(snapshot.with(workload)),
+        Workload::Deployment(workload) => AnySnapshot::Deployment(snapshot.with(workload)),
+    };
+    let mut memory = snapshot.memory(recall(snapshot.uid()));
+    unique_pods(snapshot.buckets(), &mut memory, &at.field("pod_buckets"))?;
+    if stop() {
+        return Err(Refusal::Stopped);
+    }
     Ok(Parsed {
         snapshot,
         memory,
         warnings,
     })
+}
+
+/// Which lists a kind's snapshot has.
+#[derive(Clone, Copy)]
+struct Lists {
+    nodes: bool,
+    pods: bool,
+    /// What decides to which bucket a pod belongs.
+    by: BucketBy,
+}
+
+impl Lists {
+    fn of(workload: Option<&Workload>) -> Self {
+        let (nodes, pods, by) = match workload {
+            // If the workload is missing, its lists are checked as those of a DaemonSet.
+            Some(Workload::DaemonSet(_)) | None => (true, true, BucketBy::Node),
+            Some(Workload::ReplicaSet(_)) => (false, true, BucketBy::Name),
+            Some(Workload::Deployment(_)) => (false, false, BucketBy::Name),
+        };
+        Self { nodes, pods, by }
+    }
+}
+
+/// Reads the buckets of nodes and pods.
+fn buckets(
+    message: &mut v1::Snapshot,
+    lists: Lists,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<(Buckets<Node>, Buckets<Pod>), Refusal> {
+    let limits = context.limits;
+    let count = |is_read: bool| (if is_read { message.bucket_count } else { 0 }, lists.by);
+    let (of_nodes, of_pods) = (count(lists.nodes), count(lists.pods));
+    let nodes = std::mem::take(&mut message.node_buckets);
+    let nodes: Buckets<Node> =
+        bucket::all(nodes, of_nodes, limits.nodes, &at.field("node_buckets"), context)?;
+    let pods = std::mem::take(&mut message.pod_buckets);
+    let pods: Buckets<Pod> = bucket::all(pods, of_pods, limits.pods, &at.field("pod_buckets"), context)?;
+    if !message.caches_synced && nodes.missing.is_empty() && pods.missing.is_empty() {
+        let empty = [
+            ("nodes", lists.nodes && nodes.len() == 0),
+            ("pods", lists.pods && pods.len() == 0),
+            ("ReplicaSets that are known to be complete", !lists.pods),
+        ];
+        for (list, _) in empty.into_iter().filter(|(_, is_empty)| *is_empty) {
+            let description = format!("is false, and there are no {list}: a cache may not have filled yet");
+            context.problems.add(&at.field("caches_synced"), description);
+        }
+    }
+    Ok((nodes, pods))
 }
 
 /// Checks the limits that can be checked before anything is decoded.
@@ -141,7 +200,7 @@ fn check_digest_function(message: &v1::Snapshot, at: &Path<'_>, context: &mut Co
 }
 
 /// Refuses a snapshot in which two pods have the same name or uid.
-fn unique_pods(buckets: &[Bucket], memory: &mut PlanCache, at: &Path<'_>) -> Result<(), Refusal> {
+fn unique_pods(buckets: &[Bucket], memory: &mut Memory, at: &Path<'_>) -> Result<(), Refusal> {
     let Err(twice) = memory.identify(buckets) else {
         return Ok(());
     };

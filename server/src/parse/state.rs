@@ -60,11 +60,7 @@ fn expectations(
     let mut creates = Vec::with_capacity(message.creates.len());
     for (index, message) in message.creates.into_iter().enumerate() {
         context.check_stop_at(index)?;
-        creates.push(expected_create(
-            message,
-            &at_creates.index(index),
-            &mut context.problems,
-        ));
+        creates.push(expected_create(message, &at_creates.index(index), context));
     }
     let at_deletes = at.field("delete_uids");
     Context::bound(&at_deletes, message.delete_uids.len(), most)?;
@@ -83,9 +79,9 @@ fn expectations(
 pub(super) fn expected_create(
     message: v1::ExpectedCreate,
     at: &Path<'_>,
-    problems: &mut Problems,
+    context: &mut Context<'_>,
 ) -> ExpectedCreate {
-    problems.require(&at.field("node_name"), &message.node_name);
+    context.require_node(at, &message.node_name);
     ExpectedCreate {
         pod_name: message.pod_name,
         node_name: message.node_name,
@@ -149,9 +145,9 @@ fn collisions(
     let mut nodes = HashSet::new();
     for (index, message) in messages.iter().enumerate() {
         context.check_stop_at(index)?;
-        let problems = &mut context.problems;
         let at = at.index(index);
-        problems.require(&at.field("node_name"), &message.node_name);
+        context.require_node(&at, &message.node_name);
+        let problems = &mut context.problems;
         if !nodes.insert(message.node_name.as_str()) {
             problems.add(
                 &at.field("node_name"),
@@ -180,9 +176,7 @@ fn used_pod_names(
     for (index, message) in messages.into_iter().enumerate() {
         context.check_stop_at(index)?;
         let at = at.index(index);
-        context
-            .problems
-            .require(&at.field("node_name"), &message.node_name);
+        context.require_node(&at, &message.node_name);
         context.problems.require(&at.field("pod_name"), &message.pod_name);
         used.push(UsedPodName {
             node_name: message.node_name,

@@ -1,17 +1,45 @@
 //! Actions of a plan as messages.
 
-use nodewise_planner::plan::{Action, ActionKind, EventType, ObjectRef, Reason};
+use nodewise_planner::plan::{
+    Action, ActionKind, Event, EventType, ObjectClaim, ObjectRef, PatchType, Reason, Resource, Subresource,
+    WriteEvents,
+};
 use nodewise_proto::v1::{self, action::Kind};
 
-use super::status::status as render_status;
+use super::status::daemon_set;
 
 /// The action as a message with this id.
 pub(super) fn action(action: Action, id: u32) -> v1::Action {
+    let (kind, events) = kind(action.kind);
     v1::Action {
         id,
         reason: reason(action.reason).into(),
         message: action.message,
-        kind: Some(kind(action.kind)),
+        kind: Some(kind),
+        success_events: events.success.into_iter().map(event).collect(),
+        failure_event: events.failure.map(|failure| Box::new(event(failure))),
+    }
+}
+
+fn event(event: Event) -> v1::EmitEvent {
+    v1::EmitEvent {
+        r#type: match event.event_type {
+            EventType::Normal => "Normal".to_owned(),
+            EventType::Warning => "Warning".to_owned(),
+        },
+        reason: event.reason.to_owned(),
+        message: event.message,
+    }
+}
+
+fn resource(resource: Resource) -> v1::GroupVersionResource {
+    v1::GroupVersionResource {
+        group: "apps".to_owned(),
+        version: "v1".to_owned(),
+        resource: match resource {
+            Resource::ReplicaSets => "replicasets".to_owned(),
+            Resource::Deployments => "deployments".to_owned(),
+        },
     }
 }
 
@@ -22,8 +50,63 @@ fn object(object: ObjectRef) -> v1::ObjectReference {
     }
 }
 
-fn kind(kind: ActionKind) -> Kind {
-    match kind {
+/// The write, and the Events that follow it.
+#[allow(clippy::too_many_lines, reason = "one arm for each kind of action")]
+fn kind(kind: ActionKind) -> (Kind, WriteEvents) {
+    let kind = match kind {
+        ActionKind::CreateObject {
+            resource: of,
+            name,
+            manifest,
+            events,
+        } => {
+            let create = v1::CreateObject {
+                resource: Some(resource(of)),
+                name,
+                manifest: manifest.into(),
+            };
+            return (Kind::CreateObject(Box::new(create)), *events);
+        }
+        ActionKind::PatchObject {
+            resource: of,
+            object: reference,
+            subresource,
+            patch_type,
+            patch,
+            failure_pointer,
+            claim,
+            events,
+        } => {
+            let patch = v1::PatchObject {
+                resource: Some(resource(of)),
+                object: Some(object(reference)),
+                subresource: match subresource {
+                    Subresource::None => String::new(),
+                    Subresource::Status => "status".to_owned(),
+                },
+                patch_type: match patch_type {
+                    PatchType::Merge => v1::PatchType::Merge.into(),
+                    PatchType::StrategicMerge => v1::PatchType::StrategicMerge.into(),
+                },
+                patch: patch.into(),
+                failure_pointer,
+                claim: match claim {
+                    None => v1::Claim::Unspecified.into(),
+                    Some(ObjectClaim::Adopt) => v1::Claim::Adopt.into(),
+                    Some(ObjectClaim::Release) => v1::Claim::Release.into(),
+                },
+            };
+            return (Kind::PatchObject(Box::new(patch)), *events);
+        }
+        ActionKind::DeleteObject {
+            resource: of,
+            object: reference,
+            resource_version,
+        } => Kind::DeleteObject(Box::new(v1::DeleteObject {
+            resource: Some(resource(of)),
+            object: Some(object(reference)),
+            resource_version,
+        })),
         ActionKind::CreateRevision { name, manifest } => Kind::CreateRevision(v1::CreateRevision {
             name,
             manifest: manifest.into(),
@@ -80,10 +163,7 @@ fn kind(kind: ActionKind) -> Kind {
         } => Kind::UpdateStatus(v1::UpdateStatus {
             uid_precondition,
             // When the collision count is raised, only that field of the live status is written.
-            status: status
-                .daemon_set()
-                .filter(|_| collision.is_none())
-                .map(render_status),
+            status: collision.is_none().then(|| daemon_set(status)),
             collision_count: collision.map(|collision| collision.count),
             expected_collision_count: collision.and_then(|collision| collision.expected),
         }),
@@ -91,15 +171,13 @@ fn kind(kind: ActionKind) -> Kind {
             event_type,
             reason,
             message,
-        } => Kind::EmitEvent(v1::EmitEvent {
-            r#type: match event_type {
-                EventType::Normal => "Normal".to_owned(),
-                EventType::Warning => "Warning".to_owned(),
-            },
-            reason: reason.to_owned(),
+        } => Kind::EmitEvent(event(Event {
+            event_type,
+            reason,
             message,
-        }),
-    }
+        })),
+    };
+    (kind, WriteEvents::default())
 }
 
 fn reason(reason: Reason) -> v1::Reason {
@@ -131,5 +209,17 @@ fn reason(reason: Reason) -> v1::Reason {
         Reason::SelectingAll => v1::Reason::SelectingAll,
         Reason::InvalidAnnotation => v1::Reason::InvalidAnnotation,
         Reason::StatusRewritten => v1::Reason::StatusRewritten,
+        Reason::TooFewPods => v1::Reason::TooFewPods,
+        Reason::TooManyPods => v1::Reason::TooManyPods,
+        Reason::ReplicasChanged => v1::Reason::ReplicasChanged,
+        Reason::ScaleUpNew => v1::Reason::ScaleUpNew,
+        Reason::ScaleDownNew => v1::Reason::ScaleDownNew,
+        Reason::ScaleDownUnhealthy => v1::Reason::ScaleDownUnhealthy,
+        Reason::ScaleDownOld => v1::Reason::ScaleDownOld,
+        Reason::Recreate => v1::Reason::Recreate,
+        Reason::MetadataChanged => v1::Reason::MetadataChanged,
+        Reason::ConditionChanged => v1::Reason::ConditionChanged,
+        Reason::WritesFailed => v1::Reason::WritesFailed,
+        Reason::RollbackRequested => v1::Reason::RollbackRequested,
     }
 }

@@ -2,6 +2,7 @@
 
 use nodewise_planner::{
     daemonset::explain::{NodeExplanation, NodeState, PodExplanation, Rule},
+    deployment, replicaset,
     snapshot::PodPhase,
 };
 use nodewise_proto::v1;
@@ -17,6 +18,54 @@ pub(crate) fn explanation(node: NodeExplanation) -> v1::NodeExplanation {
         should_run: node.should_run,
         should_keep: node.should_keep,
         details: node.details,
+    }
+}
+
+/// Most pods in the explanation of a ReplicaSet.
+pub(crate) const MOST_PODS: usize = 10_000;
+
+/// The explanation of a ReplicaSet as a message.
+pub(crate) fn replica_set_explanation(
+    explanation: replicaset::explain::Explanation,
+) -> v1::WorkloadExplanation {
+    let more = explanation.pods.len().saturating_sub(MOST_PODS);
+    let pod = |pod: replicaset::explain::PodExplanation| v1::ReplicaExplanation {
+        pod_name: pod.pod_name,
+        node_name: pod.node_name,
+        deletion_order: pod
+            .place
+            .map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX)),
+        message: pod.message,
+    };
+    v1::WorkloadExplanation {
+        message: explanation.message,
+        details: Vec::new(),
+        replica_sets: Vec::new(),
+        pods: explanation.pods.into_iter().take(MOST_PODS).map(pod).collect(),
+        more_pods: u32::try_from(more).unwrap_or(u32::MAX),
+    }
+}
+
+/// The explanation of a Deployment as a message.
+pub(crate) fn deployment_explanation(
+    explanation: deployment::explain::Explanation,
+) -> v1::WorkloadExplanation {
+    let set = |set: deployment::explain::SetExplanation| v1::ReplicaSetExplanation {
+        name: set.name,
+        revision: set.revision.unwrap_or_default(),
+        is_new: set.is_new,
+        replicas: set.replicas,
+        pods: set.pods,
+        ready: set.ready,
+        available: set.available,
+        message: set.message,
+    };
+    v1::WorkloadExplanation {
+        message: explanation.message,
+        details: explanation.details,
+        replica_sets: explanation.sets.into_iter().map(set).collect(),
+        pods: Vec::new(),
+        more_pods: 0,
     }
 }
 

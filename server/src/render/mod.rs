@@ -7,7 +7,7 @@ mod report;
 mod state;
 mod status;
 
-pub(crate) use explain::explanation;
+pub(crate) use explain::{MOST_PODS, deployment_explanation, explanation, replica_set_explanation};
 pub(crate) use plan::plan;
 pub(crate) use report::report;
 use state::state;

@@ -1,19 +1,26 @@
 //! Plans as messages.
 
 use nodewise_planner::{
-    daemonset::DaemonSet,
-    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Status, Verdict},
+    plan::{Batch, Phase, PhaseKind, Plan, PodManifest, Rollout, Status, Verdict, When},
     snapshot::Scope,
 };
-use nodewise_proto::{v1, workload::DAEMON_SET};
+use nodewise_proto::v1;
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 
-use super::{action, duration, hex, state, status::status};
+use super::{
+    action, duration, hex, state,
+    status::{daemon_set, other_status},
+};
 use crate::{limits::Limits, parse::options, warnings::Warnings};
 
 /// The plan for a workload as a message, with the plan's id and the ids of its actions.
-pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Warnings) -> v1::Plan {
+pub(crate) fn plan(
+    plan: Plan,
+    workload: v1::WorkloadReference,
+    scope: Scope,
+    warnings: &Warnings,
+) -> v1::Plan {
     let (warnings, more_warnings) = warnings.to_messages();
     let mut ids = 1..;
     let (requeue_after, requeue_reason) = match plan.requeue {
@@ -34,7 +41,7 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Wa
     let mut message = v1::Plan {
         verdict: verdict(plan.verdict).into(),
         plan_id: String::new(),
-        workload: Some(reference(workload)),
+        workload: Some(workload),
         phases: plan
             .phases
             .into_iter()
@@ -46,7 +53,8 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Wa
         requeue_after,
         requeue_reason,
         error: plan.error.unwrap_or_default(),
-        daemon_set_status: plan.status.and_then(Status::daemon_set).map(status),
+        daemon_set_status: plan.status.as_ref().and_then(Status::daemon_set).map(daemon_set),
+        status: plan.status.and_then(other_status),
         rollout: plan.rollout.map(rollout),
         deviations: plan
             .deviations
@@ -63,16 +71,6 @@ pub(crate) fn plan(plan: Plan, workload: &DaemonSet, scope: Scope, warnings: &Wa
     message.deviations.sort_unstable();
     message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));
     message
-}
-
-fn reference(workload: &DaemonSet) -> v1::WorkloadReference {
-    v1::WorkloadReference {
-        kind: DAEMON_SET.to_owned(),
-        namespace: workload.namespace.clone(),
-        name: workload.name.clone(),
-        uid: workload.uid.clone(),
-        resource_version: workload.resource_version.clone(),
-    }
 }
 
 fn verdict(verdict: Verdict) -> v1::Verdict {
@@ -93,6 +91,10 @@ fn phase(phase: Phase, ids: &mut impl Iterator<Item = u32>) -> v1::Phase {
         PhaseKind::Deletes => v1::PhaseKind::Deletes,
         PhaseKind::Cleanup => v1::PhaseKind::Cleanup,
         PhaseKind::Status => v1::PhaseKind::Status,
+        PhaseKind::Rollback => v1::PhaseKind::Rollback,
+        PhaseKind::ReplicaSets => v1::PhaseKind::ReplicaSets,
+        PhaseKind::OldReplicaSets => v1::PhaseKind::OldReplicaSets,
+        PhaseKind::Failure => v1::PhaseKind::Failure,
     };
     v1::Phase {
         kind: kind.into(),
@@ -102,7 +104,9 @@ fn phase(phase: Phase, ids: &mut impl Iterator<Item = u32>) -> v1::Phase {
             .map(|actions| batch(actions, ids))
             .collect(),
         aborts_on_failure: phase.kind.aborts_on_failure(),
-        requires_success: phase.kind.requires_success(),
+        requires_success: phase.when == When::AfterSuccess,
+        requires_failure: phase.when == When::AfterFailure,
+        ignores_failure: phase.ignores_failure,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The response to a report.
 
-use nodewise_planner::{daemonset::report::ComeBack, snapshot::State};
+use nodewise_planner::{report::ComeBack, snapshot::State};
 use nodewise_proto::v1;
 
 use super::{duration, state};

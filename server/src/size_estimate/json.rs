@@ -35,6 +35,14 @@ pub(super) fn text_of_revision(path: &Path<'_>) -> bool {
     matches!(path, [b"metadata", b"managedFields"] | [b"data"])
 }
 
+/// Whether a part of a Deployment's ReplicaSet stays text or is not read.
+pub(super) fn text_of_replica_set(path: &Path<'_>) -> bool {
+    matches!(
+        path,
+        [b"metadata", b"managedFields"] | [b"spec", b"template"] | [b"status", b"conditions"]
+    )
+}
+
 /// The estimated bytes that an object takes besides its own. The result is arbitrary for text that is not JSON.
 pub(super) fn extra_bytes(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usize {
     let mut walk = Walk {

@@ -54,11 +54,13 @@ enum Part {
     Workload,
     /// A revision as JSON. Its data stays text; everything else is freed before the next revision is read.
     Revision,
+    /// A ReplicaSet of a Deployment as JSON. Its template and its conditions stay text.
+    ReplicaSet,
 }
 
 /// Copies of a workload's template that exist at the same time.
 const WORKLOAD_TEXTS: usize = 6;
-/// Copies of a revision's data that exist at the same time.
+/// Copies of a revision's data, or of a ReplicaSet's template, that exist at the same time.
 const REVISION_TEXTS: usize = 4;
 
 /// The fields of a message that can be long: tag, name, content.
@@ -196,6 +198,11 @@ impl Estimator {
                 let extra = json::extra_bytes(content, json::text_of_revision);
                 self.objects = self.objects.saturating_add(self.raise_temporary(extra));
                 self.add(REVISION_TEXTS * content.len(), at)
+            }
+            Part::ReplicaSet => {
+                let extra = json::extra_bytes(content, json::text_of_replica_set);
+                self.objects = self.objects.saturating_add(extra);
+                self.add(REVISION_TEXTS * content.len() + extra, at)
             }
         }
     }

@@ -61,6 +61,7 @@ const OPTIONS: Shape = Shape(&[
     (2, "enabled_deviations", Part::Numbers { each: 16 }),
     (3, "disabled_deviations", Part::Numbers { each: 16 }),
     (4, "feature_gates", Part::Numbers { each: 16 }),
+    (7, "disabled_feature_gates", Part::Numbers { each: 16 }),
 ]);
 
 const SNAPSHOT: Shape = Shape(&[
@@ -73,9 +74,29 @@ const SNAPSHOT: Shape = Shape(&[
     (10, "own_writes", many::<v1::OwnWrite>(100, &NOTHING)),
 ]);
 
-const WORKLOAD: Shape = Shape(&[(1, "daemon_set", one(&DAEMON_SET))]);
+const WORKLOAD: Shape = Shape(&[
+    (1, "daemon_set", one(&DAEMON_SET)),
+    (2, "replica_set", one(&REPLICA_SET)),
+    (3, "deployment", one(&DEPLOYMENT)),
+]);
 
 const DAEMON_SET: Shape = Shape(&[(1, "object", Part::Workload)]);
+
+const REPLICA_SET: Shape = Shape(&[
+    (1, "object", Part::Workload),
+    (2, "related_pods", objects::<v1::NodePodCount>(50, &NOTHING)),
+]);
+
+const DEPLOYMENT: Shape = Shape(&[
+    (1, "object", Part::Workload),
+    (
+        2,
+        "replica_sets",
+        many::<v1::DeploymentReplicaSet>(900, &DEPLOYMENT_REPLICA_SET),
+    ),
+]);
+
+const DEPLOYMENT_REPLICA_SET: Shape = Shape(&[(1, "object", Part::ReplicaSet)]);
 
 const REVISION: Shape = Shape(&[(1, "object", Part::Revision)]);
 

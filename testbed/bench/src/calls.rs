@@ -17,10 +17,11 @@ use crate::questions::{Kind, Question, Questions};
 use crate::replica::Replica;
 use crate::report::{Bar, Chart, Finding, Shape, Target};
 
-const NODES: usize = 5_000;
-/// The number of calls of each kind in a round.
-const INLINE_CALLS: usize = 100;
-const CHANGED_CALLS: usize = 200;
+const SIZE: Size = Size {
+    nodes: 5_000,
+    replicas: 50_000,
+    calls: [100, 200, 200],
+};
 /// The goals for the medians.
 const INLINE_MS: f64 = 10.0;
 const CHANGED_MS: f64 = 1.0;
@@ -29,12 +30,13 @@ const CHANGED_KB: f64 = 20.0;
 const ABOUT: &str = "\
 One DaemonSet on 5,000 nodes with a ready pod on each, in 64 buckets. A client calls `Plan` over gRPC on the loopback interface. \
 The time is that of the client: from sending the request, which the executor's code builds from its caches, to the decoded plan. \
-Calls are sequential on one connection. A round is a number of calls of one kind, then of the other.
+Calls are sequential on one connection. A round is a number of calls of one kind, then of the next.
 
 - *all inline*: the request to a replica with an empty cache, with the content and the digest of every bucket. This server keeps \
 no cache (`--bucket-cache-size 0`), so in every call it checks the digests, decodes everything and plans from scratch.
 - *one pod changed*: the requests after that. Before each call a pod becomes unready or ready. Only its bucket is sent; the \
-other 127 are named by their digests. No bucket has the same content twice.";
+other 127 are named by their digests. No bucket has the same content twice.
+- *one pod of a ReplicaSet changed*: the same for a ReplicaSet of 50,000 ready pods, in 64 buckets of pods.";
 
 /// Measures the given number of rounds.
 ///
@@ -42,8 +44,19 @@ other 127 are named by their digests. No bucket has the same content twice.";
 /// The server was not built, or answers incorrectly.
 pub async fn measure(rounds: usize) -> Result<Finding> {
     let program = programs::find("nodewise-server")?;
-    let [inline, changed] = calls(&program, NODES, rounds, [INLINE_CALLS, CHANGED_CALLS]).await?;
-    Ok(finding(&inline, &changed))
+    let all = calls(&program, SIZE, rounds).await?;
+    Ok(finding(&all))
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// The number of nodes of the DaemonSet.
+    pub nodes: usize,
+    /// The number of pods of the ReplicaSet.
+    pub replicas: usize,
+    /// The number of calls of each kind in a round: all inline, one pod changed, one pod of the ReplicaSet changed.
+    pub calls: [usize; 3],
 }
 
 /// The measurements of calls of one kind.
@@ -105,38 +118,47 @@ impl fmt::Display for Parts {
     }
 }
 
-/// Measures calls with all buckets inline, and calls after one pod changed; `counts` are the calls of each kind in a
-/// round.
+/// Measures the calls of each kind.
 ///
 /// # Errors
 /// As [`measure`].
-pub async fn calls(program: &Path, nodes: usize, rounds: usize, counts: [usize; 2]) -> Result<[Calls; 2]> {
+pub async fn calls(program: &Path, size: Size, rounds: usize) -> Result<[Calls; 3]> {
     ensure!(
-        counts.iter().all(|&count| count > 0),
+        size.calls.iter().all(|&count| count > 0),
         "nothing is measured by no call"
     );
-    let mut asked = Vec::with_capacity(Kind::ALL.len());
-    for kind in Kind::ALL {
-        asked.push(Asker::new(program, kind, nodes).await?);
-    }
+    let mut asked = [
+        Asker::new(program, Questions::new(Kind::Inline, size.nodes)?).await?,
+        Asker::new(program, Questions::new(Kind::Changed, size.nodes)?).await?,
+        Asker::new(
+            program,
+            Questions::about_replica_set(Kind::Changed, size.replicas)?,
+        )
+        .await?,
+    ];
     // The first calls also set up connections, threads and memory, so they do not count.
     for asked in &mut asked {
-        for _ in 0..10.min(counts[0]) {
+        for _ in 0..10.min(size.calls[0]) {
             asked.call().await?;
         }
     }
-    let mut all = [Rounds::default(), Rounds::default()];
+    let mut all = [Rounds::default(), Rounds::default(), Rounds::default()];
     for _ in 0..rounds {
-        for ((asked, count), all) in asked.iter_mut().zip(counts).zip(&mut all) {
+        for ((asked, count), all) in asked.iter_mut().zip(size.calls).zip(&mut all) {
             let mut round = Vec::with_capacity(count);
             for _ in 0..count {
-                round.push(asked.call().await.context(asked.kind.name())?);
+                round.push(asked.call().await.context(asked.questions.kind().name())?);
             }
             all.add(&round);
         }
     }
-    let [inline, changed] = all;
-    Ok([inline.calls(counts[0])?, changed.calls(counts[1])?])
+    let [inline, changed, replica_set] = all;
+    let [inline_calls, changed_calls, replica_set_calls] = size.calls;
+    Ok([
+        inline.calls(inline_calls)?,
+        changed.calls(changed_calls)?,
+        replica_set.calls(replica_set_calls)?,
+    ])
 }
 
 /// A call: its latency in ms, and what it sent.
@@ -188,18 +210,16 @@ pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
 
 /// The requests of an executor, and the server that gets them.
 struct Asker {
-    kind: Kind,
     questions: Questions,
     client: ReconcileServiceClient<Channel>,
     _replica: Replica,
 }
 
 impl Asker {
-    async fn new(program: &Path, kind: Kind, nodes: usize) -> Result<Self> {
-        let replica = Replica::start(program, kind.flags())?;
+    async fn new(program: &Path, questions: Questions) -> Result<Self> {
+        let replica = Replica::start(program, questions.kind().flags())?;
         Ok(Self {
-            kind,
-            questions: Questions::new(kind, nodes)?,
+            questions,
             client: replica.client().await?,
             _replica: replica,
         })
@@ -221,7 +241,7 @@ impl Asker {
 }
 
 /// The table, the goals and the chart.
-fn finding(inline: &Calls, changed: &Calls) -> Finding {
+fn finding([inline, changed, replica_set]: &[Calls; 3]) -> Finding {
     let row = |what: &str, calls: &Calls| {
         vec![
             what.to_owned(),
@@ -249,6 +269,7 @@ fn finding(inline: &Calls, changed: &Calls) -> Finding {
         rows: vec![
             row(Kind::Inline.name(), inline),
             row(Kind::Changed.name(), changed),
+            row("one pod of a ReplicaSet changed", replica_set),
         ],
         targets: vec![
             Target::at_most(
@@ -269,11 +290,17 @@ fn finding(inline: &Calls, changed: &Calls) -> Finding {
                 changed.size.max(),
                 "kB",
             ),
+            Target::at_most(
+                "a ReplicaSet of 50,000 pods, one pod changed: p50",
+                CHANGED_MS,
+                replica_set.p50.median(),
+                "ms",
+            ),
         ],
         charts: vec![Chart {
             file: "calls".to_owned(),
             title: format!(
-                "Plan over gRPC, {nodes}: p50 and p99, and their spread over {} rounds",
+                "Plan over gRPC, {nodes} or 50,000 replicas: p50 and p99, and their spread over {} rounds",
                 figure_of(inline)
             ),
             unit: "ms, less is better".to_owned(),
@@ -283,6 +310,8 @@ fn finding(inline: &Calls, changed: &Calls) -> Finding {
                 bar("all inline", "p99", &inline.p99),
                 bar("one pod changed", "p50", &changed.p50),
                 bar("one pod changed", "p99", &changed.p99),
+                bar("one pod of a ReplicaSet changed", "p50", &replica_set.p50),
+                bar("one pod of a ReplicaSet changed", "p99", &replica_set.p99),
             ]),
         }],
     }
@@ -324,17 +353,18 @@ mod tests {
                 },
             })
         };
-        let finding = finding(
-            &calls([8.0, 9.0, 11.0], 15.0, [2_500.0, 2_500.0])?,
-            &calls([1.0, 1.1, 1.2], 2.0, [12.5, 19.0])?,
-        );
+        let finding = finding(&[
+            calls([8.0, 9.0, 11.0], 15.0, [2_500.0, 2_500.0])?,
+            calls([1.0, 1.1, 1.2], 2.0, [12.5, 19.0])?,
+            calls([0.8, 0.9, 1.1], 2.0, [65.0, 70.0])?,
+        ]);
         assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
         assert_eq!(
             finding.rows[0],
             ["all inline", "2,500", "9 (8–11)", "15", "3 × 100"]
         );
         let reached: Vec<_> = finding.targets.iter().map(|target| target.reached).collect();
-        assert_eq!(reached, [true, false, true]);
+        assert_eq!(reached, [true, false, true, true]);
         let told = "has 19 kB: 12 of the bucket, 4.1 of digests, and 2.9 of the DaemonSet";
         assert!(finding.about.contains(told), "{}", finding.about);
         Ok(())

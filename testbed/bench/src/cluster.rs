@@ -1,11 +1,14 @@
 //! A rollout on a real apiserver: the creation of all pods of a DaemonSet, and a rolling update to a new image.
 
 mod bare;
+pub mod deployments;
 mod finding;
 mod foreign;
 mod kubelets;
 mod owner;
+mod part;
 mod run;
+mod sides;
 pub mod writes;
 
 use std::time::Duration;
@@ -16,6 +19,7 @@ use nodewise_testbed::{ControlPlane, User};
 use self::bare::Template;
 use self::owner::OwnerKind;
 pub use self::owner::Programs;
+use self::sides::Sides;
 use crate::report::Finding;
 
 /// How long to wait for a condition. Only a failed run reaches it.
@@ -50,22 +54,14 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
     );
     let nodes = plane.create_nodes(size.nodes).await?;
     foreign::create(&client, size.foreign_pods, &nodes).await?;
-    let (mut upstream, mut nodewise, mut limits) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut sides, mut limits) = (Sides::default(), Vec::new());
     for round in 1..=size.rounds {
-        // The order alternates between rounds.
-        let mut order = [
-            (OwnerKind::Upstream, &mut upstream),
-            (OwnerKind::Nodewise, &mut nodewise),
-        ];
-        if round.is_multiple_of(2) {
-            order.reverse();
-        }
         let mut template = None;
-        for (who, rollouts) in order {
+        for who in OwnerKind::in_round(round) {
             let namespace = format!("{}-{round}", who.user());
             let (rollout, created) = run::rollout(&plane, who, programs, &namespace, nodes.len()).await?;
             eprintln!("round {round} of {}, {}: {rollout}", size.rounds, who.name());
-            rollouts.push(rollout);
+            sides.push(who, rollout);
             template = Some(created);
         }
         let template: Template = template.context("both created pods")?;
@@ -73,5 +69,5 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
         eprintln!("round {round} of {}, a bare loop: {limit}", size.rounds);
         limits.push(limit);
     }
-    finding::of(size, &upstream, &nodewise, &limits)
+    finding::of(size, &sides, &limits)
 }

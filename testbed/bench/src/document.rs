@@ -13,7 +13,7 @@ pub const FOLDER: &str = "benchmarks";
 
 const INTRODUCTION: &str = "# Benchmarks
 
-`make bench` measures Nodewise and upstream in one run, and writes this document; it takes a quarter of an hour on two cores.
+`make bench` measures Nodewise and upstream in one run, and writes this document; it takes about an hour on two cores.
 `cargo run --release -p nodewise-bench -- SECTION` measures one section again; the last line of each section has its name. Figures are
 medians, with the minimum and the maximum of all rounds in brackets. The machine should have nothing else to do.
 For missed goals, [profiles](profiles.md) say where the time goes.

@@ -1,4 +1,4 @@
-//! Benchmarks Nodewise and upstream's DaemonSet controller side by side, and writes `docs/benchmarks.md`.
+//! Benchmarks Nodewise and upstream's controllers side by side, and writes `docs/benchmarks.md`.
 //!
 //! Each section measures one topic and returns a [`report::Finding`]: a table, goals and charts.
 

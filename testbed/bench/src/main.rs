@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use nodewise_bench::cluster::{self, Programs};
+use nodewise_bench::cluster::{self, Programs, deployments};
 use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{calls, chart, plan, programs, replicas, tracing};
+use nodewise_bench::{calls, chart, plan, replicas, tracing};
 
-/// Benchmarks Nodewise and upstream's DaemonSet controller, and writes DOCS/benchmarks.md with charts.
+/// Benchmarks Nodewise and upstream's controllers, and writes DOCS/benchmarks.md with charts.
 #[derive(Debug, Parser)]
 #[command(name = "nodewise-bench", version)]
 struct Args {
@@ -38,6 +38,28 @@ struct Args {
     /// The number of pods in the cluster that belong to no DaemonSet
     #[arg(long, default_value_t = 50_000, value_name = "N")]
     foreign_pods: usize,
+
+    /// The number of pods of the large Deployment
+    #[arg(long, default_value_t = 5_000, value_name = "N")]
+    deployment_pods: u32,
+
+    /// The number of small Deployments
+    #[arg(long, default_value_t = 1_000, value_name = "N")]
+    small_deployments: usize,
+
+    /// The number of Deployments at rest
+    #[arg(long, default_value_t = 5_000, value_name = "N")]
+    deployments_at_rest: usize,
+}
+
+impl Args {
+    fn cluster_size(&self) -> cluster::Size {
+        cluster::Size {
+            nodes: self.nodes,
+            foreign_pods: self.foreign_pods,
+            rounds: self.cluster_rounds.into(),
+        }
+    }
 }
 
 /// A section, in the order of the document.
@@ -51,8 +73,10 @@ enum Section {
     Tracing,
     /// Plans per CPU second, and the effect of a second replica
     Replicas,
-    /// Rollouts on a real apiserver
+    /// Rollouts of a DaemonSet on a real apiserver
     Cluster,
+    /// Rollouts of Deployments on a real apiserver
+    Deployments,
     /// The effect of the number of concurrent writes
     Writes,
 }
@@ -65,6 +89,7 @@ impl Section {
             Self::Tracing => "tracing",
             Self::Replicas => "replicas",
             Self::Cluster => "cluster",
+            Self::Deployments => "deployments",
             Self::Writes => "writes",
         }
     }
@@ -76,22 +101,17 @@ impl Section {
             Self::Calls => calls::measure(rounds).await,
             Self::Tracing => tracing::measure(rounds).await,
             Self::Replicas => replicas::measure(rounds).await,
-            Self::Cluster | Self::Writes => {
-                let size = cluster::Size {
-                    nodes: args.nodes,
-                    foreign_pods: args.foreign_pods,
+            Self::Cluster => cluster::measure(args.cluster_size(), &Programs::find()?).await,
+            Self::Deployments => {
+                let size = deployments::Size {
+                    pods: args.deployment_pods,
+                    small: args.small_deployments,
+                    at_rest: args.deployments_at_rest,
                     rounds: args.cluster_rounds.into(),
                 };
-                let programs = Programs {
-                    server: programs::find("nodewise-server")?,
-                    executor: programs::find("nodewise-executor")?,
-                };
-                if self == Self::Writes {
-                    cluster::writes::measure(size, &programs).await
-                } else {
-                    cluster::measure(size, &programs).await
-                }
+                deployments::measure(size, &Programs::find()?).await
             }
+            Self::Writes => cluster::writes::measure(args.cluster_size(), &Programs::find()?).await,
         }
     }
 }

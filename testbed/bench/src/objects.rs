@@ -17,11 +17,18 @@ use nodewise_projection::{Node, Pod, Revision};
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
-use nodewise_runtime::{snapshot, store::Store};
+use nodewise_runtime::kind::Kind;
+use nodewise_runtime::{
+    snapshot::{self, LiveObjects},
+    store::Store,
+};
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json, value::RawValue};
 
 mod manifests;
+mod replica_set;
+
+pub use replica_set::ReplicaSetCaches;
 
 use manifests::{CREATED, NAMESPACE, condition, daemon_set, node, node_name, suffix};
 
@@ -85,7 +92,6 @@ impl Cluster {
             .pods(|workload, node| parsed(workload.pod(node, true, CREATED)))
             .collect::<Result<_>>()?;
         Ok(Case {
-            seed: 0,
             now: "2026-01-01T00:00:00Z".to_owned(),
             daemon_sets: self
                 .workloads
@@ -99,13 +105,8 @@ impl Cluster {
                 .iter()
                 .map(Workload::case_revision)
                 .collect::<Result<_>>()?,
-            live: case::Live::default(),
-            expectations: None,
-            backoff: Vec::new(),
             burst: 250,
-            feature_gates: Vec::new(),
-            echo: false,
-            faults: Vec::new(),
+            ..Case::default()
         })
     }
 
@@ -136,13 +137,12 @@ impl Workload {
     /// The text of the pod on a node, which has been ready (or not ready) since `since`.
     fn pod(&self, node: usize, ready: bool, since: &str) -> String {
         let name = self.daemon_set["metadata"]["name"].as_str().unwrap_or_default();
-        let uid = format!("{node:08x}-{:04x}-4c0f-9b1a-2e8d7c6b5a49", self.index);
-        self.pod
-            .replace(NODE_MARK, &node_name(node))
-            .replace(NAME_MARK, &format!("{name}-{}", suffix(node)))
-            .replace(UID_MARK, &uid)
-            .replace(READY_MARK, if ready { "True" } else { "False" })
-            .replace(SINCE_MARK, since)
+        let pod = PodOnNode {
+            workload: self.index,
+            name,
+            node,
+        };
+        pod.text(&self.pod, ready, since)
     }
 
     fn case_revision(&self) -> Result<case::Revision> {
@@ -153,6 +153,38 @@ impl Workload {
             data: data.get().to_owned(),
         })
     }
+}
+
+/// What differs between the pods of a cluster.
+struct PodOnNode<'a> {
+    /// The number of its workload.
+    workload: usize,
+    /// The name of its workload.
+    name: &'a str,
+    /// The number of its node.
+    node: usize,
+}
+
+impl PodOnNode<'_> {
+    /// The text of the pod, which has been ready (or not ready) since `since`, from a text with placeholders.
+    fn text(&self, template: &str, ready: bool, since: &str) -> String {
+        let Self { workload, name, node } = *self;
+        template
+            .replace(NODE_MARK, &node_name(node))
+            .replace(NAME_MARK, &format!("{name}-{}", suffix(node)))
+            .replace(
+                UID_MARK,
+                &format!("{node:08x}-{workload:04x}-4c0f-9b1a-2e8d7c6b5a49"),
+            )
+            .replace(READY_MARK, if ready { "True" } else { "False" })
+            .replace(SINCE_MARK, since)
+    }
+}
+
+/// The time of the event with this number, after everything was created.
+fn time_of(event: i64) -> Result<String> {
+    let created: jiff::Timestamp = CREATED.parse()?;
+    Ok((created + jiff::SignedDuration::from_secs(event)).to_string())
 }
 
 /// The executor's caches of a settled cluster.
@@ -212,9 +244,7 @@ impl Caches {
         let workload = self.cluster.workloads.get(workload).context("no such workload")?;
         ensure!(node < self.cluster.nodes, "there is no node {node}");
         self.events += 1;
-        let created: jiff::Timestamp = CREATED.parse()?;
-        let since = created + jiff::SignedDuration::from_secs(self.events);
-        let mut pod = Pod::from_text(&workload.pod(node, ready, &since.to_string()))?;
+        let mut pod = Pod::from_text(&workload.pod(node, ready, &time_of(self.events)?))?;
         pod.resource_version = (FIRST_VERSION + self.events).to_string();
         self.store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
         Ok(())
@@ -225,17 +255,55 @@ impl Caches {
     /// # Panics
     /// If the workload does not exist.
     pub fn request(&mut self, workload: usize, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
-        let state = v1::ReconcileState::default();
-        let now = Timestamp {
-            seconds: NOW,
-            nanos: 0,
-        };
-        let snapshot =
-            snapshot::take::<DaemonSets>(&mut self.store, &self.workloads[workload], state, &[], now, known);
-        v1::PlanRequest {
-            snapshot: Some(snapshot),
-            ..v1::PlanRequest::default()
-        }
+        plan_request::<DaemonSets>(&mut self.store, &self.workloads[workload], known)
+    }
+}
+
+/// The executor's request for a plan for a workload, without anything outstanding.
+fn plan_request<K: Kind>(
+    store: &mut Store,
+    workload: &nodewise_projection::Workload,
+    known: &dyn Fn(&Digest) -> bool,
+) -> v1::PlanRequest {
+    let state = v1::ReconcileState::default();
+    let now = Timestamp {
+        seconds: NOW,
+        nanos: 0,
+    };
+    let snapshot = snapshot::take::<K>(store, workload, state, &LiveObjects::default(), now, known);
+    v1::PlanRequest {
+        snapshot: Some(snapshot),
+        ..v1::PlanRequest::default()
+    }
+}
+
+/// The caches of an executor with one settled workload.
+pub trait Settled {
+    /// The number of pods of the workload.
+    fn pods(&self) -> usize;
+
+    /// Applies a pod event: this pod becomes ready or unready.
+    ///
+    /// # Errors
+    /// There is no such pod.
+    fn set_ready(&mut self, pod: usize, ready: bool) -> Result<()>;
+
+    /// The executor's request for a plan. Buckets for which `known` is true are sent by digest.
+    fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest;
+}
+
+/// The first DaemonSet.
+impl Settled for Caches {
+    fn pods(&self) -> usize {
+        self.nodes()
+    }
+
+    fn set_ready(&mut self, pod: usize, ready: bool) -> Result<()> {
+        self.set_ready(0, pod, ready)
+    }
+
+    fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
+        self.request(0, known)
     }
 }
 
@@ -269,22 +337,12 @@ fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
     ] {
         store.apply(event);
     }
-    let now = Timestamp {
-        seconds: NOW,
-        nanos: 0,
-    };
-    let state = v1::ReconcileState::default();
-    let request = v1::PlanRequest {
-        snapshot: Some(snapshot::take::<DaemonSets>(
-            &mut store,
-            &workload,
-            state,
-            &[],
-            now,
-            &|_| false,
-        )),
-        ..v1::PlanRequest::default()
-    };
+    let request = plan_request::<DaemonSets>(&mut store, &workload, &|_| false);
+    planned(request)
+}
+
+/// The plan of an engine that has no buckets yet.
+fn planned(request: v1::PlanRequest) -> Result<v1::Plan> {
     let answer = engine().plan(request, &never)?;
     answer.plan.context("an answer without a plan")
 }
@@ -316,6 +374,7 @@ fn revision(plan: &v1::Plan, index: usize) -> Result<BTreeMap<String, Box<RawVal
 fn pod(plan: &v1::Plan, daemon_set: &str) -> Result<String> {
     ensure!(!plan.pod_manifest.is_empty(), "the plan creates no pod");
     let mut pod: Value = serde_json::from_slice(&plan.pod_manifest)?;
+    pod["spec"]["nodeName"] = json!(NODE_MARK);
     for pointer in &plan.node_name_pointers {
         *pod.pointer_mut(pointer).context("no place for the node's name")? = json!(NODE_MARK);
     }
@@ -352,8 +411,7 @@ mod tests {
     use super::*;
 
     fn verdict(caches: &mut Caches, workload: usize) -> Result<v1::Verdict> {
-        let plan = engine().plan(caches.request(workload, &|_| false), &never)?.plan;
-        Ok(plan.context("no plan")?.verdict())
+        Ok(planned(caches.request(workload, &|_| false))?.verdict())
     }
 
     #[test]
@@ -394,12 +452,8 @@ mod tests {
         ] {
             store.apply(event);
         }
-        let now = Timestamp {
-            seconds: NOW,
-            nanos: 0,
-        };
-        let state = v1::ReconcileState::default();
-        let theirs = snapshot::take::<DaemonSets>(&mut store, &workload, state, &[], now, &|_| false);
+        let theirs = plan_request::<DaemonSets>(&mut store, &workload, &|_| false);
+        let theirs = theirs.snapshot.context("a snapshot")?;
         let ours = Caches::of(&cluster)?
             .request(0, &|_| false)
             .snapshot

@@ -1,4 +1,4 @@
-//! The plan requests of an executor about one settled DaemonSet.
+//! The plan requests of an executor about one settled workload.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use anyhow::Result;
 use nodewise_client::Digest;
 use nodewise_proto::v1;
 
-use crate::objects::{Caches, Cluster, digests};
+use crate::objects::{Caches, Cluster, ReplicaSetCaches, Settled, digests};
 
 /// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +51,9 @@ pub struct Question {
 }
 
 /// The caches of an executor, and the buckets that the server has.
-#[derive(Debug)]
 pub struct Questions {
     kind: Kind,
-    caches: Caches,
+    caches: Box<dyn Settled + Send>,
     known: HashSet<Digest>,
     changes: usize,
 }
@@ -65,12 +64,33 @@ impl Questions {
     /// # Errors
     /// See [`Cluster::settled`].
     pub fn new(kind: Kind, nodes: usize) -> Result<Self> {
-        Ok(Self {
+        Ok(Self::of(
             kind,
-            caches: Caches::of(&Arc::new(Cluster::settled(nodes, 1)?))?,
+            Caches::of(&Arc::new(Cluster::settled(nodes, 1)?))?,
+        ))
+    }
+
+    /// Requests about a ReplicaSet of `pods` pods.
+    ///
+    /// # Errors
+    /// See [`ReplicaSetCaches::settled`].
+    pub fn about_replica_set(kind: Kind, pods: usize) -> Result<Self> {
+        Ok(Self::of(kind, ReplicaSetCaches::settled(pods)?))
+    }
+
+    fn of(kind: Kind, caches: impl Settled + Send + 'static) -> Self {
+        Self {
+            kind,
+            caches: Box::new(caches),
             known: HashSet::new(),
             changes: 0,
-        })
+        }
+    }
+
+    /// The kind of the requests.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// Forgets which buckets the server has, for use with a new server.
@@ -81,16 +101,16 @@ impl Questions {
     /// The next request. The first one to a server has all buckets inline, in both kinds.
     ///
     /// # Errors
-    /// See [`Caches::set_ready`].
+    /// See [`Settled::set_ready`].
     pub fn next_question(&mut self) -> Result<Question> {
         let mut ready = self.changes.is_multiple_of(2);
         if self.kind == Kind::Changed && !self.known.is_empty() {
             ready = !ready;
-            let node = (self.changes / 2 * 7_919) % self.caches.nodes();
+            let pod = (self.changes / 2 * 7_919) % self.caches.pods();
             self.changes += 1;
-            self.caches.set_ready(0, node, ready)?;
+            self.caches.set_ready(pod, ready)?;
         }
-        let request = self.caches.request(0, &|digest| self.known.contains(digest));
+        let request = self.caches.request(&|digest| self.known.contains(digest));
         if self.kind == Kind::Changed {
             self.known.extend(digests(&request));
         }

@@ -76,6 +76,20 @@ pub struct Chart {
     pub shape: Shape,
 }
 
+impl Chart {
+    /// Bars of a unit of which less is better, on a linear scale.
+    #[must_use]
+    pub fn of_costs(file: &str, title: impl Into<String>, unit: &str, bars: Vec<Bar>) -> Self {
+        Self {
+            file: file.to_owned(),
+            title: title.into(),
+            unit: format!("{unit}, less is better"),
+            logarithmic: false,
+            shape: Shape::Bars(bars),
+        }
+    }
+}
+
 /// The data of a chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,7 +1,7 @@
 //! Runs the rollout section on a small cluster with a real apiserver: both owners and the bare loop.
 
 use anyhow::Result;
-use nodewise_bench::cluster::{self, Programs, Size};
+use nodewise_bench::cluster::{self, Programs, Size, deployments};
 use nodewise_conformance::binaries;
 
 const SIZE: Size = Size {
@@ -46,5 +46,36 @@ async fn both_owners_are_measured() -> Result<()> {
         assert!(count > 21.0, "{calls:?}");
     }
     assert_eq!(finding.targets.len(), 7);
+    Ok(())
+}
+
+#[tokio::test]
+async fn deployments_are_measured() -> Result<()> {
+    let size = deployments::Size {
+        pods: 20,
+        small: 3,
+        at_rest: 4,
+        rounds: 1,
+    };
+    let finding = deployments::measure(size, &programs().await?).await?;
+    assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
+    // At least one create for each pod; one status for each Deployment at rest.
+    for (part, least) in [
+        ("create", 20.0),
+        ("scale to 0", 20.0),
+        ("small ones, rolling update", 60.0),
+        ("at rest", 4.0),
+    ] {
+        let calls = finding
+            .rows
+            .iter()
+            .find(|row| row[0] == format!("{part}: API calls"));
+        let calls = calls.expect("calls are counted");
+        for owner in 1..=2 {
+            let count: f64 = calls[owner].parse()?;
+            assert!(count >= least, "{calls:?}");
+        }
+    }
+    assert_eq!(finding.targets.len(), 10);
     Ok(())
 }

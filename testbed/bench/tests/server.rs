@@ -6,12 +6,19 @@ use nodewise_conformance::binaries;
 #[tokio::test]
 async fn calls_are_measured() {
     let program = &binaries().expect("the programs under test").server;
-    let [inline, changed] = calls::calls(program, 30, 2, [3, 4]).await.expect("figures");
+    let size = calls::Size {
+        nodes: 30,
+        replicas: 300,
+        calls: [3, 4, 5],
+    };
+    let [inline, changed, replica_set] = calls::calls(program, size, 2).await.expect("figures");
     assert_eq!((inline.p50.rounds(), inline.of, inline.size.rounds()), (2, 3, 6));
     assert_eq!(
         (changed.p99.rounds(), changed.of, changed.size.rounds()),
         (2, 4, 8)
     );
+    assert_eq!((replica_set.p50.rounds(), replica_set.of), (2, 5));
+    assert!(replica_set.largest.buckets > 0.0);
     assert!(
         changed.size.max() < inline.size.min(),
         "one bucket is less than all"

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use nodewise_executor::daemon_set::DAEMON_SETS;
 use nodewise_runtime::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written},
+    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written},
 };
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ impl FakeApi {
             objects.insert((resource.plural, name), object);
         };
         let cached = case.subject()?;
-        match &case.live.daemon_set {
+        match &case.live.subject {
             Some(None) => {}
             Some(Some(live)) => put(DAEMON_SETS, live.clone()),
             None => put(DAEMON_SETS, cached.clone()),
@@ -233,7 +233,12 @@ impl Actuator for FakeApi {
         })
     }
 
-    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
+    async fn patch_status(&self, _: &ObjectKey, _: Patch) -> Result<Written, ActuatorError> {
+        Err(refuse(404, "NotFound", ""))
+    }
+
+    async fn delete(&self, key: &ObjectKey, preconditions: Preconditions<'_>) -> Result<(), ActuatorError> {
+        let uid = preconditions.uid;
         let op = Op {
             op: delete_op(key.resource),
             name: &key.name,

@@ -5,20 +5,66 @@ use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// In any string of a case, a placeholder for the hash that a new revision of the first DaemonSet would get.
+/// In any string of a case, a placeholder for the hash that a new revision of the first DaemonSet, or a new ReplicaSet of
+/// the first Deployment, would get.
 pub const HASH: &str = "@hash";
 
+/// The kind of a workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+#[value(rename_all = "lower")]
+pub enum Kind {
+    /// A DaemonSet.
+    #[default]
+    DaemonSet,
+    /// A ReplicaSet.
+    ReplicaSet,
+    /// A Deployment.
+    Deployment,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::DaemonSet, Self::ReplicaSet, Self::Deployment];
+
+    /// The name in cases and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DaemonSet => "daemonset",
+            Self::ReplicaSet => "replicaset",
+            Self::Deployment => "deployment",
+        }
+    }
+
+    /// Whether this is the kind that a case has if it names none.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+    fn is_daemon_set(&self) -> bool {
+        *self == Self::DaemonSet
+    }
+}
+
 /// One cluster at the time of a sync.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Case {
+    /// The kind of the workload that is synced.
+    #[serde(default, skip_serializing_if = "Kind::is_daemon_set")]
+    pub kind: Kind,
     /// The seed that the case was generated from. It also seeds random orders.
     #[serde(default)]
     pub seed: u64,
     /// The controller's clock (RFC 3339, up to nanoseconds).
     pub now: String,
     /// The cache of DaemonSets. The first one is synced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub daemon_sets: Vec<Value>,
+    /// The cache of ReplicaSets. The first one is synced if that is the kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replica_sets: Vec<Value>,
+    /// The cache of Deployments. The first one is synced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deployments: Vec<Value>,
     /// The cache of nodes.
     #[serde(default)]
     pub nodes: Vec<Value>,
@@ -34,6 +80,9 @@ pub struct Case {
     /// The outstanding creates and deletes.
     #[serde(default)]
     pub expectations: Option<Expectations>,
+    /// The controller's last writes for the ReplicaSet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_writes: Vec<OwnWrite>,
     /// The back-off of failed pods of the first DaemonSet.
     #[serde(default)]
     pub backoff: Vec<Backoff>,
@@ -42,6 +91,9 @@ pub struct Case {
     /// The Kubernetes feature gates that are on. All others have their defaults.
     #[serde(default)]
     pub feature_gates: Vec<String>,
+    /// The Kubernetes feature gates that are off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feature_gates_off: Vec<String>,
     /// Whether patched pods appear in the pod cache at once.
     pub echo: bool,
     /// The calls that the API rejects.
@@ -50,9 +102,16 @@ pub struct Case {
 }
 
 impl Case {
-    /// The DaemonSet that is synced.
+    /// The workload that is synced.
     pub(crate) fn subject(&self) -> Result<&Value> {
-        self.daemon_sets.first().context("daemonSets: there is none")
+        let (member, workloads) = match self.kind {
+            Kind::DaemonSet => ("daemonSets", &self.daemon_sets),
+            Kind::ReplicaSet => ("replicaSets", &self.replica_sets),
+            Kind::Deployment => ("deployments", &self.deployments),
+        };
+        workloads
+            .first()
+            .with_context(|| format!("{member}: there is none"))
     }
 }
 
@@ -80,19 +139,25 @@ impl Revision {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Live {
-    /// The first DaemonSet: `None` if it is as cached, `Some(None)` if it does not exist.
+    /// The workload that is synced: `None` if it is as cached, `Some(None)` if it does not exist.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "present"
     )]
-    pub daemon_set: Option<Option<Value>>,
+    pub subject: Option<Option<Value>>,
     /// Objects that do not exist: `pods/NAME`, `controllerrevisions/NAME`.
     #[serde(default)]
     pub gone: Vec<String>,
     /// Revisions that are not in the cache.
     #[serde(default)]
     pub revisions: Vec<Revision>,
+    /// Pods that are not in the cache, or different there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<Value>,
+    /// ReplicaSets that are not in the cache, or different there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replica_sets: Vec<Value>,
 }
 
 /// Distinguishes `null` from an absent member.
@@ -116,6 +181,18 @@ pub struct Expectations {
     /// clock for this.
     #[serde(default)]
     pub age_seconds: u64,
+}
+
+/// The last write of a resource, and the version that the cache has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnWrite {
+    /// `pods` or `replicasets`.
+    pub resource: String,
+    /// The version that the write returned.
+    pub written: String,
+    /// The newest version that the cache has seen.
+    pub observed: String,
 }
 
 /// The back-off of failed pods on one node.

@@ -12,11 +12,13 @@ use nodewise_planner::json::Json;
 use nodewise_proto::v1::Deviation;
 use serde_json::Value;
 
-use crate::case::Case;
+use crate::case::{Case, Kind};
+use crate::design;
 use crate::deviations;
 use crate::effects::{Effects, Field, Multiset, Sending};
-use crate::nodewise::{Deviations, Nodewise, PreparedCase};
+use crate::nodewise::{Nodewise, PreparedCase};
 use crate::outcome::Outcome;
+use crate::profile::Deviations;
 use crate::upstream::{Order, Upstream};
 
 /// How many more syncs of upstream each step of the search makes.
@@ -57,6 +59,8 @@ pub enum How {
     StepAhead,
     /// The outcome is accepted by counts and eligibility.
     ByCounts,
+    /// The outcome differs by design, as this rule says.
+    ByDesign(&'static str),
 }
 
 /// An equal result.
@@ -127,6 +131,7 @@ impl Comparison {
 
     /// Searches for `ours` among upstream's outcomes.
     fn search(&mut self, case: &Case, ours: &Effects) -> Result<Result<How, Difference>> {
+        let case = &design::for_upstream(case);
         let mut theirs = self.outcomes(case, 1, Order::Shuffled)?;
         let mut runs = 1;
         for (more, order) in SEARCH {
@@ -154,6 +159,12 @@ impl Comparison {
         }
         if theirs.len() > 1 && is_possible(ours, &theirs) {
             return Ok(Ok(How::ByCounts));
+        }
+        let rules = theirs
+            .iter()
+            .filter_map(|outcome| design::rule(case, outcome, ours));
+        if let Some(rule) = rules.min() {
+            return Ok(Ok(How::ByDesign(rule)));
         }
         let nearest = theirs
             .iter()
@@ -256,6 +267,9 @@ impl Comparison {
 
 /// The default profile and, if the DaemonSet surges, the default profile with the deviation that is off by default.
 fn profiles(case: &Case) -> Vec<Deviations> {
+    if case.kind != Kind::DaemonSet {
+        return vec![Deviations::default()];
+    }
     let strategy = case
         .subject()
         .map(|ds| &ds["spec"]["updateStrategy"]["rollingUpdate"]["maxSurge"]);
@@ -281,8 +295,17 @@ fn in_order(case: &Case) -> Case {
     let created = |object: &Value| text(object, "/metadata/creationTimestamp");
     let mut case = case.clone();
     case.nodes.sort_by_cached_key(name);
-    case.pods
-        .sort_by_cached_key(|pod| (text(pod, "/spec/nodeName").is_empty(), created(pod), name(pod)));
+    if case.kind == Kind::DaemonSet {
+        case.pods
+            .sort_by_cached_key(|pod| (text(pod, "/spec/nodeName").is_empty(), created(pod), name(pod)));
+    } else {
+        //
+        case.pods.sort_by_cached_key(|pod| text(pod, "/metadata/uid"));
+    }
+    if case.kind == Kind::Deployment {
+        case.replica_sets
+            .sort_by_cached_key(|set| (created(set), name(set)));
+    }
     for revision in case.revisions.iter_mut().chain(&mut case.live.revisions) {
         // Both controllers reject data that is not JSON.
         if let Ok(data) = serde_json::from_str::<Json>(&revision.data) {
@@ -304,6 +327,9 @@ fn has_crashed(outcome: &Effects) -> bool {
 /// a history limit, and a revision without labels that a purely negative selector selects. `None` if there is no such
 /// cause.
 fn without_crash_cause(case: &Case) -> Option<Case> {
+    if case.kind != Kind::DaemonSet {
+        return None;
+    }
     let mut mended = case.clone();
     let limit = &mut mended.daemon_sets.first_mut()?["spec"]["revisionHistoryLimit"];
     if limit.is_null() {
@@ -322,9 +348,10 @@ fn without_crash_cause(case: &Case) -> Option<Case> {
 /// every pod that it deleted was already gone, so that it awaits no deletes (D-74). Nodewise continues in the next
 /// sync.
 fn is_step_ahead(case: &Case, theirs: &Effects, ours: &Effects) -> bool {
-    let rolls = case
-        .subject()
-        .is_ok_and(|ds| ds["spec"]["updateStrategy"]["type"] == "RollingUpdate");
+    let rolls = case.kind == Kind::DaemonSet
+        && case
+            .subject()
+            .is_ok_and(|ds| ds["spec"]["updateStrategy"]["type"] == "RollingUpdate");
     let deletes = ours.sentences(Field::PodDeletes);
     let gone = |sentence: &String| sentence.ends_with("(404)");
     let later = [

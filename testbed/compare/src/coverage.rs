@@ -8,6 +8,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
+use crate::case::Kind;
+
 /// The functions of upstream that a sync can reach, and the statements that never ran.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Coverage {
@@ -79,14 +81,15 @@ pub fn reasons(path: &Path) -> Result<Vec<Reason>> {
 }
 
 impl Coverage {
-    /// The coverage of the runs of `program` that wrote their data to `folder`.
+    /// The coverage of the sync path of a kind, by the runs of `program` that wrote their data to `folder`.
     ///
     /// # Errors
     /// There is no data, or the program cannot read it.
-    pub fn read(program: &Path, folder: &Path) -> Result<Self> {
+    pub fn read(program: &Path, folder: &Path, kind: Kind) -> Result<Self> {
         let output = Command::new(program)
             .arg("coverage")
             .arg(folder)
+            .arg(kind.name())
             .env("GOCOVERDIR", folder)
             .output()
             .with_context(|| format!("running {}", program.display()))?;

@@ -18,7 +18,9 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
         // If upstream's sync ends early, all later effects differ.
         Deviation::RelabelDuplicatesOnly
         | Deviation::ShortenRevisionNames
-        | Deviation::EmptySelectorByMeaning => &Field::ALL,
+        | Deviation::EmptySelectorByMeaning
+        // Upstream goes on with the set that it released.
+        | Deviation::ReleasedSetIsCollision => &Field::ALL,
         // If nothing is deleted, the rolling update follows at once, and its error can replace a timer.
         Deviation::SkipDeletingOnMissingNodes => &[
             Field::PodDeletes,
@@ -50,7 +52,7 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Error,
         ],
         Deviation::DecideAfterCut => &[Field::Events, Field::Backoff, Field::Requeue],
-        Deviation::EarliestRequeue => &[Field::Requeue],
+        Deviation::EarliestRequeue | Deviation::NoHotRequeue => &[Field::Requeue],
         Deviation::SkipEqualStatusWrites | Deviation::StatusWithUid => {
             &[Field::Status, Field::Requeue, Field::Error]
         }
@@ -66,6 +68,27 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::Requeue,
             Field::Error,
         ],
+        // The refreshed annotations let a rollout go on in the next sync. If that write is refused, the sync ends.
+        Deviation::RefreshDesiredReplicas => &[
+            Field::Order,
+            Field::Stored,
+            Field::SetRefusals,
+            Field::SetDeletes,
+            Field::Error,
+            Field::Status,
+        ],
+        Deviation::WideProportions => &[
+            Field::Stored,
+            Field::SetCreates,
+            Field::Events,
+            Field::Order,
+            Field::SetRefusals,
+            Field::Error,
+            Field::Status,
+            Field::SetDeletes,
+            Field::Requeue,
+        ],
+        Deviation::RetryOldSetScaling => &[Field::Error, Field::Requeue, Field::SetDeletes, Field::Order],
         // The comparison ignores names and preconditions, and the others have an effect only between syncs.
         Deviation::IdempotentCreates
         | Deviation::DeleteWithUid

@@ -5,6 +5,7 @@
 
 mod changes;
 mod text;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::case::{Backoff, Case};
+use crate::case::{Backoff, Case, Kind};
 use crate::outcome::{Call, Outcome};
 use changes::Changes;
 
@@ -44,7 +45,15 @@ pub enum Field {
     PodCreates,
     /// Pods deleted.
     PodDeletes,
-    /// Statuses written.
+    /// ReplicaSets created, with their whole manifests.
+    SetCreates,
+    /// Writes of ReplicaSets, or of a Deployment's spec, that were refused.
+    SetRefusals,
+    /// ReplicaSets deleted.
+    SetDeletes,
+    /// What changed of ReplicaSets and Deployments.
+    Stored,
+    /// Statuses written; of a ReplicaSet or Deployment only those that were refused.
     Status,
     /// Events.
     Events,
@@ -58,7 +67,7 @@ pub enum Field {
 
 impl Field {
     /// All fields.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Panic,
         Self::Error,
         Self::Order,
@@ -69,6 +78,10 @@ impl Field {
         Self::RevisionDeletes,
         Self::PodCreates,
         Self::PodDeletes,
+        Self::SetCreates,
+        Self::SetRefusals,
+        Self::SetDeletes,
+        Self::Stored,
         Self::Status,
         Self::Events,
         Self::Requeue,
@@ -90,6 +103,10 @@ impl fmt::Display for Field {
             Self::RevisionDeletes => "revisions deleted",
             Self::PodCreates => "pods created",
             Self::PodDeletes => "pods deleted",
+            Self::SetCreates => "ReplicaSets created",
+            Self::SetRefusals => "writes refused",
+            Self::SetDeletes => "ReplicaSets deleted",
+            Self::Stored => "content after the sync",
             Self::Status => "status",
             Self::Events => "events",
             Self::Requeue => "requeue",
@@ -126,6 +143,9 @@ impl Effects {
             effects.say(Field::Panic, panic.lines().next().unwrap_or_default());
             // How far the sync got before the panic is not compared.
             return Ok(effects);
+        }
+        if case.kind != Kind::DaemonSet {
+            return workloads::effects(case, outcome, sending);
         }
         if outcome.error.is_some() {
             effects.say(Field::Error, "the sync ends with an error");

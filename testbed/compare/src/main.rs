@@ -1,6 +1,6 @@
-//! Compares Nodewise with upstream's own DaemonSet controller on random clusters or clusters from files.
+//! Compares Nodewise with upstream's own controllers on random clusters or clusters from files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,19 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use nodewise_compare::coverage::{self, Coverage, Reason};
 use nodewise_compare::run::{self, Plan, Summary};
-use nodewise_compare::{case::Case, generate, problem};
+use nodewise_compare::{
+    case::{Case, Kind},
+    generate, problem,
+};
 use nodewise_testbed::Tool;
 use rand::random;
 
-/// Runs upstream's DaemonSet controller and Nodewise on the same clusters, and prints the differences.
+/// Runs upstream's controller and Nodewise on the same clusters, and prints the differences.
 #[derive(Debug, Parser)]
 struct Args {
+    /// The kind of workload in random clusters. Files say their own.
+    #[arg(long, value_enum, default_value_t = Kind::DaemonSet)]
+    kind: Kind,
     /// The number of random clusters.
     #[arg(long, default_value_t = 1000)]
     cases: u64,
@@ -36,9 +42,9 @@ struct Args {
     /// Fail if the comparison took longer than this.
     #[arg(long, value_name = "SECONDS")]
     at_most: Option<u64>,
-    /// The folder for clusters that differ, after shrinking.
-    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions"))]
-    found: PathBuf,
+    /// The folder for clusters that differ, after shrinking. By default the kind's folder in regressions/.
+    #[arg(long, value_name = "DIR")]
+    found: Option<PathBuf>,
     /// Upstream's program. Built by default.
     #[arg(long, value_name = "FILE")]
     upstream: Option<PathBuf>,
@@ -50,7 +56,7 @@ fn main() -> Result<ExitCode> {
     let args = Args::parse();
     let coverage = tempfile::tempdir().context("making a folder for coverage data")?;
     let seed = args.seed.unwrap_or_else(random);
-    let from_seed = |number: u64| Ok(generate::case(seed.wrapping_add(number)));
+    let from_seed = |number: u64| Ok(generate::case_of(args.kind, seed.wrapping_add(number)));
     let from_file = |number: u64| -> Result<Case> { problem::read(&args.files[usize::try_from(number)?]) };
     let name = |number: u64| match usize::try_from(number).ok().and_then(|n| args.files.get(n)) {
         Some(file) => file.display().to_string(),
@@ -67,11 +73,18 @@ fn main() -> Result<ExitCode> {
         args.files.len() as u64
     };
     if args.files.is_empty() {
-        println!("{cases} random clusters, seeds from {seed} on (--seed {seed} --cases {cases})");
+        println!(
+            "{cases} random clusters with a {kind}, seeds from {seed} on (--kind {kind} --seed {seed} --cases {cases})",
+            kind = args.kind.name()
+        );
     }
     // Read early, so that a mistake is reported before a long run.
     let reasons = args.uncovered.as_deref().map(coverage::reasons).transpose()?;
     let upstream = args.upstream.clone().map_or_else(|| Tool::Upstream.path(), Ok)?;
+    let found = args.found.clone().unwrap_or_else(|| {
+        let all = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/regressions"));
+        all.join(args.kind.name())
+    });
     let started = Instant::now();
     let summary = run::run(&Plan {
         cases,
@@ -80,11 +93,11 @@ fn main() -> Result<ExitCode> {
         threads: args.threads,
         upstream: &upstream,
         coverage: coverage.path(),
-        found: Some(&args.found),
+        found: Some(&found),
     })?;
     let took = started.elapsed();
     tell(&summary, took);
-    let coverage = Coverage::read(&upstream, coverage.path())?;
+    let coverage = Coverage::read(&upstream, coverage.path(), args.kind)?;
     let mut complaints = complaints(&args, reasons.as_deref(), &coverage, took);
     let by_rule = summary.by_rule();
     if let Some(most) = args.by_rule_at_most.filter(|most| by_rule > *most) {
@@ -134,6 +147,7 @@ fn tell(summary: &Summary, took: Duration) {
         mended,
         went_on,
         by_counts,
+        by_design,
         deviations,
         found,
     } = summary;
@@ -145,6 +159,9 @@ fn tell(summary: &Summary, took: Duration) {
     println!("  {mended} equal but for what crashes upstream");
     println!("  {went_on} equal, upstream being a step ahead in the rollout");
     println!("  {by_counts} equal by counts and eligibility");
+    for (rule, times) in by_design {
+        println!("  {times} differ by design: {rule}");
+    }
     println!("  {} differ or panicked; see above", found.len());
     println!("the default profile differs by these deviations:");
     for (deviation, times) in deviations {

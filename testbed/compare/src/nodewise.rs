@@ -1,4 +1,5 @@
-//! One sync of Nodewise: the executor's reconcile and the server's engine in this process, with a fake API.
+//! One sync of Nodewise: the executor's reconcile and the server's engine in this process, with a fake API. For other kinds than
+//! DaemonSet the planner and an executor in small; see [`workloads`].
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -22,63 +23,18 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::FakeApi;
-use crate::case::{self, Case};
+use crate::case::{self, Case, Kind};
 use crate::outcome::{Outcome, Outstanding, sequence};
-
-/// The deviations that are on.
-#[derive(Clone, Debug, Default)]
-pub struct Deviations {
-    /// The profile.
-    pub profile: v1::Profile,
-    /// Deviations of the profile that are off.
-    pub without: Vec<v1::Deviation>,
-    /// Additional deviations that are on.
-    pub with: Vec<v1::Deviation>,
-}
-
-impl Deviations {
-    /// Upstream's behaviour, including its defects.
-    #[must_use]
-    pub fn strict() -> Self {
-        Self {
-            profile: v1::Profile::UpstreamStrict,
-            ..Self::default()
-        }
-    }
-
-    fn options(&self, case: &Case) -> Result<v1::PlanOptions> {
-        let gates = case.feature_gates.iter().map(|gate| match gate.as_str() {
-            "TaintTolerationComparisonOperators" => {
-                Ok(v1::FeatureGate::TaintTolerationComparisonOperators.into())
-            }
-            other => anyhow::bail!("featureGates: {other:?} changes no plan"),
-        });
-        Ok(v1::PlanOptions {
-            profile: self.profile.into(),
-            enabled_deviations: self.with.iter().map(|&deviation| deviation.into()).collect(),
-            disabled_deviations: self.without.iter().map(|&deviation| deviation.into()).collect(),
-            feature_gates: gates.collect::<Result<_>>()?,
-            burst: Some(case.burst),
-            scope: v1::Scope::Workload.into(),
-        })
-    }
-}
+use crate::profile::{Deviations, Synced};
+use crate::workloads;
 
 /// A case with its placeholders replaced and its caches decoded.
 #[derive(Debug)]
 pub struct PreparedCase {
     case: Case,
     hash: String,
-    events: [ClusterEvent; 4],
-}
-
-/// The result of a sync.
-#[derive(Clone, Debug)]
-pub struct Synced {
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The deviations that the plans name.
-    pub deviations: Vec<v1::Deviation>,
+    /// The caches of a DaemonSet's controller.
+    events: Option<[ClusterEvent; 4]>,
 }
 
 /// Runs syncs.
@@ -108,17 +64,21 @@ impl Nodewise {
     /// # Errors
     /// The case has objects that no apiserver would serve.
     pub fn prepare(&self, case: &Case) -> Result<PreparedCase> {
-        let hash = self.hash(case)?;
+        let hash = match case.kind {
+            Kind::DaemonSet => self.hash(case)?,
+            // A ReplicaSet needs no hash.
+            Kind::ReplicaSet => case::HASH.to_owned(),
+            Kind::Deployment => workloads::hash(case)?,
+        };
         let text = serde_json::to_string(case)?.replace(case::HASH, &hash);
         let case: Case = serde_json::from_str(&text)?;
-        Ok(PreparedCase {
-            events: events(&case)?,
-            case,
-            hash,
-        })
+        let events = (case.kind == Kind::DaemonSet)
+            .then(|| events(&case))
+            .transpose()?;
+        Ok(PreparedCase { case, hash, events })
     }
 
-    /// Syncs the first DaemonSet of a case once.
+    /// Syncs the first workload of a case once.
     ///
     /// # Errors
     /// The case has invalid times.
@@ -133,12 +93,15 @@ impl Nodewise {
 
     fn sync_resolved(&self, ready: &PreparedCase, deviations: &Deviations) -> Result<Synced> {
         let case = &ready.case;
-        let options = deviations.options(case)?;
+        let Some(events) = &ready.events else {
+            return workloads::sync(case, deviations);
+        };
+        let options = options(deviations, case)?;
         let daemon_set = Workload::daemon_set_from_json(case.subject()?).context("daemonSets[0]")?;
         let (key, uid) = (daemon_set.key.clone(), daemon_set.uid);
         let now: Timestamp = case.now.parse().context("now")?;
         let mut state = State::of::<DaemonSets>(1, &options);
-        for event in &ready.events {
+        for event in events {
             state.store.apply(event.clone());
         }
         let held = held(case, now)?;
@@ -184,7 +147,7 @@ impl Nodewise {
             Ending::Failed { after, reason } => (Some(reason), after),
             Ending::CacheBehind(behind) => (Some(behind.to_string()), None),
             Ending::Relisting(resource) => (Some(format!("waiting for a list of {resource}")), None),
-            Ending::Unreachable { reason } => (Some(reason), None),
+            Ending::Refused { reason } | Ending::Unreachable { reason } => (Some(reason), None),
         };
         Ok(Synced {
             outcome: Outcome {
@@ -199,6 +162,7 @@ impl Nodewise {
                     dels: i64::try_from(dels)?,
                 }),
                 backoff: backoff(&left)?,
+                ..Outcome::default()
             },
             deviations: service.deviations(),
         })
@@ -254,6 +218,33 @@ fn inline() -> v1::Bucket {
         data: Some(Bytes::new()),
         ..v1::Bucket::default()
     }
+}
+
+/// The options of a request.
+fn options(deviations: &Deviations, case: &Case) -> Result<v1::PlanOptions> {
+    let gates = case.feature_gates.iter().map(|gate| match gate.as_str() {
+        "TaintTolerationComparisonOperators" => {
+            Ok(v1::FeatureGate::TaintTolerationComparisonOperators.into())
+        }
+        other => anyhow::bail!("featureGates: {other:?} changes no plan"),
+    });
+    Ok(v1::PlanOptions {
+        profile: deviations.profile.into(),
+        enabled_deviations: deviations
+            .with
+            .iter()
+            .map(|&deviation| deviation.into())
+            .collect(),
+        disabled_deviations: deviations
+            .without
+            .iter()
+            .map(|&deviation| deviation.into())
+            .collect(),
+        feature_gates: gates.collect::<Result<_>>()?,
+        burst: Some(case.burst),
+        scope: v1::Scope::Workload.into(),
+        ..v1::PlanOptions::default()
+    })
 }
 
 /// The caches, as initial lists.

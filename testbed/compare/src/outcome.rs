@@ -1,6 +1,7 @@
 //! The outcome of one sync, not normalized. Both programs use the same format.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::case::Backoff;
 
@@ -22,6 +23,12 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// The requeue delays in seconds, sorted.
     pub requeue: Vec<f64>,
+    /// What became of the key in the queue, besides delays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<String>,
+    /// What changed of each workload that was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stored: Vec<Stored>,
     /// The creates and deletes that are expected after the sync.
     #[serde(default)]
     pub expectations: Option<Outstanding>,
@@ -41,6 +48,18 @@ pub struct Call {
     pub body: String,
     /// The HTTP status of the response.
     pub code: u16,
+}
+
+/// What a sync changed of a workload that it wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    /// The resource, for example `replicasets`.
+    pub resource: String,
+    /// The object.
+    pub name: String,
+    /// A JSON merge patch from the object before the sync to the object after it. `null` if it was deleted.
+    pub changes: Value,
 }
 
 /// The order of the kinds of calls, with one word for consecutive calls of one kind. Creates and deletes of pods run

@@ -58,6 +58,8 @@ pub struct Summary {
     pub went_on: u64,
     /// Cases that were accepted by counts and eligibility.
     pub by_counts: u64,
+    /// Cases that differ by design, by the rule.
+    pub by_design: BTreeMap<&'static str, u64>,
     /// The number of cases in which each deviation changed the outcome of the default profile.
     pub deviations: BTreeMap<&'static str, u64>,
     /// Cases with problems. They are already printed and kept.
@@ -69,7 +71,8 @@ impl Summary {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a percentage for people")]
     pub fn by_rule(&self) -> f64 {
-        100.0 * (self.went_on + self.by_counts) as f64 / self.cases.max(1) as f64
+        let by_design: u64 = self.by_design.values().sum();
+        100.0 * (self.went_on + self.by_counts + by_design) as f64 / self.cases.max(1) as f64
     }
 
     fn take(&mut self, agreement: Agreement) {
@@ -82,6 +85,7 @@ impl Summary {
             How::WithoutCrash => self.mended += 1,
             How::StepAhead => self.went_on += 1,
             How::ByCounts => self.by_counts += 1,
+            How::ByDesign(rule) => *self.by_design.entry(rule).or_default() += 1,
         }
         for deviation in agreement.deviations {
             let name = deviation.as_str_name();

@@ -11,7 +11,7 @@ const TIME_LIMIT: Duration = Duration::from_mins(1);
 
 /// Members that every served object has. They are never removed, because upstream's behaviour without them does not
 /// matter.
-const NEEDED: [&str; 17] = [
+const NEEDED: [&str; 19] = [
     "seed",
     "object",
     "metadata",
@@ -22,7 +22,9 @@ const NEEDED: [&str; 17] = [
     "generation",
     "creationTimestamp",
     "spec",
+    "replicas",
     "selector",
+    "strategy",
     "template",
     "containers",
     "resources",
@@ -32,7 +34,7 @@ const NEEDED: [&str; 17] = [
 ];
 
 /// The same, but only within a list or object of this name. Elsewhere these names mean something else.
-const NEEDED_IN: [(&str, &[&str]); 14] = [
+const NEEDED_IN: [(&str, &[&str]); 17] = [
     ("ownerReferences", &["apiVersion", "kind"]),
     ("matchExpressions", &["key", "operator", "values"]),
     ("matchFields", &["key", "operator", "values"]),
@@ -44,7 +46,10 @@ const NEEDED_IN: [(&str, &[&str]); 14] = [
     ("initContainers", &["image"]),
     ("ports", &["containerPort"]),
     ("volumeMounts", &["mountPath"]),
+    ("pods", &["status"]),
+    ("status", &["phase"]),
     ("updateStrategy", &["rollingUpdate"]),
+    ("strategy", &["rollingUpdate"]),
     ("rollingUpdate", &["maxUnavailable", "maxSurge"]),
     (
         "preferredDuringSchedulingIgnoredDuringExecution",

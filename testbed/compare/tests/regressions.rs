@@ -9,11 +9,13 @@ use nodewise_testbed::Tool;
 #[test]
 fn regressions_stay_fixed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
-    let mut files: Vec<_> = folder
-        .read_dir()
-        .expect("there are regressions")
-        .map(|entry| entry.expect("the folder is readable").path())
-        .collect();
+    let list = |folder: &Path| {
+        let entries = folder.read_dir().expect("there are regressions");
+        let paths = entries.map(|entry| entry.expect("the folder is readable").path());
+        paths.collect::<Vec<_>>()
+    };
+    // A folder for each kind.
+    let mut files: Vec<_> = list(&folder).iter().flat_map(|kind| list(kind)).collect();
     files.sort();
     let upstream = Tool::Upstream.path().expect("upstream's program");
     let coverage = tempfile::tempdir().expect("a folder");

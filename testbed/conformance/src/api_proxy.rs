@@ -4,7 +4,7 @@
 //!   written, have fields that today's API types do not know. No real apiserver can do this, because k8s-openapi knows
 //!   every field of the newest apiserver, including alpha fields. A test may also inject any other change into served
 //!   objects.
-//! * **Late watches**: watch events of pods arrive late, as from an overloaded apiserver.
+//! * **Late watches**: watch events of some resources arrive late, as from an overloaded apiserver.
 //! * **Lost responses**: some writes are carried out, but the executor gets no response.
 
 use std::{
@@ -61,8 +61,8 @@ struct Proxy {
 enum Difference {
     /// A change to each served DaemonSet and revision.
     Objects(fn(&mut Value)),
-    /// The delay of all watches of pods.
-    LatePods(Duration),
+    /// The resources whose watches are late, and the delay.
+    LateWatches(&'static [&'static str], Duration),
     /// The response to every n-th write is lost.
     LostAnswers(usize),
 }
@@ -98,9 +98,13 @@ impl ApiProxy {
         Self::serving(cluster, modernize).await
     }
 
-    /// Starts a proxy that delays watches of pods by `delay`.
-    pub async fn late(cluster: &Cluster, delay: Duration) -> Result<Self> {
-        Self::start(cluster, Difference::LatePods(delay)).await
+    /// Starts a proxy that delays watches of these resources by `delay`.
+    pub async fn late(
+        cluster: &Cluster,
+        resources: &'static [&'static str],
+        delay: Duration,
+    ) -> Result<Self> {
+        Self::start(cluster, Difference::LateWatches(resources, delay)).await
     }
 
     /// Starts a proxy that carries out every write and answers each `every`-th write with a 504.
@@ -213,7 +217,10 @@ impl Proxy {
         };
         let watch = asked.uri.query().is_some_and(|query| query.contains("watch="));
         let late = match self.difference {
-            Difference::LatePods(delay) if watch && is_of("pods") => Some(delay),
+            Difference::LateWatches(resources, delay) => {
+                let is_late = resources.iter().any(|plural| is_of(plural));
+                (watch && is_late).then_some(delay)
+            }
             _ => None,
         };
 

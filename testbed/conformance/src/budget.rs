@@ -268,6 +268,11 @@ pub fn is_ready(pod: &Pod) -> bool {
 /// The pod is neither finished nor in deletion.
 #[must_use]
 pub fn is_live(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_none() && !is_finished(pod)
+}
+
+/// The pod has succeeded or failed.
+pub(crate) fn is_finished(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    pod.metadata.deletion_timestamp.is_none() && !matches!(phase, Some("Failed" | "Succeeded"))
+    matches!(phase, Some("Failed" | "Succeeded"))
 }

@@ -2,7 +2,10 @@
 
 use futures::future::LocalBoxFuture;
 
-use crate::fixture::{Fixture, SoloFixture};
+use crate::{
+    controllers::Controllers,
+    fixture::{Fixture, SoloFixture},
+};
 
 /// One check of the contract.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +14,8 @@ pub struct Case {
     pub id: &'static str,
     /// What the case checks, in one sentence.
     pub checks: &'static str,
+    /// The controllers that its executor runs.
+    pub controllers: Controllers,
     /// The code of the case.
     pub(crate) script: Script,
 }
@@ -24,23 +29,25 @@ pub(crate) enum Script {
     Solo(for<'a> fn(&'a mut SoloFixture) -> LocalBoxFuture<'a, anyhow::Result<()>>),
 }
 
-/// A case that shares an executor with others.
+/// A case that shares an executor with others. The list of all cases says for which controllers.
 macro_rules! shared {
     ($id:literal, $checks:literal, $script:path) => {
         $crate::case::Case {
             id: $id,
             checks: $checks,
+            controllers: $crate::controllers::Controllers::DaemonSets,
             script: $crate::case::Script::Shared(|fixture| Box::pin($script(fixture))),
         }
     };
 }
 
-/// A case that has an executor to itself.
+/// A case that has an executor to itself. The list of all cases says for which controllers.
 macro_rules! solo {
     ($id:literal, $checks:literal, $script:path) => {
         $crate::case::Case {
             id: $id,
             checks: $checks,
+            controllers: $crate::controllers::Controllers::DaemonSets,
             script: $crate::case::Script::Solo(|solo| Box::pin($script(solo))),
         }
     };

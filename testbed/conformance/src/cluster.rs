@@ -26,8 +26,8 @@ const EXECUTOR_ACCOUNT: (&str, &str) = ("nodewise-system", "nodewise-executor");
 /// clusters use it.
 const OWNER_ADMISSION: &str = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
 
-/// The user name of upstream's DaemonSet controller at the apiserver.
-pub const UPSTREAM_USER: &str = "upstream-daemonset-controller";
+/// The user name of upstream's controllers at the apiserver.
+pub const UPSTREAM_USER: &str = "upstream-controllers";
 
 /// A whole control plane without a DaemonSet controller. All its processes end when the value is dropped.
 #[derive(Debug)]
@@ -149,36 +149,46 @@ impl Cluster {
     /// It runs in its own process, so that it can start and stop while the other controllers of kube-controller-manager
     /// keep running.
     pub async fn start_upstream(&self) -> Result<Upstream> {
-        let mut command = self.plane.daemonset_controller(UPSTREAM_USER).await?;
+        self.start_built_in("daemonset-controller").await
+    }
+
+    /// Starts these controllers of upstream.
+    pub async fn start_built_in(&self, controllers: &str) -> Result<Upstream> {
+        let mut command = self.plane.built_in(controllers, UPSTREAM_USER).await?;
         // From this level on it logs which workloads it has synced.
         command.arg("--v=4");
         Ok(Upstream(self.plane.spawn("upstream", command)?))
     }
 }
 
-/// A running DaemonSet controller of upstream. It ends when dropped.
+/// Running controllers of upstream. They end when dropped.
 #[derive(Debug)]
 pub struct Upstream(Process);
 
 impl Upstream {
-    /// Waits until it has synced this DaemonSet more than `syncs` times. Its workers start after its caches have
+    /// Waits until they have synced this workload more than `syncs` times. The workers start after the caches have
     /// synced, so the first sync sees all objects.
-    pub async fn synced_since(&self, syncs: usize, namespace: &str, name: &str) -> Result<()> {
+    pub async fn synced_since(&self, syncs: usize, kind: &str, namespace: &str, name: &str) -> Result<()> {
         eventually(DEADLINE, format!("upstream to sync {name}"), async || {
             self.0.check_running()?;
-            let since = self.syncs(namespace, name);
+            let since = self.syncs(kind, namespace, name);
             ensure!(since > syncs, "{since} syncs of {name}, {syncs} of them before");
             Ok(())
         })
         .await
     }
 
-    /// How often it has synced a DaemonSet.
+    /// How often they have synced a workload of this kind.
     #[must_use]
-    pub fn syncs(&self, namespace: &str, name: &str) -> usize {
-        let key = format!("daemonset=\"{namespace}/{name}\"");
+    pub fn syncs(&self, kind: &str, namespace: &str, name: &str) -> usize {
+        let (message, key) = match kind {
+            "DaemonSet" => ("\"Finished syncing daemon set\"", "daemonset"),
+            "Deployment" => ("\"Finished syncing deployment\"", "deployment"),
+            _ => ("\"Finished syncing\" kind=\"ReplicaSet\"", "key"),
+        };
+        let key = format!("{key}=\"{namespace}/{name}\"");
         let log = self.0.log();
-        let synced = |line: &&str| line.contains("\"Finished syncing daemon set\"") && line.contains(&key);
+        let synced = |line: &&str| line.contains(message) && line.contains(&key);
         log.lines().filter(synced).count()
     }
 

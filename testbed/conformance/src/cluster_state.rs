@@ -1,7 +1,10 @@
-//! The state that a change of owner must not alter: the DaemonSets with their status, their revisions and their pods,
+//! The state that a change of owner must not alter: the workloads with their status, their revisions and their pods,
 //! as the apiserver stores them, and the position in the audit log at that time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result, ensure};
 use kube::{
@@ -11,11 +14,15 @@ use kube::{
 use nodewise_testbed::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::{audit::AuditPosition, fixture::Fixture};
+use crate::{
+    audit::AuditPosition,
+    fixture::{Fixture, IDLE_TIME},
+};
 
 /// Objects by kind and name, with all their fields, and the position in the audit log.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
+    resources: Resources,
     objects: BTreeMap<String, Object>,
     audited: AuditPosition,
     touches: usize,
@@ -24,25 +31,38 @@ pub(crate) struct ClusterState {
 #[derive(Debug)]
 struct Object {
     kind: &'static str,
-    /// The name of the DaemonSet that the object is or belongs to.
+    /// The name of the workload that the object is or belongs to.
     of: String,
     value: Value,
 }
 
-/// The resources of a DaemonSet.
-const RESOURCES: [(&str, &str, &str); 3] = [
+/// Resources by group, kind and plural: first that of the workloads, then those of what they own.
+pub(crate) type Resources = &'static [(&'static str, &'static str, &'static str)];
+
+/// The resources of DaemonSets.
+pub(crate) const DAEMON_SETS: Resources = &[
     ("apps", "DaemonSet", "daemonsets"),
     ("apps", "ControllerRevision", "controllerrevisions"),
     ("", "Pod", "pods"),
 ];
 
+/// The resources of Deployments.
+pub(crate) const DEPLOYMENTS: Resources = &[
+    ("apps", "Deployment", "deployments"),
+    ("apps", "ReplicaSet", "replicasets"),
+    ("", "Pod", "pods"),
+];
+
+/// The resources of ReplicaSets.
+pub(crate) const REPLICA_SETS: Resources = &[("apps", "ReplicaSet", "replicasets"), ("", "Pod", "pods")];
+
 impl Fixture {
-    /// Reads the state of these DaemonSets.
-    pub(crate) async fn cluster_state(&self, names: &[&str]) -> Result<ClusterState> {
+    /// Reads the state of these workloads.
+    pub(crate) async fn cluster_state(&self, resources: Resources, names: &[&str]) -> Result<ClusterState> {
         // The position is read first, so that a write between the two reads counts twice and is not missed.
         let audited = self.audit_position().await?;
         let mut objects = BTreeMap::new();
-        for (group, kind, plural) in RESOURCES {
+        for (group, kind, plural) in resources {
             for object in self.objects(group, kind, plural).await? {
                 let name = object.metadata.name.clone().unwrap_or_default();
                 let label = object
@@ -58,21 +78,21 @@ impl Fixture {
             }
         }
         Ok(ClusterState {
+            resources,
             objects,
             audited,
             touches: 0,
         })
     }
 
-    /// Changes an annotation of a DaemonSet, which enqueues it but leaves nothing to do, and updates the recorded
-    /// state.
+    /// Changes a label of a workload, which enqueues it but leaves nothing to do, and updates the recorded state.
     pub(crate) async fn touch(&self, state: &mut ClusterState, name: &str) -> Result<()> {
         state.touches += 1;
         // A new value each time: a patch that changes nothing causes no event.
-        let now = jiff::Timestamp::now().to_string();
-        let annotation = json!({ "example.com/touched": now });
-        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotation } }));
-        let [(group, kind, plural), ..] = RESOURCES;
+        let now = jiff::Timestamp::now().as_nanosecond().to_string();
+        let label = json!({ "example.com/touched": now });
+        let patch = Patch::Merge(json!({ "metadata": { "labels": label } }));
+        let (group, kind, plural) = state.resources[0];
         let api = self.resource_api(group, kind, plural);
         let mut touched = api.patch(name, &PatchParams::default(), &patch).await?;
         // As in `objects`.
@@ -112,9 +132,9 @@ impl Fixture {
         Api::namespaced_with(self.client(), self.namespace(), &resource)
     }
 
-    /// Fails unless these DaemonSets, their revisions and their pods are still the same versions of the same objects.
+    /// Fails unless these workloads, their revisions and their pods are still the same versions of the same objects.
     pub(crate) async fn expect_same(&self, state: &ClusterState, names: &[&str]) -> Result<()> {
-        let now = self.cluster_state(names).await?.objects;
+        let now = self.cluster_state(state.resources, names).await?.objects;
         let before = || {
             state
                 .objects
@@ -133,11 +153,30 @@ impl Fixture {
         Ok(())
     }
 
-    /// Fails if, since then, any client tried to write a DaemonSet, a revision or a pod (even if it was rejected;
+    /// Waits until these workloads have not changed for a while. Their owner may still try to write what the apiserver refuses,
+    /// so their state is read after that owner has stopped.
+    pub(crate) async fn wait_until_unchanged(&self, resources: Resources, names: &[&str]) -> Result<()> {
+        let (mut state, mut since) = (self.cluster_state(resources, names).await?, Instant::now());
+        self.eventually("the workloads to stop changing", async || {
+            let same = self.expect_same(&state, names).await;
+            if same.is_err() {
+                (state, since) = (self.cluster_state(resources, names).await?, Instant::now());
+                return same;
+            }
+            ensure!(since.elapsed() > IDLE_TIME, "they changed a moment ago");
+            Ok(())
+        })
+        .await
+    }
+
+    /// Fails if, since then, any client tried to write a workload, a revision or a pod (even if it was rejected;
     /// patches by [`Fixture::touch`] do not count), or if `owner` tried to write anything.
     pub(crate) async fn expect_no_writes(&self, state: &ClusterState, owner: &str) -> Result<()> {
         let wrote = |event: &&AuditEvent| {
-            let concerned = RESOURCES.iter().any(|(.., plural)| *plural == event.resource);
+            let concerned = state
+                .resources
+                .iter()
+                .any(|(.., plural)| *plural == event.resource);
             event.is_write() && (concerned || event.user == owner)
         };
         // The owner also reads outside this namespace.
@@ -149,7 +188,7 @@ impl Fixture {
         let events = self.audit_since(state).await?;
         let is_touch = |event: &&AuditEvent| {
             event.verb == "patch"
-                && event.resource == "daemonsets"
+                && event.resource == state.resources[0].2
                 && event.subresource.is_empty()
                 && event.user != owner
         };
@@ -157,7 +196,7 @@ impl Fixture {
         ensure!(writes.is_empty(), "there were writes: {writes:#?}");
         ensure!(
             touches.len() == state.touches,
-            "somebody else changed DaemonSets, too: {touches:#?}"
+            "somebody else changed workloads, too: {touches:#?}"
         );
         Ok(())
     }
@@ -169,18 +208,29 @@ impl Fixture {
 }
 
 impl ClusterState {
+    /// The position in the audit log at which this state was recorded.
+    pub(crate) fn audited(&self) -> AuditPosition {
+        self.audited
+    }
+
+    /// The kind of the workloads.
+    #[must_use]
+    pub(crate) fn kind(&self) -> &'static str {
+        self.resources[0].1
+    }
+
     /// The number of objects of this kind.
     #[must_use]
     pub(crate) fn count(&self, kind: &str) -> usize {
         self.objects.values().filter(|object| object.kind == kind).count()
     }
 
-    /// The longest minReadySeconds of the DaemonSets.
+    /// The longest minReadySeconds of the workloads.
     #[must_use]
     pub(crate) fn longest_min_ready(&self) -> Duration {
         let seconds = self.objects.values().filter_map(|object| {
-            let of_daemon_set = object.kind == RESOURCES[0].1;
-            of_daemon_set
+            let is_workload = object.kind == self.kind();
+            is_workload
                 .then(|| object.value["spec"]["minReadySeconds"].as_u64())
                 .flatten()
         });

@@ -25,18 +25,18 @@ use crate::{
     audit::AuditPosition,
     budget::BudgetWatch,
     cluster::{Cluster, EXECUTOR_USER},
-    daemon_set::{DaemonSetBuilder, daemon_set},
     executor::{Executor, Running},
     proxy::{Call, FaultProxy, Mark},
     server::Server,
     test_namespace::TestNamespace,
+    workload_builder::{WorkloadBuilder, daemon_set},
 };
 
 /// The label of the nodes of a case. Its value is the id of the case.
 const NODE_LABEL: &str = "nodewise.test/case";
 
 /// How long an executor must be inactive to count as idle.
-const IDLE_TIME: Duration = Duration::from_secs(1);
+pub(crate) const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long the cleanup of a case may take.
 const CLEANING: Duration = Duration::from_secs(30);
@@ -98,6 +98,12 @@ impl Fixture {
         self.cluster.plane().create_nodes_with(count, label).await
     }
 
+    /// Runs kubectl in this namespace as the administrator, and returns what it prints.
+    pub(crate) async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        let namespace = ["--namespace", self.namespace()];
+        self.cluster.plane().kubectl([&namespace, args].concat()).await
+    }
+
     /// Creates another namespace, whose DaemonSets run on the same nodes.
     pub(crate) async fn in_another_namespace(&self, name: &str) -> Result<TestNamespace> {
         create_namespace(&self.cluster, name).await?;
@@ -110,7 +116,7 @@ impl Fixture {
     }
 
     /// The same with this specification of `agent`.
-    pub(crate) async fn start_as(&self, nodes: usize, agent: DaemonSetBuilder) -> Result<DaemonSet> {
+    pub(crate) async fn start_as(&self, nodes: usize, agent: WorkloadBuilder) -> Result<DaemonSet> {
         self.add_nodes(nodes).await?;
         self.roll_out("agent", agent.build()).await
     }
@@ -241,9 +247,13 @@ impl Fixture {
     /// Deletes the objects of the case, so that they do not disturb other cases.
     pub(crate) async fn clear(&self) -> Result<()> {
         let all = ListParams::default();
-        self.daemon_set_api()
-            .delete_collection(&DeleteParams::background(), &all)
+        // Owners first, because a controller may still run and replace what it owns.
+        let background = DeleteParams::background();
+        self.deployment_api().delete_collection(&background, &all).await?;
+        self.replica_set_api()
+            .delete_collection(&background, &all)
             .await?;
+        self.daemon_set_api().delete_collection(&background, &all).await?;
         // Without a grace period: some pods are on deleted nodes, or on none.
         self.pod_api()
             .delete_collection(&DeleteParams::default().grace_period(0), &all)

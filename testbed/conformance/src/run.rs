@@ -15,6 +15,7 @@ use crate::{
     binaries::binaries,
     case::{Case, Script},
     cluster::Cluster,
+    controllers::Controllers,
     executor::{Executor, Running},
     fixture::{Fixture, SoloFixture},
     proxy::FaultProxy,
@@ -50,6 +51,7 @@ pub struct Candidate {
 struct Job {
     /// The index of the candidate.
     candidate: usize,
+    controllers: Controllers,
     command: Arc<str>,
     script: JobScript,
 }
@@ -63,15 +65,16 @@ enum JobScript {
 }
 
 impl Job {
-    fn all_of(index: usize, candidate: &Candidate) -> Vec<Self> {
+    fn all_of(index: usize, candidate: &Candidate, controllers: Controllers) -> Vec<Self> {
         let job = |script| Self {
             candidate: index,
-            command: Arc::from(candidate.executor.as_str()),
+            controllers,
+            command: Arc::from(controllers.command(&candidate.executor)),
             script,
         };
-        let (shared, solos): (Vec<_>, Vec<_>) = candidate
-            .cases
-            .iter()
+        let cases = candidate.cases.iter();
+        let (shared, solos): (Vec<_>, Vec<_>) = cases
+            .filter(|case| case.controllers == controllers)
             .partition(|case| matches!(case.script, Script::Shared(_)));
         let shared = (!shared.is_empty()).then_some(JobScript::Shared(shared));
         // The shared cases take the longest, so they start first.
@@ -101,10 +104,12 @@ impl Run {
         told: impl FnMut(&Outcome),
     ) -> Result<Vec<Vec<Outcome>>> {
         tokio::task::spawn_blocking(binaries).await??;
-        let jobs: VecDeque<Job> = candidates
-            .iter()
-            .enumerate()
-            .flat_map(|(index, candidate)| Job::all_of(index, candidate))
+        let jobs: VecDeque<Job> = Controllers::ALL
+            .into_iter()
+            .flat_map(|controllers| {
+                let candidates = candidates.iter().enumerate();
+                candidates.flat_map(move |(index, candidate)| Job::all_of(index, candidate, controllers))
+            })
             .collect();
         let lanes = self.lanes.clamp(1, jobs.len().max(1));
         let (jobs, told) = (RefCell::new(jobs), RefCell::new(told));
@@ -128,27 +133,36 @@ impl Run {
         jobs: &RefCell<VecDeque<Job>>,
         tell: &dyn Fn(usize, Outcome),
     ) -> Result<()> {
-        let next = || jobs.borrow_mut().pop_front();
-        let cluster = Arc::new(Cluster::start().await?);
-        let mut result = Ok(());
-        while result.is_ok()
-            && let Some(job) = next()
-        {
-            let lane = Lane {
-                command: job.command,
-                deadline: self.deadline,
-                cluster: Arc::clone(&cluster),
-                tell: &|outcome| tell(job.candidate, outcome),
+        // Controllers that need another control plane come later in the queue.
+        loop {
+            let Some(controllers) = jobs.borrow().front().map(|job| job.controllers) else {
+                return Ok(());
             };
-            result = match job.script {
-                JobScript::Shared(cases) => lane.shared(cases).await,
-                JobScript::Solo(case) => lane.solo(case).await,
+            let cluster = Arc::new(controllers.start_cluster().await?);
+            let next = || {
+                let is_possible = |job: &mut Job| controllers.shares_cluster_with(job.controllers);
+                jobs.borrow_mut().pop_front_if(is_possible)
             };
+            let mut result = Ok(());
+            while result.is_ok()
+                && let Some(job) = next()
+            {
+                let lane = Lane {
+                    command: job.command,
+                    deadline: self.deadline,
+                    cluster: Arc::clone(&cluster),
+                    tell: &|outcome| tell(job.candidate, outcome),
+                };
+                result = match job.script {
+                    JobScript::Shared(cases) => lane.shared(cases).await,
+                    JobScript::Solo(case) => lane.solo(case).await,
+                };
+            }
+            if let Some(logs) = &self.logs {
+                cluster.keep_logs(&logs.join(controllers.log_folder(number)))?;
+            }
+            result?;
         }
-        if let Some(logs) = &self.logs {
-            cluster.keep_logs(&logs.join(format!("lane-{number}")))?;
-        }
-        result
     }
 }
 

@@ -17,6 +17,7 @@ use kube::{
     core::NamespaceResourceScope,
 };
 use nodewise_testbed::{POD_ANNOTATION, PodBehaviour, eventually};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
@@ -136,7 +137,15 @@ impl TestNamespace {
     }
 
     /// Creates a DaemonSet that runs on the nodes of this namespace.
-    pub async fn create(&self, mut object: Value) -> Result<DaemonSet> {
+    pub async fn create(&self, object: Value) -> Result<DaemonSet> {
+        self.create_as(object).await
+    }
+
+    /// Creates a workload of any kind that runs on the nodes of this namespace.
+    pub async fn create_as<K>(&self, mut object: Value) -> Result<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned,
+    {
         if let Some((key, value)) = &self.nodes {
             // Keeps a node selector that the DaemonSet already has.
             let selector = &mut object["spec"]["template"]["spec"]["nodeSelector"];
@@ -147,8 +156,8 @@ impl TestNamespace {
         }
         object["metadata"]["namespace"] = json!(self.namespace);
         // Untyped: a typed object would lose unknown fields, or change their spelling.
-        let object: DynamicObject = serde_json::from_value(object).context("the test's DaemonSet")?;
-        let resource = ApiResource::erase::<DaemonSet>(&());
+        let object: DynamicObject = serde_json::from_value(object).context("the test's workload")?;
+        let resource = ApiResource::erase::<K>(&());
         let api: Api<DynamicObject> = Api::namespaced_with(self.client(), &self.namespace, &resource);
         let created = api.create(&PostParams::default(), &object).await?;
         Ok(created.try_parse()?)

@@ -1,18 +1,18 @@
-//! DaemonSets whose templates are hard to write twice with the same bytes. Their fields have several spellings, are
-//! empty but present, or hold characters that JSON writers escape differently. A controller that reads their revision
-//! and writes it with one different byte restarts their pods.
+//! Workloads whose templates are hard to write twice with the same bytes. Their fields have several spellings, are
+//! empty but present, or hold characters that JSON writers escape differently. A controller that reads a template
+//! and writes it with one different byte restarts pods.
 
 use serde_json::{Value, json};
 
-use crate::daemon_set::{DaemonSetBuilder, daemon_set};
+use crate::workload_builder::WorkloadBuilder;
 
 /// Characters that Go's JSON encoder escapes and others do not, or the other way round: HTML, the line separators of
 /// JavaScript, quotes, control characters, and characters outside the basic multilingual plane.
 const WORDS: &str = "<a href=\"x?y=1&z='2'\">\\ / \u{8}\u{c}\n\r\t\u{1}\u{1b}\u{1f}\u{7f}\u{85} \u{2027}\u{2028}\u{2029} \u{feff}é e\u{301} ñ 日本 🦀👩\u{200d}🚀 \u{fffd}</a>";
 
-/// Probes of all kinds, hooks, volumes and quantities. It surges by a percentage.
+/// Probes of all kinds, hooks, volumes and quantities.
 #[must_use]
-pub(crate) fn tricky_volumes(name: &str) -> DaemonSetBuilder {
+pub(crate) fn tricky_volumes(workload: WorkloadBuilder) -> WorkloadBuilder {
     let mut main = json!({
         "name": "main", "image": "registry.example/agent:1", "imagePullPolicy": "Always",
         "ports": [{ "name": "web", "containerPort": 8080 }, { "containerPort": 53, "protocol": "UDP" }],
@@ -40,10 +40,9 @@ pub(crate) fn tricky_volumes(name: &str) -> DaemonSetBuilder {
     let other = json!({ "name": "other", "image": "registry.example/other", "resources": { "limits": { "cpu": "100m" } },
         "livenessProbe": { "grpc": { "port": 9090, "service": "" } } });
     with_spec(
-        daemon_set(name),
+        workload,
         json!({ "containers": [main, other], "volumes": volumes(), "serviceAccountName": "agent" }),
     )
-    .max_surge("30%")
 }
 
 fn probes() -> Value {
@@ -85,9 +84,9 @@ fn volumes() -> Value {
     ])
 }
 
-/// Scheduling and network fields, many of them empty but present. The strategy is OnDelete.
+/// Scheduling and network fields, many of them empty but present.
 #[must_use]
-pub(crate) fn tricky_scheduling(name: &str) -> DaemonSetBuilder {
+pub(crate) fn tricky_scheduling(workload: WorkloadBuilder) -> WorkloadBuilder {
     let term =
         json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaceSelector": {} });
     let linux = json!([{ "matchExpressions": [{ "key": "kubernetes.io/os", "operator": "In", "values": ["linux"] }] }]);
@@ -117,7 +116,7 @@ pub(crate) fn tricky_scheduling(name: &str) -> DaemonSetBuilder {
         "priorityClassName": "system-node-critical",
         "terminationGracePeriodSeconds": 0,
     });
-    let mut builder = with_spec(daemon_set(name), spec).on_delete();
+    let mut builder = with_spec(workload, spec);
     for part in [sandbox(), containers()] {
         builder = with_spec(builder, part);
     }
@@ -168,7 +167,7 @@ fn containers() -> Value {
 
 /// Those characters in all fields that accept any text. It has minReadySeconds.
 #[must_use]
-pub(crate) fn tricky_strings(name: &str) -> DaemonSetBuilder {
+pub(crate) fn tricky_strings(workload: WorkloadBuilder) -> WorkloadBuilder {
     let spec = json!({
         "containers": [{
             "name": "main", "image": "registry.example/agent:1", "workingDir": WORDS,
@@ -189,18 +188,17 @@ pub(crate) fn tricky_strings(name: &str) -> DaemonSetBuilder {
         "volumes": [{ "name": "v", "hostPath": { "path": "/日本/<&>" } }],
     });
     let annotations = json!({ "example.com/words": WORDS, "example.com/empty": "", "Example.com/Upper": "A", "number": "1" });
-    with_spec(daemon_set(name), spec)
+    with_spec(workload, spec)
         .set("/spec/template/metadata", "annotations", annotations.clone())
         .set("/spec/template/metadata", "creationTimestamp", Value::Null)
         .set("/spec/template/metadata", "finalizers", json!([]))
         .set("/metadata", "annotations", annotations)
         .set("/spec", "minReadySeconds", json!(1))
         .set("/spec", "revisionHistoryLimit", json!(3))
-        .max_unavailable("40%")
 }
 
 /// Sets fields of the template's pod spec.
-fn with_spec(mut builder: DaemonSetBuilder, fields: Value) -> DaemonSetBuilder {
+fn with_spec(mut builder: WorkloadBuilder, fields: Value) -> WorkloadBuilder {
     let Value::Object(fields) = fields else {
         return builder;
     };

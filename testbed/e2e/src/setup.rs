@@ -10,11 +10,15 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
 use nodewise_conformance::{AuditPosition, Cluster, DEADLINE, Server, TestNamespace, binaries, http_get};
 use nodewise_testbed::{AuditEvent, ControlPlane, Process, eventually};
+use serde_json::json;
 
 /// The namespace of the executors' Lease, as in `deploy/`.
 const LEASE_NAMESPACE: &str = "nodewise-system";
+/// The name of this Lease.
+const LEASE: &str = "nodewise-executor";
 
 /// The options of a test environment.
 #[derive(Debug, Clone)]
@@ -219,9 +223,27 @@ impl Setup {
 
     /// The holder of the executors' Lease.
     pub async fn lease_holder(&self) -> Result<Option<String>> {
-        let leases: Api<Lease> = Api::namespaced(self.client(), LEASE_NAMESPACE);
-        let lease = leases.get_opt("nodewise-executor").await?;
+        let lease = self.leases().get_opt(LEASE).await?;
         Ok(lease.and_then(|lease| lease.spec?.holder_identity))
+    }
+
+    /// Makes somebody who is no executor the holder of the Lease, for a day.
+    pub async fn hold_lease(&self, holder: &str) -> Result<()> {
+        let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 86_400});
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        let params = PatchParams::default();
+        self.leases().patch(LEASE, &params, &patch).await?;
+        Ok(())
+    }
+
+    /// Deletes the Lease.
+    pub async fn delete_lease(&self) -> Result<()> {
+        self.leases().delete(LEASE, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.client(), LEASE_NAMESPACE)
     }
 
     /// The server.

@@ -202,16 +202,16 @@ impl ControlPlane {
         &self.workdir
     }
 
-    /// A command that runs only Kubernetes' own DaemonSet controller, as a user of [`Builder::user`]. It runs in its
-    /// own process, so that a test can start, stop and measure it while the other controllers keep running.
+    /// A command that runs only these controllers of Kubernetes, as a user of [`Builder::user`]. They run in a process of
+    /// their own, so that a test can start, stop and measure them while the other controllers keep running.
     ///
     /// # Errors
     /// It cannot be built, or there is no such user.
-    pub async fn daemonset_controller(&self, user: &str) -> Result<Command> {
+    pub async fn built_in(&self, controllers: &str, user: &str) -> Result<Command> {
         let program = tokio::task::spawn_blocking(|| Tool::KubeControllerManager.path()).await??;
         let mut command = Command::new(program);
         command
-            .arg("--controllers=daemonset-controller")
+            .arg(format!("--controllers={controllers}"))
             .args(commands::client_args(&self.kubeconfig_for(user)?));
         Ok(command)
     }

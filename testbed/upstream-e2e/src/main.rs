@@ -1,4 +1,5 @@
-//! `nodewise-upstream-e2e`: runs Kubernetes' own end-to-end tests of DaemonSets against both owners, and compares them.
+//! `nodewise-upstream-e2e`: runs Kubernetes' own end-to-end tests of DaemonSets, ReplicaSets and Deployments against both owners,
+//! and compares them.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -12,9 +13,9 @@ use nodewise_upstream_e2e::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs Kubernetes' own end-to-end tests of DaemonSets twice, each time on a new control plane: with
-/// kube-controller-manager and with Nodewise as the owner of DaemonSets. Exits with status 0 if both pass and Nodewise
-/// takes at most ten seconds longer.
+/// Runs Kubernetes' own end-to-end tests of DaemonSets, ReplicaSets and Deployments twice, each time on a new control plane: with
+/// kube-controller-manager and with Nodewise as the owner of the workloads. Exits with status 0 if both pass and Nodewise
+/// takes at most a second longer for each spec.
 #[derive(Debug, Parser)]
 #[command(name = "nodewise-upstream-e2e", version)]
 struct Args {
@@ -73,7 +74,9 @@ async fn both(args: &Args) -> Result<Comparison> {
 
 async fn one(args: &Args, programs: &Programs, owner: Owner) -> Result<SuiteRun> {
     let name = owner.name();
-    eprintln!("upstream-e2e: running the suite with {name} as owner of DaemonSets (a minute or two)");
+    eprintln!(
+        "upstream-e2e: running the suite with {name} as owner of the workloads (three or four minutes)"
+    );
     let logs = args.logs.join(name);
     let run = suite::run(owner, &args.executor_flags, programs, &logs)
         .await

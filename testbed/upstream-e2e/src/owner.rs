@@ -1,4 +1,4 @@
-//! Starts one of the two owners of DaemonSets.
+//! Starts one of the two owners of DaemonSets, ReplicaSets and Deployments.
 
 use std::process::Command;
 
@@ -6,10 +6,13 @@ use anyhow::Result;
 use nodewise_conformance::{Cluster, Server, Upstream, binaries};
 use nodewise_testbed::Process;
 
-/// A controller that owns DaemonSets.
+/// The controllers that both owners run.
+const CONTROLLERS: &str = "daemonset-controller,deployment-controller,replicaset-controller";
+
+/// A program that runs the controllers of all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The DaemonSet controller of kube-controller-manager.
+    /// The controllers of kube-controller-manager.
     KubeControllerManager,
     /// `nodewise-server` and `nodewise-executor` in mode `own`.
     Nodewise,
@@ -32,7 +35,9 @@ impl Owner {
     /// A program cannot be built or started.
     pub async fn start(self, cluster: &Cluster, executor_flags: &[String]) -> Result<RunningOwner> {
         match self {
-            Self::KubeControllerManager => Ok(RunningOwner::Upstream(cluster.start_upstream().await?)),
+            Self::KubeControllerManager => {
+                Ok(RunningOwner::Upstream(cluster.start_built_in(CONTROLLERS).await?))
+            }
             Self::Nodewise => {
                 let plane = cluster.plane();
                 let server = Server::start(plane, "127.0.0.1:0", &[]).await?;
@@ -40,6 +45,7 @@ impl Owner {
                 let mut command = Command::new(&built.executor);
                 command
                     .args(["--mode=own", "--leader-elect=false", "--http-listen=127.0.0.1:0"])
+                    .arg(format!("--controllers={CONTROLLERS}"))
                     .arg(format!("--server=http://{}", server.address()))
                     .arg("--kubeconfig")
                     .arg(cluster.executor_kubeconfig()?)
@@ -54,7 +60,7 @@ impl Owner {
 /// A running owner. It ends when dropped.
 #[derive(Debug)]
 pub enum RunningOwner {
-    /// Upstream's DaemonSet controller.
+    /// Upstream's controllers.
     Upstream(Upstream),
     /// An executor and its server.
     Nodewise {

@@ -73,6 +73,12 @@ impl SuiteRun {
         Ok(run)
     }
 
+    /// Adds what another run of the test program ran.
+    pub fn append(&mut self, other: Self) {
+        self.specs.extend(other.specs);
+        self.failures.extend(other.failures);
+    }
+
     /// The total duration of all specs, without set-up and clean-up of the suite.
     #[must_use]
     pub fn total(&self) -> Duration {

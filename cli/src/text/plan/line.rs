@@ -10,7 +10,7 @@ use crate::text::{ADD, CHANGE, REMOVE};
 pub(super) struct GroupKey {
     kind: u8,
     reason: i32,
-    /// The name of a revision, because revisions are never grouped, or the reason of an Event.
+    /// The name of a revision or of another object that is never grouped, or the reason of an Event.
     name: String,
 }
 
@@ -30,6 +30,9 @@ impl GroupKey {
             Some(Kind::CreatePod(_)) => (10, String::new()),
             Some(Kind::DeletePod(_)) => (11, String::new()),
             Some(Kind::UpdateStatus(_)) => (12, String::new()),
+            Some(Kind::CreateObject(create)) => (13, create.name.clone()),
+            Some(Kind::PatchObject(patch)) => (14, name_of(patch.object.as_ref())),
+            Some(Kind::DeleteObject(delete)) => (15, name_of(delete.object.as_ref())),
         };
         Self {
             kind,
@@ -47,6 +50,8 @@ pub(super) struct Line {
     pub(super) noun: &'static str,
     /// Verb, noun and details of this action.
     what: String,
+    /// Whether `what` has the message of the action.
+    is_message: bool,
 }
 
 impl Line {
@@ -65,6 +70,7 @@ impl Line {
                 verb,
                 noun,
                 what: words.join(" "),
+                is_message: !action.message.is_empty() && detail == action.message,
             }
         };
         match &action.kind {
@@ -95,24 +101,36 @@ impl Line {
             Some(Kind::AdoptPod(adopt)) => line("~", "adopt", "pod", name_of(adopt.pod.as_ref())),
             Some(Kind::ReleasePod(release)) => line("~", "release", "pod", name_of(release.pod.as_ref())),
             Some(Kind::RelabelPod(relabel)) => line("~", "relabel", "pod", name_of(relabel.pod.as_ref())),
-            Some(Kind::CreatePod(create)) => line(
-                "+",
-                "create",
-                "pod",
-                format!("{} on {}", create.pod_name, create.node_name)
-                    .trim()
-                    .to_owned(),
-            ),
+            Some(Kind::CreatePod(create)) => {
+                line("+", "create", "pod", on_node(&create.pod_name, &create.node_name))
+            }
             Some(Kind::DeletePod(delete)) => line(
                 "-",
                 "delete",
                 "pod",
-                format!("{} on {}", name_of(delete.pod.as_ref()), delete.node_name),
+                on_node(&name_of(delete.pod.as_ref()), &delete.node_name),
             ),
             Some(Kind::UpdateStatus(update)) => line("~", "status:", "", status_change(old, update)),
             Some(Kind::EmitEvent(event)) => {
                 line("+", "emit", "event", format!("{} {}", event.r#type, event.reason))
             }
+            Some(Kind::CreateObject(create)) => {
+                line("+", "create", noun(create.resource.as_ref()), create.name.clone())
+            }
+            // The message has the changes.
+            Some(Kind::PatchObject(patch)) if patch.subresource == "status" => {
+                line("~", "status:", "", action.message.clone())
+            }
+            Some(Kind::PatchObject(patch)) => {
+                let (verb, detail) = change(patch);
+                line("~", verb, noun(patch.resource.as_ref()), detail)
+            }
+            Some(Kind::DeleteObject(delete)) => line(
+                "-",
+                "delete",
+                noun(delete.resource.as_ref()),
+                name_of(delete.object.as_ref()),
+            ),
         }
     }
 }
@@ -122,8 +140,18 @@ impl Line {
         match action.reason() {
             // The line already shows the changed numbers.
             v1::Reason::StatusChanged | v1::Reason::GenerationObserved => self.what.clone(),
+            // The line is the message.
+            _ if self.is_message => self.what.clone(),
             _ => format!("{}: {}", self.what, action.message),
         }
+    }
+}
+
+/// `web-1 on node-1`. A part that is not known is left out.
+fn on_node(pod: &str, node: &str) -> String {
+    match (pod, node) {
+        (pod, "") => pod.to_owned(),
+        (pod, node) => format!("{pod} on {node}").trim().to_owned(),
     }
 }
 
@@ -131,6 +159,31 @@ fn name_of(reference: Option<&v1::ObjectReference>) -> String {
     reference
         .map(|reference| reference.name.clone())
         .unwrap_or_default()
+}
+
+/// The kind of the objects of a resource.
+fn noun(resource: Option<&v1::GroupVersionResource>) -> &'static str {
+    match resource.map(|resource| resource.resource.as_str()) {
+        Some("replicasets") => "ReplicaSet",
+        Some("deployments") => "Deployment",
+        _ => "object",
+    }
+}
+
+/// What a patch does: the verb, and the object with the change.
+fn change(patch: &v1::PatchObject) -> (&'static str, String) {
+    let name = name_of(patch.object.as_ref());
+    match patch.claim() {
+        v1::Claim::Adopt => return ("adopt", name),
+        v1::Claim::Release => return ("release", name),
+        v1::Claim::Unspecified => {}
+    }
+    let content: serde_json::Value = serde_json::from_slice(&patch.patch).unwrap_or_default();
+    match content["spec"]["replicas"].as_i64() {
+        Some(replicas) => ("scale", format!("{name} to {replicas}")),
+        None if content["spec"]["template"].is_object() => ("roll back", name),
+        None => ("update", name),
+    }
 }
 
 /// `desired 0 → 300, ready 0 → 12`.

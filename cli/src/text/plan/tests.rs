@@ -33,6 +33,7 @@ fn rendered(plan: &v1::Plan, width: Option<usize>) -> String {
     };
     let planned = [Planned {
         title: "DaemonSet default/web".to_owned(),
+        kind: "DaemonSet",
         plan,
         status,
     }];

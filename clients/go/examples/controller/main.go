@@ -1,8 +1,11 @@
-// Command controller owns the DaemonSets of a cluster: a complete controller on top of package nodewise.
+// Command controller owns the DaemonSets, ReplicaSets and Deployments of a cluster: a complete controller on top of package nodewise.
 //
-//	controller [--selector LABELS] [-v 1]
+//	controller [--controllers LIST] [--selector LABELS] [-v 1]
 //
-// With --selector it owns only the DaemonSets whose labels match, in the syntax of kubectl's -l, such as team=storage,tier!=test. With -v 1
+// With --controllers it runs the controllers of a list, with the names and the syntax of kube-controller-manager: daemonset-controller,
+// replicaset-controller and deployment-controller, * for all, and -NAME for all but this one. Without the flag it runs the daemonset-controller.
+//
+// With --selector it owns only the workloads whose labels match, in the syntax of kubectl's -l, such as team=storage,tier!=test. With -v 1
 // it logs each action and why it was planned. The other settings are environment variables:
 //
 //	KUBECONFIG             the cluster; if not set, the one in which the program runs
@@ -37,11 +40,12 @@ import (
 )
 
 func main() {
-	owned := flag.String("selector", "", "own only DaemonSets whose labels match, as in kubectl -l")
+	owned := flag.String("selector", "", "own only workloads whose labels match, as in kubectl -l")
+	controllers := flag.String("controllers", daemonSetController, "the controllers to run, as in kube-controller-manager")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, *owned)
+	err := run(ctx, *controllers, *owned)
 	stop()
 	klog.Flush()
 	if err != nil {
@@ -50,7 +54,11 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, owned string) error {
+func run(ctx context.Context, controllers, owned string) error {
+	kinds, err := kindsOf(controllers)
+	if err != nil {
+		return fmt.Errorf("--controllers: %w", err)
+	}
 	selector, err := labels.Parse(owned)
 	if err != nil {
 		return fmt.Errorf("--selector: %w", err)
@@ -85,7 +93,7 @@ func run(ctx context.Context, owned string) error {
 
 	own := func(ctx context.Context) error {
 		// Each leadership needs a new Reconciler: the state of an earlier one is outdated.
-		reconciler, err := nodewise.New(cluster, planner, nodewise.WithSelector(selector))
+		reconciler, err := nodewise.New(cluster, planner, nodewise.WithKinds(kinds...), nodewise.WithSelector(selector))
 		if err != nil {
 			return err
 		}

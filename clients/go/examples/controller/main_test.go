@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	nodewise "nodewise.dev/clients/go"
 	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -58,7 +60,7 @@ func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
 	t.Setenv("NODEWISE_LEADER_ELECT", "false")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, "team in (storage, backup)") }()
+	go func() { ended <- run(ctx, daemonSetController, "team in (storage, backup)") }()
 	for node := range 3 {
 		cluster.Put(t, "nodes", fmt.Sprintf(`{"metadata":{"name":"n%d","uid":"n%d"}}`, node, node))
 		testkit.Eventually(t, "a plan for ours", func() bool { return service.times("ours") > node })
@@ -73,7 +75,29 @@ func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
 }
 
 func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
-	if err := run(t.Context(), "team in storage"); err == nil || !strings.Contains(err.Error(), "--selector") {
+	if err := run(t.Context(), daemonSetController, "team in storage"); err == nil || !strings.Contains(err.Error(), "--selector") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheListOfControllersDecidesAsInKubeControllerManager(t *testing.T) {
+	const daemonSet, deployment, replicaSet = nodewise.DaemonSets, nodewise.Deployments, nodewise.ReplicaSets
+	for list, want := range map[string][]nodewise.Kind{
+		"*":                             {daemonSet, deployment, replicaSet},
+		"daemonset-controller":          {daemonSet},
+		"daemonset,deployment":          {daemonSet, deployment},
+		"*,-replicaset-controller":      {daemonSet, deployment},
+		"-replicaset,*":                 {daemonSet, deployment},
+		"deployment,-deployment":        {deployment},
+		"-deployment":                   nil,
+		"statefulset-controller":        nil,
+		"":                              nil,
+		"Deployment":                    nil,
+		"daemonset-controller,-unknown": nil,
+	} {
+		got, err := kindsOf(list)
+		if !slices.Equal(got, want) || (err == nil) != (len(want) > 0) {
+			t.Errorf("%q: got %v, %v", list, got, err)
+		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 type run struct {
 	writer   write.Writer
 	workload *nodewisev1.WorkloadReference
+	// kind is the kind of the workload.
+	kind     *cluster.Kind
 	settings Settings
 	// parent is the trace context for the annotation of pods that the current batch creates; empty for none.
 	parent string
@@ -28,15 +30,31 @@ type run struct {
 	manifestError error
 }
 
-func newRun(writer write.Writer, plan *nodewisev1.Plan, object []byte, settings Settings) *run {
+func newRun(writer write.Writer, plan *nodewisev1.Plan, kind *cluster.Kind, object []byte, settings Settings) *run {
 	manifest, err := ParseManifest(plan)
 	return &run{
-		writer: writer, workload: plan.GetWorkload(), settings: settings, object: object, manifest: manifest, manifestError: err,
+		writer: writer, workload: plan.GetWorkload(), kind: kind, settings: settings, object: object, manifest: manifest, manifestError: err,
 	}
 }
 
-// action executes one action.
-func (r *run) action(ctx context.Context, action *nodewisev1.Action) *done {
+// action executes one action, and emits the Events that follow it. The argument failure is the first error of the plan so far.
+func (r *run) action(ctx context.Context, action *nodewisev1.Action, failure string) *done {
+	done := r.execute(ctx, action, failure)
+	switch result := done.outcome.GetResult(); {
+	case result == nodewisev1.Result_RESULT_SUCCEEDED:
+		for _, event := range action.GetSuccessEvents() {
+			r.emit(ctx, event.GetType(), event.GetReason(), event.GetMessage())
+		}
+	// An action that ends the plan says nothing about the object, and the next plan decides anew.
+	case IsFailure(result) && !done.endsPlan && action.GetFailureEvent() != nil:
+		event := action.GetFailureEvent()
+		r.emit(ctx, event.GetType(), event.GetReason(), event.GetMessage()+": "+done.outcome.GetMessage())
+	default:
+	}
+	return done
+}
+
+func (r *run) execute(ctx context.Context, action *nodewisev1.Action, failure string) *done {
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_CreateRevision:
 		return r.createRevision(ctx, action, kind.CreateRevision)
@@ -51,6 +69,12 @@ func (r *run) action(ctx context.Context, action *nodewisev1.Action) *done {
 	case *nodewisev1.Action_EmitEvent:
 		r.emit(ctx, kind.EmitEvent.GetType(), kind.EmitEvent.GetReason(), kind.EmitEvent.GetMessage())
 		return succeeded(action)
+	case *nodewisev1.Action_CreateObject:
+		return r.createObject(ctx, action, kind.CreateObject)
+	case *nodewisev1.Action_PatchObject:
+		return r.patchObject(ctx, action, kind.PatchObject, failure)
+	case *nodewisev1.Action_DeleteObject:
+		return r.deleteObject(ctx, action, kind.DeleteObject)
 	default:
 		if patch, isPatch := patchOf(action); isPatch {
 			return r.patch(ctx, action, patch)
@@ -65,10 +89,10 @@ func (r *run) key(resource cluster.Resource, name string) write.Key {
 
 // workloadKey is the key of the workload.
 func (r *run) workloadKey() (write.Key, *write.Error) {
-	if r.workload.GetKind() != cluster.Kind {
-		return write.Key{}, write.Unclear("this executor knows no workload kind %q", r.workload.GetKind())
+	if r.workload.GetKind() != r.kind.Name {
+		return write.Key{}, write.Unclear("the plan is for a workload of kind %q, and not for a %s", r.workload.GetKind(), r.kind.Name)
 	}
-	return r.key(cluster.DaemonSets, r.workload.GetName()), nil
+	return r.key(r.kind.Resource, r.workload.GetName()), nil
 }
 
 // readWorkload reads the workload from the apiserver. It returns an error if that is another object than the one that was planned for: an
@@ -117,17 +141,24 @@ func (r *run) createRevision(ctx context.Context, action *nodewisev1.Action, cre
 	done := failed(action, refusal)
 	if refusal.Refusal == write.AlreadyExists {
 		// The next plan needs the existing object. If it cannot be read now, the retry finds it again.
-		if live, err := r.writer.Read(ctx, r.key(cluster.Revisions, create.GetName())); err == nil {
-			done.colliding = live
-		}
+		done.colliding = r.colliding(ctx, cluster.Revisions, create.GetName())
 	}
 	return done
+}
+
+// colliding returns the existing object that has the name of a new one; nil if it cannot be read.
+func (r *run) colliding(ctx context.Context, resource cluster.Resource, name string) *Colliding {
+	live, err := r.writer.Read(ctx, r.key(resource, name))
+	if err != nil {
+		return nil
+	}
+	return &Colliding{Resource: resource, Object: live}
 }
 
 // deleteRevision deletes a revision. If the revision is gone already, the cache is behind and the plan may be wrong: the action fails, as
 // upstream's sync does (D-56, D-63).
 func (r *run) deleteRevision(ctx context.Context, action *nodewisev1.Action, remove *nodewisev1.DeleteRevision) *done {
-	done := r.delete(ctx, action, cluster.Revisions, remove.GetRevision(), true)
+	done := r.delete(ctx, action, cluster.Revisions, remove.GetRevision(), byUID(remove.GetRevision()))
 	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NOT_FOUND {
 		done.outcome.Result = nodewisev1.Result_RESULT_FAILED
 	}
@@ -135,7 +166,11 @@ func (r *run) deleteRevision(ctx context.Context, action *nodewisev1.Action, rem
 }
 
 func (r *run) deletePod(ctx context.Context, action *nodewisev1.Action, remove *nodewisev1.DeletePod) *done {
-	done := r.delete(ctx, action, cluster.Pods, remove.GetPod(), remove.GetUidPrecondition())
+	var preconditions write.Preconditions
+	if remove.GetUidPrecondition() {
+		preconditions = byUID(remove.GetPod())
+	}
+	done := r.delete(ctx, action, cluster.Pods, remove.GetPod(), preconditions)
 	switch done.outcome.GetResult() {
 	case nodewisev1.Result_RESULT_SUCCEEDED:
 		r.emit(ctx, "Normal", "SuccessfulDelete", "Deleted pod: "+remove.GetPod().GetName())
@@ -146,18 +181,19 @@ func (r *run) deletePod(ctx context.Context, action *nodewisev1.Action, remove *
 	return done
 }
 
+func byUID(object *nodewisev1.ObjectReference) write.Preconditions {
+	return write.Preconditions{UID: types.UID(object.GetUid())}
+}
+
 func (r *run) delete(
-	ctx context.Context, action *nodewisev1.Action, resource cluster.Resource, object *nodewisev1.ObjectReference, withUID bool,
+	ctx context.Context, action *nodewisev1.Action, resource cluster.Resource, object *nodewisev1.ObjectReference,
+	preconditions write.Preconditions,
 ) *done {
 	if object == nil {
 		return failed(action, write.Unclear("the action names no object"))
 	}
 	key := r.key(resource, object.GetName())
-	var uid types.UID
-	if withUID {
-		uid = types.UID(object.GetUid())
-	}
-	err := r.writer.Delete(ctx, key, uid)
+	err := r.writer.Delete(ctx, key, preconditions)
 	if err == nil {
 		return succeeded(action)
 	}
@@ -166,7 +202,7 @@ func (r *run) delete(
 	case refusal.Refusal == write.NotFound:
 		return refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
 	case refusal.Refusal == write.Conflict || refusal.IsUnclear():
-		return r.confirmDelete(ctx, action, key, uid, refusal)
+		return r.confirmDelete(ctx, action, key, preconditions.UID, refusal)
 	default:
 		return failed(action, refusal)
 	}

@@ -19,8 +19,15 @@ type OwnWrite struct {
 	Resource cluster.Resource
 	// ResourceVersion that the write returned. Never empty.
 	ResourceVersion string
-	// ExpectedByName is true for the create of a pod whose name was known before. An expectation waits for it, too.
-	ExpectedByName bool
+	// CreatedPod is the name of the created pod, if it was in the plan. An expectation also waits for that name.
+	CreatedPod string
+}
+
+// Colliding is an existing object that has the name of a new one.
+type Colliding struct {
+	Resource cluster.Resource
+	// Object is the object as JSON.
+	Object []byte
 }
 
 // Applied is the result of applying a plan.
@@ -29,8 +36,8 @@ type Applied struct {
 	Outcomes []*nodewisev1.Outcome
 	// Writes are the writes that the caches must show before the next plan: creates of pods, adoptions, status writes.
 	Writes []OwnWrite
-	// Colliding are existing ControllerRevisions, as JSON, with the name of a new revision. The next plan is made at once, with them.
-	Colliding [][]byte
+	// Colliding are existing objects with the name of a new one. The next plan is made at once, with them.
+	Colliding []Colliding
 	// Created are the names of the created revisions.
 	Created []string
 	// Vanished are orphans that an adoption did not find. The next plan is made at once, without them.
@@ -42,21 +49,25 @@ type Applied struct {
 	TakenNames []string
 	// Batches is how many batches were begun.
 	Batches int
-	// Failed is true if an action outside the events phase failed.
+	// Failed is true if an action failed, of a phase whose failures count.
 	Failed bool
-	// FirstFailure is the error of the first failed action, in the plan's order.
+	// FirstFailure is the error of the first failed action, in the plan's order. Failures that do not count are left out.
 	FirstFailure error
-	// Aborted is true if the plan was ended early: a phase failed, or an object was not as it was planned.
+	// Aborted is true if the plan was ended early: a phase failed, an object was not as it was planned, or a create found its name taken or its
+	// namespace terminating.
 	Aborted bool
 }
 
 // IsOutdated reports whether an object was not as it was planned, without an action having failed.
 func (a *Applied) IsOutdated() bool { return len(a.Vanished) > 0 || len(a.Sealed) > 0 }
 
-func (a *Applied) add(phase nodewisev1.PhaseKind, done *done) (failed bool) {
+func (a *Applied) add(phase *nodewisev1.Phase, done *done) (failed bool) {
 	failed = IsFailure(done.outcome.GetResult())
-	a.Failed = a.Failed || failed && phase != nodewisev1.PhaseKind_PHASE_KIND_EVENTS
-	if failed && a.FirstFailure == nil {
+	if failed && phase.GetIgnoresFailure() {
+		done.outcome.Ignored = true
+	}
+	a.Failed = a.Failed || failed && countsFailures(phase)
+	if failed && !done.outcome.GetIgnored() && a.FirstFailure == nil {
 		a.FirstFailure = done.err
 	}
 	a.Outcomes = append(a.Outcomes, done.outcome)
@@ -64,7 +75,7 @@ func (a *Applied) add(phase nodewisev1.PhaseKind, done *done) (failed bool) {
 		a.Writes = append(a.Writes, *done.write)
 	}
 	if done.colliding != nil {
-		a.Colliding = append(a.Colliding, done.colliding)
+		a.Colliding = append(a.Colliding, *done.colliding)
 	}
 	if done.created != "" {
 		a.Created = append(a.Created, done.created)
@@ -75,10 +86,15 @@ func (a *Applied) add(phase nodewisev1.PhaseKind, done *done) (failed bool) {
 	if done.sealed != nil {
 		a.Sealed = append(a.Sealed, *done.sealed)
 	}
-	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NAME_TAKEN {
+	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NAME_TAKEN && done.colliding == nil {
 		a.TakenNames = append(a.TakenNames, done.outcome.GetCreatedPod().GetPodName())
 	}
 	return failed
+}
+
+// countsFailures reports whether a failure in a phase counts. Events are best effort: the plan goes on if they fail.
+func countsFailures(phase *nodewisev1.Phase) bool {
+	return phase.GetKind() != nodewisev1.PhaseKind_PHASE_KIND_EVENTS && !phase.GetIgnoresFailure()
 }
 
 // IsFailure reports whether a result is a failure. A taken name is none: the next plan follows at once, and has another name.
@@ -96,52 +112,61 @@ type Settings struct {
 	LeftOut map[uint32]string
 }
 
-// Apply applies a plan for the workload whose cached JSON is object. It returns when every call has ended.
+// Apply applies a plan for the workload of this kind whose cached JSON is object. It returns when every call has ended.
 func Apply(
-	ctx context.Context, writer write.Writer, plan *nodewisev1.Plan, object []byte, settings Settings,
+	ctx context.Context, writer write.Writer, plan *nodewisev1.Plan, kind *cluster.Kind, object []byte, settings Settings,
 ) *Applied {
-	run := newRun(writer, plan, object, settings)
+	run := newRun(writer, plan, kind, object, settings)
 	applied := &Applied{}
-	anyFailure := false
+	// anyFailure is true after a failure that counts. endsPlan is true after an action without which the rest of the plan makes no sense.
+	var anyFailure, endsPlan bool
 	logPlan(ctx, plan, writer.Writes())
 	for _, phase := range plan.GetPhases() {
-		stopped := applied.Aborted || phase.GetRequiresSuccess() && anyFailure
+		isNeedless := phase.GetRequiresFailure() && !anyFailure && !applied.Aborted
+		stopped := applied.Aborted || phase.GetRequiresSuccess() && anyFailure || isNeedless
 		phaseFailed := false
 		for _, batch := range phase.GetBatches() {
 			var dones []*done
 			if stopped {
-				dones = skip(batch)
+				dones = skip(batch, isNeedless)
 			} else if len(batch.GetActions()) > 0 {
 				applied.Batches++
-				dones = run.tracedBatch(ctx, phase.GetKind(), batch)
+				dones = run.tracedBatch(ctx, phase.GetKind(), batch, applied.FirstFailure)
 			}
 			logActions(ctx, plan.GetPlanId(), batch, dones)
 			for _, done := range dones {
-				failed := applied.add(phase.GetKind(), done)
+				failed := applied.add(phase, done)
 				phaseFailed = phaseFailed || failed
+				endsPlan = endsPlan || done.endsPlan
 			}
 			// The batches after an adoption depend on the adopted object.
-			stopped = stopped || phaseFailed || applied.IsOutdated()
+			endsPlan = endsPlan || applied.IsOutdated()
+			stopped = stopped || phaseFailed || endsPlan
 		}
-		// Events are best effort: the plan goes on if they fail.
-		if phase.GetKind() != nodewisev1.PhaseKind_PHASE_KIND_EVENTS {
-			anyFailure = anyFailure || phaseFailed
-			applied.Aborted = applied.Aborted || phaseFailed && phase.GetAbortsOnFailure() || applied.IsOutdated()
-		}
+		failureCounts := phaseFailed && countsFailures(phase)
+		anyFailure = anyFailure || failureCounts
+		applied.Aborted = applied.Aborted || failureCounts && phase.GetAbortsOnFailure() || endsPlan
 	}
 	return applied
 }
 
-func skip(batch *nodewisev1.Batch) []*done {
+// skip returns the results of a batch that is not executed. If it is ignored, that is no reason to retry.
+func skip(batch *nodewisev1.Batch, isIgnored bool) []*done {
 	dones := make([]*done, 0, len(batch.GetActions()))
 	for _, action := range batch.GetActions() {
-		dones = append(dones, ended(action, nodewisev1.Result_RESULT_SKIPPED))
+		done := ended(action, nodewisev1.Result_RESULT_SKIPPED)
+		done.outcome.Ignored = isIgnored
+		dones = append(dones, done)
 	}
 	return dones
 }
 
-// batch executes a batch. The results are in the order of the actions.
-func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch) []*done {
+// batch executes a batch. The results are in the order of the actions. The argument failure is the first error of earlier batches; nil for none.
+func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch, failure error) []*done {
+	message := ""
+	if failure != nil {
+		message = failure.Error()
+	}
 	var unconfirmed *write.Error
 	if batch.GetConfirmWorkload() {
 		unconfirmed = r.confirmWorkload(ctx)
@@ -159,7 +184,7 @@ func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch) []*done {
 			case unconfirmed != nil && isAdoption(action):
 				dones[i] = failed(action, unconfirmed)
 			default:
-				dones[i] = r.action(ctx, action)
+				dones[i] = r.action(ctx, action, message)
 			}
 			return nil
 		})

@@ -68,7 +68,7 @@ func run(t *testing.T, writer write.Writer, phases ...*nodewisev1.Phase) *apply.
 	plan := &nodewisev1.Plan{
 		Workload: workload, Phases: phases, PodManifest: []byte(manifest), NodeNamePointers: []string{"/spec/nodeName"},
 	}
-	return apply.Apply(t.Context(), writer, plan, []byte(object), apply.Settings{Concurrency: 8})
+	return apply.Apply(t.Context(), writer, plan, cluster.DaemonSet, []byte(object), apply.Settings{Concurrency: 8})
 }
 
 func results(applied *apply.Applied) string {
@@ -144,7 +144,7 @@ func TestCreates(t *testing.T) {
 			}
 			want := []apply.OwnWrite(nil)
 			if test.writes {
-				want = []apply.OwnWrite{{Resource: cluster.Pods, ResourceVersion: "7", ExpectedByName: true}}
+				want = []apply.OwnWrite{{Resource: cluster.Pods, ResourceVersion: "7", CreatedPod: "p"}}
 			}
 			if diff := cmp.Diff(want, applied.Writes); diff != "" {
 				t.Error(diff)
@@ -246,7 +246,7 @@ func TestWhatIsLeftOutIsNotTried(t *testing.T) {
 	}
 	plan := &nodewisev1.Plan{Workload: workload, Phases: []*nodewisev1.Phase{adoptions, deletes}}
 	leftOut := map[uint32]string{1: "the one", 2: "the other"}
-	applied := apply.Apply(t.Context(), kube, plan, []byte(object), apply.Settings{Concurrency: 8, LeftOut: leftOut})
+	applied := apply.Apply(t.Context(), kube, plan, cluster.DaemonSet, []byte(object), apply.Settings{Concurrency: 8, LeftOut: leftOut})
 	if got := results(applied); got != "SKIPPED SKIPPED SUCCEEDED" || applied.Failed || applied.Aborted {
 		t.Errorf("got %s, failed %t, aborted %t", got, applied.Failed, applied.Aborted)
 	}
@@ -272,7 +272,7 @@ func TestATakenNameStopsNothing(t *testing.T) {
 		t.Errorf("names that are taken: %v", applied.TakenNames)
 	}
 	want := []apply.OwnWrite{
-		{Resource: cluster.Pods, ResourceVersion: "7", ExpectedByName: true}, {Resource: cluster.Pods, ResourceVersion: "8"},
+		{Resource: cluster.Pods, ResourceVersion: "7", CreatedPod: "q"}, {Resource: cluster.Pods, ResourceVersion: "8"},
 	}
 	if diff := cmp.Diff(want, applied.Writes); diff != "" {
 		t.Error(diff)

@@ -12,10 +12,12 @@ type done struct {
 	// err is why the action did not succeed; nil if it did.
 	err       error
 	write     *OwnWrite
-	colliding []byte
+	colliding *Colliding
 	created   string
 	vanished  *write.Key
 	sealed    *write.Key
+	// endsPlan is true if the rest of the plan must not be executed, whether or not the action failed.
+	endsPlan bool
 }
 
 func ended(action *nodewisev1.Action, result nodewisev1.Result) *done {
@@ -45,6 +47,12 @@ func refused(action *nodewisev1.Action, result nodewisev1.Result, err *write.Err
 	return done
 }
 
+// ending ends the plan after an action.
+func (d *done) ending() *done {
+	d.endsPlan = true
+	return d
+}
+
 func failed(action *nodewisev1.Action, err *write.Error) *done {
 	return refused(action, nodewisev1.Result_RESULT_FAILED, err)
 }
@@ -56,7 +64,7 @@ func recorded(action *nodewisev1.Action, resource cluster.Resource, written writ
 		done.write = &OwnWrite{
 			Resource:        resource,
 			ResourceVersion: written.ResourceVersion,
-			ExpectedByName:  action.GetCreatePod().GetPodName() != "",
+			CreatedPod:      action.GetCreatePod().GetPodName(),
 		}
 	}
 	return done
@@ -65,5 +73,5 @@ func recorded(action *nodewisev1.Action, resource cluster.Resource, written writ
 // isAdoption reports whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
 // (D-27).
 func isAdoption(action *nodewisev1.Action) bool {
-	return action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil
+	return action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil || action.GetPatchObject().GetClaim() == nodewisev1.Claim_CLAIM_ADOPT
 }

@@ -99,7 +99,9 @@ func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, e
 		return false, fmt.Errorf("reading what was served: %w", err)
 	}
 	pod := cluster.Pod{Pod: projection}
-	return pod.Controller.GetUid() == workloadUID && convert.TargetNode(projection) == nodeName &&
+	// Pods that are for no node are on any.
+	isForNode := nodeName == "" || convert.TargetNode(projection) == nodeName
+	return pod.Controller.GetUid() == workloadUID && isForNode &&
 		pod.LabelSet()[appsv1.ControllerRevisionHashLabelKey] == m.hash, nil
 }
 
@@ -108,9 +110,15 @@ var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 // setterAt returns a function that sets the string at a JSON pointer.
 func setterAt(object map[string]any, pointer string) (func(string), error) {
+	_, set, err := stringAt(object, pointer)
+	return set, err
+}
+
+// stringAt returns the string at a JSON pointer, and a function that sets it.
+func stringAt(object map[string]any, pointer string) (string, func(string), error) {
 	tokens := strings.Split(pointer, "/")
 	if len(tokens) < 2 || tokens[0] != "" {
-		return nil, errors.New("it is no JSON pointer to a member")
+		return "", nil, errors.New("it is no JSON pointer to a member")
 	}
 	var at any = object
 	for i, token := range tokens[1:] {
@@ -124,19 +132,20 @@ func setterAt(object map[string]any, pointer string) (func(string), error) {
 		case []any:
 			index, err := strconv.Atoi(token)
 			if err != nil || index < 0 || index >= len(parent) {
-				return nil, fmt.Errorf("the list has no element %q", token)
+				return "", nil, fmt.Errorf("the list has no element %q", token)
 			}
 			next, set = parent[index], func(name string) { parent[index] = name }
 		default:
-			return nil, fmt.Errorf("there is nothing with a member %q", token)
+			return "", nil, fmt.Errorf("there is nothing with a member %q", token)
 		}
 		if isLast {
-			if _, isString := next.(string); !isString {
-				return nil, errors.New("there is no string")
+			text, isString := next.(string)
+			if !isString {
+				return "", nil, errors.New("there is no string")
 			}
-			return set, nil
+			return text, set, nil
 		}
 		at = next
 	}
-	return nil, errors.New("it names nothing")
+	return "", nil, errors.New("it names nothing")
 }

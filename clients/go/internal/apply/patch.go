@@ -22,6 +22,10 @@ type patching struct {
 	object   *nodewisev1.ObjectReference
 	kind     types.PatchType
 	patch    []byte
+	// subresource is empty for the object itself.
+	subresource string
+	// isRecorded is true if the caches must show the write before the next plan.
+	isRecorded bool
 	// gone are refusals that mean that the planned object does not exist any more. They are no error (D-23).
 	gone []write.Refusal
 }
@@ -37,22 +41,22 @@ func patchOf(action *nodewisev1.Action) (patching, bool) {
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_UpdateRevision:
 		a := kind.UpdateRevision
-		return patching{cluster.Revisions, a.GetRevision(), merge, a.GetPatch(), nil}, true
+		return patching{resource: cluster.Revisions, object: a.GetRevision(), kind: merge, patch: a.GetPatch()}, true
 	case *nodewisev1.Action_AdoptRevision:
 		a := kind.AdoptRevision
-		return patching{cluster.Revisions, a.GetRevision(), strategic, a.GetPatch(), adoptGone}, true
+		return patching{resource: cluster.Revisions, object: a.GetRevision(), kind: strategic, patch: a.GetPatch(), gone: adoptGone}, true
 	case *nodewisev1.Action_ReleaseRevision:
 		a := kind.ReleaseRevision
-		return patching{cluster.Revisions, a.GetRevision(), strategic, a.GetPatch(), releaseGone}, true
+		return patching{resource: cluster.Revisions, object: a.GetRevision(), kind: strategic, patch: a.GetPatch(), gone: releaseGone}, true
 	case *nodewisev1.Action_AdoptPod:
 		a := kind.AdoptPod
-		return patching{cluster.Pods, a.GetPod(), strategic, a.GetPatch(), adoptGone}, true
+		return patching{resource: cluster.Pods, object: a.GetPod(), kind: strategic, patch: a.GetPatch(), gone: adoptGone, isRecorded: true}, true
 	case *nodewisev1.Action_ReleasePod:
 		a := kind.ReleasePod
-		return patching{cluster.Pods, a.GetPod(), strategic, a.GetPatch(), releaseGone}, true
+		return patching{resource: cluster.Pods, object: a.GetPod(), kind: strategic, patch: a.GetPatch(), gone: releaseGone}, true
 	case *nodewisev1.Action_RelabelPod:
 		a := kind.RelabelPod
-		return patching{cluster.Pods, a.GetPod(), merge, a.GetPatch(), nil}, true
+		return patching{resource: cluster.Pods, object: a.GetPod(), kind: merge, patch: a.GetPatch()}, true
 	default:
 		return patching{}, false
 	}
@@ -63,9 +67,9 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 		return failed(action, write.Unclear("the action names no object"))
 	}
 	key := r.key(patch.resource, patch.object.GetName())
-	written, err := r.writer.Patch(ctx, key, patch.kind, patch.patch)
+	written, err := r.writer.Patch(ctx, key, patch.subresource, patch.kind, patch.patch)
 	if err == nil {
-		if action.GetAdoptPod() != nil {
+		if patch.isRecorded {
 			return recorded(action, patch.resource, written)
 		}
 		return succeeded(action)

@@ -13,7 +13,9 @@ import (
 
 // tracedBatch executes a batch in a span. Each call has a span, too, unless the batch has more than MaxTracedCalls actions: then the calls are
 // sent as not sampled, so that the apiserver records none either.
-func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch *nodewisev1.Batch) []*done {
+func (r *run) tracedBatch(
+	ctx context.Context, phase nodewisev1.PhaseKind, batch *nodewisev1.Batch, failure error,
+) []*done {
 	ctx, span := traces.Start(ctx, "batch")
 	defer span.End()
 	if span.IsRecording() {
@@ -27,7 +29,7 @@ func (r *run) tracedBatch(ctx context.Context, phase nodewisev1.PhaseKind, batch
 	if len(batch.GetActions()) > r.settings.MaxTracedCalls {
 		ctx = traces.WithoutSpans(ctx)
 	}
-	dones := r.batch(ctx, batch)
+	dones := r.batch(ctx, batch, failure)
 	if span.IsRecording() {
 		failed := 0
 		for _, done := range dones {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -35,7 +34,7 @@ func (r *run) updateStatus(ctx context.Context, action *nodewisev1.Action, updat
 			return failed(action, err)
 		}
 	}
-	return recorded(action, cluster.DaemonSets, written)
+	return recorded(action, r.kind.Resource, written)
 }
 
 // writeCollisionCount sets the collision count, unless it has changed since the snapshot.

@@ -17,10 +17,22 @@ type Digest = [sha256.Size]byte
 // Known reports whether the receiver of a snapshot is believed to have a bucket.
 type Known func(Digest) bool
 
+const (
+	// maxInBucket is up to how many objects buckets by name have on average. With more, the number of buckets is doubled.
+	maxInBucket = 128
+	// minInBucket is from how many objects on. With fewer, the number of buckets is halved. It is much less than half of the other limit, so that
+	// the number of buckets stays the same while the number of objects goes up and down a little.
+	minInBucket = 32
+)
+
 // buckets are objects of one kind, divided into buckets and ordered by name in each.
 type buckets struct {
 	list []bucket
 	len  int
+	// byName is true if an object is in the bucket of its own name, and not in that of its node. There are many workloads with such pods, and most
+	// have few, so the number of buckets depends on the number of objects. It is at most most.
+	byName bool
+	most   uint32
 	// keys are the labels that are sent. The cached digests are for these.
 	keys *convert.KeySet
 }
@@ -43,8 +55,73 @@ type cachedDigest struct {
 
 var emptyDigest = sha256.Sum256(nil)
 
-func newBuckets(count uint32) *buckets {
-	return &buckets{list: make([]bucket, count), keys: convert.NodeKeys()}
+// newBuckets makes empty buckets: this many, or, by name, one that becomes up to this many.
+func newBuckets(count uint32, byName bool) *buckets {
+	made := &buckets{byName: byName, most: count, keys: convert.NodeKeys()}
+	if byName {
+		count = 1
+	}
+	made.list = make([]bucket, count)
+	return made
+}
+
+// size is the number of objects. It is 0 for nil.
+func (b *buckets) size() int {
+	if b == nil {
+		return 0
+	}
+	return b.len
+}
+
+// index is the index of an object's bucket.
+func (b *buckets) index(object *stored) uint32 {
+	if b.byName {
+		return convert.BucketOf(object.name, uint32(len(b.list)))
+	}
+	return object.bucket
+}
+
+// resize changes the number of buckets by name if it does not fit the number of objects.
+func (b *buckets) resize() {
+	count := len(b.list)
+	switch {
+	case !b.byName:
+	case b.len > count*maxInBucket && count < int(b.most):
+		b.divideInto(min(2*count, int(b.most)))
+	case b.len < count*minInBucket && count > 1:
+		b.divideInto(count / 2)
+	}
+}
+
+// divideInto changes the number of buckets by name.
+func (b *buckets) divideInto(count int) {
+	if b == nil || len(b.list) == count {
+		return
+	}
+	old := b.list
+	b.list = make([]bucket, count)
+	for i := range old {
+		for _, member := range old[i].members {
+			bucket := &b.list[b.index(member)]
+			// The members were in order in each bucket, but not across buckets.
+			at, _ := bucket.find(member.name)
+			bucket.members = slices.Insert(bucket.members, at, member)
+			bucket.version++
+		}
+	}
+}
+
+// sameCount divides two sets of buckets by name, each of which may be nil, into the same number of buckets. It returns the number, at least 1.
+func sameCount(one, other *buckets) uint32 {
+	count := 1
+	for _, set := range []*buckets{one, other} {
+		if set != nil {
+			count = max(count, len(set.list))
+		}
+	}
+	one.divideInto(count)
+	other.divideInto(count)
+	return uint32(count)
 }
 
 func (b *bucket) find(name string) (int, bool) {
@@ -63,7 +140,7 @@ func (b *buckets) get(index uint32, name string) *stored {
 
 // put stores an object, and returns the object of the same name that was in the bucket before.
 func (b *buckets) put(object *stored) *stored {
-	bucket := &b.list[object.bucket]
+	bucket := &b.list[b.index(object)]
 	at, found := bucket.find(object.name)
 	if found {
 		old := bucket.members[at]
@@ -76,8 +153,12 @@ func (b *buckets) put(object *stored) *stored {
 	bucket.members = slices.Insert(bucket.members, at, object)
 	bucket.version++
 	b.len++
+	b.resize()
 	return nil
 }
+
+// take removes the object of the same name and bucket.
+func (b *buckets) take(object *stored) { b.remove(b.index(object), object.name) }
 
 func (b *buckets) remove(index uint32, name string) *stored {
 	bucket := &b.list[index]
@@ -89,6 +170,7 @@ func (b *buckets) remove(index uint32, name string) *stored {
 	bucket.members = slices.Delete(bucket.members, at, at+1)
 	bucket.version++
 	b.len--
+	b.resize()
 	return old
 }
 

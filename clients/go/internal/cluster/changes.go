@@ -1,5 +1,7 @@
 package cluster
 
+import "k8s.io/apimachinery/pkg/types"
+
 // changes numbers the changes of the caches, to find out what has changed since a snapshot was taken. A plan that is wrong about an object that
 // has changed since its snapshot was right when it was made. A plan that is wrong about any other object was not made from the snapshot.
 type changes struct {
@@ -21,9 +23,14 @@ func (c *changes) removed(resource Resource) { c.removals[resource] = c.next() }
 // LastChange returns the number of the last change.
 func (s *Store) LastChange() uint64 { return s.changes.last }
 
-// Changed returns the number of the last change of a pod or revision. For a node, and for an object that the caches do not show, it returns the
+// Changed returns the number of the last change of a pod, revision or workload. For a node, and for an object that the caches do not show, it returns the
 // number of the last change that removed any object of the resource.
 func (s *Store) Changed(resource Resource, namespace, name string) uint64 {
+	if kind := kindOf(resource); kind != nil {
+		if workload := s.Workload(kind, types.NamespacedName{Namespace: namespace, Name: name}); workload != nil {
+			return workload.changed
+		}
+	}
 	if kept := s.namespaces[namespace]; kept != nil {
 		switch resource {
 		case Pods:

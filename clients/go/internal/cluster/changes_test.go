@@ -42,7 +42,7 @@ func TestWhatHasChanged(t *testing.T) {
 		"a node goes": {change: func(store *Store) { store.RemoveNode("n1") }, nodes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := NewStore(1)
+			store := NewStore(1, DaemonSet)
 			store.PutNode(node("n1", "1", nil))
 			store.PutPod(pod("a", "1", "n1", "d1", "x"))
 			store.PutPod(pod("orphan", "1", "n1", "", "x"))

@@ -32,12 +32,12 @@ func TestBucketBytes(t *testing.T) {
 	byKey := func(a, b *nodewisev1.Label) int { return strings.Compare(a.GetKey(), b.GetKey()) }
 	for _, vector := range testkit.AllBucketBytes(t) {
 		t.Run(vector.Name, func(t *testing.T) {
-			store := NewStore(1)
-			workload, err := NewDaemonSet(object(t, string(vector.DaemonSet)))
+			store := NewStore(1, DaemonSet)
+			workload, err := NewWorkload(DaemonSet, object(t, string(vector.DaemonSet)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			store.PutDaemonSet(workload)
+			store.PutWorkload(workload)
 			for i, node := range vector.Nodes {
 				slices.SortFunc(node.Labels, byKey)
 				store.PutNode(&Node{ResourceVersion: strconv.Itoa(i + 1), Node: node})
@@ -58,19 +58,19 @@ func TestBucketBytes(t *testing.T) {
 }
 
 // workload is a DaemonSet of this name and uid. It selects objects with the label hash.
-func workload(t *testing.T, name, uid string) *DaemonSet {
+func workload(t *testing.T, name, uid string) *Workload {
 	t.Helper()
 	return daemonSet(t, name, uid, `{"matchExpressions":[{"key":"hash","operator":"Exists"}]}`, nil)
 }
 
 // daemonSet is a DaemonSet for nodes with these labels.
-func daemonSet(t *testing.T, name, uid, selector string, nodeLabels []string) *DaemonSet {
+func daemonSet(t *testing.T, name, uid, selector string, nodeLabels []string) *Workload {
 	t.Helper()
 	var terms []string
 	for _, key := range nodeLabels {
 		terms = append(terms, fmt.Sprintf(`{"matchExpressions":[{"key":%q,"operator":"Exists"}]}`, key))
 	}
-	made, err := NewDaemonSet(object(t, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":%q},"spec":{"selector":%s,
+	made, err := NewWorkload(DaemonSet, object(t, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"uid":%q},"spec":{"selector":%s,
 		"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
 		{"nodeSelectorTerms":[%s]}}}}}}}`, name, uid, selector, strings.Join(terms, ","))))
 	if err != nil {
@@ -85,7 +85,7 @@ func pod(name, version, node, owner, hash string) *Pod {
 		Labels: []*nodewisev1.Label{{Key: "hash", Value: hash}},
 	}}
 	if owner != "" {
-		made.Controller = &nodewisev1.ControllerReference{Kind: Kind, Name: "agent", Uid: owner}
+		made.Controller = &nodewisev1.ControllerReference{Kind: DaemonSet.Name, Name: "agent", Uid: owner}
 	}
 	return made
 }
@@ -94,7 +94,7 @@ func pod(name, version, node, owner, hash string) *Pod {
 // by digest.
 func TestBucketsAreUpToDate(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	store, live, known := NewStore(4), map[string]*Pod{}, map[Digest]bool{}
+	store, live, known := NewStore(4, DaemonSet), map[string]*Pod{}, map[Digest]bool{}
 	isKnown := func(digest Digest) bool { return known[digest] }
 	for version := range 3_000 {
 		name := fmt.Sprint("p", random.IntN(40))
@@ -155,7 +155,7 @@ func requireSent(t *testing.T, store *Store, live map[string]*Pod, uid string, k
 
 // Most events of a pod change only fields that are not sent.
 func TestOnlyNewsAreTold(t *testing.T) {
-	store := NewStore(2)
+	store := NewStore(2, DaemonSet)
 	if store.PutPod(pod("p", "1", "n", "d1", "x")) == nil {
 		t.Fatal("a new pod is news")
 	}
@@ -184,7 +184,7 @@ func TestOnlyNewsAreTold(t *testing.T) {
 
 // A transition has both whole states.
 func TestChangesAreWhole(t *testing.T) {
-	store := NewStore(2)
+	store := NewStore(2, DaemonSet)
 	before := pod("p", "1", "n", "d1", "x")
 	want := proto.CloneOf(before.Pod)
 	store.PutPod(before)
@@ -199,7 +199,7 @@ func TestChangesAreWhole(t *testing.T) {
 
 // W15: only live pods that the workload controls and selects count, and only on the very node. Pods on other nodes of the same bucket do not.
 func TestLivePods(t *testing.T) {
-	store, agent := NewStore(1), daemonSet(t, "agent", "d1", `{"matchLabels":{"hash":"h"}}`, nil)
+	store, agent := NewStore(1, DaemonSet), daemonSet(t, "agent", "d1", `{"matchLabels":{"hash":"h"}}`, nil)
 	for _, name := range []string{"n1", "n11", "n2"} {
 		store.PutNode(node(name, "1", nil))
 	}
@@ -238,7 +238,7 @@ func TestLivePods(t *testing.T) {
 // The creates of a plan are checked under the lock, so this must be fast on the largest clusters, too.
 func BenchmarkLivePods(b *testing.B) {
 	const nodes, creates = 100_000, 250
-	store := NewStore(64)
+	store := NewStore(64, DaemonSet)
 	var names []string
 	for i := range nodes {
 		name := "node-" + strconv.Itoa(i)
@@ -248,7 +248,7 @@ func BenchmarkLivePods(b *testing.B) {
 			names = append(names, name)
 		}
 	}
-	agent := &DaemonSet{Key: types.NamespacedName{Namespace: "ns", Name: "agent"}, UID: "d1", Selector: kubelabels.Everything()}
+	agent := &Workload{Kind: DaemonSet, Key: types.NamespacedName{Namespace: "ns", Name: "agent"}, UID: "d1", Selector: kubelabels.Everything()}
 	for b.Loop() {
 		if len(store.LivePods(agent, names)) != creates {
 			b.Fatal("a node is missing")
@@ -267,7 +267,7 @@ func object(t *testing.T, text string) *served.Object {
 
 // D-4: the workload's own revisions and the orphans that it selects. A sealed revision stays sealed until it changes.
 func TestRevisions(t *testing.T) {
-	store := NewStore(1)
+	store := NewStore(1, DaemonSet)
 	store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"another's"}}`)))
 	for name, owner := range map[string]string{"mine": "d1", "other": "d2", "orphan": ""} {
 		text := fmt.Sprintf(`{"metadata":{"namespace":"ns","name":%q,"resourceVersion":"1","labels":{"hash":"x"},
@@ -303,18 +303,18 @@ func TestSelectors(t *testing.T) {
 		`{}`:   false,
 		`null`: false,
 	} {
-		store := NewStore(1)
+		store := NewStore(1, DaemonSet)
 		// A DaemonSet that cannot be read is cached, too.
-		daemonSet, _ := NewDaemonSet(object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":{"selector":`+selector+`}}`))
-		store.PutDaemonSet(daemonSet)
-		if got := len(store.Matching("ns", map[string]string{"app": "x"})) == 1; got != want {
+		daemonSet, _ := NewWorkload(DaemonSet, object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":{"selector":`+selector+`}}`))
+		store.PutWorkload(daemonSet)
+		if got := len(store.Matching(DaemonSet, "ns", map[string]string{"app": "x"})) == 1; got != want {
 			t.Errorf("%s: got %t", selector, got)
 		}
-		if len(store.Matching("ns", nil)) > 0 || len(store.Matching("other", map[string]string{"app": "x"})) > 0 {
+		if len(store.Matching(DaemonSet, "ns", nil)) > 0 || len(store.Matching(DaemonSet, "other", map[string]string{"app": "x"})) > 0 {
 			t.Errorf("%s matches what it must not", selector)
 		}
 	}
-	broken, err := NewDaemonSet(object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":7}`))
+	broken, err := NewWorkload(DaemonSet, object(t, `{"metadata":{"namespace":"ns","name":"d","uid":"d1"},"spec":7}`))
 	if err == nil || broken.Key.Name != "d" {
 		t.Errorf("got %v, %v", broken, err)
 	}
@@ -323,7 +323,7 @@ func TestSelectors(t *testing.T) {
 // An orphan that cannot be adopted is not sent until it changes, whether it was selected before or not. A change of a field that is not sent
 // counts, too.
 func TestSealedOrphans(t *testing.T) {
-	store := NewStore(1)
+	store := NewStore(1, DaemonSet)
 	nothing := func(Digest) bool { return false }
 	sent := func(uid string) int {
 		var bucket nodewisev1.PodBucket
@@ -370,7 +370,7 @@ func TestSealedOrphans(t *testing.T) {
 
 // An orphaned revision that could not be changed enqueues the DaemonSets that select it when it has changed.
 func TestSealedOrphanedRevisions(t *testing.T) {
-	store := NewStore(1)
+	store := NewStore(1, DaemonSet)
 	put := func(version string) bool {
 		told := store.PutRevision(NewRevision(object(t, `{"metadata":{"namespace":"ns","name":"r","resourceVersion":"`+version+`"}}`)))
 		return told.Revision.Old != nil

@@ -6,18 +6,18 @@ import (
 	"nodewise.dev/clients/go/convert"
 )
 
-// named counts which label keys DaemonSets name.
+// named counts which label keys workloads name.
 //
-// A new key is sent as soon as a DaemonSet names it. A key that no DaemonSet names any more is dropped only when another key is added: dropping
+// A new key is sent as soon as a workload names it. A key that no workload names any more is dropped only when another key is added: dropping
 // it at once would change every bucket for nothing.
 type named struct {
-	ofPods     bool
-	daemonSets int
-	// labels are how many DaemonSets name a key.
+	ofPods    bool
+	workloads int
+	// labels are how many workloads name a key.
 	labels map[string]int
 	// sent are the keys that are sent. The pointer stays the same until they change.
 	sent *convert.KeySet
-	// hasGrown is true if a DaemonSet names a key that is not in sent.
+	// hasGrown is true if a workload names a key that is not in sent.
 	hasGrown bool
 }
 
@@ -36,17 +36,17 @@ func (n *named) of(reads convert.Reads) sets.Set[string] {
 	return reads.NodeLabels
 }
 
-// add adds the keys of a new DaemonSet.
+// add adds the keys of a new workload.
 func (n *named) add(reads convert.Reads) {
 	labels := n.of(reads)
 	n.hasGrown = n.hasGrown || !n.sent.Labels.IsSuperset(labels)
 	for key := range labels {
 		n.labels[key]++
 	}
-	n.daemonSets++
+	n.workloads++
 }
 
-// remove removes the keys of a DaemonSet that is gone.
+// remove removes the keys of a workload that is gone.
 func (n *named) remove(reads convert.Reads) {
 	for key := range n.of(reads) {
 		n.labels[key]--
@@ -54,7 +54,7 @@ func (n *named) remove(reads convert.Reads) {
 			delete(n.labels, key)
 		}
 	}
-	n.daemonSets--
+	n.workloads--
 }
 
 // nameBesides adds keys to those that are sent, until another key is added.
@@ -84,9 +84,9 @@ func (s *Store) keysOfPods(namespace string) *convert.KeySet {
 	return s.unnamed
 }
 
-// replaceNames updates the keys after a DaemonSet was added, changed or removed.
-func (s *Store) replaceNames(old, next *DaemonSet) {
-	// The new keys are added first, so that keys which the DaemonSet still names are not removed in between.
+// replaceNames updates the keys after a workload was added, changed or removed.
+func (s *Store) replaceNames(old, next *Workload) {
+	// The new keys are added first, so that keys which the workload still names are not removed in between.
 	if next != nil {
 		s.nodeKeys.add(next.Reads)
 		s.namedIn(next.Key.Namespace).add(next.Reads)
@@ -95,7 +95,7 @@ func (s *Store) replaceNames(old, next *DaemonSet) {
 		s.nodeKeys.remove(old.Reads)
 		named := s.namedIn(old.Key.Namespace)
 		named.remove(old.Reads)
-		if named.daemonSets == 0 {
+		if named.workloads == 0 {
 			delete(s.podKeys, old.Key.Namespace)
 		}
 	}
@@ -113,8 +113,8 @@ func (s *Store) namedIn(namespace string) *named {
 
 // know is called before a snapshot of a workload is taken. The snapshot must have all labels that the workload names, also if the caches show
 // another version of the workload.
-func (s *Store) know(workload *DaemonSet) {
-	if kept := s.daemonSets[workload.Key]; kept == nil || !kept.Reads.Equal(workload.Reads) {
+func (s *Store) know(workload *Workload) {
+	if kept := s.Workload(workload.Kind, workload.Key); kept == nil || !kept.Reads.Equal(workload.Reads) {
 		s.nodeKeys.nameBesides(workload.Reads)
 		s.namedIn(workload.Key.Namespace).nameBesides(workload.Reads)
 	}
@@ -135,7 +135,7 @@ func (s *Store) TakeCuts() []CutObject {
 	return cuts
 }
 
-// noteCuts finds cut objects among those that were cached before a DaemonSet named new keys.
+// noteCuts finds cut objects among those that were cached before a workload named new keys.
 func (s *Store) noteCuts(namespace string) {
 	if s.nodeKeys.hasGrown {
 		keys := s.nodeKeys.keys()

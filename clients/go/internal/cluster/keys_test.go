@@ -17,7 +17,7 @@ import (
 
 const selectsX = `{"matchLabels":{"app":"x"}}`
 
-func onNodes(t *testing.T, name string, labels ...string) *DaemonSet {
+func onNodes(t *testing.T, name string, labels ...string) *Workload {
 	t.Helper()
 	return daemonSet(t, name, name, selectsX, labels)
 }
@@ -27,7 +27,7 @@ func node(name, version string, labels map[string]string) *Node {
 }
 
 // sentKeys returns the keys of the labels of each node, as they would be sent for this workload.
-func sentKeys(t *testing.T, store *Store, workload *DaemonSet) map[string][]string {
+func sentKeys(t *testing.T, store *Store, workload *Workload) map[string][]string {
 	t.Helper()
 	sent := map[string][]string{}
 	for _, bucket := range store.NodeBuckets(workload, nothing) {
@@ -47,30 +47,30 @@ func sentKeys(t *testing.T, store *Store, workload *DaemonSet) map[string][]stri
 
 // A label is sent as soon as a DaemonSet names it, whether the DaemonSet or the node came first.
 func TestLabelsAreSentThatADaemonSetNames(t *testing.T) {
-	store, a, b := NewStore(2), onNodes(t, "a", "a"), onNodes(t, "b", "b")
-	requireKeys := func(asked *DaemonSet, want ...string) {
+	store, a, b := NewStore(2, DaemonSet), onNodes(t, "a", "a"), onNodes(t, "b", "b")
+	requireKeys := func(asked *Workload, want ...string) {
 		t.Helper()
 		if got := sentKeys(t, store, asked)["n"]; !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	store.PutDaemonSet(a)
+	store.PutWorkload(a)
 	store.PutNode(node("n", "1", map[string]string{"a": "1", "b": "1", "c": "1"}))
 	requireKeys(a, "a")
-	store.PutDaemonSet(b)
+	store.PutWorkload(b)
 	requireKeys(a, "a", "b")
 	// A key that no DaemonSet names any more changes no bucket until another key is added.
-	store.RemoveDaemonSet(b.Key)
+	store.RemoveWorkload(DaemonSet, b.Key)
 	requireKeys(a, "a", "b")
-	store.PutDaemonSet(onNodes(t, "a", "c"))
+	store.PutWorkload(onNodes(t, "a", "c"))
 	requireKeys(onNodes(t, "a", "c"), "c")
 	requireKeys(onNodes(t, "not-cached", "a"), "a", "c")
 }
 
 // A change that affects no plan makes no transition and changes no bucket.
 func TestALabelThatNothingNamesIsNoNews(t *testing.T) {
-	store, a := NewStore(1), onNodes(t, "a", "a")
-	store.PutDaemonSet(a)
+	store, a := NewStore(1, DaemonSet), onNodes(t, "a", "a")
+	store.PutWorkload(a)
 	store.PutNode(node("n", "1", map[string]string{"a": "1", "x": "1"}))
 	digest := store.NodeBuckets(a, nothing)[0].GetDigest()
 	if store.PutNode(node("n", "2", map[string]string{"a": "1", "x": "2", "y": ""})) != nil {
@@ -92,7 +92,7 @@ func TestALabelThatNothingNamesIsNoNews(t *testing.T) {
 }
 
 func TestLabelsOfNodesGoWithTheLastNodeThatHasThem(t *testing.T) {
-	store := NewStore(4)
+	store := NewStore(4, DaemonSet)
 	store.PutNode(node("n", "1", map[string]string{"a": "1", "b": "1"}))
 	store.PutNode(node("m", "1", map[string]string{"a": "1", "b": "2"}))
 	store.PutNode(node("m", "2", map[string]string{"a": "1"}))
@@ -108,8 +108,8 @@ func TestLabelsOfNodesGoWithTheLastNodeThatHasThem(t *testing.T) {
 
 // An orphan that a workload does not select never enqueues it, in whatever order the objects came and changed.
 func TestOrphansAreSentThatTheWorkloadSelects(t *testing.T) {
-	store := NewStore(4)
-	selects := func(hash string) *DaemonSet {
+	store := NewStore(4, DaemonSet)
+	selects := func(hash string) *Workload {
 		return daemonSet(t, "d", "d1", fmt.Sprintf(`{"matchLabels":{"hash":%q}}`, hash), nil)
 	}
 	requireSent := func(hash string, want ...string) {
@@ -146,7 +146,7 @@ func TestOrphansAreSentThatTheWorkloadSelects(t *testing.T) {
 
 // An object with too many labels stops nothing: the excess labels are left out, and the object is reported.
 func TestWhatDoesNotFitIsLeftOutAndTold(t *testing.T) {
-	store, labels := NewStore(1), map[string]string{}
+	store, labels := NewStore(1, DaemonSet), map[string]string{}
 	for index := range convert.MaxLabels + 6 {
 		labels[fmt.Sprintf("k%04d", index)] = ""
 	}
@@ -156,7 +156,7 @@ func TestWhatDoesNotFitIsLeftOutAndTold(t *testing.T) {
 	if cuts := store.TakeCuts(); cuts != nil {
 		t.Errorf("got %v as long as nothing names them", cuts)
 	}
-	store.PutDaemonSet(many)
+	store.PutWorkload(many)
 	want := []CutObject{{Resource: Nodes, Name: "n", Labels: 6}}
 	if cuts := store.TakeCuts(); !slices.Equal(cuts, want) {
 		t.Errorf("got %v, want %v", cuts, want)
@@ -172,13 +172,13 @@ func TestWhatDoesNotFitIsLeftOutAndTold(t *testing.T) {
 // In whatever order labels and DaemonSets came, a bucket has the bytes of the reduced projections.
 func TestBucketsAreThoseOfTheReducedProjections(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	store, live := NewStore(2), map[string]*nodewisev1.Node{}
+	store, live := NewStore(2, DaemonSet), map[string]*nodewisev1.Node{}
 	key := func() string { return string(rune('a' + random.IntN(4))) }
 	for version := range 1_000 {
 		if random.IntN(3) == 0 {
 			workload := onNodes(t, string(rune('x'+random.IntN(3))), key())
-			if store.PutDaemonSet(workload); random.IntN(3) == 0 {
-				store.RemoveDaemonSet(workload.Key)
+			if store.PutWorkload(workload); random.IntN(3) == 0 {
+				store.RemoveWorkload(DaemonSet, workload.Key)
 			}
 		}
 		labels := map[string]string{key(): "0", key(): "1", key(): strconv.Itoa(random.IntN(2))}

@@ -12,11 +12,13 @@ func (s *Store) Missing(resource Resource, isListed func(types.NamespacedName) b
 			missing = append(missing, key)
 		}
 	}
-	switch resource {
-	case DaemonSets:
-		for key := range s.daemonSets {
-			check(key.Namespace, key.Name)
+	if kind := kindOf(resource); kind != nil {
+		for workload := range s.all(kind) {
+			check(workload.Key.Namespace, workload.Key.Name)
 		}
+		return missing
+	}
+	switch resource { //nolint:exhaustive // workloads are handled above
 	case Nodes:
 		s.nodes.all(func(node *stored) bool {
 			check("", node.name)
@@ -40,9 +42,10 @@ func (s *Store) Missing(resource Resource, isListed func(types.NamespacedName) b
 
 // Remove removes an object whose last state is not known.
 func (s *Store) Remove(resource Resource, key types.NamespacedName) *Transition {
+	if kind := kindOf(resource); kind != nil {
+		return s.RemoveWorkload(kind, key)
+	}
 	switch resource {
-	case DaemonSets:
-		return s.RemoveDaemonSet(key)
 	case Nodes:
 		return s.RemoveNode(key.Name)
 	case Pods:

@@ -1,7 +1,7 @@
-// Package cluster is the cache of DaemonSets, pods, nodes and revisions, and of the resourceVersion that each watch has reached.
+// Package cluster is the cache of workloads, pods, nodes and revisions, and of the resourceVersion that each watch has reached.
 //
 // Each method that applies an event returns the transition of the object, from which package wake derives the workloads to enqueue. Pods and
-// revisions controlled by another kind are not cached: no plan reads them (D-3), and they are most pods of a cluster. Nothing here is safe for
+// revisions controlled by a kind that is not cached are not cached either: no plan reads them (D-3), and they are most pods of a cluster. Nothing here is safe for
 // concurrent use.
 package cluster
 
@@ -16,81 +16,111 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/served"
 )
-
-// Kind is the controller kind whose pods and revisions are cached.
-const Kind = "DaemonSet"
 
 // Resource is a kind of object that is watched, by its name in the API.
 type Resource string
 
 // The resources that are watched.
 const (
-	DaemonSets Resource = "daemonsets"
-	Pods       Resource = "pods"
-	Nodes      Resource = "nodes"
-	Revisions  Resource = "controllerrevisions"
+	DaemonSets  Resource = "daemonsets"
+	ReplicaSets Resource = "replicasets"
+	Deployments Resource = "deployments"
+	Pods        Resource = "pods"
+	Nodes       Resource = "nodes"
+	Revisions   Resource = "controllerrevisions"
 )
 
 // Resources are all of them.
-var Resources = [...]Resource{DaemonSets, Pods, Nodes, Revisions}
+var Resources = [...]Resource{DaemonSets, Deployments, ReplicaSets, Pods, Nodes, Revisions}
 
-// DaemonSet is an apps/v1 DaemonSet.
-type DaemonSet struct {
+// Workload is an apps/v1 DaemonSet, ReplicaSet or Deployment.
+type Workload struct {
+	Kind            *Kind
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
-	// Labels are the labels of the DaemonSet itself.
+	// Labels are the labels of the workload itself.
 	Labels kubelabels.Set
-	// Selector decides for which orphans the DaemonSet is enqueued. It matches nothing if spec.selector is absent, empty or invalid (D-104).
+	// Controller is nil for a workload that no other one controls.
+	Controller *nodewisev1.ControllerReference
+	Deleting   bool
+	// Created is metadata.creationTimestamp, as it is written.
+	Created string
+	// Selector decides for which orphans the workload is enqueued. It matches nothing if spec.selector is absent, empty or invalid (D-104).
 	Selector kubelabels.Selector
-	// Reads says which fields of nodes and pods a plan for the DaemonSet reads, and what the DaemonSet may claim.
+	// Reads says which labels of nodes and pods a plan for the workload reads, and what the workload may claim.
 	Reads           convert.Reads
 	MinReadySeconds int32
-	Generation      int64
+	// Replicas is spec.replicas, or its default.
+	Replicas int32
+	// Recreates is true if all old pods stop before new ones start: a Deployment with the strategy Recreate.
+	Recreates  bool
+	Generation int64
 	// Traceparent is the trace context that the object carries; empty for none.
 	Traceparent string
 	// JSON is the object as it was served.
 	JSON []byte
+	// changed is the number of the workload's last change in the caches.
+	changed uint64
 }
 
-// NewDaemonSet reads a DaemonSet. If the spec cannot be read, it returns the DaemonSet together with an error. Such a DaemonSet must be cached,
-// too, or it would look deleted. Only its own events enqueue it, and the service refuses it and says why.
-func NewDaemonSet(object *served.Object) (*DaemonSet, error) {
-	daemonSet := &DaemonSet{
+// NewWorkload reads a workload of a kind. If the spec cannot be read, it returns the workload together with an error. Such a workload must be
+// cached, too, or it would look deleted. Only its own events enqueue it, and the service refuses it and says why.
+func NewWorkload(kind *Kind, object *served.Object) (*Workload, error) {
+	workload := &Workload{
+		Kind:            kind,
 		Key:             types.NamespacedName{Namespace: object.Namespace, Name: object.Name},
 		UID:             object.UID,
 		ResourceVersion: object.ResourceVersion,
 		Labels:          object.Labels,
+		Controller:      convert.Controller(object.OwnerReferences),
+		Deleting:        object.DeletionTimestamp != nil,
 		Selector:        kubelabels.Nothing(),
-		Reads:           convert.ReadsOf(object.JSON),
+		Reads:           kind.reads(object.JSON),
+		Replicas:        1,
 		Traceparent:     object.Annotations[convert.TraceparentAnnotation],
 		JSON:            object.JSON,
 	}
 	var parsed struct {
 		Metadata struct {
-			Generation int64 `json:"generation"`
+			Generation        int64  `json:"generation"`
+			CreationTimestamp string `json:"creationTimestamp"`
 		} `json:"metadata"`
 		Spec struct {
 			Selector        *metav1.LabelSelector `json:"selector"`
 			MinReadySeconds int32                 `json:"minReadySeconds"`
+			Replicas        *int32                `json:"replicas"`
+			Strategy        any                   `json:"strategy"`
 		} `json:"spec"`
 	}
 	if err := json.Unmarshal(object.JSON, &parsed); err != nil {
-		return daemonSet, fmt.Errorf("reading the spec of DaemonSet %s: %w", daemonSet.Key, err)
+		return workload, fmt.Errorf("reading the spec of %s %s: %w", kind.Name, workload.Key, err)
 	}
-	daemonSet.Generation = parsed.Metadata.Generation
-	daemonSet.MinReadySeconds = max(parsed.Spec.MinReadySeconds, 0)
+	workload.Generation, workload.Created = parsed.Metadata.Generation, parsed.Metadata.CreationTimestamp
+	workload.MinReadySeconds = max(parsed.Spec.MinReadySeconds, 0)
+	if parsed.Spec.Replicas != nil {
+		workload.Replicas = *parsed.Spec.Replicas
+	}
+	workload.Recreates = rawjson.At(parsed.Spec.Strategy, "type") == string(appsv1.RecreateDeploymentStrategyType)
 	selector, err := metav1.LabelSelectorAsSelector(parsed.Spec.Selector)
 	if err != nil {
-		return daemonSet, fmt.Errorf("reading spec.selector of DaemonSet %s: %w", daemonSet.Key, err)
+		return workload, fmt.Errorf("reading spec.selector of %s %s: %w", kind.Name, workload.Key, err)
 	}
 	if !selector.Empty() {
-		daemonSet.Selector = selector
+		workload.Selector = selector
 	}
-	return daemonSet, nil
+	return workload, nil
+}
+
+// Reference names the workload, as a plan and an Event do.
+func (w *Workload) Reference() *nodewisev1.WorkloadReference {
+	return &nodewisev1.WorkloadReference{
+		Kind: w.Kind.Name, Namespace: w.Key.Namespace, Name: w.Key.Name, Uid: string(w.UID), ResourceVersion: w.ResourceVersion,
+	}
 }
 
 // Revision is an apps/v1 ControllerRevision.
@@ -130,24 +160,20 @@ func NewRevision(object *served.Object) *Revision {
 	}
 }
 
-// IsForeign reports whether a pod or revision with this controller is not cached: the controller is of another kind, or its name or uid is too
-// long for an object. An apiserver accepts owner references of any length.
-func IsForeign(controller *nodewisev1.ControllerReference) bool {
-	return controller != nil && (controller.GetKind() != Kind || max(len(controller.GetName()), len(controller.GetUid())) > maxName)
-}
-
 // maxName is the longest name or uid of an object.
 const maxName = validation.DNS1123SubdomainMaxLength
 
 // Hash is the hash label of the revision; empty if it has none.
 func (r *Revision) Hash() string { return r.Labels[appsv1.ControllerRevisionHashLabelKey] }
 
-// Identity is the identity of a pod or revision, with its controller and labels.
+// Identity is the identity of a pod, a revision or a workload, with its controller and labels.
 type Identity struct {
 	UID string
 	// Controller is nil for an orphan.
 	Controller *nodewisev1.ControllerReference
 	Labels     kubelabels.Set
+	// Replicas is spec.replicas of a workload, or its default; 0 for others.
+	Replicas int64
 }
 
 // Pod is the projection of a v1 Pod, with other fields that the cache needs.
@@ -159,9 +185,11 @@ type Pod struct {
 }
 
 // LabelSet is the labels of the pod.
-func (p *Pod) LabelSet() kubelabels.Set {
-	set := make(kubelabels.Set, len(p.Labels))
-	for _, label := range p.Labels {
+func (p *Pod) LabelSet() kubelabels.Set { return labelSet(p.Labels) }
+
+func labelSet(labels []*nodewisev1.Label) kubelabels.Set {
+	set := make(kubelabels.Set, len(labels))
+	for _, label := range labels {
 		set[label.GetKey()] = label.GetValue()
 	}
 	return set
@@ -170,6 +198,11 @@ func (p *Pod) LabelSet() kubelabels.Set {
 // Identity is the identity of the pod.
 func (p *Pod) Identity() *Identity {
 	return &Identity{UID: p.GetUid(), Controller: p.Controller, Labels: p.LabelSet()}
+}
+
+// Identity is the identity of the workload.
+func (w *Workload) Identity() *Identity {
+	return &Identity{UID: string(w.UID), Controller: w.Controller, Labels: w.Labels, Replicas: int64(w.Replicas)}
 }
 
 // Node is the projection of a v1 Node, with its version.
@@ -185,8 +218,8 @@ type Change[T any] struct {
 
 // Transition is the change that an event made. One of the fields is set.
 type Transition struct {
-	DaemonSet *Change[DaemonSet]
-	Pod       *Change[Pod]
-	Node      *Change[Node]
-	Revision  *Change[Revision]
+	Workload *Change[Workload]
+	Pod      *Change[Pod]
+	Node     *Change[Node]
+	Revision *Change[Revision]
 }

@@ -10,18 +10,37 @@ import (
 // pods are the pods of one namespace.
 type pods struct {
 	names map[string]*stored
-	// owned are the pods by the uid of their controller. Orphans are under the empty uid.
-	owned map[string]*buckets
-	// selected are the orphans that a DaemonSet selects, by its name. A DaemonSet has an entry if a snapshot of it was taken while there were
-	// orphans.
-	selected map[string]*selected
+	// owned are the pods by their controller. Orphans are under the empty owner.
+	owned map[owner]*buckets
+	// selected are the orphans that a workload selects. A workload has an entry if a snapshot of it was taken while there were orphans.
+	selected map[selector]*selected
 	// leftOut are the names of orphans that cannot be adopted as they are. They are not in selected.
 	leftOut sets.Set[string]
 }
 
+// owner is the controller of pods. Pods of one uid are apart if they are divided into other buckets: a client may write any controller into a
+// pod.
+type owner struct {
+	uid    string
+	byName bool
+}
+
+// ownerOf is the owner of the pods that a workload controls.
+func ownerOf(workload *Workload) owner {
+	return owner{uid: string(workload.UID), byName: workload.Kind.Pods == ByName}
+}
+
+// selector is a workload that selects orphans of its namespace.
+type selector struct {
+	kind *Kind
+	name string
+}
+
+func selectorOf(workload *Workload) selector { return selector{workload.Kind, workload.Key.Name} }
+
 func newPods() pods {
 	return pods{
-		names: map[string]*stored{}, owned: map[string]*buckets{}, selected: map[string]*selected{}, leftOut: sets.New[string](),
+		names: map[string]*stored{}, owned: map[owner]*buckets{}, selected: map[selector]*selected{}, leftOut: sets.New[string](),
 	}
 }
 
@@ -30,13 +49,13 @@ func (p *pods) put(pod *stored, bucketCount uint32) *stored {
 	old := p.names[pod.name]
 	p.names[pod.name] = pod
 	p.leftOut.Delete(pod.name)
-	if old != nil && (old.owner() != pod.owner() || old.bucket != pod.bucket) {
+	if old != nil && (old.part.owner != pod.part.owner || old.bucket != pod.bucket) {
 		p.takeOut(old)
 	}
-	set := p.owned[pod.owner()]
+	set := p.owned[pod.part.owner]
 	if set == nil {
-		set = newBuckets(bucketCount)
-		p.owned[pod.owner()] = set
+		set = newBuckets(bucketCount, pod.part.owner.byName)
+		p.owned[pod.part.owner] = set
 	}
 	set.put(pod)
 	if pod.owner() == "" {
@@ -59,38 +78,41 @@ func (p *pods) remove(name string) *stored {
 }
 
 func (p *pods) takeOut(pod *stored) {
-	set := p.owned[pod.owner()]
+	set := p.owned[pod.part.owner]
 	if set == nil {
 		return
 	}
 	if pod.owner() == "" {
 		for _, selected := range p.selected {
-			selected.orphans.remove(pod.bucket, pod.name)
+			selected.orphans.take(pod)
 		}
 	}
-	set.remove(pod.bucket, pod.name)
+	set.take(pod)
 	if set.len == 0 {
-		delete(p.owned, pod.owner())
+		delete(p.owned, pod.part.owner)
 	}
 }
 
-// orphansOf returns the orphans that a DaemonSet selects.
-func (p *pods) orphansOf(workload *DaemonSet, bucketCount uint32) *buckets {
-	orphans := p.owned[""]
+// orphansOf returns the orphans that a workload selects.
+func (p *pods) orphansOf(workload *Workload, bucketCount uint32) *buckets {
+	orphans := p.owned[owner{}]
 	if orphans == nil {
-		delete(p.selected, workload.Key.Name)
+		delete(p.selected, selectorOf(workload))
 		return nil
 	}
-	known := p.selected[workload.Key.Name]
+	known := p.selected[selectorOf(workload)]
 	if known == nil || known.selector != workload.Reads.Selector.String() {
-		known = &selected{selector: workload.Reads.Selector.String(), reads: workload.Reads, orphans: newBuckets(bucketCount)}
+		known = &selected{
+			selector: workload.Reads.Selector.String(), reads: workload.Reads,
+			orphans: newBuckets(bucketCount, workload.Kind.Pods == ByName),
+		}
 		orphans.all(func(orphan *stored) bool {
 			if !p.leftOut.Has(orphan.name) {
 				known.put(orphan)
 			}
 			return true
 		})
-		p.selected[workload.Key.Name] = known
+		p.selected[selectorOf(workload)] = known
 	}
 	return known.orphans
 }
@@ -102,7 +124,7 @@ func (p *pods) leaveOut(name string) {
 		return
 	}
 	for _, selected := range p.selected {
-		selected.orphans.remove(orphan.bucket, name)
+		selected.orphans.take(orphan)
 	}
 	p.leftOut.Insert(name)
 }
@@ -119,7 +141,7 @@ func (s *selected) put(orphan *stored) {
 	if s.reads.Selects(orphan.part.metadata().GetLabels()) {
 		s.orphans.put(orphan)
 	} else {
-		s.orphans.remove(orphan.bucket, orphan.name)
+		s.orphans.take(orphan)
 	}
 }
 
@@ -130,7 +152,9 @@ func (p parts) intern(shared *nodewisev1.SharedMetadata) *part {
 	encoded := encode(shared)
 	known := p[string(encoded)]
 	if known == nil {
-		known = &part{encoded: encoded, owner: shared.GetController().GetUid()}
+		known = &part{encoded: encoded, owner: owner{
+			uid: shared.GetController().GetUid(), byName: placementOf(shared.GetController()) == ByName,
+		}}
 		p[string(encoded)] = known
 	}
 	known.users++

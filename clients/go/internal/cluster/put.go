@@ -6,30 +6,35 @@ import (
 	"nodewise.dev/clients/go/convert"
 )
 
-// PutDaemonSet stores a DaemonSet that a watch or a list has shown. This and the following methods return nil if nothing has changed.
-func (s *Store) PutDaemonSet(daemonSet *DaemonSet) *Transition {
-	old := s.daemonSets[daemonSet.Key]
-	s.daemonSets[daemonSet.Key] = daemonSet
-	s.replaceNames(old, daemonSet)
-	if old != nil && (old.UID != daemonSet.UID || old.Reads.Selector.String() != daemonSet.Reads.Selector.String()) {
-		s.dropUnneeded(daemonSet.Key.Namespace)
+// PutWorkload stores a workload that a watch or a list has shown. This and the following methods return nil if nothing has changed.
+func (s *Store) PutWorkload(workload *Workload) *Transition {
+	old := s.Workload(workload.Kind, workload.Key)
+	// After a restore of etcd an object of the same version may have another content (D-112).
+	workload.changed = s.changes.next()
+	if old != nil && old.UID == workload.UID && old.ResourceVersion == workload.ResourceVersion && !s.relisting {
+		workload.changed = old.changed
 	}
-	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old, New: daemonSet}}
+	s.workloads[workload.Kind].put(workload)
+	s.replaceNames(old, workload)
+	if old != nil && (old.UID != workload.UID || old.Reads.Selector.String() != workload.Reads.Selector.String()) {
+		s.dropUnneeded(workload.Kind, workload.Key.Namespace)
+	}
+	return &Transition{Workload: &Change[Workload]{Old: old, New: workload}}
 }
 
-// RemoveDaemonSet removes a DaemonSet that is gone.
-func (s *Store) RemoveDaemonSet(key types.NamespacedName) *Transition {
-	old := s.daemonSets[key]
+// RemoveWorkload removes a workload that is gone.
+func (s *Store) RemoveWorkload(kind *Kind, key types.NamespacedName) *Transition {
+	old := s.workloads[kind].remove(key)
 	if old == nil {
 		return nil
 	}
-	delete(s.daemonSets, key)
+	s.changes.removed(kind.Resource)
 	s.replaceNames(old, nil)
-	s.dropUnneeded(key.Namespace)
+	s.dropUnneeded(kind, key.Namespace)
 	if kept := s.namespaces[key.Namespace]; kept != nil {
-		delete(kept.pods.selected, key.Name)
+		delete(kept.pods.selected, selectorOf(old))
 	}
-	return &Transition{DaemonSet: &Change[DaemonSet]{Old: old}}
+	return &Transition{Workload: &Change[Workload]{Old: old}}
 }
 
 // PutNode stores a node. It returns nil if nothing that is sent has changed, as after a heartbeat.
@@ -65,7 +70,7 @@ func (s *Store) RemoveNode(name string) *Transition {
 // Most events of pods change only fields that are not sent, such as the state of a container, and PutPod returns nil. Events of a pod that is
 // being deleted always return a transition, because upstream counts each of them.
 func (s *Store) PutPod(pod *Pod) *Transition {
-	if IsForeign(pod.Controller) {
+	if s.IsForeign(pod.Controller) {
 		old := s.removePod(pod.Namespace, pod.GetName())
 		if old == nil {
 			return nil

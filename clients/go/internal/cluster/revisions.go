@@ -49,12 +49,12 @@ func (r *revisions) remove(name string) *Revision {
 func (r *Revision) IsWhole() bool { return r.JSON != nil }
 
 // IsDecided reports whether it is known whether a workload's selector matches: all labels that the selector names are kept.
-func (r *Revision) IsDecided(workload *DaemonSet) bool {
+func (r *Revision) IsDecided(workload *Workload) bool {
 	return r.Controller != nil || r.known == nil || r.known.Labels.IsSuperset(workload.Reads.PodLabels)
 }
 
 // concerns reports whether a plan for a workload needs the revision: the workload controls it, or it is an orphan and the selector matches (D-4).
-func (r *Revision) concerns(workload *DaemonSet) bool {
+func (r *Revision) concerns(workload *Workload) bool {
 	if r.Controller != nil {
 		return r.Controller.GetUid() == string(workload.UID)
 	}
@@ -68,12 +68,12 @@ func (r *Revision) withoutData() *Revision {
 }
 
 // Revisions returns the revisions that concern a workload, ordered by name. Some may be without data.
-func (s *Store) Revisions(workload *DaemonSet) []*Revision {
+func (s *Store) Revisions(workload *Workload) []*Revision {
 	return s.revisionsWhere(workload.Key.Namespace, func(revision *Revision) bool { return revision.concerns(workload) })
 }
 
 // Undecided returns the revisions of which it is not known whether a workload selects them, ordered by name.
-func (s *Store) Undecided(workload *DaemonSet) []*Revision {
+func (s *Store) Undecided(workload *Workload) []*Revision {
 	return s.revisionsWhere(workload.Key.Namespace, func(revision *Revision) bool { return !revision.IsDecided(workload) })
 }
 
@@ -116,7 +116,7 @@ func (s *Store) RevisionBytes() int {
 // StageRevision reduces a revision of an incomplete list to what will be kept.
 func (s *Store) StageRevision(revision *Revision) {
 	s.cutLabels(revision)
-	if IsForeign(revision.Controller) {
+	if isForeignRevision(revision.Controller) {
 		// The revision will not be kept. This controller is enough to recognize that.
 		revision.Labels, revision.Controller = nil, &nodewisev1.ControllerReference{}
 	}
@@ -142,13 +142,12 @@ func (s *Store) cutLabels(revision *Revision) {
 
 // keepsWhole reports whether to keep the data of a revision, when the data of the other revisions of its namespace has this size.
 func (s *Store) keepsWhole(revision *Revision, others int) bool {
-	named := s.podKeys[revision.Namespace]
-	return named != nil && others+len(revision.JSON) <= MaxRevisionBytes*named.daemonSets && s.isNeeded(revision)
+	return others+len(revision.JSON) <= MaxRevisionBytes*len(s.in(DaemonSet, revision.Namespace)) && s.isNeeded(revision)
 }
 
 func (s *Store) isNeeded(revision *Revision) bool {
-	for key, daemonSet := range s.daemonSets {
-		if key.Namespace == revision.Namespace && revision.concerns(daemonSet) {
+	for _, daemonSet := range s.in(DaemonSet, revision.Namespace) {
+		if revision.concerns(daemonSet) {
 			return true
 		}
 	}
@@ -156,7 +155,7 @@ func (s *Store) isNeeded(revision *Revision) bool {
 }
 
 // KeepWhole stores the data of a revision that was read from the apiserver for a workload, if it has the version that the watch has shown.
-func (s *Store) KeepWhole(workload *DaemonSet, read *Revision) {
+func (s *Store) KeepWhole(workload *Workload, read *Revision) {
 	kept := s.Revision(types.NamespacedName{Namespace: read.Namespace, Name: read.Name})
 	if kept == nil || kept.UID != read.UID || kept.ResourceVersion != read.ResourceVersion {
 		return
@@ -179,8 +178,11 @@ func (s *Store) DropData(revision *Revision) {
 	}
 }
 
-// dropUnneeded drops the data of revisions that no DaemonSet of the namespace needs any more.
-func (s *Store) dropUnneeded(namespace string) {
+// dropUnneeded drops the data of revisions that no DaemonSet of the namespace needs any more, after a workload of this kind has changed.
+func (s *Store) dropUnneeded(kind *Kind, namespace string) {
+	if kind != DaemonSet {
+		return
+	}
 	for _, revision := range s.revisionsWhere(namespace, (*Revision).IsWhole) {
 		if !s.isNeeded(revision) {
 			s.DropData(revision)
@@ -192,7 +194,7 @@ func (s *Store) dropUnneeded(namespace string) {
 func (s *Store) PutRevision(revision *Revision) *Transition {
 	kept := s.namespace(revision.Namespace)
 	old := kept.revisions.remove(revision.Name)
-	isForeign := IsForeign(revision.Controller)
+	isForeign := isForeignRevision(revision.Controller)
 	isSame := old != nil && old.ResourceVersion == revision.ResourceVersion
 	if isForeign {
 		delete(kept.sealed, revision.Name)

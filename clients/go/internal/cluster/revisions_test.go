@@ -9,9 +9,9 @@ import (
 )
 
 // selecting is a DaemonSet that selects objects with the label key=x.
-func selecting(t *testing.T, name, key string) *DaemonSet {
+func selecting(t *testing.T, name, key string) *Workload {
 	t.Helper()
-	daemonSet, err := NewDaemonSet(object(t, fmt.Sprintf(
+	daemonSet, err := NewWorkload(DaemonSet, object(t, fmt.Sprintf(
 		`{"metadata":{"namespace":"ns","name":%q,"uid":%q},"spec":{"selector":{"matchLabels":{%q:"x"}}}}`, name, name, key)))
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +52,8 @@ func TestTheDataIsKeptOfWhatADaemonSetNeeds(t *testing.T) {
 		kept         bool
 	}{{"a", "", true}, {"b", "", false}, {"b", "d", true}, {"a", "other", false}, {"a", strings.Repeat("d", 300), false}} {
 		for way, put := range ways() {
-			store := NewStore(1)
-			store.PutDaemonSet(selecting(t, "d", "a"))
+			store := NewStore(1, DaemonSet)
+			store.PutWorkload(selecting(t, "d", "a"))
 			put(store, labelled(t, "r", "1", test.owner, size, test.label))
 			store.ForgetStaged()
 			if bytes := store.RevisionBytes(); (bytes > size) != test.kept || (bytes > 0) != test.kept {
@@ -68,12 +68,12 @@ func TestDataThatIsNeededNoMoreIsDropped(t *testing.T) {
 		"it matches no more": func(store *Store) { store.PutRevision(labelled(t, "r", "2", "", 100, "b")) },
 		"it is gone":         func(store *Store) { store.RemoveRevision("ns", "r", nil) },
 		"the DaemonSet is gone": func(store *Store) {
-			store.RemoveDaemonSet(types.NamespacedName{Namespace: "ns", Name: "d"})
+			store.RemoveWorkload(DaemonSet, types.NamespacedName{Namespace: "ns", Name: "d"})
 		},
-		"the DaemonSet selects others": func(store *Store) { store.PutDaemonSet(selecting(t, "d", "b")) },
+		"the DaemonSet selects others": func(store *Store) { store.PutWorkload(selecting(t, "d", "b")) },
 	} {
-		store := NewStore(1)
-		store.PutDaemonSet(selecting(t, "d", "a"))
+		store := NewStore(1, DaemonSet)
+		store.PutWorkload(selecting(t, "d", "a"))
 		store.PutRevision(labelled(t, "r", "1", "", 100, "a"))
 		if store.RevisionBytes() == 0 {
 			t.Fatal("nothing is kept")
@@ -89,10 +89,10 @@ func TestNoMoreDataIsKeptThanIsSent(t *testing.T) {
 	large := labelled(t, "r", "1", "", 1<<20, "a")
 	for _, daemonSets := range []int{1, 2} {
 		most := daemonSets * MaxRevisionBytes
-		staging, showing := NewStore(1), NewStore(1)
+		staging, showing := NewStore(1, DaemonSet), NewStore(1, DaemonSet)
 		for _, store := range []*Store{staging, showing} {
 			for i := range daemonSets {
-				store.PutDaemonSet(selecting(t, fmt.Sprint("d", i), "a"))
+				store.PutWorkload(selecting(t, fmt.Sprint("d", i), "a"))
 			}
 		}
 		for i := range 40 {
@@ -114,9 +114,9 @@ func TestNoMoreDataIsKeptThanIsSent(t *testing.T) {
 
 // A revision that was read replaces the cached one only if both have the same version.
 func TestAnotherVersionIsNotKeptWhole(t *testing.T) {
-	store, workload := NewStore(1), selecting(t, "d", "a")
+	store, workload := NewStore(1, DaemonSet), selecting(t, "d", "a")
 	store.PutRevision(labelled(t, "r", "1", "", 100, "a"))
-	store.PutDaemonSet(workload)
+	store.PutWorkload(workload)
 	replaced := labelled(t, "r", "1", "", 100, "a")
 	replaced.UID = "other"
 	for _, other := range []*Revision{labelled(t, "r", "2", "", 100, "a"), labelled(t, "s", "1", "", 100, "a"), replaced} {
@@ -137,17 +137,17 @@ func TestLabelsOfRevisionsAreCut(t *testing.T) {
 		labels = append(labels, fmt.Sprint("label-", i))
 	}
 	for way, put := range ways() {
-		store := NewStore(1)
+		store := NewStore(1, DaemonSet)
 		first, second := selecting(t, "first", "a"), selecting(t, "second", "b")
-		store.PutDaemonSet(first)
+		store.PutWorkload(first)
 		put(store, labelled(t, "many", "1", "", 10, labels...))
 		put(store, labelled(t, "few", "1", "", 10, labels[:64]...))
-		store.PutDaemonSet(second)
+		store.PutWorkload(second)
 		key := types.NamespacedName{Namespace: "ns", Name: "many"}
 		if kept := store.Revision(key).Labels; len(kept) != 2 || kept["a"] != "x" || kept["controller-revision-hash"] != "x" {
 			t.Errorf("%s: %v are kept", way, kept)
 		}
-		expect := func(workload *DaemonSet, revisions, undecided string) {
+		expect := func(workload *Workload, revisions, undecided string) {
 			t.Helper()
 			if got := names(store.Revisions(workload)); got != revisions {
 				t.Errorf("%s: of %s are %s", way, workload.Key.Name, got)

@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"slices"
-	"strings"
 
-	kubelabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -14,14 +12,17 @@ import (
 
 // Store is the caches of all resources.
 type Store struct {
+	// kinds are the cached kinds of workload, and watched all cached resources.
+	kinds       []*Kind
+	watched     []Resource
 	bucketCount uint32
-	daemonSets  map[types.NamespacedName]*DaemonSet
+	workloads   map[*Kind]*workloads
 	nodes       *buckets
 	namespaces  map[string]*namespace
 	parts       parts
 	labels      labels
 	nodeKeys    *named
-	// podKeys are by namespace. Only namespaces with DaemonSets have an entry.
+	// podKeys are by namespace. Only namespaces with workloads have an entry.
 	podKeys map[string]*named
 	unnamed *convert.KeySet
 	cuts    []CutObject
@@ -41,13 +42,19 @@ type namespace struct {
 	sealed map[string]string
 }
 
-// NewStore makes empty caches. Nodes and pods are sent in this many buckets.
-func NewStore(bucketCount uint32) *Store {
+// NewStore makes empty caches for plans of these kinds. Nodes and pods are sent in this many buckets.
+func NewStore(bucketCount uint32, kinds ...*Kind) *Store {
 	bucketCount = max(bucketCount, 1)
+	kept := map[*Kind]*workloads{}
+	for _, kind := range withControlled(kinds) {
+		kept[kind] = newWorkloads()
+	}
 	return &Store{
+		kinds:       withControlled(kinds),
+		watched:     resourcesOf(kinds),
 		bucketCount: bucketCount,
-		daemonSets:  map[types.NamespacedName]*DaemonSet{},
-		nodes:       newBuckets(bucketCount),
+		workloads:   kept,
+		nodes:       newBuckets(bucketCount, false),
 		namespaces:  map[string]*namespace{},
 		parts:       parts{},
 		labels:      labels{},
@@ -64,11 +71,11 @@ func NewStore(bucketCount uint32) *Store {
 func (s *Store) BucketCount() uint32 { return s.bucketCount }
 
 // Synced reports whether every resource has been listed.
-func (s *Store) Synced() bool { return len(s.reached) == len(Resources) }
+func (s *Store) Synced() bool { return len(s.reached) == len(s.watched) }
 
 // Unsynced returns the resources whose first list is not complete.
 func (s *Store) Unsynced() []Resource {
-	return slices.DeleteFunc(slices.Clone(Resources[:]), func(resource Resource) bool {
+	return slices.DeleteFunc(slices.Clone(s.watched), func(resource Resource) bool {
 		_, listed := s.reached[resource]
 		return listed
 	})
@@ -116,70 +123,21 @@ func (s *Store) Advance(resource Resource, version string) {
 	}
 }
 
-// DaemonSet returns the DaemonSet of this key; nil if there is none.
-func (s *Store) DaemonSet(key types.NamespacedName) *DaemonSet { return s.daemonSets[key] }
-
-// Keys returns the keys of all DaemonSets, in order.
-func (s *Store) Keys() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(s.daemonSets))
-	for key := range s.daemonSets {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, compareKeys)
-	return keys
-}
-
-func compareKeys(a, b types.NamespacedName) int {
-	if order := strings.Compare(a.Namespace, b.Namespace); order != 0 {
-		return order
-	}
-	return strings.Compare(a.Name, b.Name)
-}
-
-// Resolve returns the DaemonSet that a controller reference names: the one with that name and uid in the namespace (D-103); nil if there is
-// none.
-func (s *Store) Resolve(namespace string, controller *nodewisev1.ControllerReference) *DaemonSet {
-	if controller.GetKind() != Kind {
-		return nil
-	}
-	daemonSet := s.daemonSets[types.NamespacedName{Namespace: namespace, Name: controller.GetName()}]
-	if daemonSet == nil || string(daemonSet.UID) != controller.GetUid() {
-		return nil
-	}
-	return daemonSet
-}
-
-// Matching returns the DaemonSets of a namespace whose selector matches an orphan's labels, ordered by name (D-104).
-func (s *Store) Matching(namespace string, set kubelabels.Set) []*DaemonSet {
-	if len(set) == 0 {
-		return nil
-	}
-	var matching []*DaemonSet
-	for key, daemonSet := range s.daemonSets {
-		if key.Namespace == namespace && daemonSet.Selector.Matches(set) {
-			matching = append(matching, daemonSet)
-		}
-	}
-	slices.SortFunc(matching, func(a, b *DaemonSet) int { return compareKeys(a.Key, b.Key) })
-	return matching
-}
-
 // NodeBuckets returns all nodes as they are sent in the snapshot of a workload.
-func (s *Store) NodeBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
+func (s *Store) NodeBuckets(workload *Workload, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
 	return render(s.nodes, nil, s.nodeKeys.keys(), s.bucketCount, known)
 }
 
 // PodBuckets returns the pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3).
-func (s *Store) PodBuckets(workload *DaemonSet, known Known) []*nodewisev1.Bucket {
+func (s *Store) PodBuckets(workload *Workload, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
-	namespace := workload.Key.Namespace
-	keys, kept := s.keysOfPods(namespace), s.namespaces[namespace]
-	if kept == nil {
-		return render(nil, nil, keys, s.bucketCount, known)
+	owned, orphans := s.podsOf(workload)
+	count := s.bucketCount
+	if workload.Kind.Pods == ByName {
+		count = sameCount(owned, orphans)
 	}
-	orphans := kept.pods.orphansOf(workload, s.bucketCount)
-	return render(kept.pods.owned[string(workload.UID)], orphans, keys, s.bucketCount, known)
+	return render(owned, orphans, s.keysOfPods(workload.Key.Namespace), count, known)
 }
 
 // ControlsPod reports whether the caches show a pod of this name that the workload controls.
@@ -192,8 +150,15 @@ func (s *Store) ControlsPod(namespace string, uid types.UID, name string) bool {
 	return pod != nil && pod.owner() == string(uid)
 }
 
-// Identity returns the cached pod or revision of this name; nil if there is none.
+// Identity returns the cached pod, revision or workload of this name; nil if there is none.
 func (s *Store) Identity(resource Resource, namespace, name string) *Identity {
+	if kind := kindOf(resource); kind != nil {
+		found := s.Workload(kind, types.NamespacedName{Namespace: namespace, Name: name})
+		if found == nil {
+			return nil
+		}
+		return found.Identity()
+	}
 	kept := s.namespaces[namespace]
 	if kept == nil {
 		return nil
@@ -226,7 +191,7 @@ type LivePods struct {
 
 // LivePods returns, for each of these nodes that exists, the live pods of a workload on the node or meant for it. A pod counts if the workload
 // controls and selects it, and if it has not finished and is not being deleted. Each bucket is searched once, however many nodes there are.
-func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePods {
+func (s *Store) LivePods(workload *Workload, nodes []string) map[string]LivePods {
 	live, indexes := make(map[string]LivePods, len(nodes)), sets.New[uint32]()
 	for _, node := range nodes {
 		if s.HasNode(node) {
@@ -235,10 +200,10 @@ func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePod
 		}
 	}
 	kept := s.namespaces[workload.Key.Namespace]
-	if kept == nil || kept.pods.owned[string(workload.UID)] == nil {
+	if kept == nil || kept.pods.owned[ownerOf(workload)] == nil {
 		return live
 	}
-	owned := kept.pods.owned[string(workload.UID)]
+	owned := kept.pods.owned[ownerOf(workload)]
 	for index := range indexes {
 		for _, member := range owned.list[index].members {
 			// Pods on other nodes of the bucket are not decoded.
@@ -252,18 +217,47 @@ func (s *Store) LivePods(workload *DaemonSet, nodes []string) map[string]LivePod
 	return live
 }
 
+// LivePodsBeyond returns the live pods of a workload, if its pods in any state are more than most.
+func (s *Store) LivePodsBeyond(workload *Workload, most int) (LivePods, bool) {
+	kept := s.namespaces[workload.Key.Namespace]
+	if kept == nil || kept.pods.owned[ownerOf(workload)] == nil {
+		return LivePods{}, false
+	}
+	number, live := 0, LivePods{}
+	for _, bucket := range kept.pods.owned[ownerOf(workload)].list {
+		number += len(bucket.members)
+	}
+	// Most workloads have room, and then no pod needs to be decoded.
+	if number <= most {
+		return LivePods{}, false
+	}
+	for _, bucket := range kept.pods.owned[ownerOf(workload)].list {
+		for _, member := range bucket.members {
+			if pod := member.pod(workload.Key.Namespace); workload.claims(pod) && isLive(pod) {
+				live = LivePods{live.Count + 1, max(live.Changed, member.changed)}
+			}
+		}
+	}
+	return live, true
+}
+
 // claims reports whether a pod is the workload's for the planner: the workload controls it by kind, name and uid, and selects it. The planner
 // releases pods that are controlled and not selected, and ignores all others.
-func (d *DaemonSet) claims(pod *Pod) bool {
+func (w *Workload) claims(pod *Pod) bool {
+	return w.controls(pod) && w.Selector.Matches(pod.LabelSet())
+}
+
+// controls reports whether the workload controls a pod, by kind, name and uid.
+func (w *Workload) controls(pod *Pod) bool {
 	controller := pod.Controller
-	return controller.GetKind() == Kind && controller.GetName() == d.Key.Name && controller.GetUid() == string(d.UID) &&
-		d.Selector.Matches(pod.LabelSet())
+	return controller.GetKind() == w.Kind.Name && controller.GetName() == w.Key.Name && controller.GetUid() == string(w.UID)
 }
 
 // isLive reports whether a pod has neither finished nor is being deleted.
-func isLive(pod *Pod) bool {
-	isFinished := pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_FAILED || pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
-	return pod.DeletionTime == nil && !isFinished
+func isLive(pod *Pod) bool { return pod.DeletionTime == nil && !isFinished(pod) }
+
+func isFinished(pod *Pod) bool {
+	return pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_FAILED || pod.GetPhase() == nodewisev1.PodPhase_POD_PHASE_SUCCEEDED
 }
 
 // Deleting returns, by uid, whether a pod is being deleted. It has each pod that the workload controls, and each orphan of its namespace: the
@@ -274,7 +268,8 @@ func (s *Store) Deleting(namespace string, uid types.UID) map[string]bool {
 	if kept == nil {
 		return deleting
 	}
-	for _, set := range []*buckets{kept.pods.owned[string(uid)], kept.pods.owned[""]} {
+	byNode, byName := kept.pods.owned[owner{uid: string(uid)}], kept.pods.owned[owner{uid: string(uid), byName: true}]
+	for _, set := range []*buckets{byNode, byName, kept.pods.owned[owner{}]} {
 		set.all(func(member *stored) bool {
 			pod := member.pod(namespace)
 			deleting[pod.GetUid()] = pod.DeletionTime != nil
@@ -305,6 +300,13 @@ func (s *Store) Version(resource Resource, key types.NamespacedName) (version st
 // ForgetOrphan removes an orphan that the apiserver does not find, before the watch shows its deletion. It checks that the object is an orphan,
 // because another object may have the name by now.
 func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
+	if kind := kindOf(resource); kind != nil {
+		key := types.NamespacedName{Namespace: namespace, Name: name}
+		if workload := s.Workload(kind, key); workload != nil && workload.Controller == nil {
+			s.RemoveWorkload(kind, key)
+		}
+		return
+	}
 	kept := s.namespaces[namespace]
 	if kept == nil {
 		return

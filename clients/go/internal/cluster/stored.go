@@ -18,7 +18,7 @@ const (
 	sharedField protowire.Number = 2  // PodBucket.shared_metadata
 	nodeField   protowire.Number = 5  // Pod.node_name
 	targetField protowire.Number = 6  // Pod.target_node_name
-	numberField protowire.Number = 13 // Pod.shared_metadata, the last field of a Pod
+	numberField protowire.Number = 13 // Pod.shared_metadata, which is written last
 )
 
 // stored is a node or pod, encoded as it is sent.
@@ -54,8 +54,8 @@ type nodeLabel struct {
 // part is the encoded SharedMetadata of pods. Equal ones are stored once.
 type part struct {
 	encoded []byte
-	// owner is the uid of the controller; empty for an orphan.
-	owner string
+	// owner is the controller; empty for an orphan.
+	owner owner
 	users int
 }
 
@@ -75,7 +75,7 @@ func (s *stored) owner() string {
 	if s.part == nil {
 		return ""
 	}
-	return s.part.owner
+	return s.part.owner.uid
 }
 
 // isSentAlike reports whether both objects are sent with the same bytes.

@@ -129,7 +129,8 @@ func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *node
 	held.slowStart = settled.GetSlowStart()
 }
 
-// Lower removes the expectations of actions that certainly had no effect. A write without a response may have had one.
+// Lower removes the expectations of actions that certainly had no effect. A write without a response may have had one. A name for no node that the
+// apiserver refused because another pod has it counts as used, so that the next plan gives another one.
 func (h *Holdings) Lower(key types.NamespacedName, uid types.UID, outcomes []*nodewisev1.Outcome) {
 	held := h.of(key, uid)
 	if held == nil {
@@ -141,10 +142,14 @@ func (h *Holdings) Lower(key types.NamespacedName, uid types.UID, outcomes []*no
 		}
 		switch subject := outcome.GetSubject().(type) {
 		case *nodewisev1.Outcome_CreatedPod:
-			if name := subject.CreatedPod.GetPodName(); name != "" {
-				delete(held.expectations.named, name)
-			} else {
-				lower(held.expectations.unnamed, subject.CreatedPod.GetNodeName(), 1)
+			name, node := subject.CreatedPod.GetPodName(), subject.CreatedPod.GetNodeName()
+			if name == "" {
+				lower(held.expectations.unnamed, node, 1)
+				break
+			}
+			delete(held.expectations.named, name)
+			if node == "" && outcome.GetResult() == nodewisev1.Result_RESULT_NAME_TAKEN {
+				h.RetireName(key, uid, node, name)
 			}
 		case *nodewisev1.Outcome_DeletedPodUid:
 			delete(held.expectations.deletes, subject.DeletedPodUid)
@@ -170,7 +175,7 @@ func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName str
 	if held := h.held[key]; held != nil {
 		held.expectations.observeCreate(podName, nodeName)
 	}
-	if used := h.used[key]; used != nil {
+	if used := h.used[key]; used != nil && nodeName != "" {
 		delete(used.byNode, nodeName)
 	}
 }

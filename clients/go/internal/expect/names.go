@@ -11,7 +11,7 @@ import (
 )
 
 // usedNames are the names of one workload's pods that are gone, by node. They are kept until a watch shows another pod of the workload on the
-// node.
+// node. The names of pods that are for no node are under the empty node, and are kept until a plan leaves them out.
 type usedNames struct {
 	uid    types.UID
 	byNode map[string]sets.Set[string]
@@ -49,10 +49,6 @@ func (n *usedNames) drop(sent, kept []*nodewisev1.UsedPodName) {
 // RetireName records the name of a pod that is gone from the caches. No new pod gets the name until a watch shows another pod of the workload on
 // the node. Names of another uid of the workload are dropped.
 func (h *Holdings) RetireName(key types.NamespacedName, uid types.UID, nodeName, podName string) {
-	if nodeName == "" {
-		// A pod without a node is not replaced by another pod, and the service refuses a name without a node.
-		return
-	}
 	used := h.usedOf(key, uid)
 	if used == nil {
 		used = &usedNames{uid: uid, byNode: map[string]sets.Set[string]{}}

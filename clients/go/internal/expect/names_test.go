@@ -51,11 +51,18 @@ func TestWhatWasSentStaysAsItWas(t *testing.T) {
 	}
 }
 
-// The service refuses a name without a node.
-func TestAPodWithoutANodeLeavesNoName(t *testing.T) {
+// The names of pods that are for no node stay until a plan leaves them out: another pod does not say which of them it replaces.
+func TestNamesWithoutANodeStayUntilAPlanDropsThem(t *testing.T) {
 	holdings := expect.NewHoldings(expect.ByUID)
-	holdings.RetireName(key, "d1", "", "a")
-	requireHeld(t, holdings, using())
+	for _, pod := range []string{"a", "b"} {
+		holdings.RetireName(key, "d1", "", pod)
+	}
+	sent := holdings.Get(key, "d1")
+	holdings.ObserveCreate(key, "c", "")
+	requireHeld(t, holdings, sent)
+	kept := &nodewisev1.ReconcileState{UsedPodNames: []*nodewisev1.UsedPodName{{PodName: "b"}}}
+	holdings.Replace(key, "d1", kept, sent, expect.PodView{})
+	requireHeld(t, holdings, kept)
 }
 
 // A workload that was created again has names of its own. Late events of its predecessor change nothing.

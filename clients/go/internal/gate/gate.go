@@ -10,6 +10,7 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +32,15 @@ type Gate struct {
 type record struct {
 	uid     types.UID
 	written map[cluster.Resource]string
+	// created are the pods that were created by name. The workload does not wait for them, because it expects their names. But they are its
+	// pods before the cache shows them.
+	created []createdPod
+}
+
+type createdPod struct {
+	name string
+	// version is the resourceVersion that the create returned.
+	version string
 }
 
 // Behind says which cache does not show an own write yet.
@@ -53,25 +63,63 @@ func New() *Gate {
 // Record records the resourceVersion that a write to the workload or one of its pods has returned. A record of another uid of the same name is
 // replaced (D-112).
 func (g *Gate) Record(key types.NamespacedName, uid types.UID, resource cluster.Resource, version string) {
-	known := g.records[key]
-	if known == nil || known.uid != uid {
-		known = &record{uid: uid, written: map[cluster.Resource]string{}}
-		g.records[key] = known
-	}
+	known := g.recordOf(key, uid)
 	order, ok := Compare(known.written[resource], version)
 	if !ok || order <= 0 {
 		known.written[resource] = version
 	}
 }
 
+// RecordCreate records the create of a pod by name, and the resourceVersion that it has returned. It replaces a record as [Gate.Record] does.
+func (g *Gate) RecordCreate(key types.NamespacedName, uid types.UID, podName, version string) {
+	known := g.recordOf(key, uid)
+	known.created = append(known.created, createdPod{podName, version})
+}
+
+func (g *Gate) recordOf(key types.NamespacedName, uid types.UID) *record {
+	known := g.records[key]
+	if known == nil || known.uid != uid {
+		known = &record{uid: uid, written: map[cluster.Resource]string{}}
+		g.records[key] = known
+	}
+	return known
+}
+
+// UnseenCreates returns the names of the pods that were created for a workload and that the cache does not show yet.
+func (g *Gate) UnseenCreates(key types.NamespacedName, uid types.UID, reached Reached) []string {
+	known := g.records[key]
+	if known == nil || known.uid != uid {
+		return nil
+	}
+	known.forgetSeen(reached)
+	names := make([]string, len(known.created))
+	for i, pod := range known.created {
+		names[i] = pod.name
+	}
+	return names
+}
+
+// forgetSeen forgets the created pods that the cache shows.
+func (r *record) forgetSeen(reached Reached) {
+	r.created = slices.DeleteFunc(r.created, func(pod createdPod) bool { return !IsBehind(pod.version, reached(cluster.Pods)) })
+}
+
 // Check returns nil when every cache shows the own writes, and drops the record then (D-110). Otherwise the workload waits until [Gate.Opened]
 // returns it.
 func (g *Gate) Check(key types.NamespacedName, reached Reached) *Behind {
+	known := g.records[key]
+	if known != nil {
+		known.forgetSeen(reached)
+	}
 	if behind := g.behind(key, reached); behind != nil {
 		g.waiting.Insert(key)
 		return behind
 	}
-	delete(g.records, key)
+	if known != nil && len(known.created) > 0 {
+		clear(known.written)
+	} else {
+		delete(g.records, key)
+	}
 	g.waiting.Delete(key)
 	return nil
 }

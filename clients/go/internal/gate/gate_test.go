@@ -140,3 +140,40 @@ func TestRecordsBelongToAUID(t *testing.T) {
 		t.Errorf("got %v", behind)
 	}
 }
+
+// Created pods are unseen until the cache has reached the version that the create returned. No workload waits for them.
+func TestCreatedPodsAreUnseenUntilTheCacheHasReachedThem(t *testing.T) {
+	g := gate.New()
+	expect := func(why string, uid types.UID, reached string, want ...string) {
+		t.Helper()
+		if got := g.UnseenCreates(key, uid, at(reached)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", why, got, want)
+		}
+	}
+	g.RecordCreate(key, "u1", "a", "10")
+	g.RecordCreate(key, "u1", "b", "12")
+	if behind := g.Check(key, at("5")); behind != nil {
+		t.Errorf("it waits: %v", behind)
+	}
+	expect("none is reached", "u1", "9", "a", "b")
+	expect("of another workload", "u2", "9")
+	expect("one is reached", "u1", "10", "b")
+	expect("forgotten once reached", "u1", "9", "b")
+	g.Record(key, "u1", cluster.DaemonSets, "20")
+	if g.Check(key, at("12")) == nil {
+		t.Error("it does not wait for the other write")
+	}
+	expect("forgotten once a plan could have been made", "u1", "9")
+	g.RecordCreate(key, "u2", "c", "13")
+	g.ClearOf(key, "u1")
+	expect("a record of another uid is not cleared", "u2", "9", "c")
+	for name, clears := range map[string]func(){
+		"of the uid": func() { g.ClearOf(key, "u2") },
+		"of any uid": func() { g.Clear(key) },
+		"of all":     g.BeginAnew,
+	} {
+		g.RecordCreate(key, "u2", "d", "14")
+		clears()
+		expect("cleared "+name, "u2", "9")
+	}
+}

@@ -27,7 +27,7 @@ const MaxUnseen = 100
 // Asked is the request that a plan answers.
 type Asked struct {
 	// Workload is the workload in the snapshot.
-	Workload *cluster.DaemonSet
+	Workload *cluster.Workload
 	// Scope is the requested scope.
 	Scope nodewisev1.Scope
 	// Live are the revisions of the snapshot that were read from the apiserver.
@@ -47,15 +47,17 @@ type Asked struct {
 
 // Caches are what the caches show of nodes and of the workload's namespace.
 type Caches interface {
-	// Object returns the pod or revision of this name; nil if there is none.
+	// Object returns the pod, revision or workload of this name; nil if there is none.
 	Object(resource cluster.Resource, name string) *cluster.Identity
 	// HasNode reports whether there is a node of this name.
 	HasNode(name string) bool
-	// Changed returns the number of the last change of a pod or revision. For a node, and for an object that the caches do not show, it returns
+	// Changed returns the number of the last change of a pod, revision or workload. For a node, and for an object that the caches do not show, it returns
 	// the number of the last change that removed any object of the resource.
 	Changed(resource cluster.Resource, name string) uint64
 	// OwnRevisions returns the revisions that the workload controls, as JSON.
 	OwnRevisions() [][]byte
+	// Claimable returns the workloads of the kind that the workload controls: those that it controls, and those without a controller, as JSON.
+	Claimable() [][]byte
 	// HasHash reports whether a revision that a snapshot would have has this hash label. A revision without the label has an empty hash.
 	HasHash(hash string) bool
 	// RevisionsChanged returns the number of the last change of any revision of the namespace, or of the last change that removed any revision.
@@ -63,6 +65,10 @@ type Caches interface {
 	// LivePods returns, for each of these nodes that exists, the pods of the workload on the node or meant for it, without those that have
 	// finished or are being deleted.
 	LivePods(nodes []string) map[string]cluster.LivePods
+	// LivePodsBeyond returns the live pods of the workload if it has more than most pods in any state.
+	LivePodsBeyond(most int) (cluster.LivePods, bool)
+	// UnseenCreates returns the names of the pods that were created for the workload and that the caches do not show yet.
+	UnseenCreates() []string
 }
 
 // Violation says why a plan must not be applied.
@@ -109,7 +115,7 @@ const (
 // Named is an object that an action is about.
 type Named struct {
 	action *nodewisev1.Action
-	// Resource is pods or revisions.
+	// Resource is pods, revisions, or that of the workloads that the workload controls.
 	Resource cluster.Resource
 	// Reference is the name and uid of the object.
 	Reference *nodewisev1.ObjectReference
@@ -120,6 +126,11 @@ func (n *Named) String() string {
 	kind := "ControllerRevision"
 	if n.Resource == cluster.Pods {
 		kind = "pod"
+	}
+	for _, workload := range cluster.Kinds {
+		if workload.Resource == n.Resource {
+			kind = workload.Name
+		}
 	}
 	return kind + " " + n.Reference.GetName()
 }
@@ -145,6 +156,9 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 		return nil, violationOf(nil, "the service planned for the whole workload, and was asked for its rollout alone: "+
 			"it is too old for --mode companion")
 	}
+	if violation := checkKinds(actions, asked); violation != nil {
+		return nil, violation
+	}
 	if violation := checkBounds(plan, actions, asked); violation != nil {
 		return nil, violation
 	}
@@ -152,6 +166,9 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 		return nil, violation
 	}
 	if violation := checkManifests(plan, actions, asked, caches); violation != nil {
+		return nil, violation
+	}
+	if violation := checkObjects(actions, asked); violation != nil {
 		return nil, violation
 	}
 	all, violation := namedIn(actions, asked)
@@ -168,17 +185,24 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 			return nil, err
 		}
 	}
-	if err := checked.checkNodes(actions); err != nil {
+	if asked.rules().hasNodes {
+		if err := checked.checkNodes(actions); err != nil {
+			return nil, err
+		}
+		if err := checked.checkHash(plan, actions); err != nil {
+			return nil, err
+		}
+	} else if err := checked.checkReplicas(actions); err != nil {
 		return nil, err
 	}
-	if err := checked.checkHash(plan, actions); err != nil {
+	if err := checked.checkRollbacks(actions); err != nil {
 		return nil, err
 	}
 	return checked, nil
 }
 
-// namedIn checks each action by itself, and returns the objects that the actions are about.
-func namedIn(actions []*nodewisev1.Action, asked *Asked) ([]*Named, error) {
+// adoptedIn returns the uids of the objects that a plan adopts.
+func adoptedIn(actions []*nodewisev1.Action) map[string]bool {
 	adopted := map[string]bool{}
 	for _, action := range actions {
 		for _, reference := range []*nodewisev1.ObjectReference{action.GetAdoptPod().GetPod(), action.GetAdoptRevision().GetRevision()} {
@@ -186,15 +210,26 @@ func namedIn(actions []*nodewisev1.Action, asked *Asked) ([]*Named, error) {
 				adopted[reference.GetUid()] = true
 			}
 		}
+		if patch := action.GetPatchObject(); patch.GetClaim() == nodewisev1.Claim_CLAIM_ADOPT {
+			adopted[patch.GetObject().GetUid()] = true
+		}
 	}
+	return adopted
+}
+
+func isAdoption(action *nodewisev1.Action) bool {
+	return action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil || action.GetPatchObject().GetClaim() == nodewisev1.Claim_CLAIM_ADOPT
+}
+
+// namedIn checks each action by itself, and returns the objects that the actions are about.
+func namedIn(actions []*nodewisev1.Action, asked *Asked) ([]*Named, error) {
+	adopted := adoptedIn(actions)
 	var all []*Named
 	for _, action := range actions {
-		if event := action.GetEmitEvent(); event != nil {
-			if err := checkEvent(event); err != nil {
-				return nil, violationOf(action, "%v", err)
-			}
+		if err := checkEvents(action); err != nil {
+			return nil, violationOf(action, "%v", err)
 		}
-		named, violation := nameOf(action, adopted, asked.DeletesWithUID)
+		named, violation := nameOf(action, adopted, asked)
 		if violation != nil {
 			return nil, violation
 		}
@@ -251,15 +286,28 @@ func (c *Checked) isLeftOut(action *nodewisev1.Action) bool {
 func (c *Checked) LeftOut() map[uint32]string {
 	actions := ActionsOf(c.plan)
 	leavesAdoptionOut := slices.ContainsFunc(actions, func(action *nodewisev1.Action) bool {
-		return c.isLeftOut(action) && (action.GetAdoptPod() != nil || action.GetAdoptRevision() != nil)
+		return c.isLeftOut(action) && isAdoption(action)
 	})
 	for _, action := range actions {
-		mayRestOnIt := action.GetDeletePod() != nil || action.GetDeleteRevision() != nil || action.GetRelabelPod() != nil
-		if leavesAdoptionOut && mayRestOnIt && !c.isLeftOut(action) {
+		if leavesAdoptionOut && mayRestOnAdoption(action) && !c.isLeftOut(action) {
 			c.leftOut[action.GetId()] = "an adoption that it may rest on is left out"
 		}
 	}
 	return c.leftOut
+}
+
+// mayRestOnAdoption reports whether a plan may have decided an action because it adopts an object: deletes, relabels, and changes of objects that
+// the workload controls.
+func mayRestOnAdoption(action *nodewisev1.Action) bool {
+	switch kind := action.GetKind().(type) {
+	case *nodewisev1.Action_DeletePod, *nodewisev1.Action_DeleteRevision, *nodewisev1.Action_RelabelPod,
+		*nodewisev1.Action_CreateObject, *nodewisev1.Action_DeleteObject:
+		return true
+	case *nodewisev1.Action_PatchObject:
+		return kind.PatchObject.GetClaim() == nodewisev1.Claim_CLAIM_UNSPECIFIED && kind.PatchObject.GetSubresource() == ""
+	default:
+		return false
+	}
 }
 
 func read(resource cluster.Resource, object []byte) (*cluster.Identity, error) {
@@ -274,11 +322,15 @@ func read(resource cluster.Resource, object []byte) (*cluster.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster.Identity{
+	known := &cluster.Identity{
 		UID:        string(parsed.UID),
 		Controller: convert.Controller(parsed.OwnerReferences),
 		Labels:     labels.Set(parsed.Labels),
-	}, nil
+	}
+	if resource != cluster.Revisions {
+		known.Replicas, err = replicasOf(object)
+	}
+	return known, err
 }
 
 // ActionsOf returns the actions of a plan, in order.
@@ -298,16 +350,16 @@ func KindOf(action *nodewisev1.Action) protoreflect.FieldDescriptor {
 	return message.WhichOneof(message.Descriptor().Oneofs().ByName("kind"))
 }
 
-func checkWorkload(planned *nodewisev1.WorkloadReference, asked *cluster.DaemonSet) string {
+func checkWorkload(planned *nodewisev1.WorkloadReference, asked *cluster.Workload) string {
 	if planned == nil {
 		return "it names no workload"
 	}
-	if planned.GetKind() == cluster.Kind && planned.GetNamespace() == asked.Key.Namespace &&
+	if planned.GetKind() == asked.Kind.Name && planned.GetNamespace() == asked.Key.Namespace &&
 		planned.GetName() == asked.Key.Name && planned.GetUid() == string(asked.UID) {
 		return ""
 	}
 	return fmt.Sprintf("it is for %s %s/%s with uid %q, and was asked for %s %s with uid %q",
-		planned.GetKind(), planned.GetNamespace(), planned.GetName(), planned.GetUid(), cluster.Kind, asked.Key, asked.UID)
+		planned.GetKind(), planned.GetNamespace(), planned.GetName(), planned.GetUid(), asked.Kind.Name, asked.Key, asked.UID)
 }
 
 // isInScope checks that a plan stays within the requested scope. A service that does not know scopes plans for the whole workload.
@@ -324,8 +376,9 @@ func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewi
 	return plan.GetScope() == rollouts
 }
 
-// objectOf returns the existing object that an action is about. An action of an unknown kind has none, and is not executed.
-func objectOf(action *nodewisev1.Action) (resource cluster.Resource, reference *nodewisev1.ObjectReference, names bool) {
+// objectOf returns the existing object, other than the workload, that an action is about. An action of an unknown kind has none, and is not
+// executed.
+func objectOf(action *nodewisev1.Action, asked *Asked) (resource cluster.Resource, reference *nodewisev1.ObjectReference, names bool) {
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_UpdateRevision:
 		return cluster.Revisions, kind.UpdateRevision.GetRevision(), true
@@ -343,18 +396,24 @@ func objectOf(action *nodewisev1.Action) (resource cluster.Resource, reference *
 		return cluster.Pods, kind.RelabelPod.GetPod(), true
 	case *nodewisev1.Action_DeletePod:
 		return cluster.Pods, kind.DeletePod.GetPod(), true
+	case *nodewisev1.Action_PatchObject:
+		object := kind.PatchObject.GetObject()
+		return asked.controls().Resource, object, !asked.isWorkload(object)
+	case *nodewisev1.Action_DeleteObject:
+		return asked.controls().Resource, kind.DeleteObject.GetObject(), true
 	default:
 		return "", nil, false
 	}
 }
 
 func isRelease(action *nodewisev1.Action) bool {
-	return action.GetReleasePod() != nil || action.GetReleaseRevision() != nil
+	return action.GetReleasePod() != nil || action.GetReleaseRevision() != nil ||
+		action.GetPatchObject().GetClaim() == nodewisev1.Claim_CLAIM_RELEASE
 }
 
 // nameOf checks how an action names its existing object, and returns the object; nil if there is none.
-func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID bool) (*Named, error) {
-	resource, reference, names := objectOf(action)
+func nameOf(action *nodewisev1.Action, adopted map[string]bool, asked *Asked) (*Named, error) {
+	resource, reference, names := objectOf(action, asked)
 	if !names {
 		return nil, nil
 	}
@@ -367,7 +426,7 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, deletesWithUID b
 		return nil, violationOf(action, "it names %q, and no object can be called so", named.Reference.GetName())
 	case named.Reference.GetUid() == "":
 		return nil, violationOf(action, "it names %s without a uid", named.Reference.GetName())
-	case deletesWithUID && action.GetDeletePod() != nil && !action.GetDeletePod().GetUidPrecondition():
+	case asked.DeletesWithUID && action.GetDeletePod() != nil && !action.GetDeletePod().GetUidPrecondition():
 		return nil, violationOf(action, "it deletes %s without its uid as a precondition", named.Reference.GetName())
 	case isRelease(action):
 		named.orphan = orphanAccepted
@@ -387,7 +446,7 @@ func (c *Checked) checkController(named *Named, known *cluster.Identity) error {
 		if isRelease(named.action) && isSelected {
 			return c.leaveOutNamed(named, "is selected by the workload, and the plan releases it")
 		}
-		return nil
+		return c.checkSizeOfDeleted(named, known)
 	case controller != nil:
 		return c.leaveOutNamed(named, "is controlled by %s %s with uid %q, not by the workload",
 			controller.GetKind(), controller.GetName(), controller.GetUid())
@@ -398,6 +457,14 @@ func (c *Checked) checkController(named *Named, known *cluster.Identity) error {
 	case !isSelected:
 		return c.leaveOutNamed(named, "is not selected by the workload")
 	default:
+		return c.checkSizeOfDeleted(named, known)
+	}
+}
+
+// checkSizeOfDeleted checks that an object which is deleted should have no pods.
+func (c *Checked) checkSizeOfDeleted(named *Named, known *cluster.Identity) error {
+	if named.action.GetDeleteObject() == nil || known.Replicas == 0 {
 		return nil
 	}
+	return c.leaveOutNamed(named, "has spec.replicas %d", known.Replicas)
 }

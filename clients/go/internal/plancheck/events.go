@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,6 +19,22 @@ const (
 )
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+
+// checkEvents checks the Events that an action emits.
+func checkEvents(action *nodewisev1.Action) error {
+	events := slices.Clone(action.GetSuccessEvents())
+	for _, event := range []*nodewisev1.EmitEvent{action.GetEmitEvent(), action.GetFailureEvent()} {
+		if event != nil {
+			events = append(events, event)
+		}
+	}
+	for _, event := range events {
+		if err := checkEvent(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // checkEvent checks an Event to be emitted. People trust it as a message of the controller.
 func checkEvent(event *nodewisev1.EmitEvent) error {

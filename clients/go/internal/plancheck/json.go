@@ -88,14 +88,20 @@ func otherThan(members object, allowed ...string) string {
 	return slices.Min(others)
 }
 
+// integer returns a value that is an integer.
+func integer(value any) (number int64, isInteger bool) {
+	written, isNumber := value.(json.Number)
+	if !isNumber {
+		return 0, false
+	}
+	number, err := written.Int64()
+	return number, err == nil
+}
+
 // isInteger reports whether a value is an integer.
 func isInteger(value any) bool {
-	number, isNumber := value.(json.Number)
-	if !isNumber {
-		return false
-	}
-	_, err := number.Int64()
-	return err == nil
+	_, is := integer(value)
+	return is
 }
 
 // text returns a value as JSON, without escaping <, > and &.

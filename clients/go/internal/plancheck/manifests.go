@@ -43,10 +43,10 @@ func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *
 		if revision != nil {
 			err = checkRevision(revision, workload, asked.Workload)
 		} else {
-			err = checkPodName(pod.GetPodName(), asked.Workload.Key.Name)
+			err = checkPodName(pod.GetPodName(), asked)
 			if err == nil && !isPodChecked {
 				isPodChecked = true
-				err = checkPod(plan, workload, asked, caches)
+				err = checkPod(plan, actions, workload, asked, caches)
 			}
 		}
 		if err != nil {
@@ -56,20 +56,26 @@ func checkManifests(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *
 	return nil
 }
 
-func checkPodName(name, workload string) error {
-	if name == "" || isPodName(name, workload) {
+func checkPodName(name string, asked *Asked) error {
+	workload := asked.Workload.Key.Name
+	if name == "" || isPodName(name, workload, asked.rules().podHash) {
 		return nil
 	}
 	return fmt.Errorf("the pod name %q is not derived from the workload's name %q", name, workload)
 }
 
 // checkPod checks the manifest of the plan's pods.
-func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) error {
+func checkPod(plan *nodewisev1.Plan, actions []*nodewisev1.Action, workload any, asked *Asked, caches Caches) error {
 	pod, err := parseWritten(plan.GetPodManifest(), podManifest)
 	if err != nil {
 		return err
 	}
-	if err := checkNodeName(plan.GetNodeNamePointers(), pod); err != nil {
+	if !asked.rules().hasNodes {
+		err = checkNoPointers(plan.GetNodeNamePointers())
+	} else {
+		err = checkNodeName(plan.GetNodeNamePointers(), pod)
+	}
+	if err != nil {
 		return err
 	}
 	if err := checkObject(podManifest, pod, "v1", "Pod", "spec"); err != nil {
@@ -81,6 +87,9 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 	}
 	if err := checkGenerateName(rawjson.At(pod, "metadata", "generateName"), asked.Workload.Key.Name); err != nil {
 		return err
+	}
+	if !asked.rules().hasNodes {
+		return checkForAnyNode(actions, pod, workload)
 	}
 	difference := differenceFrom(pod, rawjson.At(workload, "spec", "template"))
 	if difference == "" || slices.ContainsFunc(revisionsOf(asked, caches), func(revision []byte) bool {
@@ -94,14 +103,48 @@ func checkPod(plan *nodewisev1.Plan, workload any, asked *Asked, caches Caches) 
 	return fmt.Errorf("%s has other %s than the workload's template and its revisions", podManifest, difference)
 }
 
+// checkForAnyNode checks pods that are for no node: they are exactly what the template says, and no more than there should be.
+func checkForAnyNode(actions []*nodewisev1.Action, pod, workload any) error {
+	creates := int64(0)
+	for range created(actions) {
+		creates++
+	}
+	replicas := replicasIn(workload)
+	if replicas >= 0 && creates > replicas {
+		return fmt.Errorf("the plan creates %d pods, and spec.replicas is %d", creates, replicas)
+	}
+	ofPod, ofTemplate := normal(pod), normal(rawjson.At(workload, "spec", "template"))
+	for _, member := range []string{"labels", "annotations", "finalizers"} {
+		if !equal(rawjson.At(ofPod, "metadata", member), rawjson.At(ofTemplate, "metadata", member)) {
+			return fmt.Errorf("%s has other %s than the workload's template", podManifest, member)
+		}
+	}
+	if !reflect.DeepEqual(ofPod["spec"], ofTemplate["spec"]) {
+		return fmt.Errorf("%s has other spec than the workload's template", podManifest)
+	}
+	return nil
+}
+
+func quotedList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, entry := range list {
+		quoted[i] = strconv.Quote(entry)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// checkNoPointers checks that the name of no node is written into the pods.
+func checkNoPointers(pointers []string) error {
+	if len(pointers) > 0 {
+		return fmt.Errorf("node_name_pointers is %s, where none belongs", quotedList(pointers))
+	}
+	return nil
+}
+
 // checkNodeName checks that each pod can run only on the node that its action names: the one required node selector term is that node's name.
 func checkNodeName(pointers []string, pod any) error {
 	if !slices.Equal(pointers, []string{nodeName}) {
-		quoted := make([]string, len(pointers))
-		for i, pointer := range pointers {
-			quoted[i] = strconv.Quote(pointer)
-		}
-		return fmt.Errorf("node_name_pointers is [%s], where %q alone belongs", strings.Join(quoted, ", "), nodeName)
+		return fmt.Errorf("node_name_pointers is %s, where %q alone belongs", quotedList(pointers), nodeName)
 	}
 	terms := rawjson.At(pod, append([]string{"spec"}, nodeTerms...)...)
 	name := rawjson.First(rawjson.At(rawjson.First(rawjson.At(rawjson.First(terms), "matchFields")), "values"))
@@ -143,14 +186,15 @@ func differenceFrom(pod, template any) string {
 }
 
 func checkGenerateName(value any, workload string) error {
-	if value == nil || value == workload+"-" {
+	// It is the name alone if the dash would make it too long.
+	if value == nil || value == workload+"-" || len(workload) >= maxName && value == workload {
 		return nil
 	}
 	return fmt.Errorf("%s has the metadata.generateName %s, which is not %q and a dash", podManifest, text(value), workload)
 }
 
 // checkRevision checks a revision to be created.
-func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *cluster.DaemonSet) error {
+func checkRevision(create *nodewisev1.CreateRevision, workload any, asked *cluster.Workload) error {
 	revision, err := parseWritten(create.GetManifest(), revisionManifest)
 	if err != nil {
 		return err
@@ -220,7 +264,7 @@ func checkObject(what string, manifest any, version, kind string, members ...str
 
 // checkMetadata checks that an object is in the workload's namespace, that the workload is its controller and only owner, and that labels are
 // strings.
-func checkMetadata(what string, manifest any, workload *cluster.DaemonSet, allowed []string) error {
+func checkMetadata(what string, manifest any, workload *cluster.Workload, allowed []string) error {
 	metadata := rawjson.Object(manifest, "metadata")
 	if other := otherThan(metadata, allowed...); other != "" {
 		return fmt.Errorf("%s has metadata.%s, which a plan may not set", what, other)

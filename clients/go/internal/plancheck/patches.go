@@ -14,17 +14,12 @@ import (
 
 // checkPatch checks the patch of an action, if it has one. A patch must have the uid of its object, so that the apiserver refuses it for another
 // object of the same name.
-func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, workload *cluster.DaemonSet) error {
+func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, workload *cluster.Workload) error {
 	var patch []byte
 	check := checkLabel
 	members := []string{"metadata"}
-	adopts := func(metadata object) error {
-		return checkOwners(metadata, func(owner any) bool { return isOwner(owner, workload) })
-	}
-	releases := func(metadata object) error {
-		release := object{"$patch": "delete", "uid": string(workload.UID)}
-		return checkOwners(metadata, func(owner any) bool { return reflect.DeepEqual(owner, release) })
-	}
+	adopts := func(metadata object) error { return checkAdoption(metadata, workload) }
+	releases := func(metadata object) error { return checkRelease(metadata, workload) }
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_AdoptPod:
 		patch, check = kind.AdoptPod.GetPatch(), adopts
@@ -41,18 +36,11 @@ func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, wo
 	default:
 		return nil
 	}
-	value, err := parseWritten(patch, "its patch")
+	changes, err := parsePatch(patch, named)
 	if err != nil {
 		return err
 	}
-	changes, isObject := value.(object)
-	if !isObject {
-		return errors.New("its patch is no object")
-	}
 	metadata := rawjson.Object(changes, "metadata")
-	if metadata["uid"] != named.GetUid() {
-		return fmt.Errorf("its patch does not carry the uid %q", named.GetUid())
-	}
 	if other := otherThan(changes, members...); other != "" {
 		return fmt.Errorf("its patch changes %s", other)
 	}
@@ -60,6 +48,33 @@ func checkPatch(action *nodewisev1.Action, named *nodewisev1.ObjectReference, wo
 		return errors.New("its patch sets revision to what is no number")
 	}
 	return check(metadata)
+}
+
+// parsePatch reads the patch of an object, which must have the uid of the object.
+func parsePatch(patch []byte, of *nodewisev1.ObjectReference) (object, error) {
+	value, err := parseWritten(patch, "its patch")
+	if err != nil {
+		return nil, err
+	}
+	changes, isObject := value.(object)
+	if !isObject {
+		return nil, errors.New("its patch is no object")
+	}
+	if rawjson.At(changes, "metadata", "uid") != of.GetUid() {
+		return nil, fmt.Errorf("its patch does not carry the uid %q", of.GetUid())
+	}
+	return changes, nil
+}
+
+// checkAdoption checks that a patch makes the workload the controller.
+func checkAdoption(metadata object, workload *cluster.Workload) error {
+	return checkOwners(metadata, func(owner any) bool { return isOwner(owner, workload) })
+}
+
+// checkRelease checks that a patch removes the workload from the owners.
+func checkRelease(metadata object, workload *cluster.Workload) error {
+	release := object{"$patch": "delete", "uid": string(workload.UID)}
+	return checkOwners(metadata, func(owner any) bool { return reflect.DeepEqual(owner, release) })
 }
 
 // checkOwners checks that a patch changes one owner reference, and only in the allowed way.

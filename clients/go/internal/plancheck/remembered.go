@@ -16,6 +16,14 @@ const maxBackoffs = 4
 // checkRemembered checks the state of a plan. The state is sent with every later request, so it may name only existing nodes. A node that was
 // deleted since the snapshot is no violation, but its entries are not held.
 func checkRemembered(state *nodewisev1.ReconcileState, asked *Asked, caches Caches) error {
+	if !asked.rules().hasNodes {
+		for _, node := range nodesOf(state) {
+			if node != "" {
+				return violationOf(nil, "its state names node %q, and pods of a %s are for no node", node, asked.Workload.Kind.Name)
+			}
+		}
+		return checkSlowStart(state)
+	}
 	sent := sets.New(nodesOf(asked.Sent)...)
 	for _, node := range nodesOf(state) {
 		var what string
@@ -29,6 +37,11 @@ func checkRemembered(state *nodewisev1.ReconcileState, asked *Asked, caches Cach
 		}
 		return violationOf(nil, "its state names node %q, and %s", node, what)
 	}
+	return checkSlowStart(state)
+}
+
+// checkSlowStart checks the hash of the pods whose creates are slowed down.
+func checkSlowStart(state *nodewisev1.ReconcileState) error {
 	if hash := state.GetSlowStart().GetRevisionHash(); len(validation.IsValidLabelValue(hash)) > 0 {
 		return violationOf(nil, "its state names the hash %q, and no label has such a value", hash)
 	}
@@ -49,9 +62,14 @@ func nodesOf(state *nodewisev1.ReconcileState) []string {
 
 // RetainRememberable removes entries from a state that must not be held: those of nodes that neither exist nor were in the sent state, back-offs
 // beyond [maxBackoffs], and duplicates.
-func RetainRememberable(state, sent *nodewisev1.ReconcileState, hasNode func(string) bool) {
+//
+// If pods of the kind are for no node, entries without a node stay, and no others.
+func RetainRememberable(kind *cluster.Kind, state, sent *nodewisev1.ReconcileState, hasNode func(string) bool) {
 	known := sets.New(nodesOf(sent)...)
 	isKnown := func(node string) bool {
+		if !rulesOf[kind].hasNodes {
+			return node == ""
+		}
 		return len(validation.IsDNS1123Subdomain(node)) == 0 && (known.Has(node) || hasNode(node))
 	}
 	newest := map[string]sets.Set[int64]{}

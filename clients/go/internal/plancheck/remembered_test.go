@@ -24,7 +24,7 @@ func remembering(nodes ...string) *nodewisev1.ReconcileState {
 
 // The state is sent with every later request, so it may name only existing nodes.
 func TestWhatAPlanLeavesToRemember(t *testing.T) {
-	workload, err := cluster.NewDaemonSet(parsed(t, []byte(`{"metadata":{"namespace":"ns","name":"agent","uid":"u"}}`)))
+	workload, err := cluster.NewWorkload(cluster.DaemonSet, parsed(t, []byte(`{"metadata":{"namespace":"ns","name":"agent","uid":"u"}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +49,11 @@ func TestWhatAPlanLeavesToRemember(t *testing.T) {
 		{hash(""), nil, false, ""},
 		{hash(strings.Repeat("h", 64)), nil, false, `its state names the hash "` + strings.Repeat("h", 64) + `", and no label has such a value`},
 	} {
-		caches := shown{cluster.NewStore(1), workload}
+		caches := shown{cluster.NewStore(1, cluster.DaemonSet), workload}
 		for _, name := range []string{"n1", "n2", "n3"} {
 			caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name}})
 		}
-		asked := &plancheck.Asked{Workload: workload, Burst: plancheck.DefaultBurst, AsOf: caches.LastChange(), Sent: test.sent}
+		asked := &plancheck.Asked{Workload: workload, Burst: plancheck.Burst(cluster.DaemonSet), AsOf: caches.LastChange(), Sent: test.sent}
 		if test.goes {
 			caches.Remove(cluster.Nodes, types.NamespacedName{Name: "n3"})
 		}
@@ -78,7 +78,7 @@ func TestWhatCannotBeRememberedIsTakenOut(t *testing.T) {
 	state := of(at("n1", 1), at("n1", 2), at("n1", 3), at("n1", 4), at("n1", 5), at("n1", 3), at("n9", 1), at("sent", 1), at("N 1", 1))
 	state.PodNameCollisions = remembering("n1", "n1", "n9", "sent", "N 1").PodNameCollisions
 	state.SlowStart = &nodewisev1.SlowStart{RevisionHash: "-"}
-	plancheck.RetainRememberable(state, remembering("sent", "N 1"), func(node string) bool { return node == "n1" || node == "N 1" })
+	plancheck.RetainRememberable(cluster.DaemonSet, state, remembering("sent", "N 1"), func(node string) bool { return node == "n1" || node == "N 1" })
 	want := of(at("n1", 2), at("n1", 3), at("n1", 4), at("n1", 5), at("sent", 1))
 	want.PodNameCollisions = remembering("n1", "sent").PodNameCollisions
 	if !proto.Equal(state, want) {

@@ -16,7 +16,7 @@ import (
 const generationLabel = "pod-template-generation"
 
 // isOwner reports whether an owner reference makes the workload the controller.
-func isOwner(owner any, workload *cluster.DaemonSet) bool {
+func isOwner(owner any, workload *cluster.Workload) bool {
 	members, isObject := owner.(object)
 	if !isObject {
 		return false
@@ -24,7 +24,7 @@ func isOwner(owner any, workload *cluster.DaemonSet) bool {
 	members = maps.Clone(members)
 	delete(members, "blockOwnerDeletion")
 	return reflect.DeepEqual(members, object{
-		"apiVersion": appsv1.SchemeGroupVersion.String(), "kind": cluster.Kind,
+		"apiVersion": appsv1.SchemeGroupVersion.String(), "kind": workload.Kind.Name,
 		"name": workload.Key.Name, "uid": string(workload.UID), "controller": true,
 	})
 }
@@ -47,6 +47,16 @@ func normal(template any) object {
 				members["resources"] = object{}
 			}
 		}
+	}
+	return whole
+}
+
+// withoutHash is the normal form of a pod template without the label of its hash.
+func withoutHash(template any) object {
+	whole := normal(template)
+	remove(whole, []string{"metadata", "labels", appsv1.DefaultDeploymentUniqueLabelKey})
+	if whole["metadata"] == nil {
+		whole["metadata"] = object{}
 	}
 	return whole
 }
@@ -79,23 +89,27 @@ var nodeTerms = []string{"affinity", "nodeAffinity", "requiredDuringSchedulingIg
 // forAnyNode removes from a normal pod spec the fields that the service sets: the tolerations and the required node selector terms.
 func forAnyNode(spec object) object {
 	delete(spec, "tolerations")
-	remove(spec, nodeTerms...)
+	remove(spec, nodeTerms)
 	return spec
 }
 
 // remove removes the member at a path, and then each enclosing object that has become empty.
-func remove(members object, path ...string) {
-	if len(path) == 1 {
-		delete(members, path[0])
+func remove(members object, path []string) {
+	if len(path) == 0 {
 		return
 	}
-	inner, isObject := members[path[0]].(object)
+	member, within := path[0], path[1:]
+	if len(within) == 0 {
+		delete(members, member)
+		return
+	}
+	inner, isObject := members[member].(object)
 	if !isObject {
 		return
 	}
-	remove(inner, path[1:]...)
+	remove(inner, within)
 	if len(inner) == 0 {
-		delete(members, path[0])
+		delete(members, member)
 	}
 }
 

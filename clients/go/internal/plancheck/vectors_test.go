@@ -52,7 +52,7 @@ type vector struct {
 // shown are the caches of one workload.
 type shown struct {
 	*cluster.Store
-	workload *cluster.DaemonSet
+	workload *cluster.Workload
 }
 
 func (s shown) Object(resource cluster.Resource, name string) *cluster.Identity {
@@ -73,6 +73,8 @@ func (s shown) Changed(resource cluster.Resource, name string) uint64 {
 	return s.Store.Changed(resource, s.workload.Key.Namespace, name)
 }
 
+func (s shown) Claimable() [][]byte { return nil }
+
 func (s shown) HasHash(hash string) bool {
 	return slices.ContainsFunc(s.Revisions(s.workload), func(revision *cluster.Revision) bool { return revision.Hash() == hash })
 }
@@ -82,6 +84,12 @@ func (s shown) RevisionsChanged() uint64 { return s.Store.RevisionsChanged(s.wor
 func (s shown) LivePods(nodes []string) map[string]cluster.LivePods {
 	return s.Store.LivePods(s.workload, nodes)
 }
+
+func (s shown) LivePodsBeyond(most int) (cluster.LivePods, bool) {
+	return s.Store.LivePodsBeyond(s.workload, most)
+}
+
+func (s shown) UnseenCreates() []string { return nil }
 
 // Every executor refuses the same plans, with the same messages.
 func TestVectors(t *testing.T) {
@@ -130,26 +138,32 @@ func vectors(t *testing.T) []vector {
 
 func (v *vector) test(t *testing.T) {
 	t.Helper()
-	var refused string
 	leftOut, err := v.check(t)
+	compare(t, leftOut, err, v.Refused, v.LeftOut)
+}
+
+// compare compares the result of a check with what a vector says: why the plan is refused, or which actions are left out.
+func compare(t *testing.T, leftOut map[uint32]string, err error, refused string, ids []uint32) {
+	t.Helper()
+	var got string
 	if err != nil {
-		refused = err.Error()
+		got = err.Error()
 	}
-	if refused != v.Refused {
-		t.Errorf("got  %q\nwant %q", refused, v.Refused)
+	if got != refused {
+		t.Errorf("got  %q\nwant %q", got, refused)
 	}
-	if ids := slices.Sorted(maps.Keys(leftOut)); !slices.Equal(ids, v.LeftOut) {
-		t.Errorf("left out %v, want %v", ids, v.LeftOut)
+	if found := slices.Sorted(maps.Keys(leftOut)); !slices.Equal(found, ids) {
+		t.Errorf("left out %v, want %v", found, ids)
 	}
 }
 
 func (v *vector) check(t *testing.T) (leftOut map[uint32]string, err error) {
-	workload, err := cluster.NewDaemonSet(parsed(t, v.Workload))
+	workload, err := cluster.NewWorkload(cluster.DaemonSet, parsed(t, v.Workload))
 	if err != nil {
 		t.Fatal(err)
 	}
-	caches := shown{cluster.NewStore(4), workload}
-	caches.PutDaemonSet(workload)
+	caches := shown{cluster.NewStore(4, cluster.DaemonSet), workload}
+	caches.PutWorkload(workload)
 	for _, name := range v.Nodes {
 		caches.PutNode(&cluster.Node{ResourceVersion: "1", Node: &nodewisev1.Node{Name: name, Uid: name}})
 	}
@@ -162,7 +176,7 @@ func (v *vector) check(t *testing.T) (leftOut map[uint32]string, err error) {
 	asked := &plancheck.Asked{
 		Workload: workload, Scope: nodewisev1.Scope(nodewisev1.Scope_value[v.Scope]),
 		DeletesWithUID:  v.DeleteWithUID == nil || *v.DeleteWithUID,
-		Burst:           cmp.Or(v.Burst, plancheck.DefaultBurst),
+		Burst:           cmp.Or(v.Burst, plancheck.Burst(cluster.DaemonSet)),
 		DecidesAfterCut: v.DecidesAfterCut == nil || *v.DecidesAfterCut,
 		AsOf:            asOf, Sent: &nodewisev1.ReconcileState{},
 	}

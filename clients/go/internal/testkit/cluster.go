@@ -40,7 +40,7 @@ type clusterEvent struct {
 
 // ListKinds are the kinds of lists, by resource.
 var ListKinds = map[string]string{
-	"daemonsets": "DaemonSetList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
+	"daemonsets": "DaemonSetList", "replicasets": "ReplicaSetList", "deployments": "DeploymentList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
 }
 
 // NewCluster starts an empty Cluster. It ends with the test.

@@ -18,21 +18,21 @@ var mended = wake.Rules{ClearReplacedOwnWrites: true, WakeOnNodeDelete: true}
 // store has two DaemonSets: foo (d1), which waits 30 seconds for a ready pod, and bar (d2). Both select app=x.
 func store(t *testing.T) *cluster.Store {
 	t.Helper()
-	made := cluster.NewStore(1)
+	made := cluster.NewStore(1, cluster.DaemonSet)
 	for name, uid := range map[string]string{"foo": "d1", "bar": "d2"} {
-		made.PutDaemonSet(daemonSet(t, name, uid))
+		made.PutWorkload(daemonSet(t, name, uid))
 	}
 	return made
 }
 
-func daemonSet(t *testing.T, name, uid string) *cluster.DaemonSet {
+func daemonSet(t *testing.T, name, uid string) *cluster.Workload {
 	t.Helper()
 	object, err := served.Parse(fmt.Appendf(nil, `{"metadata":{"namespace":"ns","name":%q,"uid":%q},
 		"spec":{"selector":{"matchLabels":{"app":"x"}},"minReadySeconds":%d}}`, name, uid, map[string]int{"foo": 30}[name]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := cluster.NewDaemonSet(object)
+	read, err := cluster.NewWorkload(cluster.DaemonSet, object)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +62,7 @@ func controller(name, uid string) *nodewisev1.ControllerReference {
 func of(name, uid string) set { return func(p *cluster.Pod) { p.Controller = controller(name, uid) } }
 func ready(p *cluster.Pod)    { p.Ready = nodewisev1.ConditionStatus_CONDITION_STATUS_TRUE }
 func meant(p *cluster.Pod)    { p.NodeName, p.TargetNodeName = "", "n7" }
+func nowhere(p *cluster.Pod)  { p.NodeName = "" }
 func going(p *cluster.Pod)    { p.DeletionTime = timestamppb.Now() }
 func another(p *cluster.Pod)  { p.Uid = "u2" }
 func labelled(value string) set {
@@ -121,6 +122,7 @@ func TestPods(t *testing.T) {
 		{"it is gone", pod(), nil, "-foo/u, !foo(d1)/p@n1, foo"},
 		{"it is gone after it was deleted", pod(going), nil, "-foo/u, !foo(d1)/p@n1, foo"},
 		{"it is gone before it was on its node", pod(meant), nil, "-foo/u, !foo(d1)/p@n7, foo"},
+		{"it is gone and was for no node", pod(nowhere), nil, "-foo/u, foo"},
 		{"one of a workload by that name before is gone", pod(of("foo", "d9")), nil, ""},
 		{"another by its name", pod(), pod(another), "-foo/u, !foo(d1)/p@n1, +foo/p@n1, foo, foo"},
 		{"another workload's by its name", pod(), pod(another, of("bar", "d2")), "-foo/u, !foo(d1)/p@n1, +bar/p@n1, foo, bar"},
@@ -133,7 +135,7 @@ func TestPods(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			change := &cluster.Transition{Pod: &cluster.Change[cluster.Pod]{Old: test.old, New: test.next}}
-			if got := told(wake.React(store(t), change, mended)); got != test.want {
+			if got := told(wake.React(cluster.DaemonSet, store(t), change, mended)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -143,7 +145,7 @@ func TestPods(t *testing.T) {
 // Q-5: with upstream each event of a pod that is being deleted counts.
 func TestRepeatedDeletionsCountAsUpstreamDoes(t *testing.T) {
 	change := &cluster.Transition{Pod: &cluster.Change[cluster.Pod]{Old: pod(going), New: pod(going)}}
-	if got := told(wake.React(store(t), change, wake.Rules{CountRepeatedDeletions: true})); got != "-foo/u, foo" {
+	if got := told(wake.React(cluster.DaemonSet, store(t), change, wake.Rules{CountRepeatedDeletions: true})); got != "-foo/u, foo" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -151,7 +153,7 @@ func TestRepeatedDeletionsCountAsUpstreamDoes(t *testing.T) {
 func TestDaemonSets(t *testing.T) {
 	for _, test := range []struct {
 		name      string
-		old, next *cluster.DaemonSet
+		old, next *cluster.Workload
 		rules     wake.Rules
 		want      string
 	}{
@@ -162,8 +164,8 @@ func TestDaemonSets(t *testing.T) {
 		{"as upstream does", daemonSet(t, "foo", "d1"), daemonSet(t, "foo", "d9"), wake.Rules{}, "forget foo of d9, first foo"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			change := &cluster.Transition{DaemonSet: &cluster.Change[cluster.DaemonSet]{Old: test.old, New: test.next}}
-			if got := told(wake.React(store(t), change, test.rules)); got != test.want {
+			change := &cluster.Transition{Workload: &cluster.Change[cluster.Workload]{Old: test.old, New: test.next}}
+			if got := told(wake.React(cluster.DaemonSet, store(t), change, test.rules)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -188,7 +190,7 @@ func TestNodes(t *testing.T) {
 		{plain, nil, wake.Rules{}, ""},
 	} {
 		change := &cluster.Transition{Node: &cluster.Change[cluster.Node]{Old: test.old, New: test.next}}
-		if got := told(wake.React(store(t), change, test.rules)); got != test.want {
+		if got := told(wake.React(cluster.DaemonSet, store(t), change, test.rules)); got != test.want {
 			t.Errorf("%v to %v: got %q, want %q", test.old, test.next, got, test.want)
 		}
 	}
@@ -219,7 +221,7 @@ func TestRevisions(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			change := &cluster.Transition{Revision: &cluster.Change[cluster.Revision]{Old: test.old, New: test.next}}
-			if got := told(wake.React(store(t), change, mended)); got != test.want {
+			if got := told(wake.React(cluster.DaemonSet, store(t), change, mended)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

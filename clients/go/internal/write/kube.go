@@ -33,6 +33,13 @@ type Kube struct {
 	recorder record.EventRecorder
 }
 
+// WithRecorder returns a writer that emits Events through another recorder.
+func (k *Kube) WithRecorder(recorder record.EventRecorder) *Kube {
+	other := *k
+	other.recorder = recorder
+	return &other
+}
+
 // NewKube makes a writer for the apiserver of a configuration, with an HTTP client made from the same configuration. The manager is the field
 // manager of all writes, and the timeout is for each call.
 func NewKube(
@@ -65,19 +72,29 @@ func (k *Kube) Create(ctx context.Context, resource cluster.Resource, namespace 
 }
 
 // Patch implements [Writer].
-func (k *Kube) Patch(ctx context.Context, key Key, kind types.PatchType, patch []byte) (Written, error) {
-	request := object(k.rest.Patch(kind), key).
-		Param("fieldManager", k.manager).SetHeader("Accept", identityOnly).Body(patch)
-	return k.write(ctx, &call{request: request, method: http.MethodPatch, about: key})
+func (k *Kube) Patch(ctx context.Context, key Key, subresource string, kind types.PatchType, patch []byte) (Written, error) {
+	request := object(k.rest.Patch(kind), key)
+	if subresource != "" {
+		request = request.SubResource(subresource)
+	}
+	request = request.Param("fieldManager", k.manager).SetHeader("Accept", identityOnly).Body(patch)
+	return k.write(ctx, &call{request: request, method: http.MethodPatch, about: key, subresource: subresource})
 }
 
 // Delete implements [Writer].
-func (k *Kube) Delete(ctx context.Context, key Key, uid types.UID) error {
+func (k *Kube) Delete(ctx context.Context, key Key, preconditions Preconditions) error {
 	request := object(k.rest.Delete(), key).SetHeader("Accept", identityOnly)
-	if uid != "" {
+	if preconditions != (Preconditions{}) {
+		required := &metav1.Preconditions{}
+		if preconditions.UID != "" {
+			required.UID = &preconditions.UID
+		}
+		if preconditions.ResourceVersion != "" {
+			required.ResourceVersion = &preconditions.ResourceVersion
+		}
 		options := metav1.DeleteOptions{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-			Preconditions: &metav1.Preconditions{UID: &uid},
+			Preconditions: required,
 		}
 		body, err := json.Marshal(options)
 		if err != nil {
@@ -162,10 +179,10 @@ func (k *Kube) call(ctx context.Context, call *call) ([]byte, error) {
 }
 
 func root(resource cluster.Resource) string {
-	if resource == cluster.DaemonSets || resource == cluster.Revisions {
-		return "/apis/apps/v1"
+	if resource == cluster.Pods || resource == cluster.Nodes {
+		return "/api/v1"
 	}
-	return "/api/v1"
+	return "/apis/apps/v1"
 }
 
 func object(request *rest.Request, key Key) *rest.Request {

@@ -36,14 +36,14 @@ func (*Observer) Create(ctx context.Context, resource cluster.Resource, namespac
 }
 
 // Patch implements [Writer].
-func (*Observer) Patch(ctx context.Context, key Key, _ types.PatchType, patch []byte) (Written, error) {
-	klog.FromContext(ctx).Info("Would patch", "object", key.String(), "patch", string(patch))
+func (*Observer) Patch(ctx context.Context, key Key, subresource string, _ types.PatchType, patch []byte) (Written, error) {
+	klog.FromContext(ctx).Info("Would patch", "object", key.String(), "subresource", subresource, "patch", string(patch))
 	return Written{Name: key.Name}, nil
 }
 
 // Delete implements [Writer].
-func (*Observer) Delete(ctx context.Context, key Key, uid types.UID) error {
-	klog.FromContext(ctx).Info("Would delete", "object", key.String(), "uid", uid)
+func (*Observer) Delete(ctx context.Context, key Key, preconditions Preconditions) error {
+	klog.FromContext(ctx).Info("Would delete", "object", key.String(), "uid", preconditions.UID)
 	return nil
 }
 

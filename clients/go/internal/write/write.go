@@ -30,6 +30,12 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s %s/%s", k.Resource, k.Namespace, k.Name)
 }
 
+// Preconditions are what an object must have to be deleted. An empty member is no precondition.
+type Preconditions struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
 // Written is the result of a successful write.
 type Written struct {
 	// Name is the name of the object, which the apiserver may have generated.
@@ -50,10 +56,10 @@ type Writer interface {
 	Writes() bool
 	// Create creates an object.
 	Create(ctx context.Context, resource cluster.Resource, namespace string, manifest []byte) (Written, error)
-	// Patch patches an object.
-	Patch(ctx context.Context, key Key, kind types.PatchType, patch []byte) (Written, error)
-	// Delete deletes an object gracefully. With a uid it deletes only the object of this uid.
-	Delete(ctx context.Context, key Key, uid types.UID) error
+	// Patch patches an object, or one of its subresources.
+	Patch(ctx context.Context, key Key, subresource string, kind types.PatchType, patch []byte) (Written, error)
+	// Delete deletes an object gracefully, if it meets the preconditions.
+	Delete(ctx context.Context, key Key, preconditions Preconditions) error
 	// ReplaceStatus replaces the status subresource. The object has a resourceVersion, so that the apiserver refuses an outdated one.
 	ReplaceStatus(ctx context.Context, key Key, object []byte) (Written, error)
 	// Read reads an object from the apiserver.

@@ -1,4 +1,5 @@
-"""A client of the Nodewise planning service, and a complete DaemonSet controller on top of it.
+"""A client of the Nodewise planning service, and a complete controller of DaemonSets, ReplicaSets and Deployments on
+top of it.
 
 * `nodewise.v1`: the messages of the protocol.
 * `nodewise.convert`: converts Kubernetes objects to these messages.
@@ -19,6 +20,7 @@ from .client import ClientConfig, FieldViolation, PlanClient, PlanService, Refus
 from .convert import ConversionError
 from .errors import BrokenError, EndedError
 from .execute import Ending, Failed, Settled, Unreachable, Waiting
+from .kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Kind
 from .snapshot import snapshot_of
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from .reconciler import Config, Reconciler
 
 __all__ = [
+    "DAEMON_SET",
+    "DEPLOYMENT",
+    "REPLICA_SET",
     "Actuator",
     "ActuatorError",
     "BrokenError",
@@ -36,6 +41,7 @@ __all__ = [
     "Ending",
     "Failed",
     "FieldViolation",
+    "Kind",
     "KubeClient",
     "PlanClient",
     "PlanService",

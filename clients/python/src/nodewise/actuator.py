@@ -113,11 +113,11 @@ class Actuator(Protocol):
         """POST: creates an object from its manifest."""
 
     async def patch(self, key: ObjectKey, patch_type: PatchType, patch: bytes) -> Written:
-        """PATCH."""
+        """PATCH of the object, or of the subresource that the key names."""
 
-    async def delete(self, key: ObjectKey, uid: str | None) -> None:
-        """DELETE with the default grace period. With a uid, deletes only the object of that uid, or fails with
-        `Refusal.CONFLICT`.
+    async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
+        """DELETE with the default grace period. With a uid or a resourceVersion, deletes only the object of that uid,
+        at that version, or fails with `Refusal.CONFLICT`. A resourceVersion is only given for objects of a Deployment.
         """
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
@@ -156,7 +156,7 @@ class ObserveActuator:
         _log.info("would patch %s with %s", key, patch.decode(errors="replace"))
         return Written(key.name, "")
 
-    async def delete(self, key: ObjectKey, uid: str | None) -> None:
+    async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
         """Logs the delete."""
         _log.info("would delete %s, uid %s", key, uid)
 

@@ -1,5 +1,9 @@
 """Cached objects in the buckets in which they are sent.
 
+Nodes, and the pods of workloads with a pod for each node, are in the bucket of the node. The pods of other workloads
+are in the bucket of their own name. There are many such workloads with few pods each, so the number of their buckets
+depends on the number of their pods.
+
 A bucket on the wire is the concatenation of its encoded members, followed by what they share. Taking a snapshot copies
 bytes. A bucket's digest is computed again only after the bucket changed. A `KeySet` says which labels are sent.
 """
@@ -10,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from . import v1
 from .label_keys import KeySet
-from .stored import Labels, SharedPart, SharedParts, Stored, bucket_of, varint
+from .stored import Labels, OwnerId, SharedPart, SharedParts, Stored, bucket_of, bucket_of_name, varint
 
 __all__ = [
     "Buckets",
     "Digest",
     "Labels",
+    "OwnerId",
     "SharedPart",
     "SharedParts",
     "Stored",
@@ -66,10 +71,23 @@ class _Bucket:
         return (self.members[name] for name in self.names)
 
 
+_MOST_IN_BUCKET = 128
+"""The number of buckets by name is doubled when they have more objects than this on average."""
+_FEWEST_IN_BUCKET = 32
+"""The number of buckets by name is halved when they have fewer objects than this on average. It is much less than half
+of the other limit, so that the number of buckets stays while the number of objects goes up and down a little.
+"""
+
+
 class Buckets:
     """Objects of one kind, by bucket and name."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, by_name: bool = False, grows_to: int | None = None) -> None:
+        """With `by_name`, an object belongs to the bucket of its own name. With `grows_to` there are more buckets, up
+        to this number, when there are more objects.
+        """
+        self._by_name = by_name
+        self._grows_to = grows_to
         self._buckets: list[_Bucket | None] = [None] * count
         self._length = 0
         self._keys = KeySet()
@@ -93,14 +111,50 @@ class Buckets:
         occupied = self._buckets[bucket]
         return occupied.members.values() if occupied else ()
 
+    @property
+    def count(self) -> int:
+        """The number of buckets."""
+        return len(self._buckets)
+
     def put(self, stored: Stored) -> Stored | None:
         """Stores an object. Returns the object of that name that was in its bucket before."""
-        bucket = self._buckets[stored.bucket]
+        index = self._index(stored)
+        bucket = self._buckets[index]
         if bucket is None:
-            bucket = self._buckets[stored.bucket] = _Bucket()
+            bucket = self._buckets[index] = _Bucket()
         old = bucket.put(stored, self._keys)
         self._length += old is None
+        self._resize()
         return old
+
+    def take_out(self, stored: Stored) -> None:
+        """Removes an object, or another version of it that belongs to the same bucket."""
+        self.remove(self._index(stored), stored.name)
+        self._resize()
+
+    def _index(self, stored: Stored) -> int:
+        return bucket_of_name(stored.name, self.count) if self._by_name else stored.bucket
+
+    def _resize(self) -> None:
+        """Changes the number of buckets if it does not fit the number of objects."""
+        count = self.count
+        if self._grows_to is None:
+            return
+        if self._length > count * _MOST_IN_BUCKET:
+            wanted = min(count * 2, self._grows_to)
+        elif self._length < count * _FEWEST_IN_BUCKET:
+            wanted = max(count // 2, 1)
+        else:
+            return
+        if wanted == count:
+            return
+        objects = list(self)
+        self._buckets, self._length = [None] * wanted, 0
+        for stored in objects:
+            bucket = self._buckets[self._index(stored)] or _Bucket()
+            self._buckets[self._index(stored)] = bucket
+            bucket.put(stored, self._keys)
+        self._length = len(objects)
 
     def remove(self, bucket: int, name: str) -> Stored | None:
         """Removes an object."""

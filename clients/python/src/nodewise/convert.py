@@ -1,7 +1,7 @@
 """Converts objects of the Kubernetes API to messages of the protocol.
 
-Nodes and pods become projections of the few fields that a plan reads. DaemonSets and ControllerRevisions are sent as
-the JSON that the apiserver served. Every function takes
+Nodes and pods become projections of the few fields that a plan reads. Workloads and ControllerRevisions are sent as the
+JSON that the apiserver served. Every function takes
 
 * ``bytes`` or ``str``: JSON as it was served. Prefer this form: no field can get lost;
 * a mapping such as ``dict``, or the body that kopf passes: parsed JSON. Unknown fields survive;
@@ -13,12 +13,13 @@ the JSON that the apiserver served. Every function takes
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import rawjson, times, v1
+from .kinds import REPLICA_SET
 from .rawjson import Served
 from .sanitize import one_line
 
@@ -69,11 +70,13 @@ def pod(obj: KubernetesObject) -> v1.Pod:
     spec = _mapping(root.get("spec"), "spec")
     node_name = _text(spec, "nodeName", "spec")
     phase, ready, transition = _status(root)
+    controller = meta.controller
+    rank = _deletion_rank(root, meta, spec) if controller is None or controller.kind == REPLICA_SET.name else _NO_RANK
     return v1.Pod(
         name=meta.name,
         uid=meta.uid,
         labels=meta.labels,
-        controller=meta.controller,
+        controller=controller,
         node_name=node_name,
         target_node_name="" if node_name else _target_node_name(spec),
         phase=phase,
@@ -82,6 +85,9 @@ def pod(obj: KubernetesObject) -> v1.Pod:
         creation_time=meta.time("creationTimestamp"),
         deletion_time=meta.time("deletionTimestamp"),
         has_finalizers=bool(_list(meta.fields.get("finalizers"), "metadata.finalizers")),
+        deletion_cost=rank.cost,
+        restarts=rank.restarts,
+        sidecar_restarts=rank.sidecar_restarts,
     )
 
 
@@ -128,7 +134,7 @@ def to_json(obj: KubernetesObject) -> bytes:
 
 
 def served(obj: KubernetesObject, kind: str) -> bytes:
-    """A DaemonSet or ControllerRevision as it is cached and sent: without `metadata.managedFields`, which nothing reads
+    """A workload or ControllerRevision as it is cached and sent: without `metadata.managedFields`, which nothing reads
     and which may be larger than the rest, and with the apiVersion and kind that lists leave out.
 
     Apart from that, served JSON keeps every byte, even the spelling of numbers.
@@ -297,6 +303,49 @@ def _status(
             ready = _CONDITIONS.get(_required(condition, "status", path), v1.CONDITION_STATUS_UNKNOWN)
             return phase, ready, _time(condition, "lastTransitionTime", path)
     return phase, v1.CONDITION_STATUS_UNSPECIFIED, None
+
+
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_MAX_COST_LENGTH = 64
+"""Longest deletion cost that is sent. No longer text is a cost, and anyone who may create pods chooses it."""
+
+
+class _DeletionRank(NamedTuple):
+    """What decides which pod of a ReplicaSet is deleted first."""
+
+    cost: str = ""
+    restarts: int = 0
+    sidecar_restarts: int = 0
+
+
+_NO_RANK = _DeletionRank()
+"""For pods of other controllers, so that a restart of their containers changes nothing."""
+
+
+def _deletion_rank(root: Mapping[str, Any], meta: "_Meta", spec: Mapping[str, Any]) -> _DeletionRank:
+    annotations = _mapping(meta.fields.get("annotations"), "metadata.annotations")
+    cost = annotations.get(_DELETION_COST)
+    status = _mapping(root.get("status"), "status")
+    sidecars = {
+        _text(container, "name", path)
+        for path, container in _elements(spec.get("initContainers"), "spec.initContainers")
+        if container.get("restartPolicy") == "Always"
+    }
+    regular = _restarts(status, "containerStatuses")
+    initial = _restarts(status, "initContainerStatuses")
+    return _DeletionRank(
+        cost if isinstance(cost, str) and len(cost) <= _MAX_COST_LENGTH else "",
+        max((count for _, count in regular), default=0),
+        max((count for name, count in initial if name in sidecars), default=0),
+    )
+
+
+def _restarts(status: Mapping[str, Any], field: str) -> Iterator[tuple[str, int]]:
+    """The name and the number of restarts of each container."""
+    for path, container in _elements(status.get(field), f"status.{field}"):
+        count = container.get("restartCount")
+        if isinstance(count, int) and 0 <= count < 1 << 32:
+            yield _text(container, "name", path), int(count)
 
 
 def _target_node_name(spec: Mapping[str, Any]) -> str:

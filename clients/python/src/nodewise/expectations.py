@@ -15,7 +15,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import times, v1
 from .actions import actions_of
-from .kinds import Key
+from .kinds import KINDS, Key
 from .pod_names import UsedPodNames
 
 
@@ -140,14 +140,14 @@ _LIFETIME = 300
 class ReconcileStates:
     """The reconcile state of every workload.
 
-    Deletions are observed by uid. With `count_deletions`, as upstream does, each event of any deleted pod of the
-    workload counts (without the deviation DELETIONS_BY_UID, Q-5).
+    Deletions are observed by uid. With `count_deletions`, as upstream does for DaemonSets, each event of any deleted
+    pod of the workload counts (without the deviation DELETIONS_BY_UID, Q-5).
     """
 
     def __init__(self, *, count_deletions: bool = False) -> None:
         self._used_names = UsedPodNames()
         self._held: dict[Key, _Held] = {}
-        self._counted = count_deletions
+        self._count_deletions = count_deletions
 
     def get(self, key: Key, uid: str) -> v1.ReconcileState:
         """The state to send with the next snapshot. The state of another uid is dropped: a re-created workload starts
@@ -182,7 +182,7 @@ class ReconcileStates:
         if new:
             deleting = pod_view.deleting()
             # Upstream waits for an event even if the pod was being deleted before (Q-6).
-            awaited = {pod for pod in new if pod in deleting and (self._counted or not deleting[pod])}
+            awaited = {pod for pod in new if pod in deleting and (self._counts(key) or not deleting[pod])}
             expectations.deletes = (expectations.deletes - new) | awaited
         self._held[key] = _Held(uid, expectations, _rest(planned))
         self._used_names.drop(key, uid, sent.used_pod_names, planned.used_pod_names)
@@ -220,11 +220,11 @@ class ReconcileStates:
     def observe_deletion(self, key: Key, pod_name: str, pod_uid: str) -> None:
         """A watch showed that a pod of the workload is gone or being deleted."""
         if key in self._held:
-            self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counted)
+            self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counts(key))
 
     def lower(self, key: Key, uid: str, outcomes: Iterable[v1.Outcome]) -> None:
         """Removes the expectations of actions that certainly did not happen. An action without a response may have
-        happened.
+        happened. A name for no node that the apiserver refused because another pod has it counts as used.
         """
         held = self._of(key, uid)
         if held is None:
@@ -235,6 +235,8 @@ class ReconcileStates:
                     create = outcome.created_pod
                     if create.pod_name:
                         held.expectations.named.pop(create.pod_name, None)
+                        if not create.node_name and outcome.result == v1.RESULT_NAME_TAKEN:
+                            self._used_names.retire(key, uid, create.node_name, create.pod_name)
                     else:
                         held.expectations.lower(create.node_name, 1)
                 case "deleted_pod_uid":
@@ -271,6 +273,10 @@ class ReconcileStates:
             return 0, 0
         expectations = held.expectations
         return len(expectations.named) + expectations.unnamed.total(), len(expectations.deletes)
+
+    def _counts(self, key: Key) -> bool:
+        rules = KINDS[key.kind].pods
+        return self._count_deletions and rules is not None and rules.counts_deletions
 
     def _of(self, key: Key, uid: str) -> _Held | None:
         held = self._held.get(key)

@@ -49,6 +49,14 @@ class Relisting:
 class _Record:
     uid: str
     written: dict[Resource, str] = field(default_factory=dict)
+    created: list[tuple[str, str]] = field(default_factory=list)
+    """The pods that were created by name, with the resourceVersions that the creates returned. The workload does not
+    wait for them, because it expects their names. But they are its pods before the cache shows them.
+    """
+
+    def forget_seen(self, reached: Reached) -> None:
+        """Forgets the created pods that the cache shows."""
+        self.created = [pod for pod in self.created if is_behind(pod[1], reached(Resource.PODS))]
 
     def behind(self, reached: Reached) -> Behind | None:
         for resource, written in self.written.items():
@@ -68,22 +76,45 @@ class Gate:
         """Records the resourceVersion that a write to the workload or one of its pods returned. It replaces the record
         of another uid of that name (D-112).
         """
+        record = self._record_of(key, uid)
+        if compare(record.written.get(resource, ""), resource_version) != 1:
+            record.written[resource] = resource_version
+
+    def record_create(self, key: Key, uid: str, pod_name: str, resource_version: str) -> None:
+        """Records the create of a pod by name, and the resourceVersion that it returned. It replaces a record as
+        `record` does.
+        """
+        self._record_of(key, uid).created.append((pod_name, resource_version))
+
+    def _record_of(self, key: Key, uid: str) -> _Record:
         record = self._records.get(key)
         if record is None or record.uid != uid:
             record = self._records[key] = _Record(uid)
-        if compare(record.written.get(resource, ""), resource_version) != 1:
-            record.written[resource] = resource_version
+        return record
+
+    def unseen_creates(self, key: Key, uid: str, reached: Reached) -> list[str]:
+        """The names of the pods that were created for a workload and that the cache does not show yet."""
+        record = self._records.get(key)
+        if record is None or record.uid != uid:
+            return []
+        record.forget_seen(reached)
+        return [name for name, _ in record.created]
 
     def check(self, key: Key, reached: Reached) -> Behind | None:
         """Returns None when every cache has reached the own writes, and drops the record (D-110). Otherwise the
         workload waits until `opened` returns it.
         """
         record = self._records.get(key)
-        behind = record.behind(reached) if record else None
-        if behind is not None:
-            self._waiting.add(key)
-            return behind
-        self._records.pop(key, None)
+        if record is not None:
+            record.forget_seen(reached)
+            behind = record.behind(reached)
+            if behind is not None:
+                self._waiting.add(key)
+                return behind
+            if record.created:
+                record.written.clear()
+            else:
+                del self._records[key]
         self._waiting.discard(key)
         return None
 

@@ -1,6 +1,6 @@
 """Event handlers: which workloads a change of the caches queues, and which expectations it meets.
 
-Pure functions of the change and of the known DaemonSets.
+Pure functions of the change, of the cached workloads, and of the kind of workload that is asked about.
 """
 
 import enum
@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from . import v1
 from .convert import target_node
-from .kinds import Key
-from .objects import Owner, Revision, owner_of
-from .store import DaemonSetChange, NodeChange, PodChange, RevisionChange, Store, Transition
+from .kinds import DAEMON_SET, Key, Kind, PodRules, Resource
+from .objects import Owner, Revision, Workload, owner_of
+from .store import NodeChange, PodChange, RevisionChange, Store, Transition, WorkloadChange
 
 
 class Urgency(enum.IntEnum):
@@ -27,11 +27,13 @@ class Rules:
     """Deviations that concern event handling."""
 
     clear_replaced_own_writes: bool = True
-    """A replaced DaemonSet clears the own-write record of its old uid (Q-2). Upstream clears that of the new one."""
+    """A replaced workload clears the own-write record of its old uid (Q-2). Upstream clears that of the new one."""
     wake_on_node_delete: bool = True
     """A deleted node queues the DaemonSets (Q-19)."""
     count_repeated_deletions: bool = False
-    """Each event of a pod that is being deleted counts as a deletion, as upstream does (Q-5), not only the first."""
+    """Each event of a pod that is being deleted counts as a deletion, as upstream does for DaemonSets (Q-5), not only
+    the first.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class WakeAll:
-    """Queue every workload. This is one reaction for all of them: a first list of many nodes would make millions. A
-    node that became eligible must not wait behind a rollout.
+    """Queue every workload of the kind. This is one reaction for all of them: a first list of many nodes would make
+    millions. A node that became eligible must not wait behind a rollout.
     """
 
     urgency: Urgency
@@ -54,7 +56,7 @@ class WakeAll:
 
 @dataclass(frozen=True, slots=True)
 class ObserveCreate:
-    """A pod of the workload, for this target node, was created."""
+    """A pod of the workload, for this target node, was created. The node is empty if pods are for no node."""
 
     key: Key
     pod_name: str
@@ -73,7 +75,7 @@ class ObserveDeletion:
 @dataclass(frozen=True, slots=True)
 class RetireName:
     """A pod of the workload of this uid, for this target node, is gone. No new pod gets its name until another pod of
-    the workload is seen on that node.
+    the workload is seen on that node. The node is empty if pods are for no node; then only a plan drops the name.
     """
 
     key: Key
@@ -93,111 +95,171 @@ class Forget:
 Reaction: TypeAlias = Wake | WakeAll | ObserveCreate | ObserveDeletion | RetireName | Forget
 
 
-def react(store: Store, transition: Transition, rules: Rules) -> list[Reaction]:
-    """The reactions to one change, in order."""
+def react(store: Store, transition: Transition, rules: Rules, kind: Kind = DAEMON_SET) -> list[Reaction]:
+    """The reactions of workloads of this kind to one change, in order."""
     match transition:
-        case DaemonSetChange():
-            return list(_daemon_set(transition, rules))
-        case PodChange():
-            return list(_pod(store, transition, rules))
+        case WorkloadChange():
+            return [*_workload(kind, transition, rules), *_controlled_workload(store, kind, transition)]
+        case PodChange(namespace):
+            if kind.pods is not None:
+                return list(_Pods(store, kind, kind.pods, namespace, rules).changed(transition.old, transition.new))
+            return list(_last_pod(store, kind, transition))
         case NodeChange():
-            return list(_node(transition, rules))
+            return list(_node(transition, rules)) if Resource.NODES in kind.reads else []
         case RevisionChange():
-            return list(_revision(store, transition))
+            return list(_revision(store, kind, transition)) if Resource.REVISIONS in kind.reads else []
 
 
-def _daemon_set(change: DaemonSetChange, rules: Rules) -> Iterator[Reaction]:
+def _workload(kind: Kind, change: WorkloadChange, rules: Rules) -> Iterator[Reaction]:
     old, new = change
+    any_of_them = new or old
+    if any_of_them is None or any_of_them.key.kind != kind.name:
+        return
     replaced = old is not None and new is not None and old.uid != new.uid
     if old is not None and (new is None or replaced):
         kept = new.uid if new is not None and not rules.clear_replaced_own_writes else old.uid
         yield Forget(old.key, kept)
-    any_of_them = new or old
-    if any_of_them is not None:
-        is_new = old is None or replaced
-        yield Wake(any_of_them.key, Urgency.URGENT if is_new else Urgency.NORMAL)
+    is_new = old is None or replaced
+    yield Wake(any_of_them.key, Urgency.URGENT if is_new else Urgency.NORMAL)
 
 
-def _pod(store: Store, change: PodChange, rules: Rules) -> Iterator[Reaction]:
-    namespace, old, new = change
-    if old is not None and new is not None and old.uid != new.uid:
-        # Another pod has that name. Its predecessor was deleted while no watch ran, and an expectation may wait for
-        # that.
-        yield from _pod_gone(store, namespace, old)
-        yield from _pod(store, PodChange(namespace, None, new), rules)
-    elif old is not None and old == new and not rules.count_repeated_deletions:
-        return
-    elif new is not None and new.HasField("deletion_time"):
-        yield from _pod_going(store, namespace, new)
-    elif new is not None and old is None:
-        yield from _pod_added(store, namespace, new)
-    elif new is not None and old is not None:
-        yield from _pod_updated(store, namespace, old, new)
-    elif old is not None:
-        yield from _pod_gone(store, namespace, old)
-
-
-def _pod_added(store: Store, namespace: str, new: v1.Pod) -> Iterator[Reaction]:
-    if not new.HasField("controller"):
-        yield from _wake_matching(store, namespace, _labels(new))
-        return
-    owner = store.resolve(namespace, _controller(new))
-    if owner is not None:
-        yield ObserveCreate(owner.key, new.name, target_node(new))
-        yield Wake(owner.key)
-
-
-def _pod_updated(store: Store, namespace: str, old: v1.Pod, new: v1.Pod) -> Iterator[Reaction]:
-    yield from _former_owner(store, namespace, _controller(old), _controller(new))
-    owner = store.resolve(namespace, _controller(new))
-    if owner is not None:
-        yield Wake(owner.key)
-        became_ready = old.ready != v1.CONDITION_STATUS_TRUE and new.ready == v1.CONDITION_STATUS_TRUE
-        if became_ready and owner.min_ready_seconds > 0:
-            # One second more: another clock stamps readiness, in whole seconds.
-            yield Wake(owner.key, after=owner.min_ready_seconds + 1)
-    elif not new.HasField("controller") and (_labels(old) != _labels(new) or old.HasField("controller")):
-        yield from _wake_matching(store, namespace, _labels(new))
-
-
-def _pod_going(store: Store, namespace: str, pod: v1.Pod) -> Iterator[Reaction]:
-    owner = store.resolve(namespace, _controller(pod))
-    if owner is not None:
-        yield ObserveDeletion(owner.key, pod.name, pod.uid)
-        yield Wake(owner.key)
-
-
-def _pod_gone(store: Store, namespace: str, pod: v1.Pod) -> Iterator[Reaction]:
-    """While the caches have a pod, the snapshot has its name, and the planner gives that name to no other pod. From now
-    on the executor has to send the name.
+def _controlled_workload(store: Store, kind: Kind, change: WorkloadChange) -> Iterator[Reaction]:
+    """A workload of the kind that workloads of this kind control changed, such as a ReplicaSet for its Deployment (P-6,
+    P-7).
     """
-    yield from _pod_going(store, namespace, pod)
-    owner = store.resolve(namespace, _controller(pod))
-    if owner is not None:
-        yield RetireName(owner.key, owner.uid, pod.name, target_node(pod))
-
-
-def _revision(store: Store, change: RevisionChange) -> Iterator[Reaction]:
     old, new = change
-    if old is not None and new is not None:
-        yield from _revision_updated(store, old, new)
-    elif new is not None and not new.deleting:
-        if new.controller is None:
-            yield from _wake_matching(store, new.namespace, new.labels)
-    else:
-        gone = new or old
-        owner = store.resolve(gone.namespace, gone.controller) if gone else None
+    any_of_them = new or old
+    if kind.controls is None or any_of_them is None or any_of_them.key.kind != kind.controls.name:
+        return
+    if old is not None and new is not None and (old.uid, old.resource_version) == (new.uid, new.resource_version):
+        # A list after a gap, or a resync, has the same object again.
+        return
+    yield from _controlled(store, kind, old, new)
+
+
+def _last_pod(store: Store, kind: Kind, change: PodChange) -> Iterator[Reaction]:
+    """The last pod of a Deployment with strategy Recreate is gone (P-8). Upstream reads its ReplicaSets from the
+    apiserver at this point. Here the cached ones count: if the caches lack a ReplicaSet or its pods, their events will
+    follow, and a plan is made from the caches in any case.
+    """
+    namespace, old, new = change
+    if kind.controls is None or old is None or (new is not None and new.uid == old.uid):
+        return
+    controlled = store.resolve(kind.controls, namespace, _controller(old))
+    workload = None if controlled is None else store.resolve(kind, namespace, controlled.controller)
+    if workload is None or not workload.recreates:
+        return
+    others = store.controlled(kind.controls, workload)
+    if not any(store.controlled_pods(other) for other in others if workload.selector.selects(other.labels)):
+        yield Wake(workload.key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pods:
+    """The reactions to changes of pods of one namespace, for a kind of workload that controls pods."""
+
+    store: Store
+    kind: Kind
+    of: PodRules
+    namespace: str
+    rules: Rules
+
+    def changed(self, old: v1.Pod | None, new: v1.Pod | None) -> Iterator[Reaction]:
+        counts_repeated = self.rules.count_repeated_deletions and self.of.counts_deletions
+        if old is not None and new is not None and old.uid != new.uid:
+            # Another pod has that name. Its predecessor was deleted while no watch ran, and an expectation may wait for
+            # that.
+            yield from self._gone(old)
+            yield from self.changed(None, new)
+        elif old is not None and old == new and not counts_repeated:
+            return
+        elif new is not None and new.HasField("deletion_time"):
+            yield from self._going(new)
+            if self.of.deletes_relabelled and old is not None and list(old.labels) != list(new.labels):
+                yield from self._going(old)
+        elif new is not None and old is None:
+            yield from self._added(new)
+        elif new is not None and old is not None:
+            yield from self._updated(old, new)
+        elif old is not None:
+            yield from self._gone(old)
+
+    def _added(self, new: v1.Pod) -> Iterator[Reaction]:
+        if not new.HasField("controller"):
+            yield from self._wake_matching(new)
+            return
+        owner = self._owner(new)
         if owner is not None:
+            yield ObserveCreate(owner.key, new.name, self._node(new))
             yield Wake(owner.key)
 
+    def _updated(self, old: v1.Pod, new: v1.Pod) -> Iterator[Reaction]:
+        yield from _former_owner(self.store, self.kind, self.namespace, _controller(old), _controller(new))
+        owner = self._owner(new)
+        if owner is not None:
+            yield Wake(owner.key)
+            became_ready = old.ready != v1.CONDITION_STATUS_TRUE and new.ready == v1.CONDITION_STATUS_TRUE
+            if became_ready and owner.min_ready_seconds > 0:
+                yield Wake(owner.key, after=owner.min_ready_seconds + self.of.after_ready)
+        elif not new.HasField("controller") and (_labels(old) != _labels(new) or old.HasField("controller")):
+            yield from self._wake_matching(new)
 
-def _revision_updated(store: Store, old: Revision, new: Revision) -> Iterator[Reaction]:
-    yield from _former_owner(store, new.namespace, old.controller, new.controller)
-    owner = store.resolve(new.namespace, new.controller)
-    if owner is not None:
-        yield Wake(owner.key)
-    elif new.controller is None and (old.labels != new.labels or old.controller is not None):
-        yield from _wake_matching(store, new.namespace, new.labels)
+    def _going(self, pod: v1.Pod) -> Iterator[Reaction]:
+        owner = self._owner(pod)
+        if owner is not None:
+            yield ObserveDeletion(owner.key, pod.name, pod.uid)
+            yield Wake(owner.key)
+
+    def _gone(self, pod: v1.Pod) -> Iterator[Reaction]:
+        """While the caches have a pod, the snapshot has its name, and the planner gives that name to no other pod. From
+        now on the executor has to send the name.
+        """
+        yield from self._going(pod)
+        owner = self._owner(pod)
+        if owner is not None:
+            yield RetireName(owner.key, owner.uid, pod.name, self._node(pod))
+
+    def _owner(self, pod: v1.Pod) -> Workload | None:
+        return self.store.resolve(self.kind, self.namespace, _controller(pod))
+
+    def _node(self, pod: v1.Pod) -> str:
+        """The node that expectations and used names of the pod belong to. Empty if pods are for no node."""
+        return target_node(pod) if self.of.per_node else ""
+
+    def _wake_matching(self, orphan: v1.Pod) -> Iterator[Reaction]:
+        yield from _wake_matching(self.store, self.kind, self.namespace, _labels(orphan))
+
+
+def _revision(store: Store, kind: Kind, change: RevisionChange) -> Iterator[Reaction]:
+    # The executor itself creates the revisions that come together with their controller.
+    yield from _controlled(store, kind, change.old, change.new, ignores_new=True)
+
+
+def _controlled(
+    store: Store,
+    kind: Kind,
+    old: Revision | Workload | None,
+    new: Revision | Workload | None,
+    *,
+    ignores_new: bool = False,
+) -> Iterator[Reaction]:
+    """An object, other than a pod, changed that workloads of this kind control or may adopt. `ignores_new`: an object
+    that came together with its controller is no news.
+    """
+    if old is not None and new is not None:
+        yield from _former_owner(store, kind, new.namespace, old.controller, new.controller)
+        owner = store.resolve(kind, new.namespace, new.controller)
+        if owner is not None:
+            yield Wake(owner.key)
+        elif new.controller is None and (old.labels != new.labels or old.controller is not None):
+            yield from _wake_matching(store, kind, new.namespace, new.labels)
+    elif new is not None and not new.deleting and new.controller is None:
+        yield from _wake_matching(store, kind, new.namespace, new.labels)
+    elif new is None or new.deleting or not ignores_new:
+        gone = new or old
+        owner = store.resolve(kind, gone.namespace, gone.controller) if gone else None
+        if owner is not None:
+            yield Wake(owner.key)
 
 
 def _node(change: NodeChange, rules: Rules) -> Iterator[Reaction]:
@@ -212,18 +274,18 @@ def _node(change: NodeChange, rules: Rules) -> Iterator[Reaction]:
         yield WakeAll(Urgency.URGENT)
 
 
-def _former_owner(store: Store, namespace: str, old: Owner | None, new: Owner | None) -> Iterator[Reaction]:
-    former = store.resolve(namespace, old) if old != new else None
+def _former_owner(store: Store, kind: Kind, namespace: str, old: Owner | None, new: Owner | None) -> Iterator[Reaction]:
+    former = store.resolve(kind, namespace, old) if old != new else None
     if former is not None:
         yield Wake(former.key)
 
 
-def _wake_matching(store: Store, namespace: str, labels: Mapping[str, str]) -> Iterator[Reaction]:
-    matching = store.matching(namespace, labels)
+def _wake_matching(store: Store, kind: Kind, namespace: str, labels: Mapping[str, str]) -> Iterator[Reaction]:
+    matching = store.matching(kind, namespace, labels)
     if len(matching) > 1:
-        store.overlaps.log([daemon_set.key for daemon_set in matching])
-    for daemon_set in matching:
-        yield Wake(daemon_set.key)
+        store.overlaps.log([workload.key for workload in matching])
+    for workload in matching:
+        yield Wake(workload.key)
 
 
 def _controller(pod: v1.Pod) -> Owner | None:

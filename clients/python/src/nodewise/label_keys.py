@@ -1,8 +1,9 @@
 """Which labels are sent: only those that a decision can read.
 
 Of a node these are the labels that a nodeSelector or a required node affinity of a DaemonSet names. Of a pod these are
-the labels that a selector of a DaemonSet in its namespace names, and the two labels of its template. Other labels
-change no plan, and anyone who may write one object could make them very large.
+the labels that a selector of a workload in its namespace names, those in the template of a ReplicaSet in its namespace,
+and the two labels that identify the template of a DaemonSet. Other labels change no plan, and anyone who may write one
+object could make them very large.
 """
 
 from collections import Counter
@@ -21,12 +22,12 @@ _OF_EVERY_POD = ("controller-revision-hash", "pod-template-generation")
 
 @dataclass(frozen=True, slots=True)
 class LabelKeys:
-    """The label keys that the decisions about one DaemonSet read."""
+    """The label keys that the decisions about one workload read."""
 
     node_labels: frozenset[str] = frozenset()
     """Keys of node labels, from its nodeSelector and its required node affinity."""
     pod_labels: frozenset[str] = frozenset()
-    """Keys of pod labels, from its selector."""
+    """Keys of pod labels, from its selector, and of a ReplicaSet also from its template."""
 
     @classmethod
     def of(cls, template: Any, selector_keys: Iterable[str]) -> "LabelKeys":
@@ -46,9 +47,15 @@ class LabelKeys:
             pod_labels=frozenset(selector_keys),
         )
 
+    @classmethod
+    def of_pods(cls, template: Any, selector_keys: Iterable[str]) -> "LabelKeys":
+        """The keys of a workload that chooses no nodes, and that counts the pods with all labels of its template."""
+        labels = _member(_member(template, "metadata"), "labels")
+        return cls(pod_labels=frozenset(selector_keys).union(labels if isinstance(labels, Mapping) else ()))
+
 
 NO_KEYS = LabelKeys()
-"""The keys of a DaemonSet that names none."""
+"""The keys of a workload that names none."""
 
 
 def _member(value: Any, name: str) -> Any:
@@ -75,14 +82,14 @@ class KeySet:
     """Keys with priority if there are too many labels."""
 
     @classmethod
-    def of_nodes(cls, daemon_sets: Iterable[LabelKeys]) -> "KeySet":
-        """The node label keys of all DaemonSets of the cluster."""
-        return cls(frozenset().union(*(reads.node_labels for reads in daemon_sets)))
+    def of_nodes(cls, workloads: Iterable[LabelKeys]) -> "KeySet":
+        """The node label keys of all workloads of the cluster."""
+        return cls(frozenset().union(*(reads.node_labels for reads in workloads)))
 
     @classmethod
-    def of_pods(cls, daemon_sets: Iterable[LabelKeys]) -> "KeySet":
-        """The pod label keys of all DaemonSets of one namespace."""
-        labels = frozenset(_OF_EVERY_POD).union(*(reads.pod_labels for reads in daemon_sets))
+    def of_pods(cls, workloads: Iterable[LabelKeys]) -> "KeySet":
+        """The pod label keys of all workloads of one namespace."""
+        labels = frozenset(_OF_EVERY_POD).union(*(reads.pod_labels for reads in workloads))
         return cls(labels, first=_OF_EVERY_POD)
 
 
@@ -102,9 +109,9 @@ def reduce_labels(message: v1.Node | v1.Pod | v1.SharedMetadata, keys: KeySet) -
 
 
 class KeyCounter:
-    """Counts the label keys that the current DaemonSets name.
+    """Counts the label keys that the current workloads name.
 
-    The set of sent keys grows as soon as a DaemonSet names a new key. Keys that no DaemonSet names any more are dropped
+    The set of sent keys grows as soon as a workload names a new key. Keys that no workload names any more are dropped
     only then: dropping them at other times would change every bucket for nothing.
     """
 
@@ -116,13 +123,13 @@ class KeyCounter:
         self._has_grown = False
 
     def add(self, reads: LabelKeys) -> None:
-        """A DaemonSet with these keys was added."""
+        """A workload with these keys was added."""
         labels = self._of(reads)
         self._has_grown |= not labels <= self._sent.labels
         self._labels.update(labels)
 
     def remove(self, reads: LabelKeys) -> None:
-        """A DaemonSet with these keys was removed."""
+        """A workload with these keys was removed."""
         labels = self._of(reads)
         self._labels.subtract(labels)
         for key in labels:
@@ -137,7 +144,7 @@ class KeyCounter:
 
     @property
     def has_grown(self) -> bool:
-        """Whether a DaemonSet names a key that is not sent yet."""
+        """Whether a workload names a key that is not sent yet."""
         return self._has_grown
 
     def keys(self) -> KeySet:

@@ -46,31 +46,33 @@ class PodManifest:
         return value if isinstance(value, str) else ""
 
     def _place(self, pointer: str) -> tuple[Any, Any]:
-        """Resolves an RFC 6901 pointer: the container, and the member or index in it."""
-        parent: Any = None
-        member: Any = None
-        value = self._manifest
-        for token in pointer.split("/")[1:]:
-            parent, member = value, token.replace("~1", "/").replace("~0", "~")
-            try:
-                member = int(member) if isinstance(parent, list) else member
-                value = parent[member]
-            except (KeyError, IndexError, TypeError, ValueError):
-                value = None
-                break
-        if parent is None or not isinstance(value, str):
+        found = locate(self._manifest, pointer)
+        if found is None:
             raise ManifestError(f"the plan's pod_manifest has no string at node_name_pointers entry {pointer}")
-        return parent, member
+        return found
+
+
+def locate(value: Any, pointer: str) -> tuple[Any, Any] | None:
+    """Resolves an RFC 6901 pointer to a string: the container, and the member or index in it. None if there is no
+    string at the pointer.
+    """
+    parent: Any = None
+    member: Any = None
+    for token in pointer.split("/")[1:]:
+        parent, member = value, token.replace("~1", "/").replace("~0", "~")
+        try:
+            member = int(member) if isinstance(parent, list) else member
+            value = parent[member]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return (parent, member) if parent is not None and isinstance(value, str) else None
 
 
 def is_same_pod(live: convert.KubernetesObject, workload_uid: str, node_name: str, revision_hash: str) -> bool:
-    """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
-    Raises `ConversionError` if the pod cannot be read.
+    """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision. If
+    the create is for no node, any pod of the workload is. Raises `ConversionError` if the pod cannot be read.
     """
     pod = convert.pod(live)
     hashes = [label.value for label in pod.labels if label.key == HASH_LABEL]
-    return (
-        pod.controller.uid == workload_uid
-        and (hashes or [""])[0] == revision_hash
-        and convert.target_node(pod) == node_name
-    )
+    is_for_node = (hashes or [""])[0] == revision_hash and convert.target_node(pod) == node_name
+    return pod.controller.uid == workload_uid and (not node_name or is_for_node)

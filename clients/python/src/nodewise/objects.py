@@ -1,6 +1,6 @@
 """Objects as the executor caches them.
 
-Nodes and pods, of which there are thousands, are kept as projections. DaemonSets and revisions are kept as served JSON,
+Nodes and pods, of which there are thousands, are kept as projections. Workloads and revisions are kept as served JSON,
 together with the fields that the executor reads itself.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 from . import convert, tracing, v1
 from .convert import ConversionError
-from .kinds import HASH_LABEL, TRACEPARENT_ANNOTATION, Key, ObjectKey, Resource
+from .kinds import HASH_LABEL, KINDS, TRACEPARENT_ANNOTATION, Key, Kind, ObjectKey, Resource
 from .label_keys import NO_KEYS, LabelKeys
 from .selector import Selector
 
@@ -40,8 +40,8 @@ def owner_of(controller: v1.ControllerReference) -> Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class DaemonSet:
-    """An apps/v1 DaemonSet."""
+class Workload:
+    """A workload of any kind: what every kind has, and counts that only some kinds have."""
 
     key: Key
     uid: str
@@ -55,24 +55,35 @@ class DaemonSet:
     label_keys: LabelKeys = NO_KEYS
     """The label keys that the decisions about it read."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The labels of the DaemonSet itself, for the selection of owned DaemonSets."""
+    """The labels of the workload itself, for the selection of owned workloads, and for its adoption."""
+    controller: Owner | None = None
+    created: tuple[int, int] = (0, 0)
+    """metadata.creationTimestamp, in seconds and nanoseconds."""
+    deleting: bool = False
+    replicas: int = 1
+    """spec.replicas, or its default. It means nothing for a DaemonSet."""
+    recreates: bool = False
+    """All old pods stop before new ones start: the strategy Recreate of a Deployment."""
 
     @classmethod
-    def read(cls, served: convert.KubernetesObject) -> "DaemonSet":
-        """Reads a DaemonSet. If its spec cannot be read, it is cached, and only its own events queue it: the service
+    def read(cls, kind: Kind, served: convert.KubernetesObject) -> "Workload":
+        """Reads a workload. If its spec cannot be read, it is cached, and only its own events queue it: the service
         rejects it with a reason. Without it in the cache it would look deleted.
         """
-        text, members = convert.served_with_members(served, "DaemonSet")
+        text, members = convert.served_with_members(served, kind.name)
         metadata = _metadata(members)
         meta = _Identity.of(metadata)
-        key = Key(meta.namespace, meta.name)
+        full = convert._Meta({"metadata": metadata})
+        controller, created = full.controller, full.time("creationTimestamp")
+        key = Key(meta.namespace, meta.name, kind.name)
         spec: Any = None
         try:
             spec = msgspec.json.decode(members.get("spec", b"null"))
         except (msgspec.MsgspecError, RecursionError) as error:
-            _log.warning("the spec of DaemonSet %s cannot be read: %s", key, error)
+            _log.warning("the spec of %s %s cannot be read: %s", kind.name, key.path, error)
         spec = spec if isinstance(spec, dict) else {}
-        seconds, generation = spec.get("minReadySeconds"), metadata.get("generation")
+        generation, replicas = metadata.get("generation"), spec.get("replicas")
+        seconds, strategy = spec.get("minReadySeconds"), spec.get("strategy")
         selector = Selector.parse(spec.get("selector"))
         return cls(
             key=key,
@@ -83,9 +94,54 @@ class DaemonSet:
             object=text,
             generation=generation if isinstance(generation, int) else 0,
             traceparent=_traceparent(metadata),
-            label_keys=LabelKeys.of(spec.get("template"), selector.keys()),
+            label_keys=_label_keys(kind, spec.get("template"), selector),
             labels=_labels(metadata),
+            controller=None if controller is None else owner_of(controller),
+            created=(0, 0) if created is None else (created.seconds, created.nanos),
+            deleting=full.time("deletionTimestamp") is not None,
+            replicas=replicas if isinstance(replicas, int) else 1,
+            recreates=isinstance(strategy, dict) and strategy.get("type") == "Recreate",
         )
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the workload."""
+        return KINDS[self.key.kind]
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload."""
+        return self.key.namespace
+
+    @property
+    def name(self) -> str:
+        """The name of the workload."""
+        return self.key.name
+
+    @property
+    def owner(self) -> Owner:
+        """The controller of the objects that this workload controls."""
+        return Owner(self.key.kind, self.key.name, self.uid)
+
+    @property
+    def reference(self) -> v1.WorkloadReference:
+        """The reference to this version of the workload, for Events."""
+        return v1.WorkloadReference(
+            kind=self.key.kind,
+            namespace=self.key.namespace,
+            name=self.key.name,
+            uid=self.uid,
+            resource_version=self.resource_version,
+        )
+
+
+def _label_keys(kind: Kind, template: Any, selector: Selector) -> LabelKeys:
+    """The label keys that the decisions about a workload of this kind read."""
+    if kind.pods is None:
+        return NO_KEYS
+    if kind.pods.counts_template_labels:
+        return LabelKeys.of_pods(template, selector.keys())
+    return LabelKeys.of(template, selector.keys())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""DaemonSets whose selectors match the same orphan."""
+"""Workloads whose selectors match the same orphan."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,20 +11,21 @@ _log = tracing.logger(__name__)
 
 
 class Overlaps:
-    """Logs DaemonSets of one namespace that select the same orphan."""
+    """Logs workloads of one kind and namespace that select the same orphan."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` returns the time in seconds."""
         self._log_limit = LogLimit(clock)
 
     def log(self, keys: Sequence[Key]) -> None:
-        """Logs these DaemonSets, ordered by name, at most once a minute: the labels of an orphan may change all the
+        """Logs these workloads, ordered by name, at most once a minute: the labels of an orphan may change all the
         time.
         """
         if not self._log_limit.is_due(tuple(keys)):
             return
         _log.warning(
-            "several DaemonSets of %s select the same orphan, their selectors overlap: %s",
+            "several %ss of %s select the same orphan, their selectors overlap: %s",
+            keys[0].kind,
             keys[0].namespace,
             ", ".join(key.name for key in keys),
         )

@@ -1,11 +1,12 @@
 """The names of pods that are gone, until another pod of their workload is seen on their node. No new pod gets such a
-name: people and programs wait for the name of a pod to disappear.
+name: people and programs wait for the name of a pod to disappear. Names of pods that were for no node stay until a plan
+drops them: another pod does not say which of them it replaces.
 """
 
 from collections.abc import Iterable
 
 from . import v1
-from .kinds import Key
+from .kinds import KINDS, Key
 
 
 class UsedPodNames:
@@ -27,15 +28,16 @@ class UsedPodNames:
 
     def retire(self, key: Key, uid: str, node_name: str, pod_name: str) -> None:
         """Records that a pod of the workload of this uid is gone. Names of another uid of the workload are dropped."""
-        # A pod without a node is never replaced, and the service refuses a name without a node.
-        if node_name:
+        # Where each pod is for a node, a pod without one is never replaced, and the service refuses its name.
+        pods = KINDS[key.kind].pods
+        if node_name or (pods is not None and not pods.per_node):
             used = self._of(key, uid)
             used.setdefault(node_name, set()).add(pod_name)
             self._used[key] = uid, used
 
     def replaced(self, key: Key, node_name: str) -> None:
         """Records that another pod of the workload is on the node."""
-        if key in self._used:
+        if node_name and key in self._used:
             self._used[key][1].pop(node_name, None)
 
     def drop(self, key: Key, uid: str, sent: Iterable[v1.UsedPodName], kept: Iterable[v1.UsedPodName]) -> None:

@@ -87,7 +87,9 @@ def _pop_first(keys: dict[K, float]) -> tuple[K, float]:
 class Queue(Generic[K]):
     """The queue as a state machine. Methods take the current time, in seconds of one clock."""
 
-    def __init__(self, limits: RateLimits, cooldown: float, now: float) -> None:
+    def __init__(self, limits: RateLimits, cooldown: float, now: float, max_retries: int | None = None) -> None:
+        """A key is retried at most `max_retries` times in a row; None: without limit."""
+        self._max_retries = max_retries
         self._ready: _Ready[K] = _Ready()
         self._dirty: dict[K, Urgency] = {}
         """Keys that need work: queued, in work again later, or in a cooldown."""
@@ -130,9 +132,14 @@ class Queue(Generic[K]):
             self._timer_count += 1
             heapq.heappush(self._timers, (at, self._timer_count, key))
 
-    def add_rate_limited(self, key: K, now: float) -> float:
-        """Adds a key after a failure. Returns its back-off delay, in seconds."""
+    def add_rate_limited(self, key: K, now: float) -> float | None:
+        """Adds a key after a failure. Returns its back-off delay, in seconds. None if the key has been retried too
+        often in a row: it then waits until it is added again, and may be retried as often again.
+        """
         failures = self._failures.get(key, 0)
+        if self._max_retries is not None and failures >= self._max_retries:
+            self._failures.pop(key, None)
+            return None
         self._failures[key] = failures + 1
         limits = self._limits
         own = min(limits.base_delay * 2.0 ** min(failures, 64), limits.max_delay)

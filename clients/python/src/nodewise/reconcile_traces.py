@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from .kinds import Key, ObjectKey, Resource
-from .objects import DaemonSet, Pod
+from .kinds import KINDS, Key, ObjectKey, Resource
+from .objects import Pod, Workload
 from .store import (
     Applied,
-    DaemonSetChange,
     Deleted,
     Event,
     Listed,
@@ -19,6 +18,7 @@ from .store import (
     PodChange,
     RevisionChange,
     Transition,
+    WorkloadChange,
 )
 from .tracing import NO_SPAN, Span, is_set_up
 from .tracing.spans import context_of, root
@@ -71,34 +71,35 @@ class ReconcileTraces:
         return note
 
     @contextmanager
-    def reconcile(self, key: Key, daemon_set: DaemonSet | None, waited: float) -> Iterator[Span]:
-        """The span of a reconcile. `daemon_set` is the cached workload, and `waited` its time in the queue, in
+    def reconcile(self, key: Key, workload: Workload | None, waited: float) -> Iterator[Span]:
+        """The span of a reconcile. `workload` is the cached workload, and `waited` its time in the queue, in
         seconds.
         """
         triggers = self._triggers.pop(key, [])
         # The last recorded span, until the workload is gone.
-        previous = self._previous.get(key) if daemon_set is not None else self._previous.pop(key, None)
+        previous = self._previous.get(key) if workload is not None else self._previous.pop(key, None)
         if not is_set_up():
             yield NO_SPAN
             return
+        of_kind = f"k8s.{key.kind.lower()}"
         attributes: dict[str, str | float] = {
             "k8s.namespace.name": key.namespace,
-            "k8s.daemonset.name": key.name,
+            f"{of_kind}.name": key.name,
             "nodewise.queue.duration": waited,
         }
         traceparents = [trigger.traceparent for trigger in triggers]
         links = []
-        if daemon_set is not None:
-            attributes["k8s.daemonset.uid"] = daemon_set.uid
-            traceparents.insert(0, daemon_set.traceparent)
-            if previous is not None and previous[:2] == (daemon_set.uid, daemon_set.generation):
+        if workload is not None:
+            attributes[f"{of_kind}.uid"] = workload.uid
+            traceparents.insert(0, workload.traceparent)
+            if previous is not None and previous[:2] == (workload.uid, workload.generation):
                 links.append((previous.context, {"nodewise.link": "previous"}))
         links += [(context, {"nodewise.link": "trigger"}) for context in _contexts(traceparents)[:MAX_TRIGGER_LINKS]]
         with root("reconcile", attributes, links) as own:
             for resource, name, _, seen in triggers:
                 own.event("trigger", {"nodewise.trigger.resource": resource.value, "nodewise.trigger.name": name}, seen)
-            if daemon_set is not None and own.is_recording and own.context is not None:
-                self._previous[key] = _Previous(daemon_set.uid, daemon_set.generation, own.context)
+            if workload is not None and own.is_recording and own.context is not None:
+                self._previous[key] = _Previous(workload.uid, workload.generation, own.context)
             yield own
 
 
@@ -133,9 +134,9 @@ def _name(key: ObjectKey) -> str:
 def _changed(change: Transition) -> tuple[Resource, str]:
     """The resource, and the namespace and name, of a changed object."""
     match change:
-        case DaemonSetChange(old, new):
+        case WorkloadChange(old, new):
             obj = new or old
-            return Resource.DAEMON_SETS, str(obj.key) if obj else ""
+            return (KINDS[obj.key.kind].resource, obj.key.path) if obj else (Resource.DAEMON_SETS, "")
         case PodChange(namespace, before, after):
             pod = after or before
             return Resource.PODS, f"{namespace}/{pod.name}" if pod else ""

@@ -1,9 +1,11 @@
-"""The reconciler: feeds watch events into the caches, queues workloads, runs workers, and shuts down in order."""
+"""The reconciler: feeds watch events into the caches, queues workloads, runs a controller for each kind of workload,
+and shuts down in order.
+"""
 
 import asyncio
 import random
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -12,24 +14,22 @@ from . import times, tracing, v1, waiting
 from .actuator import Actuator, ObserveActuator
 from .apply import DEFAULT_CONCURRENCY
 from .client import PlanService
+from .controller import EXPECTATIONS_EXPIRED, Controller
 from .errors import BrokenError, EndedError
-from .execute import Ending, Executor, Failed, Settled, StoppedError, Unreachable, Waiting
+from .execute import Ending, Executor
 from .handlers import Urgency
-from .kinds import Key
+from .kinds import DAEMON_SET, Key, Kind
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
-from .queue import Queue, RateLimits
+from .queue import RateLimits
 from .reconcile_traces import ReconcileTraces
 from .selection import Selection
 from .state import State
 from .store import Event
-from .tracing import BatchTraces, Span
+from .tracing import BatchTraces
 
 _log = tracing.logger(__name__)
 
-_OUTCOME = "nodewise.reconcile.outcome"
-
-EXPECTATIONS_EXPIRED = 301.0
-"""Seconds after which expectations have certainly expired: five minutes, as the contract says, and one second."""
+__all__ = ["EXPECTATIONS_EXPIRED", "Config", "Reconciler"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +39,22 @@ class Config:
     options: v1.PlanOptions = field(default_factory=v1.PlanOptions)
     """The options of each plan request."""
     selector: str | None = None
-    """Which DaemonSets are owned: those whose labels match this label selector, in the syntax of `kubectl get
+    """Which workloads are owned: those whose labels match this label selector, in the syntax of `kubectl get
     --selector`, such as `app=agent,tier in (a,b)`. None and the empty selector select all.
 
-    The selector is evaluated anew for each plan, with the object that the plan request contains. A DaemonSet that does
+    The selector is evaluated anew for each plan, with the object that the plan request contains. A workload that does
     not match is left alone: the reconciler neither plans nor writes for it, and forgets its state. It is owned as soon
     as its labels match. A filter in front of `Reconciler.reconcile`, such as one of kopf, has none of these effects.
     """
     namespaces: Collection[str] | None = None
-    """The namespaces whose DaemonSets are owned; None for all. DaemonSets elsewhere are left alone. With a single
-    namespace, only its pods, revisions and DaemonSets are watched. Otherwise those of all namespaces are.
+    """The namespaces whose workloads are owned; None for all. Workloads elsewhere are left alone. With a single
+    namespace, only its pods, revisions and workloads are watched. Otherwise those of all namespaces are.
     """
     observe: bool = False
     """Observe mode: log each write instead of doing it, for running beside another controller."""
     workers: int = 2
-    """The number of general workers, which is the number of concurrent reconciles. One more worker takes only urgent
-    workloads, so a new node gets its pods while all general workers are busy.
+    """The number of general workers of each kind of workload, which is the number of concurrent reconciles. One more
+    worker takes only urgent workloads, so a new node gets its pods while all general workers are busy.
     """
     buckets: int = 64
     """The number of buckets for nodes and pods; at most what the service accepts."""
@@ -91,12 +91,12 @@ class Config:
         object.__setattr__(self, "namespaces", self.selection().namespaces)
 
     def selection(self) -> Selection:
-        """The selection of owned DaemonSets. Raises `ValueError` for an invalid selector."""
+        """The selection of owned workloads. Raises `ValueError` for an invalid selector."""
         return Selection.of(self.selector, self.namespaces)
 
 
 class Reconciler:
-    """Owns DaemonSets: watches a cluster, asks a planning service for plans, applies them and reports.
+    """Owns workloads: watches a cluster, asks a planning service for plans, applies them and reports.
 
     As an async context manager it runs until the block ends; `run` does that for a whole program. A reconciler is used
     once, since its caches start empty. Starting it again raises `RuntimeError`.
@@ -109,20 +109,27 @@ class Reconciler:
         config: Config | None = None,
         *,
         actuator: Callable[[Actuator], Actuator] | None = None,
+        kinds: Iterable[Kind] = (DAEMON_SET,),
     ) -> None:
-        """`actuator` may wrap the writes, for example to refuse them while another process is the leader."""
+        """`actuator` may wrap the writes, for example to refuse them while another process is the leader. `kinds` are
+        the kinds of workload that are owned, such as `(DAEMON_SET, REPLICA_SET, DEPLOYMENT)`.
+        """
+        kinds = tuple(dict.fromkeys(kinds))
+        if not kinds:
+            raise ValueError("no kind of workload is given: at least one is needed, such as kinds=[DAEMON_SET]")
         self._kube = kube
         self._config = config or Config()
         self._service = service
         self._wrap = actuator
-        self._queue: Queue[Key] = Queue(_limits(self._config), self._config.rest, time.monotonic())
-        self._idle: set[asyncio.Future[None]] = set()
-        """The futures of workers that wait for a change of the queue."""
-        self._state = State(self._config.buckets, self._config.options)
+        self._kinds = kinds
+        self._state = State(self._config.buckets, self._config.options, kinds)
         self._traces = ReconcileTraces()
-        self._synced = asyncio.Event()
-        self._waiters: dict[Key, list[asyncio.Future[Ending]]] = {}
-        self._workers: list[asyncio.Task[None]] = []
+        limits = _limits(self._config)
+        self._controllers = {
+            kind.name: Controller(kind, self._config, limits, self._state, self._traces) for kind in kinds
+        }
+        self._is_synced = False
+        self._resyncing: list[asyncio.Task[None]] = []
         self._watches: Watches | None = None
         self._executor: Executor | None = None
         self._stack = AsyncExitStack()
@@ -144,12 +151,12 @@ class Reconciler:
             finally:
                 stopped.cancel()
 
-    async def reconcile(self, namespace: str, name: str) -> Ending:
+    async def reconcile(self, namespace: str, name: str, kind: Kind = DAEMON_SET) -> Ending:
         """Reconciles a workload as soon as possible, and returns the result. Retries happen by themselves.
 
         It is safe to call this from any handler, for example of kopf, and while the workload is being reconciled: it is
-        then reconciled once more. Raises `EndedError` if the reconciler has ended or ends meanwhile, and `RuntimeError`
-        if it has not started.
+        then reconciled once more. Raises `EndedError` if the reconciler has ended or ends meanwhile, `RuntimeError` if
+        it has not started, and `ValueError` for a kind that it does not own.
         """
         if self._ended is not None:
             raise self._ended
@@ -157,12 +164,10 @@ class Reconciler:
             raise RuntimeError(
                 "the reconciler has not started: call reconcile inside of async with Reconciler(...) as reconciler"
             )
-        key = Key(namespace, name)
-        asked: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(key, []).append(asked)
-        self._queue.add(key, Urgency.URGENT, time.monotonic())
-        self._wake_workers()
-        return await asked
+        controller = self._controllers.get(kind.name)
+        if controller is None:
+            raise ValueError(f"the reconciler does not own {kind}s: make it with Reconciler(..., kinds=[...])")
+        return await controller.reconcile(Key(namespace, name, kind.name))
 
     def health(self) -> list[str]:
         """The reasons why the reconciler is not ready, for a readiness probe; empty if it is ready. It is not ready
@@ -215,31 +220,36 @@ class Reconciler:
             now=times.now,
         )
         self._watches = await self._stack.enter_async_context(
-            Watches(self._kube, self._on_event, namespace=selection.only_namespace)
+            Watches(self._kube, self._on_event, namespace=selection.only_namespace, kinds=self._kinds)
         )
-        urgent_only = [False] * max(self._config.workers, 1) + [True]
-        self._workers = [asyncio.create_task(self._work(self._executor, urgent)) for urgent in urgent_only]
-        self._workers.append(asyncio.create_task(self._resync()))
-        self._guard = asyncio.create_task(self._watch_over([*self._watches.tasks, *self._workers]))
+        for controller in self._controllers.values():
+            controller.start(self._executor)
+        self._resyncing = [asyncio.create_task(self._resync())]
+        tasks = [*self._watches.tasks, *self._workers, *self._resyncing]
+        self._guard = asyncio.create_task(self._watch_over(tasks))
+
+    @property
+    def _workers(self) -> "list[asyncio.Task[None]]":
+        return [worker for controller in self._controllers.values() for worker in controller.workers]
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._guard is not None:
             await waiting.cancel_all([self._guard])
-        self._queue.shut_down(time.monotonic())
+        self._shut_down()
         if self._executor is not None:
             self._executor.stop()
-        self._wake_workers()
-        await waiting.cancel_all([self._workers.pop()])
+        await waiting.cancel_all(self._resyncing)
+        workers = self._workers
         try:
-            if self._synced.is_set():
+            if self._is_synced and workers:
                 # The watches continue meanwhile, for reconciles that wait for a cache.
-                _, late = await asyncio.wait(self._workers, timeout=self._config.drain_timeout)
+                _, late = await asyncio.wait(workers, timeout=self._config.drain_timeout)
                 if late:
                     _log.warning("%d workers did not end in time and are cut off", len(late))
         finally:
-            await waiting.cancel_all(self._workers)
+            await waiting.cancel_all(workers)
             self._ended = self._ended or EndedError("the reconciler has ended")
             self._answer_all(self._ended)
             await self._stack.aclose()
@@ -251,110 +261,41 @@ class Reconciler:
         self._ended = BrokenError(f"a watch or a worker has ended unexpectedly: {defects}")
         self._ended.__cause__ = next(filter(None, defects), None)
         _log.critical("%s; nothing is done any more", self._ended, exc_info=self._ended.__cause__)
-        self._queue.shut_down(time.monotonic())
-        for worker in self._workers:
+        self._shut_down()
+        for worker in [*self._workers, *self._resyncing]:
             worker.cancel()
         self._answer_all(self._ended)
+
+    def _shut_down(self) -> None:
+        for controller in self._controllers.values():
+            controller.shut_down()
+
+    def _answer_all(self, error: Exception) -> None:
+        for controller in self._controllers.values():
+            controller.answer_all(error)
 
     def _on_event(self, event: Event) -> None:
         """Applies a watch event to the caches, and queues workloads."""
         now = time.monotonic()
         for wake in self._state.apply_event(event, self._traces.noting(event, time.time_ns())):
-            if wake.after is None:
-                self._queue.add(wake.key, wake.urgency, now)
-            else:
-                self._queue.add_after(wake.key, wake.after, now)
-        if not self._synced.is_set() and not self._state.store.unsynced():
+            self._controllers[wake.key.kind].wake(wake, now)
+        if not self._is_synced and not self._state.store.unsynced():
             _log.info("all caches are filled; starting to work")
-            self._synced.set()
-        self._wake_workers()
+            self._is_synced = True
+            for controller in self._controllers.values():
+                controller.synced()
+        self._notify()
 
-    def _wake_workers(self) -> None:
-        for idle in self._idle:
-            if not idle.done():
-                idle.set_result(None)
-        self._idle.clear()
+    def _notify(self) -> None:
+        for controller in self._controllers.values():
+            controller.notify()
 
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self._config.resync)
-            for key in self._state.store.every_key():
-                self._queue.add(key, Urgency.NORMAL, time.monotonic())
-            self._wake_workers()
-
-    async def _work(self, executor: Executor, urgent: bool) -> None:
-        """A worker. It begins when every resource has been listed."""
-        await self._synced.wait()
-        while (key := await self._next(urgent)) is not None:
-            workload, waited = self._state.store.daemon_set(key), self._queue.waited(key)
-            with self._traces.reconcile(key, workload, waited) as span:
-                await self._reconcile_key(executor, key, span)
-
-    async def _reconcile_key(self, executor: Executor, key: Key, span: Span) -> None:
-        """Reconciles one workload, answers the callers of `reconcile`, and requeues the workload."""
-        waiters = self._waiters.pop(key, [])
-        try:
-            ending = await executor.reconcile(key)
-            _record_outcome(span, ending)
-            self._requeue(executor, key, ending)
-            _answer(waiters, ending)
-        except StoppedError:
-            _log.debug("%s: given up, since there is no plan yet", key)
-        except Exception as error:
-            # A defect must be visible, and must not affect other workloads.
-            _log.exception("%s: the reconcile ended with a defect", key)
-            span.set({_OUTCOME: "failed"})
-            span.record_defect(error)
-            self._queue.add_rate_limited(key, time.monotonic())
-            _answer(waiters, error)
-        finally:
-            _answer(waiters, EndedError("the reconciler has ended"))
-            self._queue.done(key, time.monotonic())
-            self._wake_workers()
-
-    def _answer_all(self, error: Exception) -> None:
-        for waiters in self._waiters.values():
-            _answer(waiters, error)
-        self._waiters.clear()
-
-    async def _next(self, urgent: bool) -> Key | None:
-        """The next key; None after the shutdown, when the queue is drained."""
-        while True:
-            now = time.monotonic()
-            key = self._queue.take_urgent(now) if urgent else self._queue.take(now)
-            if key is not None or self._queue.finished:
-                return key
-            change = self._queue.next_change()
-            timeout = None if change is None else max(change - now, 0)
-            # There is no await between reading the queue and adding the future, so no change is missed.
-            changed = asyncio.get_running_loop().create_future()
-            self._idle.add(changed)
-            await asyncio.wait({changed}, timeout=timeout)
-            self._idle.discard(changed)
-
-    def _requeue(self, executor: Executor, key: Key, ending: Ending) -> None:
-        now = time.monotonic()
-        after: float | None = None
-        if not isinstance(ending, Settled):
-            self._queue.keep_urgency(key)
-        match ending:
-            case Settled(after):
-                self._queue.forget(key)
-            case Failed(reason, after):
-                backoff = self._queue.add_rate_limited(key, now)
-                delay = backoff if after is None else min(backoff, after)
-                _log.warning("%s: %s; trying again in %.3f s", key, reason, delay)
-            case Waiting(behind):
-                # The event that updates the caches queues the workload.
-                _log.debug("%s: %s", key, behind)
-            case Unreachable(reason):
-                _log.debug("%s: %s", key, reason)
-                after = self._config.unreachable_delay
-        if after is not None:
-            self._queue.add_after(key, after, now)
-        if executor.waits_for_watches(key):
-            # If an expectation is never met, no event queues the workload.
-            self._queue.add_after(key, EXPECTATIONS_EXPIRED, now)
+            for key in self._state.every_key():
+                self._controllers[key.kind].add(key, Urgency.NORMAL)
+            self._notify()
 
 
 def _limits(config: Config) -> RateLimits:
@@ -364,28 +305,3 @@ def _limits(config: Config) -> RateLimits:
     if config.limits is not None:
         return config.limits
     return RateLimits() if config.options.profile == v1.PROFILE_UPSTREAM_STRICT else RateLimits(max_delay=60.0)
-
-
-def _record_outcome(span: Span, ending: Ending) -> None:
-    """Sets the result of a reconcile on its span."""
-    match ending:
-        case Settled():
-            span.set({_OUTCOME: "settled"})
-        case Failed(reason):
-            span.set({_OUTCOME: "failed"})
-            span.fail(reason)
-        case Waiting():
-            span.set({_OUTCOME: "behind"})
-        case Unreachable():
-            span.set({_OUTCOME: "unreachable"})
-
-
-def _answer(waiters: "list[asyncio.Future[Ending]]", answer: Ending | Exception) -> None:
-    """Answers the callers that still wait."""
-    for asked in waiters:
-        if asked.done():
-            continue
-        if isinstance(answer, Exception):
-            asked.set_exception(answer)
-        else:
-            asked.set_result(answer)

@@ -5,7 +5,7 @@ metadata of a revision that no DaemonSet controls or selects, or that would exce
 has to be sent, it is read live: see `snapshot.unread`.
 """
 
-from .objects import DaemonSet, Revision
+from .objects import Revision, Workload
 
 MAX_BYTES = 16 << 20
 """Most bytes of the revisions of one snapshot. Anyone who may create revisions in the namespace may create orphans that
@@ -32,14 +32,16 @@ class Revisions:
         self._bytes -= revision.kept_bytes if revision else 0
         return revision
 
-    def has_room_for(self, revision: Revision, daemon_sets: int) -> bool:
-        """Whether the complete revision fits into the cache, with this number of DaemonSets in the namespace."""
+    def has_room_for(self, revision: Revision, workloads: int) -> bool:
+        """Whether the complete revision fits into the cache, with this number of workloads that have
+        revisions in the namespace.
+        """
         old = self.by_name.get(revision.name)
         besides = self._bytes - (old.kept_bytes if old else 0)
-        return besides + revision.kept_bytes <= MAX_BYTES * daemon_sets
+        return besides + revision.kept_bytes <= MAX_BYTES * workloads
 
 
-def concerns(workload: DaemonSet, revision: Revision) -> bool:
+def concerns(workload: Workload, revision: Revision) -> bool:
     """Whether a workload controls a revision, or selects an orphan. True also if too few labels are cached to decide:
     the revision has to be read live.
     """

@@ -1,10 +1,10 @@
-"""Selects the owned DaemonSets of a cluster."""
+"""Selects the owned workloads of a cluster."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from . import selector_text
-from .objects import DaemonSet
+from .objects import Workload
 from .selector import Selector
 
 
@@ -24,11 +24,11 @@ class Selection:
             raise ValueError(f"namespaces is a collection of names: write namespaces=[{namespaces!r}]")
         return cls(selector_text.parse(selector or ""), None if namespaces is None else frozenset(namespaces))
 
-    def includes(self, daemon_set: DaemonSet) -> bool:
-        """Whether this version of a DaemonSet is owned."""
-        if self.namespaces is not None and daemon_set.key.namespace not in self.namespaces:
+    def includes(self, workload: Workload) -> bool:
+        """Whether this version of a workload is owned."""
+        if self.namespaces is not None and workload.key.namespace not in self.namespaces:
             return False
-        return self.selector.selects(daemon_set.labels)
+        return self.selector.selects(workload.labels)
 
     @property
     def only_namespace(self) -> str | None:
@@ -37,4 +37,4 @@ class Selection:
 
 
 EVERYTHING = Selection.of(None, None)
-"""Selects every DaemonSet."""
+"""Selects every workload."""

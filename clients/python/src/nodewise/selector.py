@@ -1,4 +1,4 @@
-"""Label selectors: which DaemonSets an orphan concerns, and which DaemonSets are owned.
+"""Label selectors: which workloads an orphan concerns, and which workloads are owned.
 
 The service decides about adoption. The executor uses selectors to decide which workloads an orphan queues, which
 orphans it sends, and whether a plan may adopt an orphan.

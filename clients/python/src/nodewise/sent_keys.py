@@ -1,22 +1,22 @@
-"""The label keys that are sent: of nodes those that any DaemonSet names, since all DaemonSets share the node buckets;
-of pods those that a DaemonSet of their namespace names.
+"""The label keys that are sent: of nodes those that any workload names, since all workloads share the node buckets;
+of pods those that a workload of their namespace names.
 """
 
 from .label_keys import KeyCounter, KeySet
-from .objects import DaemonSet
+from .objects import Workload
 
 
 class SentKeys:
-    """Counts the label keys of the cached DaemonSets."""
+    """Counts the label keys of the cached workloads."""
 
     def __init__(self) -> None:
         self._nodes = KeyCounter(of_pods=False)
         self._pods: dict[str, tuple[KeyCounter, int]] = {}
-        """The pod label keys and the number of DaemonSets, by namespace."""
+        """The pod label keys and the number of workloads, by namespace."""
         self._unnamed = KeySet.of_pods(())
 
-    def replace(self, old: DaemonSet | None, new: DaemonSet | None) -> None:
-        """A DaemonSet was added, changed or removed."""
+    def replace(self, old: Workload | None, new: Workload | None) -> None:
+        """A workload was added, changed or removed."""
         # Adds the new keys first, so that keys that both versions name are never dropped.
         if new is not None:
             self._nodes.add(new.label_keys)
@@ -30,8 +30,8 @@ class SentKeys:
             if count > 1:
                 self._pods[old.key.namespace] = (named, count - 1)
 
-    def name_besides(self, workload: DaemonSet) -> None:
-        """Sends the keys of a DaemonSet until the sets grow for another reason."""
+    def name_besides(self, workload: Workload) -> None:
+        """Sends the keys of a workload until the sets grow for another reason."""
         self._nodes.name_besides(workload.label_keys)
         named, _ = self._pods.setdefault(workload.key.namespace, (KeyCounter(of_pods=True), 0))
         named.name_besides(workload.label_keys)
@@ -44,11 +44,6 @@ class SentKeys:
         """The sent keys of pod labels in a namespace."""
         named = self._pods.get(namespace)
         return named[0].keys() if named else self._unnamed
-
-    def daemon_sets_in(self, namespace: str) -> int:
-        """The number of DaemonSets in a namespace."""
-        named = self._pods.get(namespace)
-        return named[1] if named else 0
 
     def nodes_have_grown(self) -> bool:
         """Whether there are new node label keys that were not sent yet."""

@@ -1,17 +1,24 @@
 """Builds the snapshot of one workload from the caches."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import convert, times, v1
 from .buckets import Digest, node_buckets, pod_buckets
 from .convert import KubernetesObject
+from .kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Resource
 from .label_keys import KeySet, reduce_labels
-from .objects import DaemonSet, Revision
+from .live import LiveObjects
+from .objects import Revision, Workload
 from .revisions import MAX_BYTES, concerns
 from .store import Store
+
+MAX_OBJECTS = 10_000
+"""Most workloads that a workload controls or may adopt in one snapshot: the default limit of the service."""
+
+_T = TypeVar("_T")
 
 
 class Taken(NamedTuple):
@@ -19,42 +26,106 @@ class Taken(NamedTuple):
 
     snapshot: v1.Snapshot
     left_out: int
-    """The number of revisions that are left out because all together are too large."""
+    """The number of revisions, or of ReplicaSets of a Deployment, that are left out because all together are too
+    large.
+    """
+
+
+class _Message(NamedTuple):
+    """The workload as a part of its snapshot."""
+
+    message: v1.Workload
+    left_out: int = 0
+    """The number of objects of the workload that are left out."""
 
 
 def take(
     store: Store,
-    workload: DaemonSet,
+    workload: Workload,
     state: v1.ReconcileState,
-    live: Sequence[Revision],
+    live: LiveObjects,
     *,
     now: Timestamp,
     known: Callable[[Digest], bool],
 ) -> Taken:
     """Builds the snapshot of a workload. A bucket that the receiver has according to `known` is sent as its digest.
 
-    `live` are ControllerRevisions that were read live, because a plan found their names taken.
+    `live` are objects that were read live, because a plan found their names taken.
     """
-    revisions, left_out = _revisions(store, workload, live)
+    kind = workload.kind
+    revisions, left_out = _revisions(store, workload, live.revisions)
+    message, more_left_out = _MESSAGES[kind.name](store, workload, live)
+    nodes = store.node_buckets(workload, known) if Resource.NODES in kind.reads else []
+    pods = store.pod_buckets(workload, known) if kind.pods is not None else []
     taken = v1.Snapshot(
         now=now,
-        workload=v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)),
+        workload=message,
         revisions=revisions,
         caches_synced=not store.unsynced(),
-        bucket_count=store.bucket_count,
-        node_buckets=store.node_buckets(workload, known),
-        pod_buckets=store.pod_buckets(workload, known),
+        bucket_count=max(len(nodes), len(pods)),
+        node_buckets=nodes,
+        pod_buckets=pods,
         digest_function=v1.DIGEST_FUNCTION_SHA256,
         state=state,
     )
-    return Taken(taken, left_out)
+    return Taken(taken, left_out + more_left_out)
 
 
-def unread(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> list[Revision]:
+def _daemon_set(_: Store, workload: Workload, __: LiveObjects) -> _Message:
+    return _Message(v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)))
+
+
+def _replica_set(store: Store, workload: Workload, _: LiveObjects) -> _Message:
+    related = store.related_pods(workload)
+    return _Message(v1.Workload(replica_set=v1.ReplicaSet(object=workload.object, related_pods=related)))
+
+
+def _deployment(store: Store, workload: Workload, live: LiveObjects) -> _Message:
+    """The ReplicaSets that a Deployment controls, and those without a controller that its selector matches. If they do
+    not fit into a request, orphans and then the oldest empty ones are left out.
+    """
+    read = {found.key for found in live.workloads}
+    of_workload = [*store.controlled(REPLICA_SET, workload), *store.orphans(REPLICA_SET, workload)]
+    cached = [found for found in of_workload if found.key not in read]
+    room = MAX_BYTES - sum(len(found.object) for found in live.workloads)
+    fits = _fitting(
+        cached, [len(found.object) for found in cached], [_rank(found) for found in cached], room, MAX_OBJECTS
+    )
+
+    def message(found: Workload, read_after_name_collision: bool) -> v1.DeploymentReplicaSet:
+        return v1.DeploymentReplicaSet(
+            object=found.object,
+            # Only a plan for the strategy Recreate waits for pods to finish.
+            unfinished_pods=store.unfinished_pods(found) if workload.recreates else 0,
+            read_after_name_collision=read_after_name_collision,
+        )
+
+    sets = [message(found, False) for found in fits] + [message(found, True) for found in live.workloads]
+    deployment = v1.Deployment(object=workload.object, replica_sets=sets)
+    return _Message(v1.Workload(deployment=deployment), len(cached) - len(fits))
+
+
+def _rank(found: Workload) -> tuple[bool, bool, int, int]:
+    """The rank of a ReplicaSet in the snapshot of a Deployment, lowest first: its own, those with pods, new ones."""
+    seconds, nanos = found.created
+    return found.controller is None, found.replicas == 0, -seconds, -nanos
+
+
+_MESSAGES: Mapping[str, Callable[[Store, Workload, LiveObjects], _Message]] = {
+    DAEMON_SET.name: _daemon_set,
+    REPLICA_SET.name: _replica_set,
+    DEPLOYMENT.name: _deployment,
+}
+"""How the snapshot of each kind of workload contains it."""
+
+
+def unread(store: Store, workload: Workload, live: Sequence[Revision]) -> list[Revision]:
     """The revisions of the next snapshot that the caches do not have completely. They must be read live and passed to
     `Store.keep_whole`: the snapshot is invalid without them. To make room, other revisions are reduced to their
     metadata.
     """
+    if Resource.REVISIONS not in workload.kind.reads:
+        return []
     store.ensure_keys(workload)
     cached, fits = _cached(store, workload, live)
     found = [revision for revision in fits if revision.object is None]
@@ -66,7 +137,7 @@ def unread(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> list[
     return found
 
 
-def _cached(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[Revision], list[Revision]]:
+def _cached(store: Store, workload: Workload, live: Sequence[Revision]) -> tuple[list[Revision], list[Revision]]:
     """The cached revisions without those that were read live, and those of them that fit into a snapshot together with
     the live ones.
     """
@@ -75,10 +146,12 @@ def _cached(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tupl
     return cached, fitting(cached, MAX_BYTES - sum(revision.size for revision in live))
 
 
-def _revisions(store: Store, workload: DaemonSet, live: Sequence[Revision]) -> tuple[list[v1.ControllerRevision], int]:
+def _revisions(store: Store, workload: Workload, live: Sequence[Revision]) -> tuple[list[v1.ControllerRevision], int]:
     """The revisions to send, cached and live, and the number of cached ones that are left out because all together are
     too large.
     """
+    if Resource.REVISIONS not in workload.kind.reads:
+        return [], 0
     cached, fits = _cached(store, workload, live)
     # A sealed revision, like one that was read after a name collision, is used as it is or not at all.
     marked = [(revision.object, store.is_sealed(revision)) for revision in fits]
@@ -97,15 +170,23 @@ def fitting(revisions: Sequence[Revision], room: int) -> list[Revision]:
     The workload's own revisions rank before orphans, and newer before older ones. The first revision that does not fit,
     and all that rank after it, are left out.
     """
-    # Revisions of equal rank stay ordered by name.
-    ranked = sorted(revisions, key=lambda revision: (revision.controller is None, -revision.number))
-    fits: set[str] = set()
-    for revision in ranked:
-        room -= revision.size
+    ranks = [(revision.controller is None, -revision.number) for revision in revisions]
+    return _fitting(revisions, [revision.size for revision in revisions], ranks, room)
+
+
+def _fitting(
+    objects: Sequence[_T], sizes: Sequence[int], ranks: Sequence[tuple[int, ...]], room: int, most: int | None = None
+) -> list[_T]:
+    """The objects of these sizes and ranks that fit into `room` bytes, and of which there are not more than `most`."""
+    # Objects of equal rank stay in their order.
+    ranked = sorted(range(len(objects)), key=lambda index: ranks[index])
+    fits: set[int] = set()
+    for index in ranked[:most]:
+        room -= sizes[index]
         if room < 0 and fits:
             break
-        fits.add(revision.name)
-    return [revision for revision in revisions if revision.name in fits]
+        fits.add(index)
+    return [found for index, found in enumerate(objects) if index in fits]
 
 
 def snapshot_of(
@@ -121,7 +202,7 @@ def snapshot_of(
     of its namespace, from complete lists. Objects of other controllers, orphans that the DaemonSet does not select, and
     labels that it does not name are left out.
     """
-    workload = DaemonSet.read(daemon_set)
+    workload = Workload.read(DAEMON_SET, daemon_set)
     of_nodes, of_pods = KeySet.of_nodes([workload.label_keys]), KeySet.of_pods([workload.label_keys])
     sent_nodes, sent_pods = (
         [*map(convert.node, nodes)],
@@ -145,7 +226,7 @@ def snapshot_of(
     )
 
 
-def is_sent(workload: DaemonSet, pod: v1.Pod) -> bool:
+def is_sent(workload: Workload, pod: v1.Pod) -> bool:
     """Whether a workload controls a pod, or selects it as an orphan."""
     if pod.controller.uid:
         return pod.controller.uid == workload.uid

@@ -5,15 +5,15 @@ No method blocks. The state belongs to one event loop, or to the holder of a loc
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from . import tracing, v1
 from .expectations import ReconcileStates
 from .gate import Gate, is_behind
 from .handlers import Forget, ObserveCreate, ObserveDeletion, Reaction, RetireName, Rules, Urgency, Wake, WakeAll, react
-from .kinds import Key
-from .objects import Revision
+from .kinds import DAEMON_SET, Key, Kind
+from .live import LiveObjects
 from .options import is_enabled
 from .store import Event, Listed, Store, Transition
 
@@ -28,20 +28,18 @@ time.
 """
 
 
-MAX_LIVE = 16
-"""Most revisions, read live, that are kept for the next plan of a workload: a few for each plan of one reconcile."""
-
-
 class State:
     """The state of an executor."""
 
-    def __init__(self, bucket_count: int, options: v1.PlanOptions) -> None:
+    def __init__(self, bucket_count: int, options: v1.PlanOptions, kinds: Sequence[Kind] = (DAEMON_SET,)) -> None:
+        """`kinds` are the kinds of workload that are reconciled."""
         by_uid = is_enabled(options, v1.DEVIATION_DELETIONS_BY_UID)
-        self.store = Store(bucket_count)
+        self.kinds = tuple(kinds)
+        self.store = Store(bucket_count, kinds)
         self.reconcile_states = ReconcileStates(count_deletions=not by_uid)
         self.gate = Gate()
         self._undelivered: dict[Key, deque[v1.ReportRequest]] = {}
-        self._read_live: dict[Key, tuple[str, list[Revision]]] = {}
+        self._read_live: dict[Key, tuple[str, LiveObjects]] = {}
         self._rules = Rules(
             clear_replaced_own_writes=is_enabled(options, v1.DEVIATION_CLEAR_REPLACED_OWN_WRITES),
             wake_on_node_delete=is_enabled(options, v1.DEVIATION_WAKE_ON_NODE_DELETE),
@@ -51,34 +49,39 @@ class State:
     def apply_event(self, event: Event, note: Note | None = None) -> list[Wake]:
         """Applies a watch event. Returns the workloads to queue, with priority or delay."""
         wakes: dict[Wake, None] = {}
-        everybody: Urgency | None = None
+        everybody: dict[Kind, Urgency] = {}
         self._restart_versions(event)
         was_relisting = self.store.is_relisting
-        for_everybody: list[Transition] = []
+        for_everybody: dict[Kind, list[Transition]] = {}
 
         def visit(transition: Transition) -> None:
-            nonlocal everybody
-            for reaction in react(self.store, transition, self._rules):
-                match reaction:
-                    case Wake(key, _, after):
-                        wakes[reaction] = None
-                        if note is not None and after is None:
-                            note(key, [transition])
-                    case WakeAll(urgency):
-                        for_everybody.append(transition)
-                        everybody = urgency if everybody is None else max(everybody, urgency)
-                    case _:
-                        self._observe(reaction)
+            for kind in self.kinds:
+                for reaction in react(self.store, transition, self._rules, kind):
+                    match reaction:
+                        case Wake(key, _, after):
+                            wakes[reaction] = None
+                            if note is not None and after is None:
+                                note(key, [transition])
+                        case WakeAll(urgency):
+                            for_everybody.setdefault(kind, []).append(transition)
+                            everybody[kind] = max(urgency, everybody.get(kind, urgency))
+                        case _:
+                            self._observe(reaction)
 
         self.store.apply(event, visit)
         if was_relisting and not self.store.is_relisting:
-            everybody = Urgency.NORMAL if everybody is None else everybody
+            everybody = {kind: everybody.get(kind, Urgency.NORMAL) for kind in self.kinds}
         opened = [Wake(key) for key in self.gate.opened(self.store.reached)]
-        every = [] if everybody is None else [Wake(key, everybody) for key in self.store.every_key()]
+        every = [Wake(key, urgency) for kind, urgency in everybody.items() for key in self.store.every_key(kind)]
         if note is not None:
-            for wake in every:
-                note(wake.key, for_everybody)
+            for kind in everybody:
+                for key in self.store.every_key(kind):
+                    note(key, for_everybody.get(kind, []))
         return [*wakes, *opened, *every]
+
+    def every_key(self) -> list[Key]:
+        """The keys of all workloads of the reconciled kinds, in order."""
+        return [key for kind in self.kinds for key in self.store.every_key(kind)]
 
     def forget(self, key: Key) -> None:
         """Drops the state of a workload that is gone."""
@@ -97,24 +100,21 @@ class State:
         """Drops the undelivered reports of a workload, because the service has them."""
         self._undelivered.pop(key, None)
 
-    def keep_live(self, key: Key, uid: str, revisions: Iterable[Revision]) -> None:
-        """Keeps revisions that were read live while the workload waits for a cache before its next plan. The cache of
-        revisions may not have them by then.
+    def keep_live(self, key: Key, uid: str, live: LiveObjects) -> None:
+        """Keeps objects that were read live while the workload waits for a cache before its next plan. The caches may
+        not have them by then.
         """
-        of, kept = self._read_live.get(key, (uid, []))
-        # A faulty service could have the same revision read again and again.
-        new = list(revisions)
-        names = {revision.name for revision in new}
-        kept = [revision for revision in kept if of == uid and revision.name not in names] + new
+        of, kept = self._read_live.get(key, (uid, LiveObjects()))
+        kept = (kept if of == uid else LiveObjects()).with_newest(live)
         if kept:
-            self._read_live[key] = (uid, kept[-MAX_LIVE:])
+            self._read_live[key] = (uid, kept)
 
-    def take_live(self, key: Key, uid: str) -> list[Revision]:
-        """Returns and drops the kept revisions. In the next plan they replace the cached revisions of the same names,
+    def take_live(self, key: Key, uid: str) -> LiveObjects:
+        """Returns and drops the kept objects. In the next plan they replace the cached objects of the same names,
         which may still be older.
         """
-        of, kept = self._read_live.pop(key, (uid, []))
-        return kept if of == uid else []
+        of, kept = self._read_live.pop(key, (uid, LiveObjects()))
+        return kept if of == uid else LiveObjects()
 
     def _restart_versions(self, event: Event) -> None:
         """Drops the own-write records if a list shows that the versions restarted. No new list can be older than what a

@@ -14,15 +14,25 @@ from .label_keys import MAX_LABELS, KeySet, reduce_labels
 _LABEL_KEY = b"\x1a"  # field 3 of Node, length-delimited
 
 
-@functools.lru_cache(maxsize=1 << 16)
-def bucket_of(node_name: str, bucket_count: int) -> int:
-    """The bucket of a node, and of pods on it or targeting it: FNV-1a (64 bit) of the name, modulo the number of
-    buckets.
-    """
+def bucket_of_name(name: str, bucket_count: int) -> int:
+    """The bucket of a name: FNV-1a (64 bit) of the name, modulo the number of buckets."""
     value = 0xCBF29CE484222325
-    for byte in node_name.encode():
+    for byte in name.encode():
         value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return value % bucket_count
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def bucket_of(node_name: str, bucket_count: int) -> int:
+    """The bucket of a node, and of pods on it or targeting it."""
+    return bucket_of_name(node_name, bucket_count)
+
+
+class OwnerId(NamedTuple):
+    """The kind and uid of a controller."""
+
+    kind: str
+    uid: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +40,8 @@ class SharedPart:
     """An encoded SharedMetadata: fields that several pods have in common."""
 
     encoded: bytes
-    owner: str | None
-    """The uid of the controller in these fields."""
+    owner: OwnerId | None
+    """The controller in these fields."""
 
     def metadata(self) -> v1.SharedMetadata:
         """The decoded fields."""
@@ -77,6 +87,7 @@ class Stored:
     part: SharedPart | None
     version: str
     bucket: int
+    """The bucket of a node, or of a pod that is sent in the bucket of its node."""
     labels: NodeLabels | None = None
     """The labels of a node. None for a pod."""
     target: str = ""
@@ -85,8 +96,8 @@ class Stored:
     """The number of a pod's last change in the caches."""
 
     @property
-    def owner(self) -> str | None:
-        """The uid of the object's controller."""
+    def owner(self) -> OwnerId | None:
+        """The object's controller."""
         return self.part.owner if self.part else None
 
     def is_sent_the_same(self, other: "Stored", keys: KeySet) -> bool:
@@ -193,7 +204,8 @@ class SharedParts:
         encoded = shared.SerializeToString(deterministic=True)
         part, users = self._kept.get(encoded, (None, 0))
         if part is None:
-            part = SharedPart(encoded, pod.controller.uid if has_controller else None)
+            owner = OwnerId(pod.controller.kind, pod.controller.uid) if has_controller else None
+            part = SharedPart(encoded, owner)
         self._kept[encoded] = (part, users + 1)
         # All pods of a node share one string for its name.
         target = sys.intern(pod.node_name or pod.target_node_name)

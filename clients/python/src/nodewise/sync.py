@@ -14,6 +14,7 @@ from . import client, v1, waiting
 from .actuator import Actuator
 from .client import BuildRequest
 from .execute import Ending
+from .kinds import DAEMON_SET, Kind
 
 if TYPE_CHECKING:
     from . import reconciler
@@ -187,8 +188,10 @@ class Reconciler(_Blocking["reconciler.Reconciler"]):
         interceptors: Iterable[grpc.aio.ClientInterceptor] = (),
         actuator: Callable[[Actuator], Actuator] | None = None,
         context: str | None = None,
+        kinds: Iterable[Kind] = (DAEMON_SET,),
     ) -> None:
-        """`actuator` may wrap the writes, as for `nodewise.Reconciler`."""
+        """`actuator` may wrap the writes, and `kinds` are the kinds of workload, as for `nodewise.Reconciler`."""
+        kinds = tuple(kinds)
 
         @asynccontextmanager
         async def working() -> "AsyncIterator[reconciler.Reconciler]":
@@ -199,7 +202,8 @@ class Reconciler(_Blocking["reconciler.Reconciler"]):
                 KubeClient.from_environment(context=context) as kube,
                 client.PlanClient(*targets, config=client_config, interceptors=interceptors) as service,
             ):
-                inner, stop = reconciler.Reconciler(kube, service, config, actuator=actuator), asyncio.Event()
+                inner = reconciler.Reconciler(kube, service, config, actuator=actuator, kinds=kinds)
+                stop = asyncio.Event()
                 running = asyncio.create_task(inner.run(stop))
                 try:
                     yield inner
@@ -209,9 +213,9 @@ class Reconciler(_Blocking["reconciler.Reconciler"]):
 
         self._portal = _Portal("reconciler", working)
 
-    def reconcile(self, namespace: str, name: str) -> Ending:
+    def reconcile(self, namespace: str, name: str, kind: Kind = DAEMON_SET) -> Ending:
         """See `nodewise.Reconciler.reconcile`."""
-        return self._portal.call(lambda inner: inner.reconcile(namespace, name))
+        return self._portal.call(lambda inner: inner.reconcile(namespace, name, kind))
 
     def health(self) -> list[str]:
         """See `nodewise.Reconciler.health`."""

@@ -12,6 +12,7 @@ use nodewise_proto::v1;
 use prost::Message;
 use prost::encoding::{self, WireType, decode_varint, encode_key, encode_varint, encoded_len_varint};
 
+use super::placement::Placement;
 use crate::label_keys::{KeySet, MAX_LABELS};
 use crate::selector::Selector;
 
@@ -43,6 +44,8 @@ pub struct SharedFields {
     owner: Option<Arc<str>>,
     /// The keys of the labels that are stored; `None` if all are.
     known: Option<Arc<KeySet>>,
+    /// Which bucket the controller's pods belong to.
+    placement: Placement,
 }
 
 impl SharedFields {
@@ -53,7 +56,14 @@ impl SharedFields {
             encoded: encoded.into(),
             owner: owner.map(Arc::from),
             known: None,
+            placement: Placement::default(),
         }
+    }
+
+    /// Sets which bucket the controller's pods belong to.
+    #[must_use]
+    pub fn with_placement(self, placement: Placement) -> Self {
+        Self { placement, ..self }
     }
 
     /// Notes that of the labels only those with these keys are stored; `None` if all are.
@@ -231,7 +241,14 @@ impl EncodedObject {
         self.shared_fields.as_ref()?.owner.as_deref()
     }
 
-    /// The index of the bucket.
+    /// Which bucket the pods of the controller belong to.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        let shared_fields = self.shared_fields.as_ref();
+        shared_fields.map_or_else(Placement::default, |shared_fields| shared_fields.placement)
+    }
+
+    /// The index of the bucket of the object's node.
     #[must_use]
     pub fn bucket(&self) -> u32 {
         self.bucket

@@ -1,6 +1,7 @@
 //! The actuator for an apiserver.
 
 use std::{
+    collections::BTreeMap,
     num::NonZeroU64,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -15,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument as _, Span};
 
 use super::{
-    Actuator, ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written,
+    Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written,
     call::{self, Call, JSON},
 };
 use crate::resource::Resource;
@@ -87,6 +88,15 @@ impl KubeActuator {
             lease: None,
             metrics,
             recorder,
+        }
+    }
+
+    /// Emits Events with another recorder. The limits are shared with this actuator.
+    #[must_use]
+    pub fn with_recorder(&self, recorder: EventRecorder) -> Self {
+        Self {
+            recorder,
+            ..self.clone()
         }
     }
 
@@ -211,6 +221,27 @@ impl KubeActuator {
         Ok((status.as_u16(), text))
     }
 
+    /// Patches an object, or its subresource.
+    async fn patch_part(
+        &self,
+        key: &ObjectKey,
+        subresource: &'static str,
+        patch: Patch,
+    ) -> Result<Written, ActuatorError> {
+        let (content_type, body) = match patch {
+            Patch::Merge(body) => ("application/merge-patch+json", body),
+            Patch::Strategic(body) => ("application/strategic-merge-patch+json", body),
+        };
+        let call = Call {
+            is_managed: true,
+            content_type,
+            body,
+            ..Call::for_object("patch", Method::PATCH, key).with_subresource(subresource)
+        };
+        self.call(call, |this, answer| this.written(key.resource, &answer))
+            .await
+    }
+
     /// Reads the name and resourceVersion from a response.
     fn written(&self, resource: Resource, answer: &str) -> Result<Written, ActuatorError> {
         #[derive(Deserialize)]
@@ -237,6 +268,21 @@ impl KubeActuator {
     }
 }
 
+/// The body of a delete with these preconditions.
+fn delete_options(preconditions: Preconditions<'_>) -> String {
+    let Preconditions {
+        uid,
+        resource_version,
+    } = preconditions;
+    let members = [("uid", uid), ("resourceVersion", resource_version)];
+    let members = members
+        .into_iter()
+        .filter_map(|(member, value)| Some((member, value?)));
+    let preconditions: BTreeMap<_, _> = members.collect();
+    serde_json::json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})
+        .to_string()
+}
+
 impl Actuator for KubeActuator {
     async fn create(
         &self,
@@ -254,26 +300,19 @@ impl Actuator for KubeActuator {
     }
 
     async fn patch(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
-        let (content_type, body) = match patch {
-            Patch::Merge(body) => ("application/merge-patch+json", body),
-            Patch::Strategic(body) => ("application/strategic-merge-patch+json", body),
-        };
-        let call = Call {
-            is_managed: true,
-            content_type,
-            body,
-            ..Call::for_object("patch", Method::PATCH, key)
-        };
-        self.call(call, |this, answer| this.written(key.resource, &answer))
-            .await
+        self.patch_part(key, "", patch).await
     }
 
-    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        let body = uid.map_or_else(Bytes::new, |uid| {
-            serde_json::json!({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
-                .to_string()
-                .into()
-        });
+    async fn patch_status(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
+        self.patch_part(key, "/status", patch).await
+    }
+
+    async fn delete(&self, key: &ObjectKey, preconditions: Preconditions<'_>) -> Result<(), ActuatorError> {
+        let body = if preconditions == Preconditions::NONE {
+            Bytes::new()
+        } else {
+            delete_options(preconditions).into()
+        };
         let call = Call {
             body,
             ..Call::for_object("delete", Method::DELETE, key)

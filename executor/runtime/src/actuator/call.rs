@@ -78,10 +78,7 @@ impl Call {
 
     fn path(&self, namespace: &str, name: Option<&str>) -> String {
         let plural = self.resource.plural;
-        let root = match self.resource.group {
-            "" => "/api/v1".to_owned(),
-            group => format!("/apis/{group}/v1"),
-        };
+        let root = self.resource.api();
         let name = name.map(|name| format!("/{name}")).unwrap_or_default();
         format!("{root}/namespaces/{namespace}/{plural}{name}{}", self.subresource)
     }

@@ -57,6 +57,32 @@ pub enum Patch {
     Strategic(Bytes),
 }
 
+/// What must be true of an object for its delete to be accepted. The default asks for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions<'a> {
+    /// metadata.uid.
+    pub uid: Option<&'a str>,
+    /// metadata.resourceVersion.
+    pub resource_version: Option<&'a str>,
+}
+
+impl<'a> Preconditions<'a> {
+    /// The delete is for any object of the name.
+    pub const NONE: Self = Self {
+        uid: None,
+        resource_version: None,
+    };
+
+    /// The object has this uid.
+    #[must_use]
+    pub fn uid(uid: &'a str) -> Self {
+        Self {
+            uid: Some(uid),
+            ..Self::NONE
+        }
+    }
+}
+
 /// The result of a successful write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -149,11 +175,18 @@ pub trait Actuator: Send + Sync + 'static {
         patch: Patch,
     ) -> impl Future<Output = Result<Written, ActuatorError>> + Send;
 
-    /// DELETE, with the default grace period. With a uid, fails with [`Refusal::Conflict`] if the object has another uid.
+    /// PATCH of the status subresource. The apiserver also takes annotations from such a patch.
+    fn patch_status(
+        &self,
+        key: &ObjectKey,
+        patch: Patch,
+    ) -> impl Future<Output = Result<Written, ActuatorError>> + Send;
+
+    /// DELETE, with the default grace period. Fails with [`Refusal::Conflict`] if a precondition does not hold.
     fn delete(
         &self,
         key: &ObjectKey,
-        uid: Option<&str>,
+        preconditions: Preconditions<'_>,
     ) -> impl Future<Output = Result<(), ActuatorError>> + Send;
 
     /// PUT of the status subresource. The object includes its resourceVersion, so the apiserver rejects a stale one.

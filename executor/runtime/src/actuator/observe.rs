@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Actuator, ActuatorError, ObjectKey, Patch, WorkloadEvent, Written};
+use super::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, WorkloadEvent, Written};
 use crate::resource::Resource;
 
 /// Logs every write at level debug and returns success without writing. Reads go to the wrapped actuator.
@@ -43,8 +43,14 @@ impl<A: Actuator> Actuator for ObserveActuator<A> {
         Ok(unchanged(key))
     }
 
-    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        tracing::debug!(object = %key, uid, "would delete");
+    async fn patch_status(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
+        let (Patch::Merge(body) | Patch::Strategic(body)) = patch;
+        tracing::debug!(object = %key, patch = %String::from_utf8_lossy(&body), "would patch the status");
+        Ok(unchanged(key))
+    }
+
+    async fn delete(&self, key: &ObjectKey, preconditions: Preconditions<'_>) -> Result<(), ActuatorError> {
+        tracing::debug!(object = %key, uid = preconditions.uid, "would delete");
         Ok(())
     }
 

@@ -66,11 +66,11 @@ async fn calls_as_the_apiserver_gets_them() {
         .await
         .expect("patched");
     actuator
-        .delete(&key(Resource::PODS, "p"), Some("uid-1"))
+        .delete(&key(Resource::PODS, "p"), Preconditions::uid("uid-1"))
         .await
         .expect("deleted");
     actuator
-        .delete(&key(Resource::PODS, "p"), None)
+        .delete(&key(Resource::PODS, "p"), Preconditions::NONE)
         .await
         .expect("deleted");
     actuator
@@ -78,6 +78,18 @@ async fn calls_as_the_apiserver_gets_them() {
         .await
         .expect("replaced");
     actuator.read(&key(DAEMON_SETS, "agent")).await.expect("read");
+    actuator
+        .patch_status(&key(DAEMON_SETS, "agent"), Patch::Merge("{}".into()))
+        .await
+        .expect("patched");
+    let unchanged = Preconditions {
+        resource_version: Some("7"),
+        ..Preconditions::uid("uid-1")
+    };
+    actuator
+        .delete(&key(DAEMON_SETS, "agent"), unchanged)
+        .await
+        .expect("deleted");
     let requests = requests.lock().expect("lock").clone();
     let lines: Vec<_> = requests
         .iter()
@@ -106,10 +118,22 @@ async fn calls_as_the_apiserver_gets_them() {
                 "application/json"
             ),
             ("GET /apis/apps/v1/namespaces/demo/daemonsets/agent", ""),
+            (
+                &format!("PATCH /apis/apps/v1/namespaces/demo/daemonsets/agent/status?{writer}"),
+                "application/merge-patch+json"
+            ),
+            (
+                "DELETE /apis/apps/v1/namespaces/demo/daemonsets/agent",
+                "application/json"
+            ),
         ]
     );
     assert_eq!(requests[0].body, raw, "D-59: not a byte is changed");
     assert_eq!(requests[3].json()["preconditions"], json!({"uid": "uid-1"}));
+    assert_eq!(
+        requests[8].json()["preconditions"],
+        json!({"uid": "uid-1", "resourceVersion": "7"})
+    );
     assert!(requests[4].body.is_empty());
     assert!(requests.iter().all(|asked| asked.user_agent == WRITER));
     assert!(requests[0].accept.contains("PartialObjectMetadata") && !requests[6].accept.contains("Partial"));
@@ -265,7 +289,10 @@ async fn an_observer_reads_and_never_writes() {
         .patch(&pod, Patch::Merge("{}".into()))
         .await
         .expect("as if");
-    observer.delete(&pod, Some("uid")).await.expect("as if");
+    observer
+        .delete(&pod, Preconditions::uid("uid"))
+        .await
+        .expect("as if");
     observer
         .replace_status(&key(DAEMON_SETS, "agent"), "{}".into())
         .await
@@ -288,7 +315,7 @@ async fn calls_keep_the_rate_limit() {
     let actuator = actuator.with_most_calls_per_second(std::num::NonZeroU64::new(2));
     let started = tokio::time::Instant::now();
     let target = key(Resource::PODS, "p");
-    let calls = (0..41).map(|_| actuator.delete(&target, None));
+    let calls = (0..41).map(|_| actuator.delete(&target, Preconditions::NONE));
     let answers = futures::future::join_all(calls).await;
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
     assert_eq!(
@@ -307,7 +334,10 @@ async fn pod_creates_keep_their_rate_limit() {
     let started = tokio::time::Instant::now();
     let target = key(Resource::PODS, "p");
     for _ in 0..100 {
-        actuator.delete(&target, None).await.expect("deleted");
+        actuator
+            .delete(&target, Preconditions::NONE)
+            .await
+            .expect("deleted");
         let revision = actuator.create(Resource::REVISIONS, "demo", "{}".into());
         revision.await.expect("created");
     }
@@ -344,11 +374,14 @@ async fn writes_end_with_the_lease() {
     let (actuator, requests, leader_status) = elected();
     let pod = key(Resource::PODS, "p");
     let body = || Bytes::from_static(b"{\"metadata\":{\"name\":\"p\"}}");
-    assert!(actuator.delete(&pod, None).await.is_err(), "not leading yet");
+    assert!(
+        actuator.delete(&pod, Preconditions::NONE).await.is_err(),
+        "not leading yet"
+    );
     leader_status.set(Some(Instant::now()));
     tokio::time::advance(Duration::from_millis(12_400)).await;
     actuator
-        .delete(&pod, None)
+        .delete(&pod, Preconditions::NONE)
         .await
         .expect("12.4 s after the renewal");
     tokio::time::advance(Duration::from_millis(100)).await;
@@ -356,13 +389,16 @@ async fn writes_end_with_the_lease() {
     assert!(actuator.patch(&pod, Patch::Merge(body())).await.is_err());
     let workload = key(DAEMON_SETS, "agent");
     assert!(actuator.replace_status(&workload, body()).await.is_err());
-    let error = actuator.delete(&pod, None).await.expect_err("too late");
+    let error = actuator
+        .delete(&pod, Preconditions::NONE)
+        .await
+        .expect_err("too late");
     assert!(error.message.contains("lease") && error.is_unclear(), "{error}");
     actuator.read(&pod).await.expect("reads pass without the lease");
     let path = "/api/v1/namespaces/demo/pods/p";
     assert_eq!(sent(&requests), [format!("DELETE {path}"), format!("GET {path}")]);
     leader_status.set(Some(Instant::now()));
-    actuator.delete(&pod, None).await.expect("renewed");
+    actuator.delete(&pod, Preconditions::NONE).await.expect("renewed");
 }
 
 // A write that waits for the rate limit while the lease expires is not sent, whether or not the process was paused meanwhile.
@@ -391,7 +427,7 @@ async fn writes_that_waited_for_the_rate_limit_end_with_the_lease() {
                 let created = actuator.create(Resource::PODS, "demo", "{}".into());
                 created.await.map(|_| ())
             } else {
-                actuator.delete(&pod, None).await
+                actuator.delete(&pod, Preconditions::NONE).await
             }
         });
         let stop = async {

@@ -4,17 +4,18 @@ use std::sync::PoisonError;
 
 use crate::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Refusal},
+    actuator::{Actuator, ActuatorError, ObjectKey, Preconditions, Refusal},
 };
 use nodewise_projection::Pod;
 use nodewise_proto::v1::{self, action::Kind};
 use serde::{Deserialize, de::IgnoredAny};
 
 use super::{
+    Colliding,
     context::Context,
     done::Done,
     manifest,
-    patching::{Patching, Seal},
+    patching::{Part, Patching, Seal},
     status,
 };
 
@@ -29,13 +30,34 @@ enum DeletionState {
 }
 
 impl<A: Actuator> Context<'_, A> {
-    /// Carries out one action.
-    pub(super) async fn run(&self, action: &v1::Action) -> Done {
+    /// Carries out one action, and emits the Events that follow it. `failure` is the first error of the plan so far.
+    pub(super) async fn run(&self, action: &v1::Action, failure: Option<&str>) -> Done {
+        let done = self.carry_out(action, failure).await;
+        match done.outcome.result() {
+            v1::Result::Succeeded => {
+                for event in &action.success_events {
+                    self.emit(&event.r#type, &event.reason, event.message.clone());
+                }
+            }
+            // An action that ends the plan says nothing about the object, and the next plan decides anew.
+            v1::Result::Failed if !done.ends_plan => {
+                if let Some(event) = &action.failure_event {
+                    let message = format!("{}: {}", event.message, done.outcome.message);
+                    self.emit(&event.r#type, &event.reason, message);
+                }
+            }
+            _ => {}
+        }
+        done
+    }
+
+    async fn carry_out(&self, action: &v1::Action, failure: Option<&str>) -> Done {
         match &action.kind {
             Some(Kind::CreateRevision(create)) => self.create_revision(action, create).await,
             Some(Kind::DeleteRevision(delete)) => {
+                let uid = Preconditions::uid;
                 let done = self
-                    .delete(action, Resource::REVISIONS, delete.revision.as_ref(), true)
+                    .delete(action, Resource::REVISIONS, delete.revision.as_ref(), uid)
                     .await;
                 done.failed_if_not_found()
             }
@@ -46,6 +68,9 @@ impl<A: Actuator> Context<'_, A> {
                 self.emit(&event.r#type, &event.reason, event.message.clone());
                 Done::succeeded(action)
             }
+            Some(Kind::CreateObject(create)) => self.create_object(action, create).await,
+            Some(Kind::PatchObject(patch)) => self.patch_object(action, patch, failure).await,
+            Some(Kind::DeleteObject(delete)) => self.delete_object(action, delete).await,
             other => {
                 if let Some(patching) = other.as_ref().and_then(Patching::of) {
                     self.patch(action, patching).await
@@ -80,12 +105,8 @@ impl<A: Actuator> Context<'_, A> {
             Err(error) if error.refusal == Refusal::AlreadyExists => {
                 // The next plan needs the object that has the name. If this read fails, the next reconcile finds the name
                 // taken again.
-                let live = self
-                    .actuator
-                    .read(&self.key(Resource::REVISIONS, &create.name))
-                    .await;
                 Done {
-                    colliding_revision: live.ok(),
+                    colliding: self.colliding(Resource::REVISIONS, &create.name).await,
                     ..Done::failed(action, &error)
                 }
             }
@@ -93,21 +114,31 @@ impl<A: Actuator> Context<'_, A> {
         }
     }
 
-    async fn patch(&self, action: &v1::Action, patching: Patching<'_>) -> Done {
+    /// The live object that has the name of one to create; `None` if it cannot be read.
+    pub(super) async fn colliding(&self, resource: Resource, name: &str) -> Option<Colliding> {
+        let object = self.actuator.read(&self.key(resource, name)).await.ok()?;
+        Some(Colliding { resource, object })
+    }
+
+    pub(super) async fn patch(&self, action: &v1::Action, patching: Patching<'_>) -> Done {
         let Patching {
             resource,
             object: Some(object),
+            part,
             patch,
             gone,
+            is_recorded,
         } = patching
         else {
             return Done::failed(action, &ActuatorError::unclear("the action names no object"));
         };
         let key = self.key(resource, &object.name);
-        match self.actuator.patch(&key, patch).await {
-            Ok(written) if matches!(action.kind, Some(Kind::AdoptPod(_))) => {
-                Done::recorded(action, resource, written)
-            }
+        let written = match part {
+            Part::Object => self.actuator.patch(&key, patch).await,
+            Part::Status => self.actuator.patch_status(&key, patch).await,
+        };
+        match written {
+            Ok(written) if is_recorded => Done::recorded(action, resource, written),
             Ok(_) => Done::succeeded(action),
             Err(error) => {
                 // Updates of a sealed revision are also refused as invalid. The revision still exists.
@@ -131,25 +162,26 @@ impl<A: Actuator> Context<'_, A> {
         }
     }
 
-    async fn delete(
+    /// Deletes an object. `preconditions` of its uid are sent.
+    pub(super) async fn delete<'u>(
         &self,
         action: &v1::Action,
         resource: Resource,
-        reference: Option<&v1::ObjectReference>,
-        with_uid: bool,
+        reference: Option<&'u v1::ObjectReference>,
+        preconditions: impl FnOnce(&'u str) -> Preconditions<'u>,
     ) -> Done {
         let Some(reference) = reference else {
             return Done::failed(action, &ActuatorError::unclear("the action names no object"));
         };
         let key = self.key(resource, &reference.name);
-        let uid = with_uid.then_some(reference.uid.as_str());
-        match self.actuator.delete(&key, uid).await {
+        let preconditions = preconditions(&reference.uid);
+        match self.actuator.delete(&key, preconditions).await {
             Ok(()) => Done::succeeded(action),
             Err(error) if error.refusal == Refusal::NotFound => {
                 Done::refused(action, v1::Result::NotFound, &error)
             }
             Err(error) if error.refusal == Refusal::Conflict || error.is_unclear() => {
-                match self.deletion_state(&key, uid).await {
+                match self.deletion_state(&key, preconditions.uid).await {
                     DeletionState::Gone => Done::refused(action, v1::Result::NotFound, &error),
                     // The delete happened although the call failed. If it were reported as failed, no expectation would wait
                     // for the deletion, and the next plan could delete another pod as well.
@@ -246,13 +278,15 @@ impl<A: Actuator> Context<'_, A> {
     }
 
     async fn delete_pod(&self, action: &v1::Action, delete: &v1::DeletePod) -> Done {
+        let preconditions = |uid| {
+            if delete.uid_precondition {
+                Preconditions::uid(uid)
+            } else {
+                Preconditions::NONE
+            }
+        };
         let done = self
-            .delete(
-                action,
-                Resource::PODS,
-                delete.pod.as_ref(),
-                delete.uid_precondition,
-            )
+            .delete(action, Resource::PODS, delete.pod.as_ref(), preconditions)
             .await;
         let name = delete.pod.as_ref().map_or("", |pod| &pod.name);
         match done.outcome.result() {

@@ -20,6 +20,8 @@ pub(super) struct Context<'a, A> {
     pub(super) resource: Resource,
     /// The workload's JSON, as it was when the snapshot was taken.
     pub(super) object: &'a Bytes,
+    /// As [`Options::controlled`].
+    pub(super) controlled: Option<Resource>,
     /// As [`Options::status_with_uid`].
     pub(super) status_with_uid: bool,
     /// The manifest of the plan's pods, or the reason why it cannot be read.
@@ -39,6 +41,7 @@ impl<'a, A: Actuator> Context<'a, A> {
             workload: plan.workload.clone().unwrap_or_default(),
             resource,
             object,
+            controlled: options.controlled,
             status_with_uid: options.status_with_uid,
             manifest: manifest.map(Mutex::new),
         }
@@ -46,6 +49,21 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     pub(super) fn key(&self, resource: Resource, name: &str) -> ObjectKey {
         ObjectKey::new(resource, &self.workload.namespace, name)
+    }
+
+    /// The resource that an action on an object names.
+    pub(super) fn resource_of(
+        &self,
+        name: Option<&v1::GroupVersionResource>,
+    ) -> Result<Resource, ActuatorError> {
+        let name = name.ok_or_else(|| ActuatorError::unclear("the action names no resource"))?;
+        let known = std::iter::once(self.resource).chain(self.controlled);
+        Resource::find(known, name).ok_or_else(|| {
+            ActuatorError::unclear(format!(
+                "this executor does not write the resource {:?} of {}/{}",
+                name.resource, name.group, name.version
+            ))
+        })
     }
 
     /// The key of the workload.

@@ -4,21 +4,22 @@ use crate::{
     Resource,
     actuator::{ActuatorError, ObjectKey, Written},
 };
-use bytes::Bytes;
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 
-use super::OwnWrite;
+use super::{Colliding, OwnWrite};
 
 /// The outcome of one action, and what follows from it.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) outcome: v1::Outcome,
     pub(super) write: Option<OwnWrite>,
-    pub(super) colliding_revision: Option<Bytes>,
+    pub(super) colliding: Option<Colliding>,
     /// The object that an adoption did not find.
     pub(super) vanished: Option<ObjectKey>,
     /// The revision, or the pod to adopt, that the apiserver does not let anyone change.
     pub(super) sealed: Option<ObjectKey>,
+    /// The rest of the plan must not be carried out, whether or not the action failed.
+    pub(super) ends_plan: bool,
 }
 
 impl Done {
@@ -28,14 +29,16 @@ impl Done {
             result: result.into(),
             message: String::new(),
             http_status: 0,
+            ignored: false,
             subject: subject(action),
         };
         Self {
             outcome,
             write: None,
-            colliding_revision: None,
+            colliding: None,
             vanished: None,
             sealed: None,
+            ends_plan: false,
         }
     }
 
@@ -45,6 +48,12 @@ impl Done {
 
     pub(super) fn skipped(action: &v1::Action) -> Self {
         Self::new(action, v1::Result::Skipped)
+    }
+
+    /// The same outcome, which is no reason to retry if `is_ignored`.
+    pub(super) fn ignored_if(mut self, is_ignored: bool) -> Self {
+        self.outcome.ignored = is_ignored;
+        self
     }
 
     /// An action that is not carried out, with the reason.
@@ -78,12 +87,20 @@ impl Done {
         Self::new(action, v1::Result::Succeeded)
     }
 
+    /// Ends the plan after this action.
+    pub(super) fn ending_plan(self) -> Self {
+        Self {
+            ends_plan: true,
+            ..self
+        }
+    }
+
     /// A success that the caches have to show before the next plan is made.
     pub(super) fn recorded(action: &v1::Action, resource: Resource, written: Written) -> Self {
         let write = (!written.resource_version.is_empty()).then_some(OwnWrite {
             resource,
             resource_version: written.resource_version,
-            is_expected_by_name: is_named_create(action),
+            created_pod: named_create(action),
         });
         Self {
             write,
@@ -92,9 +109,12 @@ impl Done {
     }
 }
 
-/// Whether an action creates a pod whose name is in the plan.
-fn is_named_create(action: &v1::Action) -> bool {
-    matches!(&action.kind, Some(Kind::CreatePod(create)) if !create.pod_name.is_empty())
+/// The name of the pod that an action creates, if it is in the plan.
+fn named_create(action: &v1::Action) -> Option<String> {
+    match &action.kind {
+        Some(Kind::CreatePod(create)) if !create.pod_name.is_empty() => Some(create.pod_name.clone()),
+        _ => None,
+    }
 }
 
 /// The expectation that an action's outcome settles or leaves open.

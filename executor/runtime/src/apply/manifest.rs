@@ -85,7 +85,8 @@ pub fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Bytes, Stri
     Ok(PodManifest::parse(plan)?.render(create))
 }
 
-/// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision.
+/// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision. If the
+/// create is for no node, any pod of the workload is.
 pub(super) fn is_same_pod(live: Pod, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
     let pod = live.projection;
     let hash = pod
@@ -101,5 +102,5 @@ pub(super) fn is_same_pod(live: Pod, workload_uid: &str, node_name: &str, revisi
     let controlled = pod
         .controller
         .is_some_and(|controller| controller.uid == workload_uid);
-    controlled && hash == revision_hash && target == node_name
+    controlled && (node_name.is_empty() || hash == revision_hash && target == node_name)
 }

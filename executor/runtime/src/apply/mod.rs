@@ -21,6 +21,7 @@ mod action;
 mod context;
 mod done;
 mod manifest;
+mod objects;
 mod patching;
 mod status;
 
@@ -44,6 +45,8 @@ pub struct Options {
     /// A status is written only to the workload with the uid that was planned for. Off only if the deviation
     /// `STATUS_WITH_UID` is disabled, as in upstream.
     pub status_with_uid: bool,
+    /// The resource of the objects that the workload controls. Actions on objects may name it, or the workload's own.
+    pub controlled: Option<Resource>,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             traced_calls: trace::DEFAULT_TRACED_CALLS,
             trace_annotations: false,
             status_with_uid: true,
+            controlled: None,
         }
     }
 }
@@ -60,12 +64,21 @@ impl Default for Options {
 /// A write of the executor that the caches must show before the next plan (D-109).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnWrite {
-    /// Pods, or the resource of the workload.
+    /// Pods, the resource of the workload, or that of an object that an action names.
     pub resource: Resource,
     /// The resourceVersion that the write returned. Never empty.
     pub resource_version: String,
-    /// The write created a pod whose name was in the plan. An expectation waits for that pod by name, too.
-    pub is_expected_by_name: bool,
+    /// The name of the created pod, if it was in the plan. An expectation also waits for that name.
+    pub created_pod: Option<String>,
+}
+
+/// A live object whose name a create found taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Colliding {
+    /// The resource of the object.
+    pub resource: Resource,
+    /// The object as JSON.
+    pub object: Bytes,
 }
 
 /// Actions that are not carried out because their objects have changed since the snapshot: reasons by action id.
@@ -78,9 +91,9 @@ pub struct Applied {
     pub outcomes: Vec<v1::Outcome>,
     /// Writes that the caches have to show before the next plan: pod creates, adoptions, status writes.
     pub writes: Vec<OwnWrite>,
-    /// Live JSON of ControllerRevisions whose names a CreateRevision found taken. The next plan follows at once and
-    /// gets them.
-    pub colliding_revisions: Vec<Bytes>,
+    /// Live objects whose names a CreateRevision or CreateObject found taken. The next plan follows at once and gets
+    /// them.
+    pub colliding: Vec<Colliding>,
     /// Orphans that an adoption did not find. The next plan follows at once, without them.
     pub vanished: Vec<ObjectKey>,
     /// Revisions, and pods to adopt, that the apiserver does not let anyone change. The next plan follows at once and
@@ -89,9 +102,10 @@ pub struct Applied {
     /// The name of a pod to create belongs to another pod (of another owner, node or hash). The next plan follows at
     /// once; the report says which names are taken.
     pub name_taken: bool,
-    /// At least one action outside the events phase failed.
+    /// At least one action failed, of a phase whose failures count.
     pub failed: bool,
-    /// A failed phase, or an object that was not as planned, ended the plan. Later phases were not run.
+    /// A failed phase, an object that was not as planned, or a create that found its name taken or its namespace
+    /// terminating ended the plan. Later phases were not run.
     pub aborted: bool,
     /// Number of batches of which at least one action was attempted.
     pub batches: u32,
@@ -113,13 +127,23 @@ impl Applied {
         !self.vanished.is_empty() || !self.sealed.is_empty()
     }
 
-    fn take(&mut self, phase: v1::PhaseKind, done: Done) -> bool {
+    /// The failed action with the lowest id. Failures that do not count are left out.
+    #[must_use]
+    pub fn first_failure(&self) -> Option<&v1::Outcome> {
+        self.outcomes
+            .iter()
+            .filter(|outcome| outcome.result() == v1::Result::Failed && !outcome.ignored)
+            .min_by_key(|outcome| outcome.action_id)
+    }
+
+    fn take(&mut self, phase: &v1::Phase, mut done: Done) -> bool {
         let failed = done.has_failed();
-        self.failed |= failed && phase != v1::PhaseKind::Events;
-        self.name_taken |= done.outcome.result() == v1::Result::NameTaken;
+        done.outcome.ignored |= failed && phase.ignores_failure;
+        self.failed |= failed && counts_failures(phase);
+        self.name_taken |= done.colliding.is_none() && done.outcome.result() == v1::Result::NameTaken;
         self.outcomes.push(done.outcome);
         self.writes.extend(done.write);
-        self.colliding_revisions.extend(done.colliding_revision);
+        self.colliding.extend(done.colliding);
         self.vanished.extend(done.vanished);
         self.sealed.extend(done.sealed);
         failed
@@ -138,24 +162,25 @@ pub async fn apply<A: Actuator>(
 ) -> Applied {
     let context = Context::new(actuator, plan, workload, options);
     let mut applied = Applied::default();
-    let mut any_failure = false;
+    let (mut any_failure, mut is_ended) = (false, false);
     for phase in &plan.phases {
-        let mut stopped = applied.aborted || (phase.requires_success && any_failure);
+        let is_needless = phase.requires_failure && !any_failure && !applied.aborted;
+        let mut stopped = applied.aborted || (phase.requires_success && any_failure) || is_needless;
         let mut phase_failed = false;
         for batch in &phase.batches {
             if stopped {
-                batch
-                    .actions
-                    .iter()
-                    .for_each(|action| _ = applied.take(phase.kind(), Done::skipped(action)));
+                batch.actions.iter().for_each(|action| {
+                    _ = applied.take(phase, Done::skipped(action).ignored_if(is_needless));
+                });
                 continue;
             }
             applied.batches += 1;
             let span = trace::batch(phase.kind(), batch);
             let are_traced = batch.actions.len() <= options.traced_calls;
+            let failure = applied.first_failure().map(|outcome| outcome.message.clone());
             let dones = crate::trace::with_calls(
                 are_traced,
-                run_batch(&context, batch, left_out, options.concurrency),
+                run_batch(&context, batch, left_out, failure.as_deref(), options.concurrency),
             )
             .instrument(span.clone())
             .await;
@@ -163,25 +188,31 @@ pub async fn apply<A: Actuator>(
             trace::count(&span, "nodewise.batch.failed", failed);
             trace::count(&span, "nodewise.batch.succeeded", dones.len() - failed);
             for done in dones {
-                phase_failed |= applied.take(phase.kind(), done);
+                is_ended |= done.ends_plan;
+                phase_failed |= applied.take(phase, done);
             }
             // The phases after an adoption assume that the adopted object exists.
-            stopped = phase_failed || applied.is_outdated();
+            is_ended |= applied.is_outdated();
+            stopped = phase_failed || is_ended;
         }
-        // Events are best effort: a failed one does not stop the plan.
-        if phase.kind() != v1::PhaseKind::Events {
-            any_failure |= phase_failed;
-            applied.aborted |= phase_failed && phase.aborts_on_failure || applied.is_outdated();
-        }
+        let counted_failure = phase_failed && counts_failures(phase);
+        any_failure |= counted_failure;
+        applied.aborted |= counted_failure && phase.aborts_on_failure || is_ended;
     }
     applied
 }
 
-/// Runs one batch. Returns the results in the batch's order.
+/// Whether a failure in this phase counts. Events are best effort: a failed one does not stop the plan.
+fn counts_failures(phase: &v1::Phase) -> bool {
+    phase.kind() != v1::PhaseKind::Events && !phase.ignores_failure
+}
+
+/// Runs one batch. `failure` is the first error of earlier batches. Returns the results in the batch's order.
 async fn run_batch<A: Actuator>(
     context: &Context<'_, A>,
     batch: &v1::Batch,
     left_out: &LeftOut,
+    failure: Option<&str>,
     concurrency: usize,
 ) -> Vec<Done> {
     let unconfirmed = if batch.confirm_workload {
@@ -198,7 +229,7 @@ async fn run_batch<A: Actuator>(
             let done = match (left_out.get(&action.id), unconfirmed) {
                 (Some(why), _) => Done::left_out(action, why),
                 (None, Some(error)) if action.is_adoption() => Done::failed(action, error),
-                (None, _) => context.run(action).await,
+                (None, _) => context.run(action, failure).await,
             };
             (position, done)
         })
@@ -211,8 +242,7 @@ async fn run_batch<A: Actuator>(
     dones.into_iter().map(|(_, done)| done).collect()
 }
 
-/// The resource and the reference of the object that an action changes or deletes. `None` if the action creates an
-/// object, or if it is about the workload itself, or if its kind is unknown.
+/// The resource and the reference of the pod or revision that an action changes or deletes. `None` for all other actions.
 pub fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectReference>)> {
     let (resource, reference) = match &action.kind {
         Some(Kind::UpdateRevision(a)) => (Resource::REVISIONS, &a.revision),
@@ -223,7 +253,15 @@ pub fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectRefere
         Some(Kind::ReleasePod(a)) => (Resource::PODS, &a.pod),
         Some(Kind::RelabelPod(a)) => (Resource::PODS, &a.pod),
         Some(Kind::DeletePod(a)) => (Resource::PODS, &a.pod),
-        Some(Kind::CreateRevision(_) | Kind::CreatePod(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_))
+        Some(
+            Kind::CreateRevision(_)
+            | Kind::CreatePod(_)
+            | Kind::UpdateStatus(_)
+            | Kind::EmitEvent(_)
+            | Kind::CreateObject(_)
+            | Kind::PatchObject(_)
+            | Kind::DeleteObject(_),
+        )
         | None => return None,
     };
     Some((resource, reference.as_ref()))

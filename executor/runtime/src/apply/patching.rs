@@ -4,17 +4,31 @@ use crate::{
     Resource,
     actuator::{ActuatorError, ObjectKey, Patch, Refusal},
 };
-use nodewise_proto::v1::{ObjectReference, action::Kind};
+use bytes::Bytes;
+use nodewise_proto::v1::{self, Claim, ObjectReference, PatchType, action::Kind};
 use nodewise_proto::workload::HASH_LABEL;
+use serde_json::Value;
 
 /// One patch.
 pub(super) struct Patching<'a> {
     pub(super) resource: Resource,
     pub(super) object: Option<&'a ObjectReference>,
+    pub(super) part: Part,
     pub(super) patch: Patch,
     /// Refusals that mean that the object is not the planned one any more. It is not the workload's then, and this is
     /// no error (D-23).
     pub(super) gone: &'static [Refusal],
+    /// Whether the caches have to show the write before the next plan (D-109).
+    pub(super) is_recorded: bool,
+}
+
+/// The part of an object that a patch changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The object without its status.
+    Object,
+    /// The status subresource.
+    Status,
 }
 
 const NEVER: &[Refusal] = &[];
@@ -23,7 +37,7 @@ const ADOPT: &[Refusal] = &[Refusal::NotFound];
 const RELEASE: &[Refusal] = &[Refusal::NotFound, Refusal::Invalid];
 
 impl<'a> Patching<'a> {
-    /// The patch of an action, if the action is a patch.
+    /// The patch of an action on a pod or a revision, if the action is such a patch.
     pub(super) fn of(kind: &'a Kind) -> Option<Self> {
         use Patch::{Merge, Strategic};
         let (resource, object, patch, gone) = match kind {
@@ -48,10 +62,61 @@ impl<'a> Patching<'a> {
         Some(Self {
             resource,
             object: object.as_ref(),
+            part: Part::Object,
             patch,
             gone,
+            is_recorded: matches!(kind, Kind::AdoptPod(_)),
         })
     }
+
+    /// The patch of an action on any object. `failure` is the first error of the plan so far.
+    pub(super) fn of_object(
+        resource: Resource,
+        patch: &'a v1::PatchObject,
+        failure: Option<&str>,
+    ) -> Result<Self, ActuatorError> {
+        let body = with_failure(&patch.patch, &patch.failure_pointer, failure)?;
+        let unknown = |what| {
+            Err(ActuatorError::unclear(format!(
+                "this executor does not know {what}"
+            )))
+        };
+        Ok(Self {
+            resource,
+            object: patch.object.as_ref(),
+            part: match patch.subresource.as_str() {
+                "" => Part::Object,
+                "status" => Part::Status,
+                other => return unknown(format!("the subresource {other:?}")),
+            },
+            patch: match patch.patch_type() {
+                PatchType::Merge => Patch::Merge(body),
+                PatchType::StrategicMerge => Patch::Strategic(body),
+                PatchType::Unspecified => return unknown(format!("the patch_type {}", patch.patch_type)),
+            },
+            gone: match patch.claim() {
+                Claim::Unspecified => NEVER,
+                Claim::Adopt => ADOPT,
+                Claim::Release => RELEASE,
+            },
+            is_recorded: true,
+        })
+    }
+}
+
+/// The patch with `failure` appended to the string at `pointer`. An empty pointer leaves the patch as it is.
+fn with_failure(patch: &Bytes, pointer: &str, failure: Option<&str>) -> Result<Bytes, ActuatorError> {
+    if pointer.is_empty() {
+        return Ok(patch.clone());
+    }
+    let wrong = |what: String| ActuatorError::unclear(format!("the action's patch {what}"));
+    let mut patch: Value =
+        serde_json::from_slice(patch).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let Some(Value::String(text)) = patch.pointer_mut(pointer) else {
+        return Err(wrong(format!("has no string at failure_pointer {pointer:?}")));
+    };
+    text.push_str(failure.unwrap_or_default());
+    Ok(patch.to_string().into())
 }
 
 /// Why the apiserver refuses every change of an object.
@@ -65,8 +130,8 @@ pub(super) enum Seal {
 }
 
 impl Seal {
-    /// Interprets a refusal. Only for revisions, and for pods to adopt or relabel: for these a plan without the change
-    /// is possible.
+    /// Interprets a refusal. Only for revisions, for objects to adopt, and for pods to relabel: for these a plan without the
+    /// change is possible.
     pub(super) fn of(resource: Resource, kind: Option<&Kind>, error: &ActuatorError) -> Option<Self> {
         if resource == Resource::REVISIONS && is_of_another_form(error) {
             return Some(Self::Form);
@@ -74,6 +139,7 @@ impl Seal {
         let seal = match kind {
             Some(Kind::RelabelPod(_)) => Self::Label,
             Some(Kind::AdoptPod(_)) => Self::Size,
+            Some(Kind::PatchObject(patch)) if patch.claim() == v1::Claim::Adopt => Self::Size,
             _ if resource == Resource::REVISIONS => Self::Size,
             _ => return None,
         };

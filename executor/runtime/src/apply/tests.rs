@@ -7,11 +7,14 @@ use std::{
     time::Duration,
 };
 
-use crate::actuator::{ActuatorError, ObjectKey, Patch, Refusal, WorkloadEvent, Written};
+use crate::actuator::{ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::DAEMON_SETS;
+
+mod objects;
+mod phases;
 
 /// An apiserver that records every call as one line and refuses the scripted calls.
 #[derive(Default)]
@@ -98,10 +101,29 @@ impl Actuator for Script {
         self.call(format!("patch {} {kind}", key.name)).await
     }
 
-    async fn delete(&self, key: &ObjectKey, uid: Option<&str>) -> Result<(), ActuatorError> {
-        self.call(format!("delete {} {}", key.name, uid.unwrap_or("-")))
-            .await
-            .map(drop)
+    async fn patch_status(&self, key: &ObjectKey, patch: Patch) -> Result<Written, ActuatorError> {
+        let (Patch::Merge(body) | Patch::Strategic(body)) = patch;
+        self.bodies
+            .lock()
+            .expect("lock")
+            .push(serde_json::from_slice(&body).expect("JSON"));
+        self.call(format!("patch-status {}", key.name)).await
+    }
+
+    async fn delete(&self, key: &ObjectKey, preconditions: Preconditions<'_>) -> Result<(), ActuatorError> {
+        let Preconditions {
+            uid,
+            resource_version,
+        } = preconditions;
+        let version = resource_version.map(|version| format!(" at {version}"));
+        self.call(format!(
+            "delete {} {}{}",
+            key.name,
+            uid.unwrap_or("-"),
+            version.unwrap_or_default()
+        ))
+        .await
+        .map(drop)
     }
 
     async fn replace_status(&self, key: &ObjectKey, object: Bytes) -> Result<Written, ActuatorError> {
@@ -272,7 +294,7 @@ fn results(applied: &Applied) -> Vec<v1::Result> {
 
 use v1::{PhaseKind as P, Result as R};
 
-// D-66, D-68: each pod gets its name and its node, and nothing else changes.
+// D-66, D-68: each pod gets its name and its node, and nothing else changes. R-31: each create causes an event.
 #[tokio::test(start_paused = true)]
 async fn manifests_are_rendered_per_pod() {
     let script = Script::default();
@@ -941,14 +963,14 @@ async fn a_taken_revision_name_is_read() {
     )
     .await;
     assert_eq!(results(&applied), [R::Failed, R::Skipped]);
-    assert_eq!(applied.colliding_revisions, [Bytes::from(live.to_string())]);
+    let colliding = Colliding {
+        resource: Resource::REVISIONS,
+        object: live.to_string().into(),
+    };
+    assert_eq!(applied.colliding, [colliding]);
     let applied = run(&Script::default(), &plan(vec![revisions()])).await;
     assert_eq!(
-        (
-            results(&applied),
-            applied.colliding_revisions.len(),
-            applied.writes.len()
-        ),
+        (results(&applied), applied.colliding.len(), applied.writes.len()),
         (vec![R::Succeeded], 0, 0)
     );
 }
@@ -1171,12 +1193,12 @@ async fn own_writes() {
             OwnWrite {
                 resource: Resource::PODS,
                 resource_version: version(),
-                is_expected_by_name: true,
+                created_pod: Some("a".to_owned()),
             },
             OwnWrite {
                 resource: DAEMON_SETS,
                 resource_version: version(),
-                is_expected_by_name: false,
+                created_pod: None,
             },
         ]
     );

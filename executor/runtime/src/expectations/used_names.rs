@@ -1,4 +1,5 @@
-//! Names of deleted pods of one workload, until another pod of the workload is seen on the node.
+//! Names of deleted pods of one workload, until another pod of the workload is seen on the node. Names of pods that were
+//! for no node stay until a plan removes them.
 //!
 //! The planner does not reuse such a name, because people and programs wait for the name of a deleted pod to disappear.
 //! Watches add names. A plan only says which names are not needed any more.
@@ -17,9 +18,12 @@ impl UsedNames {
         self.0.entry(node_name).or_default().insert(pod_name);
     }
 
-    /// Removes the names of a node, because another pod was seen on it.
+    /// Removes the names of a node, because another pod was seen on it. Names without a node stay: another pod does not
+    /// say which of them it replaces.
     pub(super) fn replaced(&mut self, node_name: &str) {
-        self.0.remove(node_name);
+        if !node_name.is_empty() {
+            self.0.remove(node_name);
+        }
     }
 
     /// Drops the names that were `sent` with the request and that the plan did not keep. Names that were added since stay.
@@ -49,5 +53,34 @@ impl UsedNames {
             })
         });
         names.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[(&str, &str)]) -> Vec<v1::UsedPodName> {
+        let name = |&(node_name, pod_name): &(&str, &str)| v1::UsedPodName {
+            node_name: node_name.to_owned(),
+            pod_name: pod_name.to_owned(),
+        };
+        names.iter().map(name).collect()
+    }
+
+    // A new pod frees the names of its node. Names without a node are freed by plans only.
+    #[test]
+    fn names_without_a_node_stay_until_a_plan_removes_them() {
+        let mut used = UsedNames::default();
+        let all = [("", "a"), ("", "b"), ("n1", "c")];
+        for (node_name, pod_name) in all {
+            used.record(node_name.to_owned(), pod_name.to_owned());
+        }
+        used.replaced("");
+        assert_eq!(used.to_message(), names(&all));
+        used.replaced("n1");
+        assert_eq!(used.to_message(), names(&all[..2]));
+        used.drop_unneeded(&names(&all[..2]), &names(&all[1..2]));
+        assert_eq!(used.to_message(), names(&all[1..2]));
     }
 }

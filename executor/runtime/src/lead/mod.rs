@@ -122,12 +122,13 @@ impl<L: LeaseStore> Elector<L> {
     }
 
     /// Runs the election until `shutdown` is cancelled. Each term calls `lead` with a new token, which is cancelled when the
-    /// term ends. At shutdown the candidate keeps the lease until `lead` has returned, and then releases it. When the lease
-    /// is lost, `lead` may run until [`Timing::write_limit`] after the last renewal and is then dropped.
+    /// term ends; its future returns whether all writes of the term have ended. At shutdown the candidate keeps the lease until
+    /// `lead` has returned. It then releases the lease, or lets it expire if a write may still be under way. When the lease is
+    /// lost, `lead` may run until [`Timing::write_limit`] after the last renewal and is then dropped.
     pub async fn run<F, Fut>(mut self, shutdown: CancellationToken, mut lead: F)
     where
         F: FnMut(CancellationToken) -> Fut,
-        Fut: Future<Output = ()>,
+        Fut: Future<Output = bool>,
     {
         while self.acquire(&shutdown).await {
             self.began();
@@ -144,10 +145,10 @@ impl<L: LeaseStore> Elector<L> {
         }
     }
 
-    /// Runs the work and renews the lease. True if the work returned while the lease was held.
+    /// Runs the work and renews the lease. True if the work returned while the lease was held, and all its writes have ended.
     async fn lead(
         &mut self,
-        work: impl Future<Output = ()>,
+        work: impl Future<Output = bool>,
         term: &CancellationToken,
         shutdown: &CancellationToken,
     ) -> bool {
@@ -161,7 +162,7 @@ impl<L: LeaseStore> Elector<L> {
             }
         };
         tokio::select! {
-            () = &mut work => return true,
+            has_ended = &mut work => return has_ended,
             () = lost => {}
             // This branch never completes. After a shutdown, the work drains while the other branch keeps renewing.
             () = async { shutdown.cancelled().await; term.cancel(); std::future::pending().await } => {}

@@ -99,6 +99,11 @@ struct Candidate {
 
 /// Starts a candidate whose work takes `drain` to stop, or never stops.
 fn start(name: &str, shared: &Shared, drain: Option<Duration>) -> Candidate {
+    start_with(name, shared, drain, true)
+}
+
+/// As [`start`]; `ends` is whether all writes of the work have ended when it stops.
+fn start_with(name: &str, shared: &Shared, drain: Option<Duration>, ends: bool) -> Candidate {
     let (connection, metrics, shutdown) = (
         LeaseConnection::to(shared),
         Metrics::new("nodewise-executor"),
@@ -127,6 +132,7 @@ fn start(name: &str, shared: &Shared, drain: Option<Duration>) -> Candidate {
                 Some(drain) => sleep(drain).await,
                 None => std::future::pending().await,
             }
+            ends
         }
     }));
     Candidate {
@@ -221,6 +227,21 @@ async fn shutdown_drains_and_then_hands_over() {
     first.task.await.expect("no panic");
     assert_eq!(shared.holder(), "");
     assert!(second.until(true).await <= Duration::from_millis(4_400));
+}
+
+// A write that was cut off may still reach the apiserver, so the lease is left to expire.
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_not_released_before_all_writes_have_ended() {
+    let shared = Shared::default();
+    let mut first = start_with("a", &shared, Some(Duration::ZERO), false);
+    first.until(true).await;
+    let mut second = start("b", &shared, Some(Duration::ZERO));
+    sleep(Duration::from_secs(5)).await;
+    first.shutdown.cancel();
+    first.task.await.expect("no panic");
+    assert_eq!(shared.holder(), "a");
+    let waited = second.until(true).await;
+    assert!(waited > Duration::from_secs(10), "{waited:?}");
 }
 
 // A leader that cannot reach the lease stops before another can start, even if its work does not return. Its next term is a

@@ -104,12 +104,25 @@ impl Queues {
         }
     }
 
+    /// The age of the oldest work in progress of a queue.
+    fn longest_running(&self, name: &str) -> Duration {
+        let running = self.running();
+        let began = running.get(name).and_then(|running| running.values().min());
+        began.map_or(Duration::ZERO, Instant::elapsed)
+    }
+
     fn running(&self) -> MutexGuard<'_, BTreeMap<&'static str, HashMap<u64, Instant>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl QueueMetrics {
+    /// The age of the oldest work in progress; zero if there is none.
+    #[must_use]
+    pub fn longest_running(&self) -> Duration {
+        self.queues.longest_running(self.name.name)
+    }
+
     pub(super) fn new(queues: &Arc<Queues>, name: &'static str) -> Self {
         queues.running().entry(name).or_default();
         Self {

@@ -15,6 +15,8 @@ pub struct RateLimits {
     pub rate: f64,
     /// Retries that may be made at once over all keys.
     pub burst: u32,
+    /// How often in a row a key is retried. `None`: any number of times.
+    pub max_retries: Option<u32>,
 }
 
 impl Default for RateLimits {
@@ -25,7 +27,18 @@ impl Default for RateLimits {
             max_delay: Duration::from_secs(1000),
             rate: 10.0,
             burst: 100,
+            max_retries: None,
         }
+    }
+}
+
+impl RateLimits {
+    /// The delay of a key after so many failures before this one.
+    pub(super) fn back_off(&self, failures: u32) -> Duration {
+        2_u32
+            .checked_pow(failures)
+            .and_then(|factor| self.base_delay.checked_mul(factor))
+            .map_or(self.max_delay, |delay| delay.min(self.max_delay))
     }
 }
 

@@ -20,6 +20,7 @@ fn the_longest_delay_does_not_overflow() {
 }
 
 // D-106: a key that is added three times while it is queued is processed once; added during its work, exactly once more.
+// a key is never processed twice at the same time.
 #[test]
 fn adds_are_merged_and_a_key_is_never_handed_out_twice() {
     let now = Instant::now();
@@ -83,12 +84,12 @@ fn failures_of_a_key_double_its_delay() {
     let mut delays = Vec::new();
     for _ in 0..40 {
         now += 60 * SECOND;
-        delays.push(queue.add_rate_limited("a", now));
+        delays.extend(queue.add_rate_limited("a", now));
     }
     let expected = (0..40).map(|n| Duration::from_millis(5 << n.min(30)).min(1000 * SECOND));
     assert_eq!(delays, expected.collect::<Vec<_>>());
     queue.forget(&"a");
-    assert_eq!(queue.add_rate_limited("a", now), Duration::from_millis(5));
+    assert_eq!(queue.add_rate_limited("a", now), Some(Duration::from_millis(5)));
 }
 
 // Over all keys, 100 retries at once, then 10 per second. Plain adds are not limited.
@@ -99,16 +100,16 @@ fn retries_share_a_token_bucket() {
     for key in 0..100 {
         assert_eq!(
             queue.add_rate_limited(key, now),
-            Duration::from_millis(5),
+            Some(Duration::from_millis(5)),
             "{key}"
         );
     }
-    assert_eq!(queue.add_rate_limited(100, now), Duration::from_millis(100));
-    assert_eq!(queue.add_rate_limited(101, now), Duration::from_millis(200));
+    assert_eq!(queue.add_rate_limited(100, now), Some(Duration::from_millis(100)));
+    assert_eq!(queue.add_rate_limited(101, now), Some(Duration::from_millis(200)));
     let later = now + SECOND;
     assert_eq!(
         queue.add_rate_limited(102, later),
-        Duration::from_millis(5),
+        Some(Duration::from_millis(5)),
         "refilled by 10, 2 owed"
     );
     queue.add(&200, Urgency::Normal, now);
@@ -290,7 +291,7 @@ fn delays_skip_the_cooldown() {
     let mut queue = queue_with_cooldown(start);
     queue.add(&"a", Normal, start);
     assert_eq!(queue.next(start), Next::Key("a"));
-    assert_eq!(queue.add_rate_limited("a", start), 5 * MS);
+    assert_eq!(queue.add_rate_limited("a", start), Some(5 * MS));
     queue.done(&"a", start);
     queue.add(&"a", Normal, start + MS);
     assert_eq!(queue.next(start + MS), Next::Wait(Some(start + 5 * MS)));
@@ -535,7 +536,7 @@ fn retry_failed_adds_matching_keys_at_once() {
     let delay = queue.add_rate_limited("failed", now);
     assert_eq!(
         delay,
-        RateLimits::default().base_delay * 2,
+        Some(RateLimits::default().base_delay * 2),
         "its failures still count"
     );
     queue.done(&"failed", now);
@@ -552,5 +553,71 @@ fn a_delay_is_never_longer_than_the_maximum() {
         queue.add_rate_limited("often", now);
     }
     let delay = queue.add_rate_limited("another", now);
-    assert!(delay <= limits.max_delay, "{delay:?}");
+    assert!(delay <= Some(limits.max_delay), "{delay:?}");
+}
+
+// P-63: after so many retries in a row the key waits for the next add.
+#[test]
+fn a_key_is_given_up_after_its_retries() {
+    let now = Instant::now();
+    let limits = RateLimits {
+        max_retries: Some(15),
+        ..RateLimits::default()
+    };
+    let mut queue = Queue::new(limits, Duration::ZERO, now);
+    for _ in 0..2 {
+        for _ in 0..15 {
+            assert!(queue.add_rate_limited("a", now).is_some());
+        }
+        assert_eq!(queue.add_rate_limited("a", now), None);
+    }
+    queue.forget(&"a");
+    queue.retry_failed(|_| true, now);
+    assert!(
+        queue.add_rate_limited("a", now).is_some(),
+        "success resets the count"
+    );
+}
+
+// A service that refuses requests may be mended at any time.
+#[test]
+fn what_is_not_its_own_fault_does_not_give_a_key_up() {
+    let now = Instant::now();
+    let limits = RateLimits {
+        max_retries: Some(15),
+        max_delay: Duration::from_mins(1),
+        ..RateLimits::default()
+    };
+    let mut queue = Queue::new(limits, Duration::ZERO, now);
+    let delays: Vec<_> = (0..40)
+        .map(|_| queue.add_rate_limited_without_end(&"a", now))
+        .collect();
+    assert!(delays.is_sorted(), "{delays:?}");
+    assert_eq!(delays[39], limits.max_delay);
+    for _ in 0..15 {
+        assert!(queue.add_rate_limited("a", now).is_some(), "a failure of its own");
+    }
+    assert_eq!(queue.add_rate_limited("a", now), None);
+}
+
+// The cause of the failure may be gone, as when a quota was raised.
+#[test]
+fn retry_failed_adds_a_key_that_was_given_up() {
+    let now = Instant::now();
+    let limits = RateLimits {
+        max_retries: Some(0),
+        ..RateLimits::default()
+    };
+    let mut queue = Queue::new(limits, Duration::ZERO, now);
+    queue.add(&"a", Urgency::Normal, now);
+    assert_eq!(queue.next(now), Next::Key("a"));
+    assert_eq!(queue.add_rate_limited("a", now), None);
+    queue.done(&"a", now);
+    assert_eq!(queue.next(now), Next::Wait(None));
+    queue.retry_failed(|_| true, now);
+    assert_eq!(queue.next(now), Next::Key("a"));
+    queue.forget(&"a");
+    queue.done(&"a", now);
+    queue.retry_failed(|_| true, now);
+    assert_eq!(queue.next(now), Next::Wait(None));
 }

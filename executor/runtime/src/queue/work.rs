@@ -58,8 +58,13 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
     }
 
     /// See [`Queue::add_rate_limited`].
-    pub fn add_rate_limited(&self, key: K) -> Duration {
+    pub fn add_rate_limited(&self, key: K) -> Option<Duration> {
         self.change(|queue, now| queue.add_rate_limited(key, now))
+    }
+
+    /// See [`Queue::add_rate_limited_without_end`].
+    pub fn add_rate_limited_without_end(&self, key: &K) -> Duration {
+        self.change(|queue, now| queue.add_rate_limited_without_end(key, now))
     }
 
     /// See [`Queue::forget`].

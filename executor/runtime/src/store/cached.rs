@@ -46,7 +46,7 @@ impl Cached for Workload {
     }
 
     fn missing(store: &Store, resource: Resource, listed: &[Self]) -> Vec<Key> {
-        let kept = store.workloads.keys().filter(|key| key.kind == resource.kind);
+        let kept = store.workloads.of_kind(resource.kind).map(|kept| &kept.key);
         missing(kept, listed.iter().map(|workload| &workload.key))
             .into_iter()
             .cloned()
@@ -55,7 +55,10 @@ impl Cached for Workload {
 
     fn put(self, store: &mut Store) -> Option<Transition> {
         let new = Arc::new(self);
-        let old = store.workloads.insert(new.key.clone(), Arc::clone(&new));
+        let versions_tell = !store.is_relisting;
+        let old = store
+            .workloads
+            .insert(Arc::clone(&new), store.changes.last, versions_tell);
         store.keys.replace(old.as_deref(), Some(&new));
         store.check_cuts(&new.key.namespace);
         Some(Transition::Workload(Change { old, new: Some(new) }))
@@ -92,7 +95,7 @@ impl Cached for Node {
     }
 
     fn put(mut self, store: &mut Store) -> Option<Transition> {
-        let bucket = bucket::of(&self.projection.name, store.bucket_count);
+        let bucket = bucket::of(&self.projection.name, store.bucket_count());
         let labels = std::mem::take(&mut self.projection.labels);
         let labels = store.labels.intern(labels);
         let new = EncodedObject::of_node(self.projection, labels, &self.resource_version, bucket);
@@ -172,7 +175,7 @@ impl Cached for Pod {
             &self.resource_version,
             &keys,
             &mut store.parts,
-            store.bucket_count,
+            &store.layout,
         );
         keep(store, &self.namespace, pod, Some(self.projection))
     }
@@ -223,9 +226,9 @@ fn keep(
     }
     let projection = projection.unwrap_or_else(|| pod.pod());
     pod.change(store.changes.last);
-    let bucket_count = store.bucket_count;
+    let layout = Arc::clone(&store.layout);
     let (name, namespace) = store.namespace(namespace);
-    let old = namespace.pods.put(pod, bucket_count);
+    let old = namespace.pods.put(pod, &layout);
     if let Some(old) = &old {
         store.parts.release(old);
     }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::Resource;
+use nodewise_projection::Key;
 
 use super::{Namespace, Store};
 
@@ -17,6 +18,8 @@ pub(super) struct Changes {
     pub(super) last: u64,
     /// By resource: the number of the last change that removed an object.
     removals: HashMap<Resource, u64>,
+    /// By kind: the number of the last change that removed a workload.
+    removed_workloads: HashMap<&'static str, u64>,
 }
 
 impl Changes {
@@ -29,6 +32,11 @@ impl Changes {
     pub(super) fn remove(&mut self, resource: Resource) {
         self.removals.insert(resource, self.last);
     }
+
+    /// Records that a workload of this kind is removed.
+    pub(super) fn remove_of(&mut self, kind: &'static str) {
+        self.removed_workloads.insert(kind, self.last);
+    }
 }
 
 impl Store {
@@ -38,16 +46,16 @@ impl Store {
         self.changes.last
     }
 
-    /// The number of the last change of a pod or revision. For nodes, and for objects that are not cached: the number
-    /// of the last change that removed any object of the resource.
+    /// The number of the last change of a pod, revision or workload. For nodes, and for objects that are not cached: the
+    /// number of the last change that removed any object of the resource.
     #[must_use]
     pub fn changed(&self, resource: Resource, namespace: &str, name: &str) -> u64 {
         let kept = self.namespaces.get(namespace);
-        let changed = kept.and_then(|kept| match resource {
-            Resource::PODS => kept.pods.get(name).map(|pod| pod.changed()),
-            Resource::REVISIONS => kept.revision_changes.get(name).copied(),
-            _ => None,
-        });
+        let changed = match resource {
+            Resource::PODS => kept.and_then(|kept| kept.pods.get(name).map(|pod| pod.changed())),
+            Resource::REVISIONS => kept.and_then(|kept| kept.revision_changes.get(name).copied()),
+            _ => self.workloads.changed(&Key::new(resource.kind, namespace, name)),
+        };
         changed.unwrap_or_else(|| self.removed(resource))
     }
 
@@ -59,7 +67,11 @@ impl Store {
     }
 
     fn removed(&self, resource: Resource) -> u64 {
-        self.changes.removals.get(&resource).copied().unwrap_or_default()
+        let removals = &self.changes.removals;
+        let removed = removals
+            .get(&resource)
+            .or_else(|| self.changes.removed_workloads.get(resource.kind));
+        removed.copied().unwrap_or_default()
     }
 }
 

@@ -51,11 +51,6 @@ impl Keys {
         self.pods.entry(Arc::clone(name)).or_insert_with(fresh)
     }
 
-    /// The number of workloads in a namespace.
-    pub(super) fn workloads_in(&self, namespace: &str) -> usize {
-        self.pods.get(namespace).map_or(0, |(_, count)| *count)
-    }
-
     /// Also sends the labels that this version of a workload names, until the keys grow for another reason.
     pub(super) fn include_until_grown(&mut self, workload: &Workload) {
         self.nodes.include_until_grown(&workload.reads);

@@ -9,18 +9,12 @@ use crate::{Resource, actuator::ObjectKey, gate::is_behind};
 use nodewise_projection::{Pod, Revision, Workload};
 
 impl Store {
-    /// A pod or revision for which it is not known whether a workload selects it. No plan may be requested for the
-    /// workload then.
-    #[must_use]
-    pub fn undecided(&self, workload: &Workload) -> Option<ObjectKey> {
+    /// A pod for which it is not known whether a workload selects it.
+    pub(crate) fn undecided_pod(&self, workload: &Workload) -> Option<ObjectKey> {
         let namespace = &*workload.key.namespace;
         let pods = &self.namespaces.get(namespace)?.pods;
-        let pod = pods.undecided(workload).next();
-        let pod = pod.map(|pod| ObjectKey::new(Resource::PODS, namespace, pod.name()));
-        pod.or_else(|| {
-            let revision = self.undecided_revisions(workload).next()?;
-            Some(ObjectKey::new(Resource::REVISIONS, namespace, &*revision.name))
-        })
+        let pod = pods.undecided(workload).next()?;
+        Some(ObjectKey::new(Resource::PODS, namespace, pod.name()))
     }
 
     /// The revisions, controlled by the workload or by nobody, for which it is not known whether the workload selects
@@ -74,9 +68,9 @@ impl Store {
         pod.labels = read.projection.labels;
         let is_newer = version != read.resource_version;
         self.changes.begin();
-        let mut pod = pods::encode(&mut pod, version, &keys, &mut self.parts, self.bucket_count);
+        let mut pod = pods::encode(&mut pod, version, &keys, &mut self.parts, &self.layout);
         pod.change(self.changes.last);
-        let old = namespace.pods.put_labels(pod, is_newer, self.bucket_count);
+        let old = namespace.pods.put_labels(pod, is_newer, &self.layout);
         if let Some(old) = old {
             self.parts.release(&old);
         }
@@ -90,7 +84,8 @@ mod tests {
     use super::*;
     use crate::Delta;
     use crate::event::ClusterEvent;
-    use crate::testing::DAEMON_SETS;
+    use crate::snapshot;
+    use crate::testing::{DAEMON_SETS, DaemonSets};
 
     /// An object with more labels than are cached of one object.
     fn object(name: &str, owner: Option<&str>) -> Value {
@@ -114,6 +109,10 @@ mod tests {
         store.apply(ClusterEvent::Revisions(Delta::Applied(revision)));
     }
 
+    fn undecided(store: &Store) -> Option<ObjectKey> {
+        snapshot::undecided::<DaemonSets>(store, &selecting("app"))
+    }
+
     fn selecting(key: &str) -> Workload {
         let object = json!({"metadata": {"namespace": "ns", "name": "foo", "uid": "u1"},
             "spec": {"selector": {"matchLabels": {key: "foo"}}}});
@@ -135,7 +134,7 @@ mod tests {
         });
         assert_eq!(store.pod("ns", "a").expect("it").labels, expected);
         assert_eq!(store.revision("ns", "a").expect("it").labels, expected);
-        assert_eq!(store.undecided(&selecting("app")), None);
+        assert_eq!(undecided(&store), None);
     }
 
     // The selector decides about orphans, and about the release of controlled objects.
@@ -144,10 +143,10 @@ mod tests {
         for (owner, expected) in [(None, true), (Some("u1"), true), (Some("u2"), false)] {
             let mut store = Store::new(&[DAEMON_SETS], 1);
             show(&mut store, &object("a", owner));
-            let pod = store.undecided(&selecting("app")).map(|key| key.resource);
+            let pod = undecided(&store).map(|key| key.resource);
             assert_eq!(pod == Some(Resource::PODS), expected, "{owner:?}");
             store.remove_pod("ns", "a");
-            let revision = store.undecided(&selecting("app")).map(|key| key.resource);
+            let revision = undecided(&store).map(|key| key.resource);
             assert_eq!(revision == Some(Resource::REVISIONS), expected, "{owner:?}");
         }
     }

@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use nodewise_projection::{
     KeySet,
-    buckets::{EncodedObject, SharedFields},
+    buckets::{EncodedObject, Placement, SharedFields},
 };
 
 #[derive(Debug, Default)]
@@ -17,12 +17,14 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Interns a part with these bytes and this owner. Only labels of the `known` keys are in it, or all labels.
+    /// Interns a part with these bytes and this owner, whose pods belong to such buckets. Only labels of the `known` keys are in
+    /// it, or all labels.
     pub(super) fn intern(
         &mut self,
         encoded: &[u8],
         owner: Option<&str>,
         known: Option<&Arc<KeySet>>,
+        placement: Placement,
     ) -> Arc<SharedFields> {
         let hash = |encoded: &[u8]| self.hasher.hash_one(encoded);
         let entry = self.kept.entry(
@@ -32,13 +34,12 @@ impl Parts {
         );
         match entry {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
-            Entry::Vacant(entry) => Arc::clone(
-                entry
-                    .insert(Arc::new(
-                        SharedFields::new(encoded, owner).with_known_keys(known.cloned()),
-                    ))
-                    .get(),
-            ),
+            Entry::Vacant(entry) => {
+                let part = SharedFields::new(encoded, owner)
+                    .with_known_keys(known.cloned())
+                    .with_placement(placement);
+                Arc::clone(entry.insert(part.into()).get())
+            }
         }
     }
 

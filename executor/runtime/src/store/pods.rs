@@ -8,11 +8,12 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use nodewise_projection::{
     Key, KeySet, Selector, Workload,
-    buckets::{Buckets, EncodedObject},
+    buckets::{Buckets, EncodedObject, Placement},
 };
 use nodewise_proto::{bucket, v1};
 use prost::Message as _;
 
+use super::layout::Layout;
 use super::parts::Parts;
 use super::target_node;
 
@@ -21,8 +22,10 @@ pub(super) struct Pods {
     /// A hash table instead of a map, because the pods contain their names.
     names: HashTable<Arc<EncodedObject>>,
     hasher: RandomState,
-    /// Pods by the uid of the workload that controls them.
-    owned: HashMap<Arc<str>, Buckets>,
+    /// Pods by the uid of the workload that controls them, and by the kind of its buckets: anyone may name the uid of a
+    /// workload of another kind.
+    owned: Owned,
+    /// By node. The selections of the workloads have their own buckets.
     orphans: Option<Buckets>,
     /// The selected orphans, by workload. Filled at the first request for a workload while there are orphans.
     selected: HashMap<Key, Selected>,
@@ -34,6 +37,29 @@ pub(super) struct Pods {
     ahead: HashSet<Box<str>>,
 }
 
+/// Pods by the uid of the workload that controls them.
+#[derive(Debug, Default)]
+struct Owned {
+    by_node: HashMap<Arc<str>, Buckets>,
+    by_name: HashMap<Arc<str>, Buckets>,
+}
+
+impl Owned {
+    fn by(&self, placement: Placement) -> &HashMap<Arc<str>, Buckets> {
+        match placement {
+            Placement::Node => &self.by_node,
+            Placement::Name => &self.by_name,
+        }
+    }
+
+    fn by_mut(&mut self, placement: Placement) -> &mut HashMap<Arc<str>, Buckets> {
+        match placement {
+            Placement::Node => &mut self.by_node,
+            Placement::Name => &mut self.by_name,
+        }
+    }
+}
+
 /// The orphans that a selector matches.
 #[derive(Debug)]
 struct Selected {
@@ -42,22 +68,25 @@ struct Selected {
 }
 
 impl Selected {
-    fn new(selector: &Selector, bucket_count: u32) -> Self {
+    fn new(selector: &Selector, placement: Placement, count: u32) -> Self {
         Self {
             selector: selector.clone(),
-            orphans: Buckets::new(bucket_count),
+            orphans: Buckets::of(placement, count),
         }
     }
 
-    /// Updates the selection for an orphan that came or changed.
-    fn put(&mut self, orphan: &Arc<EncodedObject>) {
-        let labels = orphan.shared_fields().map_or_else(Vec::new, |part| part.labels());
-        if orphan.has_labels_of(&self.selector) && self.selector.selects(&labels) {
+    /// Updates the selection for an orphan with these labels that came or changed.
+    fn put(&mut self, orphan: &Arc<EncodedObject>, labels: &[v1::Label]) {
+        if orphan.has_labels_of(&self.selector) && self.selector.selects(labels) {
             self.orphans.put(Arc::clone(orphan));
         } else {
-            self.orphans.remove(orphan.bucket(), orphan.name());
+            self.orphans.take_out(orphan);
         }
     }
+}
+
+fn labels_of(orphan: &EncodedObject) -> Vec<v1::Label> {
+    orphan.shared_fields().map_or_else(Vec::new, |part| part.labels())
 }
 
 impl Pods {
@@ -78,42 +107,56 @@ impl Pods {
             .find(self.hasher.hash_one(name), |pod| pod.name() == name)
     }
 
-    pub(super) fn owned(&self, uid: &str) -> Option<&Buckets> {
-        self.owned.get(uid)
+    /// The pods that name a workload of this uid as their controller, whatever its kind.
+    pub(super) fn owned(&self, uid: &str) -> impl Iterator<Item = &Arc<EncodedObject>> {
+        let sets = [Placement::Node, Placement::Name].map(|placement| self.owned_in(placement, uid));
+        sets.into_iter().flatten().flat_map(Buckets::iter)
+    }
+
+    /// Those of them whose controller is of a kind with such buckets.
+    pub(super) fn owned_in(&self, placement: Placement, uid: &str) -> Option<&Buckets> {
+        self.owned.by(placement).get(uid)
     }
 
     pub(super) fn orphans(&self) -> Option<&Buckets> {
         self.orphans.as_ref()
     }
 
-    /// The pods that a workload controls, and the orphans that its selector matches.
+    /// The pods that a workload controls, and the orphans that its selector matches; and the number of their buckets.
     pub(super) fn sets(
         &mut self,
         workload: &Workload,
-        bucket_count: u32,
-    ) -> (Option<&mut Buckets>, Option<&mut Buckets>) {
-        self.select(workload, bucket_count);
+        layout: &Layout,
+    ) -> (u32, Option<&mut Buckets>, Option<&mut Buckets>) {
+        let placement = layout.placement(workload.key.kind);
+        let count = match self.owned_in(placement, &workload.uid) {
+            Some(owned) => owned.count(),
+            None => layout.fewest_buckets(workload.key.kind),
+        };
+        self.select(workload, placement, count);
         let selected = self.selected.get_mut(&workload.key);
         (
-            self.owned.get_mut(&*workload.uid),
+            count,
+            self.owned.by_mut(placement).get_mut(&workload.uid),
             selected.map(|selected| &mut selected.orphans),
         )
     }
 
-    /// Selects the orphans for a workload, unless that was done for the same selector.
-    fn select(&mut self, workload: &Workload, bucket_count: u32) {
+    /// Selects the orphans for a workload, unless that was done for the same selector and number of buckets.
+    fn select(&mut self, workload: &Workload, placement: Placement, count: u32) {
         let (key, selector) = (&workload.key, &workload.selector);
         let Some(orphans) = &self.orphans else {
             self.selected.remove(key);
             return;
         };
-        let is_done = |selected: &Selected| selected.selector == *selector;
+        let is_done =
+            |selected: &Selected| selected.selector == *selector && selected.orphans.count() == count;
         if self.selected.get(key).is_some_and(is_done) {
             return;
         }
-        let mut selected = Selected::new(selector, bucket_count);
+        let mut selected = Selected::new(selector, placement, count);
         let orphans = orphans.iter().filter(|orphan| !self.is_left_out(orphan.name()));
-        orphans.for_each(|orphan| selected.put(orphan));
+        orphans.for_each(|orphan| selected.put(orphan, &labels_of(orphan)));
         self.selected.insert(key.clone(), selected);
     }
 
@@ -123,7 +166,7 @@ impl Pods {
             return;
         };
         for selected in self.selected.values_mut() {
-            selected.orphans.remove(orphan.bucket(), name);
+            selected.orphans.take_out(&orphan);
         }
         self.left_out.insert(name.into());
     }
@@ -159,12 +202,12 @@ impl Pods {
         &mut self,
         pod: EncodedObject,
         is_newer: bool,
-        bucket_count: u32,
+        layout: &Layout,
     ) -> Option<Arc<EncodedObject>> {
         let name: Box<str> = pod.name().into();
         let is_left_out = self.is_left_out(&name);
         let is_ahead = is_newer || self.is_ahead(&name);
-        let old = self.put(pod, bucket_count);
+        let old = self.put(pod, layout);
         if is_left_out {
             self.leave_out(&name);
         }
@@ -180,7 +223,7 @@ impl Pods {
     }
 
     /// Caches a pod. Returns the pod of the same name that was cached before.
-    pub(super) fn put(&mut self, pod: EncodedObject, bucket_count: u32) -> Option<Arc<EncodedObject>> {
+    pub(super) fn put(&mut self, pod: EncodedObject, layout: &Layout) -> Option<Arc<EncodedObject>> {
         let pod = Arc::new(pod);
         self.left_out.remove(pod.name());
         self.ahead.remove(pod.name());
@@ -200,14 +243,19 @@ impl Pods {
                 None
             }
         };
-        let stays = |old: &EncodedObject| (old.owner(), old.bucket()) == (pod.owner(), pod.bucket());
+        let stays = |old: &EncodedObject| {
+            (old.owner(), old.placement(), old.bucket()) == (pod.owner(), pod.placement(), pod.bucket())
+        };
         if let Some(old) = old.as_ref().filter(|old| !stays(old)) {
             self.take_out(old);
         }
         if pod.owner().is_none() {
-            self.selected.values_mut().for_each(|selected| selected.put(&pod));
+            let labels = labels_of(&pod);
+            self.selected
+                .values_mut()
+                .for_each(|selected| selected.put(&pod, &labels));
         }
-        self.buckets_of(pod.owner(), bucket_count).put(pod);
+        self.buckets_of(&pod, layout).put(pod);
         old
     }
 
@@ -222,15 +270,15 @@ impl Pods {
         Some(pod)
     }
 
-    fn buckets_of(&mut self, owner: Option<&str>, bucket_count: u32) -> &mut Buckets {
-        let Some(uid) = owner else {
-            return self.orphans.get_or_insert_with(|| Buckets::new(bucket_count));
+    fn buckets_of(&mut self, pod: &EncodedObject, layout: &Layout) -> &mut Buckets {
+        let Some(uid) = pod.owner() else {
+            let empty = || layout.empty(Placement::Node);
+            return self.orphans.get_or_insert_with(empty);
         };
-        let known = self.owned.get_key_value(uid).map(|(uid, _)| Arc::clone(uid));
+        let owned = self.owned.by_mut(pod.placement());
+        let known = owned.get_key_value(uid).map(|(uid, _)| Arc::clone(uid));
         let uid = known.unwrap_or_else(|| uid.into());
-        self.owned
-            .entry(uid)
-            .or_insert_with(|| Buckets::new(bucket_count))
+        owned.entry(uid).or_insert_with(|| layout.empty(pod.placement()))
     }
 
     /// Removes a pod from its bucket.
@@ -238,15 +286,16 @@ impl Pods {
         let Some(uid) = pod.owner() else {
             let selected = self.selected.values_mut().map(|selected| &mut selected.orphans);
             for orphans in self.orphans.iter_mut().chain(selected) {
-                orphans.remove(pod.bucket(), pod.name());
+                orphans.take_out(pod);
             }
             self.orphans.take_if(|orphans| orphans.is_empty());
             return;
         };
-        if let Some(owned) = self.owned.get_mut(uid) {
-            owned.remove(pod.bucket(), pod.name());
+        let all = self.owned.by_mut(pod.placement());
+        if let Some(owned) = all.get_mut(uid) {
+            owned.take_out(pod);
             if owned.is_empty() {
-                self.owned.remove(uid);
+                all.remove(uid);
             }
         }
     }
@@ -260,16 +309,18 @@ pub(super) fn encode(
     version: &str,
     keys: &Arc<KeySet>,
     parts: &mut Parts,
-    bucket_count: u32,
+    layout: &Layout,
 ) -> EncodedObject {
-    let bucket = bucket::of(target_node(pod), bucket_count);
+    let bucket = bucket::of(target_node(pod), layout.bucket_count);
     let is_cut = keys.cut(&mut pod.labels);
     let shared = v1::SharedMetadata {
         labels: std::mem::take(&mut pod.labels),
         controller: pod.controller.take(),
     };
-    let owner = shared.controller.as_ref().map(|controller| &*controller.uid);
-    let part = parts.intern(&shared.encode_to_vec(), owner, is_cut.then_some(keys));
+    let controller = shared.controller.as_ref();
+    let owner = controller.map(|controller| &*controller.uid);
+    let placement = controller.map_or_else(Placement::default, |owner| layout.placement(&owner.kind));
+    let part = parts.intern(&shared.encode_to_vec(), owner, is_cut.then_some(keys), placement);
     let stored = EncodedObject::new(pod, Some(part), version, bucket);
     pod.labels = shared.labels;
     pod.controller = shared.controller;

@@ -97,16 +97,22 @@ impl Store {
     /// Whether the data of a revision is cached in addition to the data of `kept`.
     pub(super) fn keeps_whole(&self, revision: &Revision, kept: Option<&Revisions>) -> bool {
         let taken = kept.map_or(0, |kept| kept.bytes_besides(&revision.name));
-        let most = REVISION_BYTES.saturating_mul(self.keys.workloads_in(&revision.namespace));
+        let workloads = self.workloads_with_revisions(&revision.namespace).count();
+        let most = REVISION_BYTES.saturating_mul(workloads);
         taken.saturating_add(revision.size) <= most && self.is_needed(revision)
     }
 
     fn is_needed(&self, revision: &Revision) -> bool {
         let namespace = &*revision.namespace;
         let owner = self.owner(namespace, revision.controller.as_ref());
-        let mut all = self.workloads.values();
-        owner.is_some()
-            || all.any(|workload| *workload.key.namespace == *namespace && concerns(revision, workload))
+        let mut all = self.workloads_with_revisions(namespace);
+        owner.is_some() || all.any(|workload| concerns(revision, workload))
+    }
+
+    /// The workloads of a namespace whose plans are made from revisions.
+    fn workloads_with_revisions<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Workload>> {
+        let kinds = self.with_revisions.iter();
+        kinds.flat_map(move |kind| self.workloads.in_namespace(kind, namespace))
     }
 
     /// If there are very many labels, removes those that no workload of the namespace names.
@@ -180,7 +186,7 @@ mod tests {
     use crate::Delta;
     use crate::event::ClusterEvent;
     use crate::snapshot;
-    use crate::testing::DAEMON_SETS;
+    use crate::testing::{DAEMON_SETS, DaemonSets};
     use nodewise_projection::Key;
     use nodewise_proto::workload::DAEMON_SET;
 
@@ -312,14 +318,14 @@ mod tests {
             let (mut store, workload) = with_workload();
             show(&mut store, (0..40).map(of).collect(), in_pages);
             assert!(store.revision_bytes() > REVISION_BYTES / 2);
-            let unread = snapshot::unread(&mut store, &workload, &[]);
+            let unread = snapshot::unread::<DaemonSets>(&mut store, &workload, &[]);
             let names: Vec<_> = unread.iter().map(|key| key.name.clone()).collect();
             let newest: Vec<_> = (25..40).map(|number| format!("r{number}")).collect();
             assert_eq!(names, newest);
             for number in 25..40 {
                 store.keep_whole(&workload, of(number));
             }
-            assert_eq!(snapshot::unread(&mut store, &workload, &[]), []);
+            assert_eq!(snapshot::unread::<DaemonSets>(&mut store, &workload, &[]), []);
             assert!(store.revision_bytes() <= REVISION_BYTES);
         }
     }
@@ -338,7 +344,7 @@ mod tests {
             DAEMON_SETS,
             Delta::Applied(workload.clone()),
         ));
-        let unread = |store: &mut Store| snapshot::unread(store, &workload, &[]).len();
+        let unread = |store: &mut Store| snapshot::unread::<DaemonSets>(store, &workload, &[]).len();
         assert_eq!(unread(&mut store), 1);
         for other in [
             Revision {

@@ -25,17 +25,20 @@ impl Store {
     /// The node buckets for a workload's snapshot.
     pub fn node_buckets(&mut self, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> RenderedBuckets {
         self.know(workload);
+        let count = self.bucket_count();
         let keys = self.keys.of_nodes();
-        render(Some(&mut self.nodes), None, keys, self.bucket_count, known)
+        render(Some(&mut self.nodes), None, keys, count, known)
     }
 
-    /// The pod buckets for a workload's snapshot: its pods, and the orphans of its namespace that it selects (D-3).
+    /// The pod buckets for a workload's snapshot: its pods, and the orphans of its namespace that it selects (D-3, R-1).
     pub fn pod_buckets(&mut self, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> RenderedBuckets {
         self.know(workload);
-        let (namespace, count) = (&workload.key.namespace, self.bucket_count);
+        let namespace = &workload.key.namespace;
         let keys = self.keys.of_pods(namespace);
-        let sets = self.namespaces.get_mut(namespace);
-        let (owned, orphans) = sets.map_or((None, None), |namespace| namespace.pods.sets(workload, count));
+        let (count, owned, orphans) = match self.namespaces.get_mut(namespace) {
+            Some(namespace) => namespace.pods.sets(workload, &self.layout),
+            None => (self.layout.fewest_buckets(workload.key.kind), None, None),
+        };
         render(owned, orphans, &keys, count, known)
     }
 

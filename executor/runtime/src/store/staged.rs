@@ -8,6 +8,7 @@ use std::sync::Arc;
 use nodewise_projection::{Pod, buckets::EncodedObject};
 
 use super::keys::Keys;
+use super::layout::Layout;
 use super::parts::Parts;
 use super::pods;
 
@@ -24,7 +25,7 @@ impl Pages {
         page: impl Iterator<Item = Pod>,
         keys: &mut Keys,
         parts: &mut Parts,
-        bucket_count: u32,
+        layout: &Layout,
     ) {
         let mut staged: Vec<Staged> = Vec::with_capacity(page.size_hint().1.unwrap_or_default());
         for mut pod in page {
@@ -34,7 +35,7 @@ impl Pages {
             };
             let keys = keys.of_pods(&namespace);
             let version = &*pod.resource_version;
-            let stored = pods::encode(&mut pod.projection, version, &keys, parts, bucket_count);
+            let stored = pods::encode(&mut pod.projection, version, &keys, parts, layout);
             staged.push((namespace, stored));
         }
         self.0.push(staged);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use nodewise_projection::{Workload, buckets::Buckets, moment};
+use nodewise_projection::{Workload, moment};
 use nodewise_proto::{bucket, v1};
 
 use super::{Store, is_live};
@@ -22,7 +22,7 @@ pub struct Stalled {
 }
 
 impl Store {
-    /// The time since the last of these: a revision of the workload was created; one of its live pods that are not
+    /// The time since the last of these: a revision of the workload, or a workload that it controls, was created; one of its live pods that are not
     /// ready was created, or became not ready. If all live pods are ready: the last time that one was created or became
     /// ready. Zero if there is none of these times. Visits all pods of the workload.
     ///
@@ -37,8 +37,9 @@ impl Store {
         let revisions = revisions
             .filter(|revision| revision.controller.as_ref().is_some_and(is_own))
             .filter_map(|revision| revision.created);
-        let pods = namespace.and_then(|namespace| namespace.pods.owned(&workload.uid));
-        let pods = pods.into_iter().flat_map(Buckets::iter);
+        let pods = namespace
+            .into_iter()
+            .flat_map(|namespace| namespace.pods.owned(&workload.uid));
         let pods: Vec<v1::Pod> = pods
             .map(|pod| pod.decode_own::<v1::Pod>())
             .filter(is_live)
@@ -50,7 +51,9 @@ impl Store {
             .filter(|pod| all_ready || !is_ready(pod))
             .flat_map(|pod| [pod.creation_time, pod.ready_transition_time])
             .flatten();
+        let controlled = self.workloads.controlled(&workload.uid);
         let newest = revisions
+            .chain(controlled.filter_map(|other| other.created))
             .chain(times)
             .max_by_key(|time| (time.seconds, time.nanos));
         let newest = newest.and_then(moment);
@@ -71,7 +74,7 @@ impl Store {
             .is_some_and(|(created, changed)| changed.duration_since(created) > FIRST_CONDITION);
         let node = self
             .nodes
-            .get(bucket::of(&pod.node_name, self.bucket_count), &pod.node_name);
+            .get(bucket::of(&pod.node_name, self.bucket_count()), &pod.node_name);
         let is_broken =
             || node.is_some_and(|node| node.decode_own::<v1::Node>().ready() != v1::ConditionStatus::True);
         pod.ready() != v1::ConditionStatus::True && changed_later && is_broken()

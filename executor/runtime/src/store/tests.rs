@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewise_projection::{Node, reduce_node};
+use nodewise_projection::{Node, Pod, reduce_node};
 use nodewise_proto::v1;
 use prost::Message as _;
 use rand::rngs::SmallRng;
@@ -13,6 +13,8 @@ use sha2::{Digest as _, Sha256};
 use super::*;
 use crate::testing::DAEMON_SETS;
 use nodewise_proto::workload::DAEMON_SET;
+
+mod by_name;
 
 fn object(name: &str, version: u32, owner: Option<&str>) -> Value {
     let owners: Vec<_> = owner

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use nodewise_projection::{Pod, Revision};
+use nodewise_projection::{Node, Pod, Revision};
 use serde_json::{Value, json};
 
 use super::*;
@@ -677,4 +677,18 @@ async fn checks_end_with_their_watches() {
     assert_eq!(checks.failing().len(), 1, "nothing was listed");
     watches.stop().await;
     assert_eq!(checks.failing(), []);
+}
+
+// A resource may be needed by several kinds of workload.
+#[tokio::test]
+async fn a_resource_is_watched_once() {
+    let (client, _) = apiserver(vec![]);
+    let (checks, metrics) = (Checks::new(), Metrics::new("nodewise-executor"));
+    let mut watches = Builder::new(&client, None, &[DAEMON_SETS], &checks, &metrics);
+    let [first, second] = [watches.watch::<Pod>(), watches.watch::<Pod>()];
+    assert!(first.same_channel(&second));
+    watches.watch::<Node>();
+    assert_eq!(watches.watches.tasks.len(), 2);
+    assert_eq!(checks.failing().len(), 2);
+    watches.finish().stop().await;
 }

@@ -7,13 +7,16 @@ use sha2::{Digest, Sha256};
 use crate::core::owner::Owner;
 
 /// The characters of names that Kubernetes generates: no vowels, and no characters that look alike.
-const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+pub(crate) const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// Length of a derived hash in characters. 27^10 is about 2^47, so the nodes of a cluster do not collide by chance.
 const HASH_LENGTH: usize = 10;
 /// Longest object name (a DNS-1123 subdomain).
 const MAX_OBJECT_NAME: usize = 253;
 /// Longest pod name that is also a host name (a DNS-1123 label).
 pub(crate) const MAX_POD_NAME: usize = 63;
+/// The most derived names that are tried where the apiserver rejects them because other pods have them. After that the apiserver
+/// chooses the name, which nobody can compute and take beforehand.
+pub(crate) const MOST_REFUSED_NAMES: u32 = 3;
 /// Longest value of a label.
 const MAX_LABEL_VALUE: usize = 63;
 
@@ -53,7 +56,7 @@ pub(crate) fn pod_name(owner: Owner<'_>, node: &str, hash: &str, salt: u32) -> S
 }
 
 /// `<name>-<suffix>`. The name is cut so that the result has at most `limit` bytes and is a valid subdomain.
-fn joined(name: &str, suffix: &str, limit: usize) -> String {
+pub(crate) fn joined(name: &str, suffix: &str, limit: usize) -> String {
     let room = limit.saturating_sub(suffix.len() + 1);
     let prefix = if name.len() <= room {
         name
@@ -66,6 +69,17 @@ fn joined(name: &str, suffix: &str, limit: usize) -> String {
     } else {
         format!("{prefix}-{suffix}")
     }
+}
+
+/// Whether a name is a DNS-1123 subdomain, which most object names must be.
+pub(crate) fn is_subdomain(name: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |part: &str| {
+        let ends = [part.bytes().next(), part.bytes().last()];
+        part.bytes().all(|byte| inner(byte) || byte == b'-')
+            && ends.into_iter().all(|end| end.is_some_and(inner))
+    };
+    name.len() <= MAX_OBJECT_NAME && name.split('.').all(is_label)
 }
 
 /// [`HASH_LENGTH`] characters of the SHA-256 of the parts. Each part is preceded by its length, so that different lists of parts
@@ -104,16 +118,6 @@ mod tests {
             name: name.to_owned(),
             ..daemon_set()
         }
-    }
-
-    fn is_subdomain(name: &str) -> bool {
-        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-        name.len() <= MAX_OBJECT_NAME
-            && name.split('.').all(|part| {
-                part.bytes().all(|b| inner(b) || b == b'-')
-                    && part.bytes().next().is_some_and(inner)
-                    && part.bytes().last().is_some_and(inner)
-            })
     }
 
     #[test]

@@ -15,12 +15,19 @@ pub struct Outcome {
     pub http_status: u32,
     /// For creates and deletes of pods: the expectation that the action set.
     pub subject: Option<Subject>,
+    /// The result is no reason to retry.
+    pub ignored: bool,
 }
 
 impl Outcome {
     /// Another pod has the name: its owner, node or hash differs. The next plan uses another name.
     pub(crate) fn is_pod_name_taken(&self) -> bool {
         self.result == OutcomeResult::NameTaken && matches!(self.subject, Some(Subject::CreatedPod(_)))
+    }
+
+    /// Whether the create of an object other than a pod failed because the namespace is being deleted.
+    pub(crate) fn is_object_in_terminating_namespace(&self) -> bool {
+        self.result == OutcomeResult::NamespaceTerminating && self.subject.is_none()
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-pub use crate::core::status::{DaemonSetStatus, Status};
+pub use crate::core::status::{Condition, DaemonSetStatus, DeploymentStatus, ReplicaSetStatus, Status};
 
-use crate::core::snapshot::{Deviation, State};
+use crate::core::snapshot::{Deviation, Snapshot, State};
 
 /// The next actions for one workload, with the state that the executor keeps.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,23 @@ pub struct Plan {
     pub rollout: Option<Rollout>,
     /// Deviations that changed this plan.
     pub deviations: BTreeSet<Deviation>,
+}
+
+impl Plan {
+    /// A plan without actions that keeps the state.
+    pub(crate) fn nothing<W>(snapshot: &Snapshot<W>, verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            phases: Vec::new(),
+            pod_manifest: None,
+            state: snapshot.state.clone(),
+            requeue: None,
+            error: None,
+            status: None,
+            rollout: None,
+            deviations: BTreeSet::new(),
+        }
+    }
 }
 
 /// The result of planning in one word.
@@ -67,6 +84,39 @@ pub struct Phase {
     pub kind: PhaseKind,
     /// The batches; never empty. The executor runs them one after the other.
     pub batches: Vec<Batch>,
+    /// After which outcomes of earlier phases the executor runs this one.
+    pub when: When,
+    /// A failure in this phase does not count.
+    pub ignores_failure: bool,
+}
+
+impl Phase {
+    /// A phase that runs as its kind usually does.
+    #[must_use]
+    pub fn new(kind: PhaseKind, batches: Vec<Batch>) -> Self {
+        let when = match kind {
+            PhaseKind::Cleanup => When::AfterSuccess,
+            PhaseKind::Failure => When::AfterFailure,
+            _ => When::Always,
+        };
+        Self {
+            kind,
+            batches,
+            when,
+            ignores_failure: false,
+        }
+    }
+}
+
+/// After which outcomes of earlier phases a phase runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// After any.
+    Always,
+    /// Only if no action failed.
+    AfterSuccess,
+    /// Only if an action failed.
+    AfterFailure,
 }
 
 /// The purpose of a phase. A plan has them in this order.
@@ -74,16 +124,24 @@ pub struct Phase {
 pub enum PhaseKind {
     /// Claims and writes of ControllerRevisions.
     Revisions,
-    /// Adoption and release of pods.
+    /// Adoption and release of pods or ReplicaSets.
     Claims,
     /// Events about failed and succeeded pods, or about a workload that cannot be planned for.
     Events,
-    /// Pod creates.
+    /// A rollback of a Deployment.
+    Rollback,
+    /// Creates of pods, or of a ReplicaSet.
     Creates,
+    /// Sizes and annotations of a Deployment's ReplicaSets.
+    ReplicaSets,
+    /// Sizes of a Deployment's old ReplicaSets in a rolling update.
+    OldReplicaSets,
     /// Pod deletes.
     Deletes,
-    /// Deletes of revisions beyond the history limit.
+    /// Deletes of revisions or old ReplicaSets beyond the history limit.
     Cleanup,
+    /// A status that says why this plan failed.
+    Failure,
     /// The write of the status.
     Status,
 }
@@ -92,13 +150,10 @@ impl PhaseKind {
     /// Whether a failure in this phase ends the plan.
     #[must_use]
     pub fn aborts_on_failure(self) -> bool {
-        matches!(self, Self::Revisions | Self::Claims)
-    }
-
-    /// Whether the executor skips this phase after a failure in an earlier one.
-    #[must_use]
-    pub fn requires_success(self) -> bool {
-        matches!(self, Self::Cleanup)
+        matches!(
+            self,
+            Self::Revisions | Self::Claims | Self::Rollback | Self::ReplicaSets
+        )
     }
 }
 
@@ -164,9 +219,9 @@ pub enum ActionKind {
         node_name: String,
         uid_precondition: bool,
     },
-    /// Write the status; with `collision` also the collision count.
+    /// Write the status of a DaemonSet; with `collision` also the collision count.
     UpdateStatus {
-        status: Status,
+        status: DaemonSetStatus,
         collision: Option<Collision>,
         uid_precondition: bool,
     },
@@ -176,6 +231,88 @@ pub enum ActionKind {
         reason: &'static str,
         message: String,
     },
+    /// Create an object; the manifest is JSON.
+    CreateObject {
+        resource: Resource,
+        name: String,
+        manifest: Vec<u8>,
+        events: Box<WriteEvents>,
+    },
+    /// Patch an object. The patch has its uid, and its resourceVersion if the write depends on its state.
+    PatchObject {
+        resource: Resource,
+        object: ObjectRef,
+        subresource: Subresource,
+        patch_type: PatchType,
+        patch: Vec<u8>,
+        /// JSON pointer to the string in the patch to which the executor appends the first error, without a separator; empty for
+        /// none.
+        failure_pointer: String,
+        claim: Option<ObjectClaim>,
+        events: Box<WriteEvents>,
+    },
+    /// Delete an object.
+    DeleteObject {
+        resource: Resource,
+        object: ObjectRef,
+        resource_version: String,
+    },
+}
+
+/// A resource of the API group and version `apps/v1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// replicasets.
+    ReplicaSets,
+    /// deployments.
+    Deployments,
+}
+
+/// The part of an object that a patch changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subresource {
+    /// The object itself, without its status.
+    None,
+    /// status, and the annotations.
+    Status,
+}
+
+/// The format of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchType {
+    /// JSON merge patch.
+    Merge,
+    /// Strategic merge patch.
+    StrategicMerge,
+}
+
+/// What a patch does with the ownership of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectClaim {
+    /// The workload becomes its controller.
+    Adopt,
+    /// The workload is no longer its controller.
+    Release,
+}
+
+/// The Events about the workload that follow a write.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WriteEvents {
+    /// After it succeeded.
+    pub success: Vec<Event>,
+    /// After it failed. The executor appends a colon, a space and the error to the message.
+    pub failure: Option<Event>,
+}
+
+/// An Event about the workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The type.
+    pub event_type: EventType,
+    /// The reason, for programs.
+    pub reason: &'static str,
+    /// The message, for people.
+    pub message: String,
 }
 
 /// A raised collision count.
@@ -261,4 +398,16 @@ pub enum Reason {
     SelectingAll,
     StatusRewritten,
     InvalidAnnotation,
+    TooFewPods,
+    TooManyPods,
+    ReplicasChanged,
+    ScaleUpNew,
+    ScaleDownNew,
+    ScaleDownUnhealthy,
+    ScaleDownOld,
+    Recreate,
+    MetadataChanged,
+    ConditionChanged,
+    WritesFailed,
+    RollbackRequested,
 }

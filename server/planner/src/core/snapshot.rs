@@ -38,6 +38,20 @@ pub struct Snapshot<W> {
 }
 
 impl<W> Snapshot<W> {
+    /// The same snapshot, of another workload.
+    #[must_use]
+    pub fn with<V>(self, workload: V) -> Snapshot<V> {
+        Snapshot {
+            now: self.now,
+            workload,
+            revisions: self.revisions,
+            buckets: self.buckets,
+            state: self.state,
+            own_writes: self.own_writes,
+            options: self.options,
+        }
+    }
+
     /// Every node.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.buckets.iter().flat_map(|bucket| bucket.nodes.iter())
@@ -56,6 +70,10 @@ pub struct Options {
     pub deviations: BTreeSet<Deviation>,
     /// Tolerations may use the operators `Gt` and `Lt` (feature gate TaintTolerationComparisonOperators).
     pub toleration_comparison_operators: bool,
+    /// Pods of a lower deletion cost are deleted first (feature gate PodDeletionCost).
+    pub pod_deletion_cost: bool,
+    /// A status says how many pods are being deleted (feature gate DeploymentReplicaSetTerminatingReplicas).
+    pub terminating_replicas: bool,
     /// The most creates of one plan, and the most deletes.
     pub burst: usize,
     /// The decisions that Nodewise makes.
@@ -73,8 +91,10 @@ pub enum Scope {
 }
 
 impl Options {
-    /// Upstream's burst.
+    /// Upstream's burst for DaemonSets.
     pub const DEFAULT_BURST: usize = 250;
+    /// Upstream's burst for ReplicaSets.
+    pub const REPLICA_SET_BURST: usize = 500;
 
     /// The least and the greatest value of [`Self::claims_per_plan`].
     const CLAIMS: (usize, usize) = (1_000, 10_000);
@@ -113,6 +133,8 @@ impl Default for Options {
                 .filter(|deviation| deviation.on_by_default())
                 .collect(),
             toleration_comparison_operators: false,
+            pod_deletion_cost: true,
+            terminating_replicas: true,
             burst: Self::DEFAULT_BURST,
             scope: Scope::Workload,
         }
@@ -156,11 +178,21 @@ pub enum Deviation {
     StatusWithUid,
     /// The slow start continues from plan to plan, and creates are planned while the caches do not show earlier ones yet.
     SlowStartAcrossPlans,
+    /// Deployments: annotations with the desired replicas are refreshed when no size has to change.
+    RefreshDesiredReplicas,
+    /// Deployments: a ReplicaSet that the plan releases is not its new one.
+    ReleasedSetIsCollision,
+    /// Deployments: shares of proportional scaling do not overflow.
+    WideProportions,
+    /// Deployments: no requeue every few milliseconds.
+    NoHotRequeue,
+    /// Deployments: a failed scale-down of an old ReplicaSet is retried.
+    RetryOldSetScaling,
 }
 
 impl Deviation {
     /// All deviations, in the order of the protocol.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 22] = [
         Self::IdempotentCreates,
         Self::ClearReplacedOwnWrites,
         Self::RelabelDuplicatesOnly,
@@ -178,6 +210,11 @@ impl Deviation {
         Self::SkipEqualStatusWrites,
         Self::StatusWithUid,
         Self::SlowStartAcrossPlans,
+        Self::RefreshDesiredReplicas,
+        Self::ReleasedSetIsCollision,
+        Self::WideProportions,
+        Self::NoHotRequeue,
+        Self::RetryOldSetScaling,
     ];
 
     /// Whether the default profile has it on.
@@ -292,6 +329,12 @@ pub struct Pod {
     pub deleting: bool,
     /// metadata.finalizers is not empty. No decision depends on it.
     pub has_finalizers: bool,
+    /// The annotation with the deletion cost.
+    pub deletion_cost: i32,
+    /// The most restarts of a container.
+    pub restarts: u32,
+    /// The most restarts of a sidecar.
+    pub sidecar_restarts: u32,
 }
 
 /// The node of a pod (D-24).

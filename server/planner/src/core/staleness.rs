@@ -2,7 +2,18 @@
 
 use std::cmp::Ordering;
 
-use crate::core::snapshot::OwnWrite;
+use crate::core::{
+    plan::{Plan, Verdict},
+    snapshot::{OwnWrite, Snapshot},
+};
+
+/// The plan for a snapshot that is behind the executor's own writes; `None` if it is not behind.
+pub(crate) fn plan<W>(snapshot: &Snapshot<W>) -> Option<Plan> {
+    stale(&snapshot.own_writes).map(|behind| Plan {
+        error: Some(behind),
+        ..Plan::nothing(snapshot, Verdict::Stale)
+    })
+}
 
 /// A message that names the cache that is behind; `None` if all caches are fresh.
 pub(crate) fn stale(own_writes: &[OwnWrite]) -> Option<String> {

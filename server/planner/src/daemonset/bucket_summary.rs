@@ -128,10 +128,10 @@ impl BucketSummary {
     /// Whether the summary is still valid at the present time.
     pub(crate) fn is_valid(&self, classifier: &PodClassifier<'_>) -> bool {
         self.available_since
-            .is_none_or(|since| classifier.is_long_enough(since))
+            .is_none_or(|since| classifier.availability.is_long_enough(since))
             && self
                 .unavailable_since
-                .is_none_or(|since| !classifier.is_long_enough(since))
+                .is_none_or(|since| !classifier.availability.is_long_enough(since))
     }
 
     /// Memory that the summary takes, in bytes, with the spare capacity of its lists.
@@ -227,7 +227,7 @@ impl<'a> Walk<'a> {
         let gone = end - gone.count();
         for PodSummary { index, .. } in here {
             let pod = &self.pods[*index];
-            if pod.ready && !self.classifier.is_available(pod) {
+            if pod.ready && !self.classifier.availability.is_available(pod) {
                 let first = summary.unavailable_since.into_iter().chain(pod.ready_since).min();
                 summary.unavailable_since = first;
             }
@@ -248,11 +248,11 @@ impl<'a> Walk<'a> {
             [] => !fit.run,
             [PodSummary { index, template }] if fit.keep && template.hash_new && template.updated => {
                 let pod = &self.pods[*index];
-                let settled = pod.is_live() && self.classifier.is_available(pod);
+                let settled = pod.is_live() && self.classifier.availability.is_available(pod);
                 if settled {
                     summary.settled.running += usize::from(fit.run);
                     summary.settled.keeping += usize::from(!fit.run);
-                    if self.classifier.has_min_ready() {
+                    if self.classifier.availability.has_min_ready() {
                         summary.available_since = summary.available_since.max(pod.ready_since);
                     }
                     summary.pods.truncate(start);

@@ -59,7 +59,7 @@ impl<'a> ClusterView<'a> {
         self.pods.extend(summary.pods.iter().map(|seen| OwnPod {
             pod: pod(&seen.index),
             template: seen.template,
-            available: classifier.is_available(pod(&seen.index)),
+            available: classifier.availability.is_available(pod(&seen.index)),
         }));
         self.entries.extend(summary.entries.iter().map(|entry| {
             let node = entry.node.map(|index| &bucket.nodes[index]);

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::{
     core::{
-        claims::owner_reference,
-        json::{Json, Object, Part, rewrite, write_list, write_string},
+        json::{Json, Part, rewrite, write_list},
         plan::PodManifest,
+        pod_template::{self, PodMetadata},
     },
     daemonset::{eligibility::automatic_tolerations, workload::DaemonSet},
 };
@@ -47,79 +47,31 @@ pub(crate) enum PodNaming {
 ///
 /// The executor sets `metadata.name` if the plan names the pod. Otherwise the apiserver generates a name (D-70).
 pub(crate) fn pod_manifest(ds: &DaemonSet, current_hash: &str, naming: PodNaming) -> PodManifest {
-    let mut out = String::with_capacity(ds.template.as_str().len());
-    let mut pod = Object::begin(&mut out);
-    pod.member("apiVersion").push_str(r#""v1""#);
-    pod.member("kind").push_str(r#""Pod""#);
-    write_metadata(pod.member("metadata"), ds, current_hash, naming);
-    write_spec(pod.member("spec"), ds);
-    pod.end();
+    let prefix = format!("{}-", ds.name);
+    let generation = template_generation(ds).map(|generation| generation.to_string());
+    let metadata = PodMetadata {
+        template: &ds.template,
+        owner: ds.owner(),
+        generate_name: (naming == PodNaming::SomeGenerated).then_some(prefix.as_str()),
+        labels: &[
+            (HASH_LABEL, Some(current_hash).filter(|hash| !hash.is_empty())),
+            (GENERATION_LABEL, generation.as_deref()),
+        ],
+    };
     PodManifest {
-        json: out.into_bytes(),
+        json: pod_template::pod(&metadata, |out, spec| {
+            write_spec(out, spec, ds.scheduling.host_network);
+        }),
         node_name_pointers: vec![NODE_NAME_POINTER.to_owned()],
     }
 }
 
-/// Whether the template has labels.
-pub(crate) fn has_template_labels(ds: &DaemonSet) -> bool {
-    template_labels(ds).members().next().is_some()
-}
-
-/// The labels of the template, as served.
-fn template_labels(ds: &DaemonSet) -> Part<'_> {
-    ds.template.part().object("metadata").object("labels")
-}
-
-/// Writes the labels of the template with these labels set. `labels` must be sorted by key; a label without a value keeps the
-/// template's value.
-pub(crate) fn write_labels(out: &mut String, ds: &DaemonSet, labels: &[(&str, Option<&str>)]) {
-    let keys: Vec<_> = labels.iter().map(|(key, _)| *key).collect();
-    rewrite(out, template_labels(ds), &keys, |written, key, old| {
-        let new = labels.iter().find(|(label, _)| *label == key);
-        match (new.and_then(|(_, value)| *value), old) {
-            (Some(value), _) => write_string(written.member(key), value),
-            (None, Some(old)) => written.member(key).push_str(old.text()),
-            (None, None) => {}
-        }
-    });
-}
-
-/// Writes the owner references of objects that the workload creates.
-pub(crate) fn write_owner(out: &mut String, ds: &DaemonSet) {
-    write_list(out, [owner_reference(ds.owner())], |out, owner| {
-        out.push_str(Json::from(owner).as_str());
-    });
-}
-
-/// Writes the pod's metadata. Only labels, annotations and finalizers are copied from the template.
-fn write_metadata(out: &mut String, ds: &DaemonSet, current_hash: &str, naming: PodNaming) {
-    let template = ds.template.part().object("metadata");
-    let mut metadata = Object::begin(out);
-    for key in ["annotations", "finalizers"] {
-        if let Some(value) = template.get(key).filter(|value| !value.is_null()) {
-            metadata.member(key).push_str(value.text());
-        }
-    }
-    if naming == PodNaming::SomeGenerated {
-        write_string(metadata.member("generateName"), &format!("{}-", ds.name));
-    }
-    let generation = template_generation(ds).map(|generation| generation.to_string());
-    let labels = [
-        (HASH_LABEL, Some(current_hash).filter(|hash| !hash.is_empty())),
-        (GENERATION_LABEL, generation.as_deref()),
-    ];
-    write_labels(metadata.member("labels"), ds, &labels);
-    write_owner(metadata.member("ownerReferences"), ds);
-    metadata.end();
-}
-
-fn write_spec(out: &mut String, ds: &DaemonSet) {
-    let spec = ds.template.part().object("spec");
+fn write_spec(out: &mut String, spec: Part<'_>, host_network: bool) {
     rewrite(out, spec, &["affinity", "tolerations"], |written, key, old| {
         let (out, old) = (written.member(key), old.unwrap_or(Part::EMPTY));
         match key {
             "affinity" => require_one_node(out, old, &REQUIRED_TERMS),
-            _ => write_tolerations(out, old, ds.scheduling.host_network),
+            _ => write_tolerations(out, old, host_network),
         }
     });
 }

@@ -6,8 +6,11 @@ use crate::{
     core::{
         batches,
         cancellation::Cancellation,
+        expectations,
         identities::Identities,
         plan::{Action, Batch, Phase, PhaseKind, Plan, PodManifest, Reason, Rollout, Verdict},
+        requeue::Timers,
+        slow_start,
         snapshot::{Deviation, Snapshot, State},
         status::{DaemonSetStatus, Status},
     },
@@ -16,12 +19,11 @@ use crate::{
         bucket_summary::SettledNodes,
         companion,
         context::PlanContext,
-        expectations, held_names, manifest, placement,
+        held_names, manifest, placement,
         pod_changes::{self, Delete, Naming, PodChanges},
-        requeue::Timers,
-        revisions,
+        requeue, revisions,
         rollout::{self, step::Step},
-        slow_start, status,
+        slow_start as node_creates, status,
         workload::DaemonSet,
     },
 };
@@ -127,7 +129,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     pub(crate) fn creates_on_other_nodes(mut self, left: Duration, unseen: &BTreeSet<&str>) -> Option<Plan> {
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
-        let changes = slow_start::creates_on_other_nodes(placement.changes, &self.context.view, unseen);
+        let changes = node_creates::creates_on_other_nodes(placement.changes, &self.context.view, unseen);
         if changes.is_empty() {
             return Some(self.status_only(left));
         }
@@ -149,7 +151,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let ds = &self.snapshot.workload;
         let backoffs = Backoffs::of(self.snapshot);
         let placement = placement::decide(self.snapshot, &self.context.view, &backoffs);
-        self.timers.failed_pods(&placement.waiting);
+        requeue::failed_pods(&mut self.timers, &placement.waiting);
         self.deviations.extend(&placement.deviations);
         // The rolling update waits until placement has nothing to do (D-74).
         let changes = if placement.changes.is_empty() {
@@ -199,7 +201,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
 
     fn phase(&mut self, kind: PhaseKind, batches: Vec<Batch>) {
         if !batches.is_empty() {
-            self.phases.push(Phase { kind, batches });
+            self.phases.push(Phase::new(kind, batches));
         }
     }
 
@@ -229,8 +231,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             .iter()
             .map(|delete| delete.pod.uid.clone())
             .collect();
-        self.state.expectations =
-            expectations::set(snapshot.now, pod_changes::expected_creates(&creates), uids);
+        self.state.expectations = expectations::set(snapshot.now, expectations::of_creates(&creates), uids);
         self.state.pod_name_collisions = naming.into_collisions();
         held_names::keep_needed(&mut self.state, snapshot, &self.context.view, self.cancellation)?;
         if !creates.is_empty() {
@@ -247,7 +248,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
         let first = (!creates.is_empty()).then(|| slow_start::first_batch(snapshot, hash));
         self.state.slow_start = slow_start::state_after_plan(snapshot, hash, first);
-        self.goes_on = slow_start::plan_again_at_once(creates.len(), &snapshot.options);
+        self.goes_on = node_creates::plan_again_at_once(creates.len(), &snapshot.options);
         if self.goes_on {
             self.timers
                 .at_once("as many pods as the burst were created; there may be more to create");
@@ -326,7 +327,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             }
             // SLOW_START_ACROSS_PLANS is recorded already, because `goes_on` is set.
             status::Write::Yes(_) if self.goes_on && self.status_can_wait(&status) => {}
-            status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![action])),
+            status::Write::Yes(action) => self.phase(PhaseKind::Status, batches::at_once(vec![*action])),
         }
         status
     }
@@ -335,7 +336,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     fn count_status(&mut self, observed_generation: i64) -> DaemonSetStatus {
         let (ds, view) = (&self.snapshot.workload, &self.context.view);
         let status = status::count(view, observed_generation);
-        self.timers.availability(ds, view, &status, self.snapshot.now);
+        requeue::availability(&mut self.timers, ds, view, &status, self.snapshot.now);
         status
     }
 

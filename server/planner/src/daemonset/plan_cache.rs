@@ -4,18 +4,13 @@
 //! equals the plan without one; only the changed buckets are computed. Of the workload itself only digests are stored, since a
 //! template may have megabytes.
 
-use std::{
-    hash::{Hash, Hasher},
-    mem::size_of_val,
-    ops::AddAssign,
-};
-
-use sha2::{Digest as _, Sha256};
+use std::mem::size_of_val;
 
 use crate::{
     core::{
         cancellation::Cancellation,
-        identities::Identities,
+        identities::DuplicateIdentity,
+        plan_cache::{Cached, PodIndex, digest, has_key},
         snapshot::{Bucket, Digest, Snapshot},
     },
     daemonset::{
@@ -28,37 +23,17 @@ use crate::{
     },
 };
 
+pub use crate::core::plan_cache::CacheCounts;
+
 /// The cache for one workload.
 #[derive(Debug, Default)]
 pub struct PlanCache {
     /// The index of the last snapshot's pods.
-    pub(crate) identities: Option<Identities>,
+    pub(crate) identities: PodIndex,
     constraints: Option<Digest>,
     view: Option<Digest>,
     buckets: Vec<CachedBucket>,
     counts: CacheCounts,
-}
-
-/// How often the cache was used, in buckets.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheCounts {
-    /// Buckets whose eligibility results came from the cache.
-    pub fits_cached: u64,
-    /// Buckets whose eligibility results were computed.
-    pub fits_computed: u64,
-    /// Buckets whose summary came from the cache.
-    pub summaries_cached: u64,
-    /// Buckets whose summary was computed.
-    pub summaries_computed: u64,
-}
-
-impl AddAssign for CacheCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.fits_cached += other.fits_cached;
-        self.fits_computed += other.fits_computed;
-        self.summaries_cached += other.summaries_cached;
-        self.summaries_computed += other.summaries_computed;
-    }
 }
 
 /// The digest of the inputs of eligibility, apart from the nodes.
@@ -80,27 +55,6 @@ fn view(snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>) -> Digest {
     ))
 }
 
-/// The SHA-256 of what the value writes into a hasher. Different values write different bytes.
-fn digest(value: impl Hash) -> Digest {
-    let mut written = Sha256Hasher(Sha256::new());
-    value.hash(&mut written);
-    written.0.finalize().into()
-}
-
-/// A [`Hasher`] that feeds SHA-256.
-struct Sha256Hasher(Sha256);
-
-impl Hasher for Sha256Hasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    /// Unused: the whole SHA-256 is taken, since 64 bits are too few.
-    fn finish(&self) -> u64 {
-        0
-    }
-}
-
 /// The cached results of one bucket.
 #[derive(Debug, Default)]
 struct CachedBucket {
@@ -108,38 +62,19 @@ struct CachedBucket {
     summary: Option<Cached<[Digest; 2], BucketSummary>>,
 }
 
-/// A result with the digests of its input. Without digests it is computed for each plan.
-#[derive(Debug)]
-struct Cached<K, T> {
-    of: Option<K>,
-    result: T,
-}
-
 impl PlanCache {
     /// Updates the index of pods for the buckets of a snapshot.
     ///
     /// # Errors
     /// The pods that have the name or the uid of another pod.
-    pub fn identify(
-        &mut self,
-        buckets: &[Bucket],
-    ) -> Result<(), Vec<crate::core::identities::DuplicateIdentity>> {
-        let identities = self.identities.get_or_insert_default();
-        if identities.update(buckets).is_ok() {
-            return Ok(());
-        }
-        // Which pod of a pair is reported depends on the cached index. Build the index anew, so that the error does not depend on
-        // it.
-        let mut fresh = Identities::default();
-        let result = fresh.update(buckets);
-        self.identities = Some(fresh);
-        result
+    pub fn identify(&mut self, buckets: &[Bucket]) -> Result<(), Vec<DuplicateIdentity>> {
+        self.identities.update(buckets)
     }
 
     /// Digests of the non-empty pod lists that the last [`Self::identify`] replaced.
     #[must_use]
     pub fn superseded_pods(&self) -> &[Digest] {
-        self.identities.as_ref().map_or(&[], Identities::superseded)
+        self.identities.superseded()
     }
 
     /// The counts since the last call.
@@ -152,12 +87,11 @@ impl PlanCache {
     pub fn bytes(&self) -> usize {
         let fits = self.buckets.iter().flat_map(|known| &known.fits);
         let summaries = self.buckets.iter().flat_map(|known| &known.summary);
-        let identities = self.identities.iter().map(Identities::bytes);
         [size_of_val(self), size_of_val(&*self.buckets)]
             .into_iter()
             .chain(fits.map(|fits| size_of_val(&*fits.result)))
             .chain(summaries.map(|summary| summary.result.bytes()))
-            .chain(identities)
+            .chain([self.identities.bytes()])
             .sum()
     }
 
@@ -220,10 +154,6 @@ impl PlanCache {
     }
 }
 
-fn has_key<K: PartialEq, T>(known: Option<&Cached<K, T>>, of: Option<&K>) -> bool {
-    of.is_some() && known.is_some_and(|known| known.of.as_ref() == of)
-}
-
 fn cached_fits<'k>(
     known: &'k mut Option<Cached<Digest, Box<[Fit]>>>,
     bucket: &Bucket,
@@ -246,23 +176,4 @@ fn cached_fits<'k>(
         counts.fits_computed += 1;
     }
     known.as_ref().map(|known| &*known.result)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_add_up() {
-        let counts =
-            |[fits_cached, fits_computed, summaries_cached, summaries_computed]: [u64; 4]| CacheCounts {
-                fits_cached,
-                fits_computed,
-                summaries_cached,
-                summaries_computed,
-            };
-        let mut sum = counts([1, 2, 3, 4]);
-        sum += counts([10, 20, 30, 40]);
-        assert_eq!(sum, counts([11, 22, 33, 44]));
-    }
 }

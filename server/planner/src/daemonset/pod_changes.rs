@@ -10,8 +10,8 @@ use crate::{
         identities::Identities,
         names,
         plan::{Action, ActionKind, EventType, Reason},
-        pod_claims,
-        snapshot::{Deviation, ExpectedCreate, Pod, PodNameCollision, Snapshot},
+        pod_claims, pod_template,
+        snapshot::{Deviation, Pod, PodNameCollision, Snapshot},
     },
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
@@ -132,18 +132,6 @@ impl<'a> PodChanges<'a> {
     }
 }
 
-/// The expectations for these creates.
-pub(crate) fn expected_creates(actions: &[Action]) -> Vec<ExpectedCreate> {
-    let expected = actions.iter().filter_map(|action| match &action.kind {
-        ActionKind::CreatePod { pod_name, node_name } => Some(ExpectedCreate {
-            pod_name: pod_name.clone(),
-            node_name: node_name.clone(),
-        }),
-        _ => None,
-    });
-    expected.collect()
-}
-
 /// How the pods of these creates get their names.
 pub(crate) fn naming_of(creates: &[Action]) -> PodNaming {
     let is_generated = |action: &Action| matches!(&action.kind, ActionKind::CreatePod { pod_name, .. } if pod_name.is_empty());
@@ -177,12 +165,8 @@ pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Act
 
 /// Whether created pods would have no labels. Then none are created (D-66).
 pub(crate) fn lack_labels(ds: &DaemonSet, hash: &str) -> bool {
-    hash.is_empty() && !manifest::has_template_labels(ds) && manifest::template_generation(ds).is_none()
+    hash.is_empty() && !pod_template::has_labels(&ds.template) && manifest::template_generation(ds).is_none()
 }
-
-/// The most derived names that are tried on a node where the apiserver rejects them because other pods have them. After that the
-/// apiserver chooses the name, which nobody can compute and take beforehand.
-const MOST_REFUSED_NAMES: u32 = 3;
 
 /// Derives the names of pods. A repeated decision gives the same name, even if the caches show other changes on the node meanwhile.
 /// A new pod never has the name of the pod that it replaces.
@@ -223,7 +207,7 @@ impl<'a> Naming<'a> {
     /// The name of the next pod on a node; empty if the apiserver chooses it.
     fn name(&mut self, node: &'a str) -> String {
         let (mut salt, refused) = self.collisions.get(node).copied().unwrap_or_default();
-        if !self.derived || refused >= MOST_REFUSED_NAMES {
+        if !self.derived || refused >= names::MOST_REFUSED_NAMES {
             return String::new();
         }
         let snapshot = self.snapshot;

@@ -1,9 +1,10 @@
 //! Classifies the workload's pods: of the current template or not, available or not.
 
-use jiff::{SignedDuration, Timestamp};
-
 use crate::{
-    core::snapshot::{Pod, Snapshot},
+    core::{
+        availability::Availability,
+        snapshot::{Pod, Snapshot},
+    },
     daemonset::{
         manifest::{self, GENERATION_LABEL, HASH_LABEL},
         revisions::Resolution,
@@ -68,8 +69,8 @@ fn is_relabelled(pod: &Pod, resolution: &Resolution<'_>) -> bool {
 
 /// Classifies single pods.
 pub(crate) struct PodClassifier<'a> {
-    now: Timestamp,
-    min_ready: SignedDuration,
+    /// Whether pods are available.
+    pub(crate) availability: Availability,
     generation: Option<String>,
     resolution: &'a Resolution<'a>,
 }
@@ -78,8 +79,7 @@ impl<'a> PodClassifier<'a> {
     /// A classifier for the pods of a snapshot.
     pub(crate) fn new(snapshot: &'a Snapshot<DaemonSet>, resolution: &'a Resolution<'a>) -> Self {
         Self {
-            now: snapshot.now,
-            min_ready: SignedDuration::from_secs(snapshot.workload.min_ready_seconds.into()),
+            availability: Availability::new(snapshot.now, snapshot.workload.min_ready_seconds),
             generation: manifest::template_generation(&snapshot.workload).map(|number| number.to_string()),
             resolution,
         }
@@ -110,21 +110,5 @@ impl<'a> PodClassifier<'a> {
             hash_new,
             updated: (hash_new && !current.is_empty()) || of_generation(),
         }
-    }
-
-    /// Whether a pod has been ready for minReadySeconds.
-    pub(crate) fn is_available(&self, pod: &Pod) -> bool {
-        pod.ready
-            && (!self.has_min_ready() || pod.ready_since.is_some_and(|since| self.is_long_enough(since)))
-    }
-
-    /// Whether minReadySeconds is set, so that availability depends on the time.
-    pub(crate) fn has_min_ready(&self) -> bool {
-        !self.min_ready.is_zero()
-    }
-
-    /// Whether a pod that is ready since then has been ready for minReadySeconds.
-    pub(crate) fn is_long_enough(&self, since: Timestamp) -> bool {
-        self.now.duration_since(since) >= self.min_ready
     }
 }

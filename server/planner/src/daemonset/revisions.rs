@@ -15,13 +15,10 @@ use crate::{
         names,
         plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
         pod_claims::{self, is_adopted},
+        pod_template,
         snapshot::{Deviation, Pod, Revision, Snapshot},
-        status::Status,
     },
-    daemonset::{
-        manifest::{self, HASH_LABEL},
-        workload::DaemonSet,
-    },
+    daemonset::{manifest::HASH_LABEL, workload::DaemonSet},
 };
 
 /// The number of old revisions that are kept if the workload has no limit.
@@ -397,7 +394,7 @@ fn halt(snapshot: &Snapshot<DaemonSet>, name: &str) -> Halt {
             "revision {name} has another template; collision count {count} makes the next name differ"
         ),
         kind: ActionKind::UpdateStatus {
-            status: Status::DaemonSet(ds.status),
+            status: ds.status,
             collision: Some(Collision {
                 count,
                 expected: ds.collision_count,
@@ -427,10 +424,14 @@ fn manifest(ds: &DaemonSet, name: &str, hash: &str, data: &Json, number: i64) ->
         }
         annotations.end();
     }
-    manifest::write_labels(metadata.member("labels"), ds, &[(HASH_LABEL, Some(hash))]);
+    pod_template::write_labels(
+        metadata.member("labels"),
+        &ds.template,
+        &[(HASH_LABEL, Some(hash))],
+    );
     write_string(metadata.member("name"), name);
     write_string(metadata.member("namespace"), &ds.namespace);
-    manifest::write_owner(metadata.member("ownerReferences"), ds);
+    pod_template::write_owner(metadata.member("ownerReferences"), ds.owner());
     metadata.end();
     append(revision.member("revision"), format_args!("{number}"));
     revision.end();

@@ -4,7 +4,7 @@ use crate::{
     core::{
         plan::{Action, ActionKind, Reason},
         snapshot::{Deviation, Options},
-        status::{DaemonSetStatus, Status},
+        status::DaemonSetStatus,
     },
     daemonset::{bucket_summary::SettledNodes, cluster_view::ClusterView, workload::DaemonSet},
 };
@@ -48,7 +48,7 @@ pub(crate) enum Write {
     /// Do not write, though upstream would write the unchanged status.
     OnlyUpstream,
     /// Write with this action.
-    Yes(Action),
+    Yes(Box<Action>),
 }
 
 /// Compares the new status with the present one.
@@ -76,15 +76,15 @@ pub(crate) fn write(ds: &DaemonSet, status: DaemonSetStatus, options: &Options) 
             "unchanged, but the generation is not observed yet".to_owned(),
         )
     };
-    Write::Yes(Action {
+    Write::Yes(Box::new(Action {
         reason,
         message,
         kind: ActionKind::UpdateStatus {
-            status: Status::DaemonSet(status),
+            status,
             collision: None,
             uid_precondition: options.deviates(Deviation::StatusWithUid),
         },
-    })
+    }))
 }
 
 /// Whether a status must be written at once: the generation or the desired number changed, or another count changed by more than a

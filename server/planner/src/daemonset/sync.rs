@@ -1,11 +1,10 @@
 //! The order of decisions in a plan, and the gates that hold decisions up (D-71).
 
-use std::collections::BTreeSet;
-
 use crate::{
     core::{
         batches,
         cancellation::Cancellation,
+        expectations,
         plan::{Action, ActionKind, EventType, Phase, PhaseKind, Plan, Reason, Verdict},
         selector,
         snapshot::{Deviation, Scope, Snapshot},
@@ -15,7 +14,6 @@ use crate::{
         bucket_summary::Detail,
         companion,
         context::PlanContext,
-        expectations,
         plan_builder::PlanBuilder,
         plan_cache::PlanCache,
         revisions::{Halt, Resolution},
@@ -30,18 +28,15 @@ pub(crate) fn plan(
     cache: &mut PlanCache,
     cancellation: Cancellation<'_>,
 ) -> Option<Plan> {
-    if let Some(behind) = staleness::stale(&snapshot.own_writes) {
-        return Some(Plan {
-            error: Some(behind),
-            ..nothing(snapshot, Verdict::Stale)
-        });
+    if let Some(stale) = staleness::plan(snapshot) {
+        return Some(stale);
     }
     let scope = snapshot.options.scope;
     match inactive(snapshot) {
         // The other controller reports it.
-        Some(_) if scope == Scope::Rollouts => return Some(nothing(snapshot, Verdict::Noop)),
+        Some(_) if scope == Scope::Rollouts => return Some(Plan::nothing(snapshot, Verdict::Noop)),
         Some(Inactive::SelectingAll { literally }) => return Some(selecting_all(snapshot, literally)),
-        Some(Inactive::Deleting) => return Some(nothing(snapshot, Verdict::Noop)),
+        Some(Inactive::Deleting) => return Some(Plan::nothing(snapshot, Verdict::Noop)),
         None => {}
     }
     if scope == Scope::Rollouts {
@@ -51,7 +46,7 @@ pub(crate) fn plan(
     if let Some(halt) = &context.resolution.halt {
         return Some(halted(snapshot, &context.resolution, halt));
     }
-    let builder = PlanBuilder::new(snapshot, &context, cache.identities.as_ref(), cancellation);
+    let builder = PlanBuilder::new(snapshot, &context, cache.identities.get(), cancellation);
     if builder.is_cut() {
         return Some(builder.claims_only());
     }
@@ -72,7 +67,7 @@ fn plan_rollout(
     cancellation: Cancellation<'_>,
 ) -> Option<Plan> {
     match companion::rollout_request(&snapshot.workload) {
-        companion::RolloutRequest::None => return Some(nothing(snapshot, Verdict::Noop)),
+        companion::RolloutRequest::None => return Some(Plan::nothing(snapshot, Verdict::Noop)),
         companion::RolloutRequest::Wrong(because) => {
             let reason = (Reason::InvalidAnnotation, "an annotation is of no use".to_owned());
             return Some(warning(snapshot, reason, "InvalidRollout", because));
@@ -81,7 +76,7 @@ fn plan_rollout(
     }
     let context = PlanContext::of(snapshot, cache, Detail::Notable, cancellation)?;
     if companion::is_unrecorded(&context.resolution) {
-        return Some(nothing(snapshot, Verdict::Noop));
+        return Some(Plan::nothing(snapshot, Verdict::Noop));
     }
     let builder = PlanBuilder::without_claims(snapshot, &context, cancellation);
     match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
@@ -108,21 +103,6 @@ pub(crate) fn inactive(snapshot: &Snapshot<DaemonSet>) -> Option<Inactive> {
             literally: selector::is_empty(selector, false),
         }),
         _ => ds.deleting.then_some(Inactive::Deleting),
-    }
-}
-
-/// A plan without actions that keeps the state.
-pub(crate) fn nothing(snapshot: &Snapshot<DaemonSet>, verdict: Verdict) -> Plan {
-    Plan {
-        verdict,
-        phases: Vec::new(),
-        pod_manifest: None,
-        state: snapshot.state.clone(),
-        requeue: None,
-        error: None,
-        status: None,
-        rollout: None,
-        deviations: BTreeSet::new(),
     }
 }
 
@@ -163,23 +143,20 @@ pub(crate) fn warning(
         },
     };
     Plan {
-        phases: vec![Phase {
-            kind: PhaseKind::Events,
-            batches: batches::at_once(vec![event]),
-        }],
-        ..nothing(snapshot, Verdict::Apply)
+        phases: vec![Phase::new(PhaseKind::Events, batches::at_once(vec![event]))],
+        ..Plan::nothing(snapshot, Verdict::Apply)
     }
 }
 
 /// A plan that only raises the collision count, because the name of the next revision is taken (D-62).
 fn halted(snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>, halt: &Halt) -> Plan {
     Plan {
-        phases: vec![Phase {
-            kind: PhaseKind::Status,
-            batches: batches::at_once(vec![halt.action.clone()]),
-        }],
+        phases: vec![Phase::new(
+            PhaseKind::Status,
+            batches::at_once(vec![halt.action.clone()]),
+        )],
         error: Some(halt.error.clone()),
         deviations: resolution.deviations.clone(),
-        ..nothing(snapshot, Verdict::Apply)
+        ..Plan::nothing(snapshot, Verdict::Apply)
     }
 }

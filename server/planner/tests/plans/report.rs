@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use nodewise_planner::{
-    daemonset::report::{ComeBack, Outcome, OutcomeResult, Subject, come_back, fold},
     plan::{Action, ActionKind},
+    report::{ComeBack, Outcome, OutcomeResult, Subject, come_back, fold},
     snapshot::{Deviation, Expectations, ExpectedCreate, Options, State},
 };
 
@@ -269,6 +269,31 @@ fn when_to_come_back() {
     );
 }
 
+// P-63: the rest of a plan that ended in a terminating namespace is not tried again, and a failure beside it is.
+#[test]
+fn an_object_in_a_terminating_namespace_is_not_tried_again() {
+    let outcome = |action_id, result| Outcome {
+        action_id,
+        result,
+        ignored: false,
+        subject: None,
+        message: String::new(),
+        http_status: 0,
+    };
+    let mut outcomes = vec![
+        outcome(1, OutcomeResult::NamespaceTerminating),
+        outcome(2, OutcomeResult::Skipped),
+    ];
+    assert!(!come_back(&outcomes, None, None).backoff);
+    outcomes.push(outcome(3, OutcomeResult::Failed));
+    assert!(come_back(&outcomes, None, None).backoff);
+    outcomes.remove(0);
+    assert!(
+        come_back(&outcomes[..1], None, None).backoff,
+        "skipped for another reason"
+    );
+}
+
 #[test]
 fn a_quota_that_is_never_raised() {
     let mut cluster = Cluster::new(5);
@@ -334,6 +359,7 @@ fn outcomes_that_succeeded_without_a_subject_do_not_matter() {
         result: OutcomeResult::Succeeded,
         message: String::new(),
         http_status: 200,
+        ignored: false,
         subject: None,
     };
     let subjects = [
@@ -402,8 +428,14 @@ fn claims_of_objects_that_are_gone_delay_the_next_plan_by_a_second() {
             .map(|(action_id, result)| Outcome {
                 action_id,
                 result: *result,
-                message: String::new(),
+                // An action that is skipped for a reason.
+                message: if *result == Skipped {
+                    "locked".to_owned()
+                } else {
+                    String::new()
+                },
                 http_status: 0,
+                ignored: false,
                 subject: None,
             })
             .collect();

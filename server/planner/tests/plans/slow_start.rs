@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
-    daemonset::report::{Outcome, OutcomeResult, come_back, fold},
     plan::{PhaseKind, Plan, Verdict},
+    report::{Outcome, OutcomeResult, come_back, fold},
     snapshot::{Deviation, ExpectedCreate, SlowStart, State},
 };
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nodewise_planner::{
-    plan::{ActionKind, DaemonSetStatus, PhaseKind, Reason, Status},
+    plan::{ActionKind, DaemonSetStatus, PhaseKind, Reason},
     snapshot::{Deviation, PodPhase},
 };
 
@@ -148,7 +148,7 @@ fn d_89_an_unchanged_status_is_not_written() {
     // D-88, D-94: the write has seven counts and the generation, no conditions.
     assert!(matches!(
         actions(&plan, PhaseKind::Status)[0].kind,
-        ActionKind::UpdateStatus { status: Status::DaemonSet(status), collision: None, .. }
+        ActionKind::UpdateStatus { status, collision: None, .. }
             if status.observed_generation == 1
     ));
     cluster.sync();

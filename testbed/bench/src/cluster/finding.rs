@@ -4,150 +4,67 @@ use anyhow::Result;
 
 use super::owner::OwnerKind;
 use super::run::{Limit, Rollout};
+use super::sides::{Quantity, Sides};
 use super::{Size, bare};
 use crate::figure::figure;
 use crate::measure::Spread;
-use crate::report::{Bar, Chart, Finding, Shape, Target};
+use crate::report::{Chart, Finding, Target};
 
-/// A quantity that is measured for each rollout.
-struct Quantity {
-    name: &'static str,
-    of: fn(&Rollout) -> f64,
-}
-
-const fn quantity(name: &'static str, of: fn(&Rollout) -> f64) -> Quantity {
-    Quantity { name, of }
-}
-
-const CREATE: Quantity = quantity("create: seconds", |rollout| rollout.create.seconds);
-const CREATE_CALLS: Quantity = quantity("create: API calls", |rollout| rollout.create.calls);
-const CREATE_CPU: Quantity = quantity("create: CPU seconds", |rollout| rollout.create.cpu_seconds);
-const UPDATE: Quantity = quantity("rolling update: seconds", |rollout| rollout.update.seconds);
-const UPDATE_CALLS: Quantity = quantity("rolling update: API calls", |rollout| rollout.update.calls);
-const UPDATE_CPU: Quantity = quantity("rolling update: CPU seconds", |rollout| {
-    rollout.update.cpu_seconds
+const CREATE: Quantity<Rollout> = Quantity::new("create: seconds", |rollout| rollout.create.seconds);
+const CREATE_CALLS: Quantity<Rollout> = Quantity::new("create: API calls", |rollout| rollout.create.calls);
+const CREATE_CPU: Quantity<Rollout> =
+    Quantity::new("create: CPU seconds", |rollout| rollout.create.cpu_seconds());
+const UPDATE: Quantity<Rollout> = Quantity::new("rolling update: seconds", |rollout| rollout.update.seconds);
+const UPDATE_CALLS: Quantity<Rollout> =
+    Quantity::new("rolling update: API calls", |rollout| rollout.update.calls);
+const UPDATE_CPU: Quantity<Rollout> = Quantity::new("rolling update: CPU seconds", |rollout| {
+    rollout.update.cpu_seconds()
 });
-const MEMORY: Quantity = quantity("peak memory: MB", |rollout| rollout.peak_memory_mb);
+const MEMORY: Quantity<Rollout> = Quantity::new("peak memory: MB", |rollout| rollout.peak_memory_mb);
 
-/// All rounds of both owners and of the bare loop.
-struct Rounds<'a> {
-    upstream: &'a [Rollout],
-    nodewise: &'a [Rollout],
-    limit: Spread,
-}
-
-impl Rounds<'_> {
-    fn theirs(&self, quantity: &Quantity) -> Result<Spread> {
-        Spread::of(self.upstream.iter().map(quantity.of))
-    }
-
-    fn ours(&self, quantity: &Quantity) -> Result<Spread> {
-        Spread::of(self.nodewise.iter().map(quantity.of))
-    }
-
-    /// The median of kube-controller-manager divided by that of Nodewise.
-    fn ratio(&self, quantity: &Quantity) -> Result<f64> {
-        Ok(self.theirs(quantity)?.median() / self.ours(quantity)?.median())
-    }
-
-    fn row(&self, quantity: &Quantity, limit: Option<&Spread>) -> Result<Vec<String>> {
-        Ok(vec![
-            quantity.name.to_owned(),
-            self.theirs(quantity)?.to_string(),
-            self.ours(quantity)?.to_string(),
-            figure(self.ratio(quantity)?),
-            limit.map_or_else(|| "–".to_owned(), Spread::to_string),
-        ])
-    }
-
-    fn bars(&self, quantity: &Quantity, limit: Option<&Spread>) -> Result<Vec<Bar>> {
-        let bar = |who: &str, values: Spread| Bar {
-            group: quantity.name.to_owned(),
-            who: who.to_owned(),
-            values,
-        };
-        let mut bars = vec![
-            bar(OwnerKind::Upstream.name(), self.theirs(quantity)?),
-            bar(OwnerKind::Nodewise.name(), self.ours(quantity)?),
-        ];
-        bars.extend(limit.map(|limit| bar("bare loop", limit.clone())));
-        Ok(bars)
-    }
-
-    fn targets(&self) -> Result<Vec<Target>> {
-        let limit = self.ours(&CREATE)?.median() / self.limit.median();
-        let faster = |what, goal, quantity| {
-            Ok(Target::at_least(
-                what,
-                goal,
-                self.ratio(quantity)?,
-                "times as fast",
-            ))
-        };
-        let less = |what, goal, quantity| {
-            Ok(Target::at_most(
-                what,
-                goal,
-                1.0 / self.ratio(quantity)?,
-                "times theirs",
-            ))
-        };
-        [
-            faster("create, against kube-controller-manager", 1.6, &CREATE),
-            Ok(Target::at_most(
-                "create, against the bare loop",
-                1.2,
-                limit,
-                "times its time",
-            )),
-            faster("rolling update, against kube-controller-manager", 1.0, &UPDATE),
-            // Not a ratio, which would hide a few calls among ten thousand.
-            Ok(Target::at_most(
-                "rolling update, against theirs",
-                self.theirs(&UPDATE_CALLS)?.median(),
-                self.ours(&UPDATE_CALLS)?.median(),
-                "API calls",
-            )),
-            less("CPU of create", 0.5, &CREATE_CPU),
-            less("CPU of the rolling update", 0.5, &UPDATE_CPU),
-            less("peak memory of both", 0.5, &MEMORY),
-        ]
-        .into_iter()
-        .collect()
-    }
+fn targets(sides: &Sides<Rollout>, limit: &Spread) -> Result<Vec<Target>> {
+    let to_limit = sides.ours(&CREATE)?.median() / limit.median();
+    [
+        sides.faster("create, against kube-controller-manager", 1.6, &CREATE),
+        Ok(Target::at_most(
+            "create, against the bare loop",
+            1.2,
+            to_limit,
+            "times its time",
+        )),
+        sides.faster("rolling update, against kube-controller-manager", 1.0, &UPDATE),
+        // Not a ratio, which would hide a few calls among ten thousand.
+        Ok(Target::at_most(
+            "rolling update, against theirs",
+            sides.theirs(&UPDATE_CALLS)?.median(),
+            sides.ours(&UPDATE_CALLS)?.median(),
+            "API calls",
+        )),
+        sides.less("CPU of create", 0.5, &CREATE_CPU),
+        sides.less("CPU of the rolling update", 0.5, &UPDATE_CPU),
+        sides.less("peak memory of both", 0.5, &MEMORY),
+    ]
+    .into_iter()
+    .collect()
 }
 
 /// The finding for these rollouts.
-pub(super) fn of(
-    size: Size,
-    upstream: &[Rollout],
-    nodewise: &[Rollout],
-    limits: &[Limit],
-) -> Result<Finding> {
+pub(super) fn of(size: Size, sides: &Sides<Rollout>, limits: &[Limit]) -> Result<Finding> {
     let limit = Spread::of(limits.iter().map(|limit| limit.seconds))?;
-    let rounds = Rounds {
-        upstream,
-        nodewise,
-        limit,
+    let row = |quantity: Quantity<Rollout>, limit: &str| -> Result<Vec<String>> {
+        let mut row = sides.row(&quantity)?;
+        row.push(limit.to_owned());
+        Ok(row)
     };
-    let mut rows = vec![rounds.row(&CREATE, Some(&rounds.limit))?];
+    let mut rows = vec![row(CREATE, &limit.to_string())?];
     for quantity in [CREATE_CALLS, CREATE_CPU, UPDATE, UPDATE_CALLS, UPDATE_CPU, MEMORY] {
-        rows.push(rounds.row(&quantity, None)?);
+        rows.push(row(quantity, "–")?);
     }
     let nodes = figure(count(size.nodes));
-    let chart = |file: &str, title: String, unit: &str, bars: [Vec<Bar>; 2]| Chart {
-        file: file.to_owned(),
-        title,
-        unit: format!("{unit}, less is better"),
-        logarithmic: false,
-        shape: Shape::Bars(bars.concat()),
-    };
-    let times = [
-        rounds.bars(&CREATE, Some(&rounds.limit))?,
-        rounds.bars(&UPDATE, None)?,
-    ];
-    let cpu = [rounds.bars(&CREATE_CPU, None)?, rounds.bars(&UPDATE_CPU, None)?];
-    let memory = [rounds.bars(&MEMORY, None)?, Vec::new()];
+    let bare = CREATE.bar("bare loop", limit.clone());
+    let times = [sides.bars(&CREATE)?, vec![bare], sides.bars(&UPDATE)?].concat();
+    let cpu = [sides.bars(&CREATE_CPU)?, sides.bars(&UPDATE_CPU)?].concat();
+    let memory = sides.bars(&MEMORY)?;
     Ok(Finding {
         title: format!("A DaemonSet on {nodes} nodes, on a real apiserver"),
         about: about(size),
@@ -161,26 +78,21 @@ pub(super) fn of(
         .map(str::to_owned)
         .into(),
         rows,
-        targets: rounds.targets()?,
+        targets: targets(sides, &limit)?,
         charts: vec![
-            chart(
+            Chart::of_costs(
                 "cluster-time",
                 format!("Rollouts on {nodes} nodes"),
                 "seconds",
                 times,
             ),
-            chart(
+            Chart::of_costs(
                 "cluster-cpu",
                 format!("CPU time of rollouts on {nodes} nodes"),
                 "CPU seconds",
                 cpu,
             ),
-            chart(
-                "cluster-memory",
-                "Peak memory of the owner".to_owned(),
-                "MB",
-                memory,
-            ),
+            Chart::of_costs("cluster-memory", "Peak memory of the owner", "MB", memory),
         ],
     })
 }

@@ -25,12 +25,10 @@ const CONCURRENCY: usize = 64;
 pub(super) struct Kubelets(JoinHandle<Result<()>>);
 
 impl Kubelets {
-    /// Makes the existing and new pods of a namespace ready.
+    /// Makes the existing and new pods of these ready.
     #[must_use]
-    pub(super) fn start(client: &Client, namespace: &str) -> Self {
-        let metadata = Api::namespaced(client.clone(), namespace);
-        let api = Api::namespaced(client.clone(), namespace);
-        Self(tokio::spawn(run(metadata, api)))
+    pub(super) fn start(client: &Client, pods: Api<PartialObjectMeta<Pod>>) -> Self {
+        Self(tokio::spawn(run(client.clone(), pods)))
     }
 
     /// Fails if the task has ended with an error.
@@ -48,18 +46,19 @@ impl Drop for Kubelets {
     }
 }
 
-async fn run(metadata: Api<PartialObjectMeta<Pod>>, api: Api<Pod>) -> Result<()> {
+async fn run(client: Client, pods: Api<PartialObjectMeta<Pod>>) -> Result<()> {
     let mut seen = HashSet::new();
-    let pods = watcher(metadata, watcher::Config::default()).default_backoff();
+    let pods = watcher(pods, watcher::Config::default()).default_backoff();
     let new = pods.applied_objects().filter_map(move |pod| {
         // A broken watch restarts by itself with a list.
         let new = pod.ok().and_then(|pod| {
             let uid = pod.metadata.uid?;
-            pod.metadata.name.filter(|_| seen.insert(uid))
+            let name = pod.metadata.namespace.zip(pod.metadata.name);
+            name.filter(|_| seen.insert(uid))
         });
         future::ready(new)
     });
-    new.map(async |name| make_ready(&api, &name).await)
+    new.map(async |(namespace, name)| make_ready(&Api::namespaced(client.clone(), &namespace), &name).await)
         .buffer_unordered(CONCURRENCY)
         .try_for_each(async |()| Ok(()))
         .await

@@ -1,4 +1,4 @@
-//! The two owners of DaemonSets: how they start, and the CPU time and memory that they use.
+//! The two owners of workloads: how they start, and the CPU time and memory that they use.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,16 +10,25 @@ use super::DEADLINE;
 use crate::figure::figure;
 use crate::{measure, programs};
 
-/// An owner of DaemonSets.
+/// An owner of workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwnerKind {
-    /// kube-controller-manager with its DaemonSet controller only.
+    /// kube-controller-manager with the controllers of these workloads only.
     Upstream,
     /// A server and an executor.
     Nodewise,
 }
 
 impl OwnerKind {
+    /// Both owners. Which one is first alternates between rounds.
+    pub(super) fn in_round(round: usize) -> [Self; 2] {
+        let mut order = [Self::Upstream, Self::Nodewise];
+        if round.is_multiple_of(2) {
+            order.reverse();
+        }
+        order
+    }
+
     /// Its name in tables.
     #[must_use]
     pub(super) fn name(self) -> &'static str {
@@ -48,6 +57,19 @@ pub struct Programs {
     pub executor: PathBuf,
 }
 
+impl Programs {
+    /// Those next to this program.
+    ///
+    /// # Errors
+    /// One was not built.
+    pub fn find() -> Result<Self> {
+        Ok(Self {
+            server: programs::find("nodewise-server")?,
+            executor: programs::find("nodewise-executor")?,
+        })
+    }
+}
+
 /// A running owner. It ends when dropped.
 #[derive(Debug)]
 pub(super) struct Owner(Vec<Process>);
@@ -55,13 +77,22 @@ pub(super) struct Owner(Vec<Process>);
 impl Owner {
     /// Starts the owner. All settings are defaults, except that kube-controller-manager has no low rate limit, like the
     /// executor by default, and that neither uses leader election.
-    pub(super) async fn start(plane: &ControlPlane, who: OwnerKind, programs: &Programs) -> Result<Self> {
+    /// Both run `controllers`.
+    pub(super) async fn start(
+        plane: &ControlPlane,
+        who: OwnerKind,
+        programs: &Programs,
+        controllers: &str,
+    ) -> Result<Self> {
         match who {
             OwnerKind::Upstream => {
-                let command = plane.daemonset_controller(who.user()).await?;
+                let command = plane.built_in(controllers, who.user()).await?;
                 Ok(Self(vec![plane.spawn("upstream", command)?]))
             }
-            OwnerKind::Nodewise => Self::nodewise(plane, who.user(), programs, &[]).await,
+            OwnerKind::Nodewise => {
+                let flag = format!("--controllers={controllers}");
+                Self::nodewise(plane, who.user(), programs, &[flag]).await
+            }
         }
     }
 
@@ -85,12 +116,12 @@ impl Owner {
         Ok(Self(vec![server, executor]))
     }
 
-    /// The CPU time of all its processes so far.
-    pub(super) fn cpu_time(&self) -> Result<Duration> {
-        self.0
-            .iter()
+    /// The CPU time of each of its processes so far: of the server and of the executor, or of kube-controller-manager.
+    pub(super) fn cpu_times(&self) -> Result<Vec<Duration>> {
+        let processes = self.0.iter();
+        processes
             .map(|process| measure::cpu_time(process.pid()))
-            .sum()
+            .collect()
     }
 
     /// The sum of the peak memory of its processes, in MB.

@@ -1,7 +1,7 @@
 //! One rollout of one owner, and one run of the bare loop.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
@@ -15,22 +15,12 @@ use serde_json::{Value, json};
 use super::bare::{self, Template};
 use super::kubelets::Kubelets;
 use super::owner::{Owner, OwnerKind, Programs};
+use super::part::Part;
 use super::{DEADLINE, foreign};
 use crate::figure::figure;
 
-/// The measurements of one part of a rollout.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
-    /// Wall-clock time, in seconds.
-    pub(super) seconds: f64,
-    /// CPU time of the owner, in seconds.
-    pub(super) cpu_seconds: f64,
-    /// The number of the owner's requests to the apiserver.
-    pub(super) calls: f64,
-}
-
 /// The measurements of a rollout.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rollout {
     /// From the creation of the DaemonSet to the last of its pods.
     pub(super) create: Part,
@@ -42,16 +32,17 @@ pub(super) struct Rollout {
 
 impl fmt::Display for Rollout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, part) in [("created", self.create), ("updated", self.update)] {
-            let [seconds, cpu, calls] = [part.seconds, part.cpu_seconds, part.calls].map(figure);
-            write!(f, "{name} in {seconds} s, {cpu} CPU s, {calls} calls; ")?;
-        }
-        write!(f, "{} MB", figure(self.peak_memory_mb))
+        let memory = figure(self.peak_memory_mb);
+        write!(
+            f,
+            "created in {}; updated in {}; {memory} MB",
+            self.create, self.update
+        )
     }
 }
 
 /// The measurements of the creation of a DaemonSet's pods.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Creation {
     pub(super) part: Part,
     /// The number of requests that were answered with 429.
@@ -107,7 +98,7 @@ pub(super) async fn rollout(
         user: who.user(),
     };
     foreign::make_namespace(&home.client, namespace).await?;
-    let owner = Owner::start(plane, who, programs).await?;
+    let owner = Owner::start(plane, who, programs, "daemonset-controller").await?;
     // The owner is ready once it has observed a DaemonSet that matches no node.
     home.create_daemon_set("first", json!({"nowhere": "true"}))
         .await?;
@@ -117,10 +108,9 @@ pub(super) async fn rollout(
         home.create_daemon_set("agent", json!({})).await?;
         home.wait_for_pods(&owner, nodes).await
     };
-    let create = home.measured(&owner, create, |events, _| home.created(events));
-    let create = create.await?;
+    let (create, _) = home.measured_creation(&owner, create).await?;
     let template = Template::of(&home.client, namespace).await?;
-    let mut kubelets = Kubelets::start(&home.client, namespace);
+    let mut kubelets = Kubelets::start(&home.client, Api::namespaced(home.client.clone(), namespace));
     home.observed(&owner, "agent", |status| status.available == status.desired)
         .await?;
 
@@ -129,8 +119,7 @@ pub(super) async fn rollout(
         let done = |status: &Counts| status.updated == status.desired && status.available == status.desired;
         home.observed(&owner, "agent", done).await
     };
-    let update = home.measured(&owner, update, |_, wall| Ok(wall));
-    let update = update.await?;
+    let (update, _) = Part::measure(plane, &owner, home.user, update).await?;
     kubelets.check_running().await?;
     let peak_memory_mb = owner.peak_memory_mb()?;
     owner.stop().await?;
@@ -168,17 +157,14 @@ pub(super) async fn creation(
     home.create_daemon_set("first", json!({"nowhere": "true"}))
         .await?;
     home.observed(&owner, "first", |_| true).await?;
-    let began = Timestamp::now();
     let create = async || {
         home.create_daemon_set("agent", json!({})).await?;
         home.wait_for_pods(&owner, nodes).await
     };
-    let part = home.measured(&owner, create, |events, _| home.created(events));
-    let part = part.await?;
-    let events = plane.audit_events().await?;
+    let (part, events) = home.measured_creation(&owner, create).await?;
     let refused = events
         .iter()
-        .filter(|event| event.user == user && event.received >= began && event.code == 429);
+        .filter(|event| event.user == user && event.code == 429);
     #[expect(clippy::cast_precision_loss, reason = "some ten thousand calls")]
     let refused = refused.count() as f64;
     let template = Template::of(&home.client, namespace).await?;
@@ -221,28 +207,15 @@ struct Counts {
 }
 
 impl RolloutNamespace<'_> {
-    /// Measures a part. `took` computes its duration from the audit log so far and the elapsed time.
-    async fn measured(
+    /// Measures the creation of the pods. The time is that of the audit log, up to the last create.
+    async fn measured_creation(
         &self,
         owner: &Owner,
-        part: impl AsyncFnOnce() -> Result<()>,
-        took: impl FnOnce(&[AuditEvent], Duration) -> Result<Duration>,
-    ) -> Result<Part> {
-        let (cpu, began, clock) = (owner.cpu_time()?, Timestamp::now(), Instant::now());
-        part().await?;
-        let (wall, cpu_until) = (clock.elapsed(), owner.cpu_time()?);
-        let cpu_seconds = cpu_until.saturating_sub(cpu).as_secs_f64();
-        let events = self.plane.audit_events().await?;
-        let calls = events
-            .iter()
-            .filter(|event| event.user == self.user && event.received >= began && event.complete);
-        #[expect(clippy::cast_precision_loss, reason = "some ten thousand calls")]
-        let calls = calls.count() as f64;
-        Ok(Part {
-            seconds: took(&events, wall)?.as_secs_f64(),
-            cpu_seconds,
-            calls,
-        })
+        create: impl AsyncFnOnce() -> Result<()>,
+    ) -> Result<(Part, Vec<AuditEvent>)> {
+        let (mut part, events) = Part::measure(self.plane, owner, self.user, create).await?;
+        part.seconds = self.created(&events)?.as_secs_f64();
+        Ok((part, events))
     }
 
     fn daemon_sets(&self) -> Api<DaemonSet> {

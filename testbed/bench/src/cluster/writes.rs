@@ -10,7 +10,7 @@ use super::run::{self, Creation, Limit};
 use super::{Size, foreign};
 use crate::figure::figure;
 use crate::measure::Spread;
-use crate::report::{Bar, Chart, Finding, Shape, Target};
+use crate::report::{Bar, Chart, Finding, Target};
 
 /// The values of `--concurrent-writes`. The last one is the default.
 const WRITES: [usize; 2] = [64, 250];
@@ -145,12 +145,11 @@ fn finding(size: Size, found: &[Vec<Creation>], limits: &[Limit]) -> Result<Find
             .into(),
         rows,
         targets,
-        charts: vec![Chart {
-            file: "writes".to_owned(),
-            title: format!("Creating {nodes} pods"),
-            unit: "seconds, less is better".to_owned(),
-            logarithmic: false,
-            shape: Shape::Bars(bars),
-        }],
+        charts: vec![Chart::of_costs(
+            "writes",
+            format!("Creating {nodes} pods"),
+            "seconds",
+            bars,
+        )],
     })
 }

@@ -1,4 +1,4 @@
-//! The JSON of nodes and DaemonSets as an apiserver serves it, and parts of the JSON of pods.
+//! The JSON of nodes, DaemonSets and ReplicaSets as an apiserver serves it, and parts of the JSON of pods.
 
 use serde_json::{Value, json};
 
@@ -135,6 +135,40 @@ pub(super) fn daemon_set(name: &str, uid: &str, nodes: usize) -> Value {
         "status": {
             "currentNumberScheduled": nodes, "desiredNumberScheduled": nodes, "numberReady": nodes,
             "updatedNumberScheduled": nodes, "numberAvailable": nodes, "numberMisscheduled": 0, "observedGeneration": 1,
+        },
+    })
+}
+
+/// A ReplicaSet of a web application with `replicas` pods, of which its status counts `pods`, all available.
+pub(super) fn replica_set(name: &str, replicas: usize, pods: usize) -> Value {
+    let labels = json!({"app.kubernetes.io/name": "web", "pod-template-hash": "5d8c7f9b6d"});
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name, "namespace": NAMESPACE, "uid": "5d8c7f9b-5d2e-4c0f-9b1a-7f3c2a9e6d10", "resourceVersion": "1004",
+            "generation": 1, "creationTimestamp": CREATED, "labels": labels,
+        },
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "containers": [{
+                        "name": "web", "image": "registry.example/web:1", "imagePullPolicy": "IfNotPresent",
+                        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+                        "resources": {"limits": {"memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
+                        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+                    }],
+                    "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+                    "securityContext": {}, "terminationGracePeriodSeconds": 30,
+                },
+            },
+        },
+        "status": {
+            "replicas": pods, "fullyLabeledReplicas": pods, "readyReplicas": pods, "availableReplicas": pods,
+            "terminatingReplicas": 0, "observedGeneration": 1,
         },
     })
 }

@@ -125,6 +125,7 @@ pub(super) fn order(sequence: &[String]) -> Vec<&str> {
         let kind = match op.as_str() {
             "adopt-pod" | "release-pod" => "claim pods",
             "adopt-revision" | "release-revision" => "claim revisions",
+            "adopt-replicaset" | "release-replicaset" => "claim ReplicaSets",
             other => other,
         };
         if !kinds.contains(&kind) {

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::covered::COVERED;
 use super::{
-    anomaly, case, clock, cluster, daemon_set, fault, node, placement, pod, revision, rollout, selector,
-    serialization, state, status, strategy, template,
+    anomaly, case_of, clock, cluster, daemon_set, deployment, fault, node, placement, pod, replicaset,
+    revision, rollout, selector, serialization, state, status, strategy, template,
 };
-use crate::case::{Case, Revision};
+use crate::case::{Case, Kind, Revision};
 
 /// The number of cases in which each situation must occur. The seeds are fixed.
 const SEEDS: u64 = 20_000;
@@ -41,20 +41,22 @@ const ROWS: &[(&str, &[Situation])] = &[
     ("template", template::tests::SITUATIONS),
 ];
 
-fn all_rows() -> impl Iterator<Item = (String, fn(&Case) -> bool)> {
+fn all_rows() -> impl Iterator<Item = Row> {
     ROWS.iter().flat_map(|(module, rows)| {
         rows.iter()
             .map(move |&(name, occurs)| (format!("{module}: {name}"), occurs))
     })
 }
 
-#[test]
-fn every_situation_occurs() {
-    let rows: Vec<_> = all_rows().collect();
+/// A situation with the name of its module.
+type Row = (String, fn(&Case) -> bool);
+
+/// Generates cases of a kind until each situation has occurred often enough.
+fn expect(kind: Kind, rows: &[Row]) {
     let mut counts = vec![0; rows.len()];
     let mut rare: Vec<_> = (0..rows.len()).collect();
     for seed in 0..SEEDS {
-        let case = case(seed);
+        let case = case_of(kind, seed);
         rare.retain(|&row| {
             counts[row] += usize::from(rows[row].1(&case));
             counts[row] < LEAST
@@ -65,6 +67,22 @@ fn every_situation_occurs() {
     }
     let rare: Vec<_> = rare.iter().map(|&row| (&rows[row].0, counts[row])).collect();
     panic!("fewer than {LEAST} times in {SEEDS} cases: {rare:?}");
+}
+
+#[test]
+fn every_situation_occurs() {
+    expect(Kind::DaemonSet, &all_rows().collect::<Vec<_>>());
+}
+
+#[test]
+fn every_situation_of_other_kinds_occurs() {
+    for (kind, situations) in [
+        (Kind::ReplicaSet, replicaset::tests::SITUATIONS),
+        (Kind::Deployment, deployment::tests::SITUATIONS),
+    ] {
+        let rows = situations.iter().map(|&(name, occurs)| (name.to_owned(), occurs));
+        expect(kind, &rows.collect::<Vec<_>>());
+    }
 }
 
 #[test]
@@ -102,9 +120,9 @@ pub(super) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Whether the synced DaemonSet controls an object.
+/// Whether the synced workload controls an object.
 pub(super) fn is_owned(case: &Case, object: &Value) -> bool {
-    let uid = &set(case)["metadata"]["uid"];
+    let uid = &case.subject().expect("there is one")["metadata"]["uid"];
     let owners = items(&object["metadata"]["ownerReferences"]);
     owners
         .iter()

@@ -3,7 +3,7 @@
 //!
 //! Each module generates one kind of object. Its tests list the situations that must occur.
 
-use crate::case::Case;
+use crate::case::{Case, Kind};
 
 mod anomaly;
 #[cfg(test)]
@@ -13,11 +13,13 @@ mod cluster;
 #[cfg(test)]
 mod covered;
 mod daemon_set;
+mod deployment;
 mod fault;
 mod node;
 mod owner;
 mod placement;
 mod pod;
+mod replicaset;
 mod revision;
 mod rng;
 mod rollout;
@@ -30,8 +32,19 @@ mod status;
 mod strategy;
 mod template;
 mod version;
+mod workload;
 
-/// The case for a seed. The same seed always gives the same case, different seeds give different cases.
+/// The case for a kind and a seed. The same kind and seed always give the same case.
+#[must_use]
+pub fn case_of(kind: Kind, seed: u64) -> Case {
+    match kind {
+        Kind::DaemonSet => case(seed),
+        Kind::ReplicaSet => replicaset::case(seed),
+        Kind::Deployment => deployment::case(seed),
+    }
+}
+
+/// The case with a DaemonSet for a seed. The same seed always gives the same case, different seeds give different cases.
 #[must_use]
 pub fn case(seed: u64) -> Case {
     let mut rng = rng::CaseRng::new(seed);

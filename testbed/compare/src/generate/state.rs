@@ -73,6 +73,7 @@ pub(super) fn case(rng: &mut CaseRng, cluster: Cluster, seed: u64) -> Case {
         revisions,
         live,
         nodes: cluster.setup.nodes.into_iter().map(|node| node.object).collect(),
+        ..Case::default()
     }
 }
 
@@ -104,7 +105,7 @@ fn change_daemon_set(rng: &mut CaseRng, cluster: &Cluster, cached: &Value, live:
     if rng.in_hundred(if adopts { 22 } else { 2 }) {
         match rng.below(3) {
             0 => {
-                live.daemon_set = Some(None);
+                live.subject = Some(None);
                 return;
             }
             1 => {
@@ -127,7 +128,7 @@ fn change_daemon_set(rng: &mut CaseRng, cluster: &Cluster, cached: &Value, live:
         return;
     }
     changed["metadata"]["resourceVersion"] = rng.version().into();
-    live.daemon_set = Some(Some(changed));
+    live.subject = Some(Some(changed));
 }
 
 /// Objects in the cache that no longer exist in the API.
@@ -286,7 +287,7 @@ pub(super) mod tests {
     }
 
     fn live(case: &Case) -> &Value {
-        match &case.live.daemon_set {
+        match &case.live.subject {
             Some(Some(live)) => live,
             _ => &Value::Null,
         }
@@ -345,7 +346,7 @@ pub(super) mod tests {
         ("succeeded after back-off", |case| succeeded(case, Some(false))),
         ("succeeded without back-off", |case| succeeded(case, None)),
         ("gone, with an orphan", |case| {
-            has_orphan(case) && case.live.daemon_set == Some(None)
+            has_orphan(case) && case.live.subject == Some(None)
         }),
         ("deleted, with an orphan", |case| {
             has_orphan(case) && is_deleting(live(case))

@@ -7,8 +7,8 @@ use anyhow::{Result, ensure};
 use crate::{
     api_proxy::ApiProxy,
     case::{Case, solo},
-    daemon_set::image_patch,
     fixture::SoloFixture,
+    workload_builder::image_patch,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -38,7 +38,7 @@ async fn roll_by_way_of(solo: &mut SoloFixture, api: &ApiProxy) -> Result<()> {
 }
 
 /// Fails if the executor repeated the create or delete of a pod.
-async fn expect_nothing_again(solo: &SoloFixture) -> Result<()> {
+pub(super) async fn expect_nothing_again(solo: &SoloFixture) -> Result<()> {
     let mut done = BTreeSet::new();
     for write in solo.writes().await? {
         let of_pods = write.resource == "pods" && write.subresource.is_empty();
@@ -54,7 +54,7 @@ async fn expect_nothing_again(solo: &SoloFixture) -> Result<()> {
 
 // D-109 to D-112
 async fn late_watches(solo: &mut SoloFixture) -> Result<()> {
-    let late = ApiProxy::late(solo.cluster(), Duration::from_millis(700)).await?;
+    let late = ApiProxy::late(solo.cluster(), &["pods"], Duration::from_millis(700)).await?;
     roll_by_way_of(solo, &late).await?;
     expect_nothing_again(solo).await
 }

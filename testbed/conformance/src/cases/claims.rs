@@ -4,15 +4,17 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt as _,
-    api::{ObjectMeta, Patch, PatchParams, PostParams},
+    api::{Patch, PatchParams, PostParams},
 };
 use serde_json::json;
 
+use super::takeover::replace_one;
 use crate::{
     budget::node_of,
     case::{Case, shared},
-    daemon_set::daemon_set,
     fixture::Fixture,
+    replicas::controller_of,
+    workload_builder::daemon_set,
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -33,13 +35,6 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-pub(super) fn controller_of(metadata: &ObjectMeta) -> Option<&str> {
-    let mut owners = metadata.owner_references.iter().flatten();
-    owners
-        .find(|owner| owner.controller == Some(true))
-        .map(|owner| owner.uid.as_str())
-}
-
 /// Creates a pod without an owner that matches the selector of `agent`.
 pub(super) async fn make_orphan(fixture: &Fixture, name: &str, node: &str) -> Result<Pod> {
     let orphan: Pod = serde_json::from_value(json!({
@@ -53,7 +48,10 @@ pub(super) async fn make_orphan(fixture: &Fixture, name: &str, node: &str) -> Re
 async fn adopt_orphan(fixture: &Fixture) -> Result<()> {
     let nodes = fixture.add_nodes(2).await?;
     let watch = fixture.watch("agent");
+    fixture.roll_out("earlier", daemon_set("earlier").build()).await?;
     let orphan = make_orphan(fixture, "orphan", &nodes[0]).await?;
+    // Watches of pods and of DaemonSets are not ordered. An executor that replaces this pod has seen the orphan.
+    replace_one(fixture, "earlier").await?;
     let ds = fixture.create(daemon_set("agent").on_delete().build()).await?;
     fixture
         .eventually("the orphan to be adopted and the other node filled", async || {

@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::{
     budget::BudgetWatch,
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::SoloFixture,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::{
     budget::node_of,
     case::{Case, shared, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::{Fixture, SoloFixture},
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

@@ -6,13 +6,14 @@ use kube::ResourceExt as _;
 use nodewise_testbed::AuditEvent;
 use serde_json::json;
 
-use super::claims::{controller_of, make_orphan, relabel, wait_until_released};
+use super::claims::{make_orphan, relabel, wait_until_released};
 use crate::{
     audit::AuditPosition,
     budget::BudgetWatch,
     case::{Case, solo},
-    daemon_set::{DaemonSetBuilder, daemon_set, image_patch},
     fixture::SoloFixture,
+    replicas::controller_of,
+    workload_builder::{WorkloadBuilder, daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -66,7 +67,7 @@ pub(super) const CASES: &[Case] = &[
 const NODES: usize = 8;
 
 /// A kind of write, as the audit log shows it.
-struct Write {
+pub(super) struct Write {
     what: &'static str,
     verbs: &'static [&'static str],
     resource: &'static str,
@@ -74,13 +75,22 @@ struct Write {
 }
 
 impl Write {
-    const fn new(what: &'static str, verbs: &'static [&'static str], resource: &'static str) -> Self {
+    pub(super) const fn new(
+        what: &'static str,
+        verbs: &'static [&'static str],
+        resource: &'static str,
+    ) -> Self {
         Self {
             what,
             verbs,
             resource,
             subresource: "",
         }
+    }
+
+    /// The same of a subresource.
+    pub(super) const fn of(self, subresource: &'static str) -> Self {
+        Self { subresource, ..self }
     }
 
     fn is(&self, event: &AuditEvent) -> bool {
@@ -93,7 +103,12 @@ impl Write {
 }
 
 /// Kills the executor after the first such write since `since` and restarts it. Repeats this `times` times.
-async fn kill_after(solo: &mut SoloFixture, since: AuditPosition, write: Write, times: usize) -> Result<()> {
+pub(super) async fn kill_after(
+    solo: &mut SoloFixture,
+    since: AuditPosition,
+    write: Write,
+    times: usize,
+) -> Result<()> {
     let mut since = since;
     for _ in 0..times {
         solo.first_write(since, write.what, |event| write.is(event))
@@ -105,7 +120,7 @@ async fn kill_after(solo: &mut SoloFixture, since: AuditPosition, write: Write, 
     Ok(())
 }
 
-fn agent() -> DaemonSetBuilder {
+fn agent() -> WorkloadBuilder {
     daemon_set("agent").max_unavailable(2)
 }
 
@@ -119,7 +134,7 @@ async fn start(solo: &mut SoloFixture) -> Result<(BudgetWatch, AuditPosition)> {
 /// Starts the executor and waits until `agent` is rolled out. Returns the audit position after that.
 async fn start_rolled_out(
     solo: &mut SoloFixture,
-    agent: DaemonSetBuilder,
+    agent: WorkloadBuilder,
 ) -> Result<(BudgetWatch, AuditPosition)> {
     let (watch, _) = start(solo).await?;
     solo.create(agent.build()).await?;
@@ -249,12 +264,7 @@ async fn after_delete_revision(solo: &mut SoloFixture) -> Result<()> {
 async fn after_update_status(solo: &mut SoloFixture) -> Result<()> {
     let (watch, position) = start(solo).await?;
     solo.create(agent().build()).await?;
-    let write = Write {
-        what: "a status",
-        verbs: &["update", "patch"],
-        resource: "daemonsets",
-        subresource: "status",
-    };
+    let write = Write::new("a status", &["update", "patch"], "daemonsets").of("status");
     kill_after(solo, position, write, 2).await?;
     expect_completed(solo, &watch, NODES).await
 }

@@ -3,12 +3,14 @@
 mod apiserver;
 mod claims;
 mod crashes;
+mod deployment;
 mod failures;
 mod faults;
 mod kills;
 mod names;
 mod placement;
 mod process;
+mod replica_set;
 mod revisions;
 mod rollout;
 mod selection;
@@ -19,10 +21,10 @@ mod tls;
 mod traces;
 mod wrong_service;
 
-use crate::case::Case;
+use crate::{case::Case, controllers::Controllers};
 
-/// The cases of each topic.
-const TOPICS: &[&[Case]] = &[
+/// The cases of DaemonSets, by topic.
+const DAEMON_SETS: &[&[Case]] = &[
     placement::CASES,
     claims::CASES,
     sizes::CASES,
@@ -46,7 +48,16 @@ const TOPICS: &[&[Case]] = &[
 /// All cases, in the order of the report.
 #[must_use]
 pub fn all() -> Vec<Case> {
-    TOPICS.iter().copied().flatten().copied().collect()
+    let topics = |controllers| match controllers {
+        Controllers::DaemonSets => DAEMON_SETS,
+        Controllers::ReplicaSets => replica_set::TOPICS,
+        Controllers::Deployments => deployment::TOPICS,
+    };
+    let cases = Controllers::ALL.into_iter().flat_map(|controllers| {
+        let cases = topics(controllers).iter().copied().flatten();
+        cases.map(move |case| Case { controllers, ..*case })
+    });
+    cases.collect()
 }
 
 #[cfg(test)]

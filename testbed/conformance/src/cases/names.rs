@@ -20,9 +20,9 @@ use super::failures::create_quota;
 use crate::{
     budget::node_of,
     case::{Case, shared},
-    daemon_set::{daemon_set, image_patch},
     fixture::Fixture,
     proxy::Mark,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

@@ -15,9 +15,9 @@ use crate::{
     budget::node_of,
     case::{Case, shared},
     cluster::EXECUTOR_USER,
-    daemon_set::{daemon_set, image_patch},
     fixture::Fixture,
     proxy::Mark,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -76,6 +76,11 @@ async fn create_one_pod_per_node(fixture: &Fixture) -> Result<()> {
         "{} pods were bound, not all by the scheduler",
         bound.len()
     );
+    expect_nothing_forbidden(fixture).await
+}
+
+/// Fails if a request of the executor in this namespace was forbidden.
+pub(super) async fn expect_nothing_forbidden(fixture: &Fixture) -> Result<()> {
     let refused = fixture
         .audited(AuditPosition::BEGINNING, |event| {
             event.user == EXECUTOR_USER && event.code == 403
@@ -92,6 +97,11 @@ const AFTER_THE_ANSWER: SignedDuration = SignedDuration::from_millis(2);
 // D-77, D-78: the planner decides the sizes of the batches, the executor keeps their order.
 async fn slow_start_batches(fixture: &Fixture) -> Result<()> {
     fixture.start_agent(31).await?;
+    expect_batches_in_order(fixture, "agent").await
+}
+
+/// Fails unless each batch of pods of the workload was complete before the next one began.
+pub(super) async fn expect_batches_in_order(fixture: &Fixture, name: &str) -> Result<()> {
     let creates = fixture
         .audited(AuditPosition::BEGINNING, is_create_of("pods"))
         .await?;
@@ -100,7 +110,7 @@ async fn slow_start_batches(fixture: &Fixture) -> Result<()> {
         .map(|event| (event.name.as_str(), (event.received, event.answered)))
         .collect();
     let mut compared = 0;
-    for plan in fixture.plans(Mark::BEGINNING, "agent") {
+    for plan in fixture.plans(Mark::BEGINNING, name) {
         let batches = batches(&plan);
         for pair in batches.windows(2) {
             let of = |names: &Vec<String>| -> Vec<(Timestamp, Timestamp)> {

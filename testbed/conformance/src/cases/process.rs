@@ -4,9 +4,9 @@ use anyhow::{Result, ensure};
 
 use crate::{
     case::{Case, solo},
-    daemon_set::image_patch,
     fixture::SoloFixture,
     proxy::Fault,
+    workload_builder::image_patch,
 };
 
 pub(super) const CASES: &[Case] = &[

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::{
     case::{Case, shared, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::{Fixture, SoloFixture},
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::{
     budget::Seen,
     case::{Case, shared},
-    daemon_set::{DaemonSetBuilder, daemon_set, image_patch},
     fixture::Fixture,
+    workload_builder::{WorkloadBuilder, daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -56,7 +56,7 @@ const NODES: usize = 10;
 
 /// Rolls out `agent`, then a version 2 that never becomes ready, so that the rollout stops when the budget is used,
 /// then version 3. Returns what the watch recorded.
-async fn roll(fixture: &Fixture, agent: DaemonSetBuilder, budget: usize) -> Result<Seen> {
+async fn roll(fixture: &Fixture, agent: WorkloadBuilder, budget: usize) -> Result<Seen> {
     let watch = fixture.watch("agent");
     fixture.start_as(NODES, agent).await?;
     fixture.wait_until_settled("agent").await?;
@@ -98,7 +98,7 @@ const fn needed(budget: usize) -> usize {
     NODES + budget + NODES
 }
 
-async fn roll_unavailable(fixture: &Fixture, agent: DaemonSetBuilder) -> Result<()> {
+async fn roll_unavailable(fixture: &Fixture, agent: WorkloadBuilder) -> Result<()> {
     roll(fixture, agent, 3).await?.expect_rollout(3, needed(3))
 }
 
@@ -214,14 +214,7 @@ async fn rollback_keeps_pods(fixture: &Fixture) -> Result<()> {
 
 // The commands that people use.
 async fn kubectl_rollout(fixture: &Fixture) -> Result<()> {
-    let kubectl = async |args: &[&str]| {
-        let namespace = ["--namespace", fixture.namespace()];
-        fixture
-            .cluster()
-            .plane()
-            .kubectl([&namespace, args].concat())
-            .await
-    };
+    let kubectl = async |args: &[&str]| fixture.kubectl(args).await;
     let status = async || {
         let said = kubectl(&["rollout", "status", "daemonset/agent", "--timeout=60s"]).await?;
         ensure!(said.contains("successfully rolled out"), "{said}");

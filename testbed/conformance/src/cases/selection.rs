@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::{
     audit::AuditPosition,
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::SoloFixture,
     proxy::Mark,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[solo!(

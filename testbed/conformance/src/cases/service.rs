@@ -8,9 +8,9 @@ use nodewise_testbed::eventually;
 
 use crate::{
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::SoloFixture,
     proxy::{FaultProxy, Mark},
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

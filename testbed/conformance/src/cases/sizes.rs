@@ -14,11 +14,11 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::claims::controller_of;
+use crate::replicas::controller_of;
 use crate::{
     case::{Case, shared, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::{Fixture, SoloFixture},
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

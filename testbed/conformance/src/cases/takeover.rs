@@ -12,11 +12,11 @@ use crate::{
     api_proxy::{ApiProxy, add_later_fields, later_fields},
     case::{Case, solo},
     cluster::{EXECUTOR_USER, UPSTREAM_USER, Upstream},
-    cluster_state::ClusterState,
-    daemon_set::image_patch,
+    cluster_state::{ClusterState, DAEMON_SETS},
     fixture::{Fixture, SoloFixture},
     proxy::Mark,
     tricky_templates::{tricky_scheduling, tricky_strings, tricky_volumes},
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -44,7 +44,7 @@ const NODES: usize = 4;
 const NAMES: [&str; 3] = ["surging", "ondelete", "waiting"];
 
 /// Deletes one pod of a DaemonSet and waits until its node has another ready pod.
-async fn replace_one(fixture: &Fixture, name: &str) -> Result<()> {
+pub(super) async fn replace_one(fixture: &Fixture, name: &str) -> Result<()> {
     let (pod, uid) = fixture.delete_a_pod(name).await?;
     fixture
         .eventually(format!("another pod instead of {pod}"), async || {
@@ -57,9 +57,13 @@ async fn replace_one(fixture: &Fixture, name: &str) -> Result<()> {
 /// Creates the DaemonSets and gives each a second revision, under the present owner. In the end one has it on all pods,
 /// one on a single pod, and one is rolled back to its first template.
 async fn make_history(fixture: &Fixture) -> Result<()> {
-    fixture.create(tricky_volumes("surging").build()).await?;
-    fixture.create(tricky_scheduling("ondelete").build()).await?;
-    fixture.create(tricky_strings("waiting").build()).await?;
+    for object in [
+        tricky_volumes(daemon_set("surging")).max_surge("30%"),
+        tricky_scheduling(daemon_set("ondelete")).on_delete(),
+        tricky_strings(daemon_set("waiting")).max_unavailable("40%"),
+    ] {
+        fixture.create(object.build()).await?;
+    }
     for name in NAMES {
         fixture.wait_for_rollout(name).await?;
     }
@@ -134,10 +138,10 @@ async fn owner_works(fixture: &Fixture, before: &ClusterState, owner: &str) -> R
     Ok(())
 }
 
-/// Waits until the executor has got a plan for each of these DaemonSets since then.
+/// Waits until the executor has got a plan for each of these workloads since then.
 async fn wait_for_plans(fixture: &Fixture, since: Mark, names: &[&str]) -> Result<()> {
     fixture
-        .eventually("a plan for each DaemonSet", async || {
+        .eventually("a plan for each workload", async || {
             for name in names {
                 ensure!(!fixture.plans(since, name).is_empty(), "none for {name}");
             }
@@ -165,9 +169,9 @@ async fn expect_idle_plans(
     fixture.expect_no_writes(before, EXECUTOR_USER).await
 }
 
-/// Fails unless the executor reconciles the DaemonSets, does so again after each wake-up until the longest
+/// Fails unless the executor reconciles the workloads, does so again after each wake-up until the longest
 /// minReadySeconds has passed, and never writes.
-async fn expect_idle_executor(
+pub(super) async fn expect_idle_executor(
     fixture: &Fixture,
     since: Mark,
     before: &mut ClusterState,
@@ -191,7 +195,7 @@ async fn expect_idle_executor(
 }
 
 /// The same for upstream's controller.
-async fn expect_idle_upstream(
+pub(super) async fn expect_idle_upstream(
     fixture: &Fixture,
     upstream: &Upstream,
     before: &mut ClusterState,
@@ -199,7 +203,7 @@ async fn expect_idle_upstream(
 ) -> Result<()> {
     let (came, namespace) = (Instant::now(), fixture.namespace());
     for name in names {
-        upstream.synced_since(0, namespace, name).await?;
+        upstream.synced_since(0, before.kind(), namespace, name).await?;
     }
     let mut last_round = false;
     while !last_round {
@@ -208,9 +212,11 @@ async fn expect_idle_upstream(
         last_round = came.elapsed() > before.longest_min_ready();
         fixture.label_a_node().await?;
         for name in names {
-            let syncs = upstream.syncs(namespace, name);
+            let syncs = upstream.syncs(before.kind(), namespace, name);
             fixture.touch(before, name).await?;
-            upstream.synced_since(syncs, namespace, name).await?;
+            upstream
+                .synced_since(syncs, before.kind(), namespace, name)
+                .await?;
         }
     }
     fixture.expect_same(before, names).await?;
@@ -231,7 +237,7 @@ async fn take_over_from_upstream(solo: &mut SoloFixture) -> Result<()> {
     let upstream = solo.cluster().start_upstream().await?;
     make_history(solo).await?;
     upstream.stop().await?;
-    let mut before = solo.cluster_state(&NAMES).await?;
+    let mut before = solo.cluster_state(DAEMON_SETS, &NAMES).await?;
     expect_whole(&before)?;
 
     let since = solo.proxy().mark();
@@ -245,7 +251,7 @@ async fn give_back_to_upstream(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     make_history(solo).await?;
     solo.stop().await?;
-    let mut before = solo.cluster_state(&NAMES).await?;
+    let mut before = solo.cluster_state(DAEMON_SETS, &NAMES).await?;
     expect_whole(&before)?;
 
     let upstream = solo.cluster().start_upstream().await?;
@@ -288,7 +294,7 @@ async fn unknown_fields(solo: &mut SoloFixture) -> Result<()> {
     let name = "later";
     solo.add_nodes(NODES).await?;
     let upstream = solo.cluster().start_upstream().await?;
-    let object = tricky_strings(name).build();
+    let object = tricky_strings(daemon_set(name)).max_unavailable("40%").build();
     let mut later = object.clone();
     add_later_fields(&mut later["spec"]["template"]);
     let typed: DaemonSet = serde_json::from_value(later.clone())?;
@@ -301,7 +307,7 @@ async fn unknown_fields(solo: &mut SoloFixture) -> Result<()> {
     solo.wait_until_settled(name).await?;
     upstream.stop().await?;
 
-    let mut before = solo.cluster_state(&[name]).await?;
+    let mut before = solo.cluster_state(DAEMON_SETS, &[name]).await?;
     let newer = ApiProxy::newer(solo.cluster()).await?;
     let servers = [solo.proxy().url()];
     let since = solo.proxy().mark();
@@ -325,7 +331,7 @@ async fn unknown_fields(solo: &mut SoloFixture) -> Result<()> {
     }
 
     solo.stop().await?;
-    let mut before = solo.cluster_state(&[name]).await?;
+    let mut before = solo.cluster_state(DAEMON_SETS, &[name]).await?;
     let since = solo.proxy().mark();
     solo.start_with(Some(newer.kubeconfig()), &servers)?;
     expect_idle_executor(solo, since, &mut before, &[name]).await

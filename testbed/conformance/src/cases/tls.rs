@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use crate::{
     audit::AuditPosition,
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::SoloFixture,
     server::Server,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[

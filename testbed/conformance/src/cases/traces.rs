@@ -6,11 +6,11 @@ use nodewise_testbed::Collector;
 use crate::{
     case::{Case, solo},
     cluster::Cluster,
-    daemon_set::{daemon_set, image_patch},
     fixture::SoloFixture,
     server::Server,
     test_namespace::TestNamespace,
     traces::Traces,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[solo!(

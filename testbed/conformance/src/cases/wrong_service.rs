@@ -4,20 +4,17 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::{
-    api::{apps::v1::DaemonSet, core::v1::Pod},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
-use kube::api::PostParams;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, api::PostParams};
 use nodewise_proto::v1::{self, action::Kind};
 use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::{
     case::{Case, solo},
-    daemon_set::{daemon_set, image_patch},
     fixture::SoloFixture,
     proxy::Mark,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -196,64 +193,115 @@ impl TwoWorkloads {
     }
 
     fn plan(&self, phase: v1::PhaseKind, kind: Kind) -> v1::Plan {
-        let action = v1::Action {
-            id: 1,
-            kind: Some(kind),
-            ..v1::Action::default()
-        };
-        v1::Plan {
-            verdict: v1::Verdict::Apply.into(),
-            plan_id: "wrong".to_owned(),
-            workload: Some(self.agent.clone()),
-            phases: vec![v1::Phase {
-                kind: phase.into(),
-                batches: vec![v1::Batch {
-                    actions: vec![action],
-                    confirm_workload: false,
-                }],
-                ..v1::Phase::default()
-            }],
-            state: Some(v1::ReconcileState::default()),
-            ..v1::Plan::default()
-        }
+        plan_of(&self.agent, phase, kind)
     }
 }
 
-fn reference(ds: &DaemonSet) -> v1::WorkloadReference {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+/// The reference to a workload in a plan.
+pub(super) fn reference<K: Resource<DynamicType = ()>>(workload: &K) -> v1::WorkloadReference {
+    let (text, meta) = (
+        |field: &Option<String>| field.clone().unwrap_or_default(),
+        workload.meta(),
+    );
     v1::WorkloadReference {
-        kind: "DaemonSet".to_owned(),
-        namespace: text(&ds.metadata.namespace),
-        name: text(&ds.metadata.name),
-        uid: text(&ds.metadata.uid),
-        resource_version: text(&ds.metadata.resource_version),
+        kind: K::kind(&()).into_owned(),
+        namespace: text(&meta.namespace),
+        name: text(&meta.name),
+        uid: text(&meta.uid),
+        resource_version: text(&meta.resource_version),
     }
 }
 
-fn reference_of(pod: &Pod) -> v1::ObjectReference {
+/// The reference to an object in a plan.
+pub(super) fn reference_of(object: &impl Resource) -> v1::ObjectReference {
     v1::ObjectReference {
-        name: pod.metadata.name.clone().unwrap_or_default(),
-        uid: pod.metadata.uid.clone().unwrap_or_default(),
+        name: object.meta().name.clone().unwrap_or_default(),
+        uid: object.meta().uid.clone().unwrap_or_default(),
+    }
+}
+
+/// A plan for this workload with one action.
+pub(super) fn plan_of(workload: &v1::WorkloadReference, phase: v1::PhaseKind, kind: Kind) -> v1::Plan {
+    let action = v1::Action {
+        id: 1,
+        kind: Some(kind),
+        ..v1::Action::default()
+    };
+    v1::Plan {
+        verdict: v1::Verdict::Apply.into(),
+        plan_id: "wrong".to_owned(),
+        workload: Some(workload.clone()),
+        phases: vec![v1::Phase {
+            kind: phase.into(),
+            batches: vec![v1::Batch {
+                actions: vec![action],
+                confirm_workload: false,
+            }],
+            ..v1::Phase::default()
+        }],
+        state: Some(v1::ReconcileState::default()),
+        ..v1::Plan::default()
+    }
+}
+
+/// A resource of the group apps/v1.
+pub(super) fn apps_v1(resource: &str) -> v1::GroupVersionResource {
+    v1::GroupVersionResource {
+        group: "apps".to_owned(),
+        version: "v1".to_owned(),
+        resource: resource.to_owned(),
+    }
+}
+
+/// A merge patch of an object of apps/v1. It carries the object's uid.
+pub(super) fn merge_patch(
+    resource: &str,
+    object: v1::ObjectReference,
+    subresource: &str,
+    mut patch: Value,
+) -> v1::PatchObject {
+    patch["metadata"]["uid"] = json!(object.uid);
+    v1::PatchObject {
+        resource: Some(apps_v1(resource)),
+        object: Some(object),
+        subresource: subresource.to_owned(),
+        patch_type: v1::PatchType::Merge.into(),
+        patch: patch.to_string().into(),
+        ..v1::PatchObject::default()
     }
 }
 
 /// Answers requests about `agent` with these plans in turn until the executor has got each of them. Nothing may be
 /// written. Then the service is correct again.
 async fn expect_refused(solo: &mut SoloFixture, two: &TwoWorkloads, wrong: Vec<v1::Plan>) -> Result<()> {
+    let change = async { solo.patch("agent", image_patch(2)).await.map(|_| ()) };
+    expect_plans_refused(solo, &two.agent, wrong, change).await?;
+    solo.wait_until_settled("agent").await?;
+    let updated = solo.count_of_version("agent", 2).await?;
+    ensure!(updated == 1, "{updated} pods have the second version");
+    Ok(())
+}
+
+/// The same for any workload. `change` makes the executor ask for a plan. Returns once the service is correct again.
+pub(super) async fn expect_plans_refused(
+    solo: &SoloFixture,
+    workload: &v1::WorkloadReference,
+    wrong: Vec<v1::Plan>,
+    change: impl Future<Output = Result<()>>,
+) -> Result<()> {
     let (position, calls, count) = (solo.audit_position().await?, solo.proxy().mark(), wrong.len());
-    let next = AtomicUsize::new(0);
-    let uid = two.agent.uid.clone();
+    let (next, uid) = (AtomicUsize::new(0), workload.uid.clone());
     solo.proxy().rewrite(move |plan| {
         if plan.workload.as_ref().is_some_and(|workload| workload.uid == uid) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             *plan = wrong[index % wrong.len()].clone();
         }
     });
-    solo.patch("agent", image_patch(2)).await?;
+    change.await?;
     let what = "the executor to ask again after each wrong plan";
     let writes = solo
         .eventually(what, async || {
-            let plans = solo.plans(calls, "agent").len();
+            let plans = solo.plans(calls, &workload.name).len();
             let writes = solo.writes_anywhere(position).await?;
             ensure!(!writes.is_empty() || plans > 2 * count, "{plans} plans");
             Ok(writes)
@@ -262,9 +310,6 @@ async fn expect_refused(solo: &mut SoloFixture, two: &TwoWorkloads, wrong: Vec<v
     ensure!(writes.is_empty(), "a wrong plan was carried out: {writes:?}");
     solo.expect_running()?;
     solo.proxy().heal();
-    solo.wait_until_settled("agent").await?;
-    let updated = solo.count_of_version("agent", 2).await?;
-    ensure!(updated == 1, "{updated} pods have the second version");
     Ok(())
 }
 

@@ -115,8 +115,12 @@ impl Question {
 }
 
 fn workload(snapshot: &v1::Snapshot) -> Option<(String, String)> {
-    let v1::workload::Kind::DaemonSet(daemon_set) = snapshot.workload.as_ref()?.kind.as_ref()?;
-    let object: Value = serde_json::from_slice(&daemon_set.object).ok()?;
+    let object = match snapshot.workload.as_ref()?.kind.as_ref()? {
+        v1::workload::Kind::DaemonSet(daemon_set) => &daemon_set.object,
+        v1::workload::Kind::ReplicaSet(replica_set) => &replica_set.object,
+        v1::workload::Kind::Deployment(deployment) => &deployment.object,
+    };
+    let object: Value = serde_json::from_slice(object).ok()?;
     let field = |name: &str| object["metadata"][name].as_str().unwrap_or_default().to_owned();
     Some((field("namespace"), field("name")))
 }

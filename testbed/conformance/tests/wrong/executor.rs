@@ -16,7 +16,9 @@ use kube::{
 use nodewise_client::{
     Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
 };
-use nodewise_executor::{DaemonSets, Kind as _, Manager, controller, manager, metrics::Metrics};
+use nodewise_executor::{
+    DaemonSets, Deployments, Kind as _, Manager, ReplicaSets, controller, manager, metrics::Metrics,
+};
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_runtime::{actuator::KubeActuator, events::EventRecorder};
 use nodewise_telemetry::http::Checks;
@@ -32,7 +34,7 @@ pub(crate) enum Defect {
     None,
     /// It applies all batches of a phase at once.
     AllAtOnce,
-    /// It sends the service another budget than that of the DaemonSet.
+    /// It sends the service another budget than that of the workload.
     IgnoresBudgets,
     /// It gives revisions other names than the plan.
     NamesRevisionsItself,
@@ -167,7 +169,13 @@ fn change_request(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanReque
         .workload
         .as_mut()
         .and_then(|workload| workload.kind.as_mut());
-    if let Some(workload::Kind::DaemonSet(daemon_set)) = kind {
+    if let Some(workload::Kind::Deployment(deployment)) = kind {
+        let mut object: Value = serde_json::from_slice(&deployment.object).unwrap_or_default();
+        if defect == Defect::IgnoresBudgets {
+            object["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] = json!("100%");
+        }
+        deployment.object = object.to_string().into();
+    } else if let Some(workload::Kind::DaemonSet(daemon_set)) = kind {
         let mut object: Value = serde_json::from_slice(&daemon_set.object).unwrap_or_default();
         match defect {
             Defect::IgnoresBudgets => {
@@ -239,9 +247,9 @@ fn config_of_client(defect: Defect) -> Result<ClientConfig> {
     })
 }
 
-/// Runs with the environment of the contract until SIGTERM.
+/// Runs with the environment of the contract until SIGTERM: DaemonSets, or Deployments and ReplicaSets.
 #[tokio::main]
-pub(crate) async fn run(defect: Defect) -> Result<()> {
+pub(crate) async fn run(defect: Defect, of_replicas: bool) -> Result<()> {
     let client = Client::try_default().await.context("connecting to the cluster")?;
     let servers = std::env::var("NODEWISE_SERVER")?;
     let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
@@ -278,7 +286,14 @@ pub(crate) async fn run(defect: Defect) -> Result<()> {
     }
     let (actuator, service) = (Arc::new(actuator), Arc::new(service));
     let manager = Manager::new(config, metrics, stop);
-    let manager = manager.with::<DaemonSets>(controller::Config::default(), actuator, service);
+    let of = controller::Config::default;
+    let manager = if of_replicas {
+        manager
+            .with::<ReplicaSets>(of(), Arc::clone(&actuator), Arc::clone(&service))
+            .with::<Deployments>(of(), actuator, service)
+    } else {
+        manager.with::<DaemonSets>(of(), actuator, service)
+    };
     let mut watches = manager.watch(&client, None, &Checks::default());
     manager.run(&mut watches).await?;
     Ok(())

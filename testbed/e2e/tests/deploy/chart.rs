@@ -61,6 +61,47 @@ fn service_alone_does_not_mention_the_executor() -> Result<()> {
     Ok(())
 }
 
+/// A token of the executor gives no rights on objects that its controllers do not touch.
+#[test]
+fn rights_are_those_of_the_controllers() -> Result<()> {
+    for (controller, writes_pods, of_daemon_sets) in [
+        ("deployment-controller", false, false),
+        ("replicaset-controller", true, false),
+        ("daemonset-controller", true, true),
+    ] {
+        let flags = ["--set", &format!("mode=own,controllers={{{controller}}}")];
+        let objects = manifests::parse(&render::template(&flags)?)?;
+        let granted = objects.iter().filter(|object| object["kind"] == "ClusterRole");
+        let rules: Vec<_> = granted
+            .flat_map(|role| role["rules"].as_array().into_iter().flatten())
+            .collect();
+        let may = |resource: &str, verb: &str| {
+            let has =
+                |list: &Value, item: &str| list.as_array().is_some_and(|list| list.contains(&item.into()));
+            rules
+                .iter()
+                .any(|rule| has(&rule["resources"], resource) && has(&rule["verbs"], verb))
+        };
+        ensure!(may("pods", "watch") && may("events", "create"), "{controller}");
+        for verb in ["create", "patch", "delete"] {
+            ensure!(may("pods", verb) == writes_pods, "{controller}: {verb} pods");
+        }
+        for (resource, verb) in [
+            ("nodes", "watch"),
+            ("daemonsets", "watch"),
+            ("daemonsets/status", "update"),
+            ("controllerrevisions", "watch"),
+            ("controllerrevisions", "create"),
+        ] {
+            ensure!(
+                may(resource, verb) == of_daemon_sets,
+                "{controller}: {verb} {resource}"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// OpenShift assigns user ids itself.
 #[test]
 fn user_ids_can_be_left_to_the_cluster() -> Result<()> {

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use nodewise_conformance::{
-    BudgetWatch, DEADLINE, DaemonSetBuilder, EXECUTOR_USER, daemon_set, image_patch, is_ready,
+    BudgetWatch, DEADLINE, EXECUTOR_USER, WorkloadBuilder, daemon_set, image_patch, is_ready,
     rights::{self, Right},
 };
 use nodewise_e2e::{Setup, SetupOptions};
@@ -24,7 +24,7 @@ const BUDGET: usize = 2;
 const OF_BASE: [&str; 2] = ["get controllerrevisions.apps", "get daemonsets.apps"];
 
 /// A DaemonSet whose rollouts are managed, with this budget.
-fn managed(name: &str, max_unavailable: &str) -> DaemonSetBuilder {
+fn managed(name: &str, max_unavailable: &str) -> WorkloadBuilder {
     let annotations = json!({
         "nodewise.dev/rollout": "managed",
         "nodewise.dev/max-unavailable": max_unavailable,

@@ -244,3 +244,49 @@ async fn restarted_executor_knows_how_long_a_rollout_is_stuck() -> Result<()> {
     })
     .await
 }
+
+/// A person holds the lease, as when ReplicaSets and Deployments are taken over: no executor writes until it is given back.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_leads_while_a_person_holds_the_lease() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(3).leader_election()).await?;
+    eventually(DEADLINE, "the executor to lead", async || {
+        ensure!(setup.lease_holder().await?.is_some(), "nobody holds the lease");
+        Ok(())
+    })
+    .await?;
+    setup.hold_lease("take-over").await?;
+    eventually(
+        DEADLINE,
+        "the executor to know that it does not lead",
+        async || {
+            let (_, metrics) = setup.executor_get("/metrics").await?;
+            let leads = metrics
+                .lines()
+                .any(|line| line.starts_with("leader_election_master_status") && line.ends_with(" 1"));
+            ensure!(!leads, "it leads");
+            Ok(())
+        },
+    )
+    .await?;
+    let standby = setup.spawn_executor("standby").await?;
+    setup.create(daemon_set("agent").build()).await?;
+    let created = Timestamp::now();
+    eventually(DEADLINE, "both executors to look at the lease", async || {
+        let looks = |event: &nodewise_testbed::AuditEvent| {
+            event.resource == "leases" && event.verb == "get" && event.received > created
+        };
+        let looked = setup.audit(looks).await?.len();
+        ensure!(looked >= 4, "they looked {looked} times");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(
+        pods_written(&setup, None).await?,
+        0,
+        "an executor wrote while a person held the lease"
+    );
+    setup.delete_lease().await?;
+    setup.wait_for_rollout("agent").await?;
+    standby.terminate(DEADLINE).await?;
+    Ok(())
+}

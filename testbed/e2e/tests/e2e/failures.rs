@@ -88,7 +88,7 @@ async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
 fn expect_log_lines(log: &str) -> Result<()> {
     let began = log.lines().find(|line| line.contains("nodewise-executor begins"));
     let began = began.context("nothing says that it begins")?;
-    for what in ["version=", "mode=own", "cluster="] {
+    for what in ["version=", "daemonset-controller=own", "cluster="] {
         ensure!(began.contains(what), "no {what} in {began}");
     }
     let refused: Vec<_> = log

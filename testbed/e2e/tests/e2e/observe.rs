@@ -92,7 +92,7 @@ async fn report(setup: &Setup, beginning: &str) -> Result<String> {
 async fn missing_actions_of_the_other_controller_are_reported() -> Result<()> {
     let setup = Setup::start(SetupOptions::nodes(3).observe()).await?;
     setup.create(daemon_set("agent").build()).await?;
-    let told = report(&setup, "1 of 1 DaemonSets diverge").await?;
+    let told = report(&setup, "1 of 1 workloads diverge").await?;
     ensure!(
         told.contains("default/agent, for") && told.contains("CreatePod NODE_WITHOUT_POD"),
         "{told}"
@@ -114,6 +114,6 @@ async fn missing_actions_of_the_other_controller_are_reported() -> Result<()> {
 
     let _built_in = setup.cluster().start_upstream().await?;
     setup.wait_for_rollout("agent").await?;
-    report(&setup, "0 of 1 DaemonSets diverge").await?;
+    report(&setup, "0 of 1 workloads diverge").await?;
     is_among_metrics(false).await
 }

@@ -75,7 +75,7 @@ impl Target {
 
 fn with_variables(text: &str, window: &str) -> String {
     let text = text.replace("$__rate_interval", window);
-    ["$namespace", "$daemonset", "$instance"]
+    ["$namespace", "$kind", "$workload", "$instance"]
         .iter()
         .fold(text, |text, variable| text.replace(variable, ".*"))
 }
@@ -104,7 +104,10 @@ fn it_can_be_imported() -> Result<()> {
     assert_eq!(dashboard.schema_version, 39, "of Grafana 10.4");
     let variables = dashboard.templating.list.iter().map(|variable| &*variable.name);
     let variables: Vec<_> = variables.collect();
-    assert_eq!(variables, ["datasource", "namespace", "daemonset", "instance"]);
+    assert_eq!(
+        variables,
+        ["datasource", "namespace", "kind", "workload", "instance"]
+    );
     let rows = dashboard.panels.iter().filter(|panel| panel.kind == "row");
     let rows: Vec<_> = rows.map(|panel| &*panel.title).collect();
     assert_eq!(rows, ["Rollouts", "Service", "Executor"]);

@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from .. import plan_log, tracing, v1
 from ..actuator import Actuator, ActuatorError
-from ..kinds import ObjectKey
+from ..kinds import DAEMON_SET, Kind, ObjectKey
 from ..tracing import DEFAULT_TRACES, BatchTraces
-from .action import ActionResult, Context, OwnWrite, is_adoption
+from .action import ActionResult, Colliding, Context, OwnWrite, is_adoption
 
-__all__ = ["DEFAULT_CONCURRENCY", "Applied", "OwnWrite", "apply"]
+__all__ = ["DEFAULT_CONCURRENCY", "Applied", "Colliding", "OwnWrite", "apply"]
 
 _log = tracing.logger(__name__)
 
@@ -34,9 +34,9 @@ class Applied:
     """One per action of the plan, in the plan's order."""
     writes: list[OwnWrite] = field(default_factory=list)
     """Writes that the caches must show before the next plan: pod creates, adoptions, status writes."""
-    colliding_revisions: list[bytes] = field(default_factory=list)
-    """ControllerRevisions, as live JSON, that already have the name of a CreateRevision. The executor plans again at
-    once with them.
+    colliding: list[Colliding] = field(default_factory=list)
+    """Live objects that already have the name of a CreateRevision or CreateObject. The executor plans again at once
+    with them.
     """
     vanished: list[ObjectKey] = field(default_factory=list)
     """Orphans that were gone when the executor adopted them. The executor plans again at once without them."""
@@ -49,9 +49,11 @@ class Applied:
     failure.
     """
     failed: bool = False
-    """An action outside the events phase failed."""
+    """An action failed, of a phase whose failures count."""
     aborted: bool = False
-    """A failed phase, or an object that differs from the plan, ended the plan. No later action was attempted."""
+    """A failed phase, an object that differs from the plan, or a create that found its name taken or its namespace
+    terminating ended the plan. No later action was attempted.
+    """
     batches: int = 0
     """The number of attempted batches that have actions."""
 
@@ -65,15 +67,22 @@ class Applied:
         """The outcomes of failed actions."""
         return [outcome for outcome in self.outcomes if _is_failure(outcome)]
 
+    @property
+    def first_failure(self) -> v1.Outcome | None:
+        """The outcome of the failed action with the lowest id. Failures that do not count are left out."""
+        counted = (outcome for outcome in self.failures if not outcome.ignored)
+        return min(counted, key=lambda outcome: outcome.action_id, default=None)
+
     def _take(self, phase: v1.Phase, result: ActionResult) -> bool:
         failed = _is_failure(result.outcome)
-        self.failed |= failed and phase.kind != v1.PHASE_KIND_EVENTS
+        result.outcome.ignored |= failed and phase.ignores_failure
+        self.failed |= failed and _counts_failures(phase)
         self.outcomes.append(result.outcome)
         _keep(self.writes, result.write)
-        _keep(self.colliding_revisions, result.colliding_revision)
+        _keep(self.colliding, result.colliding)
         _keep(self.vanished, result.vanished)
         _keep(self.sealed, result.sealed)
-        if result.outcome.result == v1.RESULT_NAME_TAKEN:
+        if result.outcome.result == v1.RESULT_NAME_TAKEN and result.colliding is None:
             self.taken_names.append(result.outcome.created_pod.pod_name)
         return failed
 
@@ -81,6 +90,11 @@ class Applied:
 def _is_failure(outcome: v1.Outcome) -> bool:
     """A name collision is not a failure. The next plan follows at once and uses another name."""
     return outcome.result == v1.RESULT_FAILED
+
+
+def _counts_failures(phase: v1.Phase) -> bool:
+    """Whether a failure in this phase counts. Events are best effort: the plan continues if they fail."""
+    return phase.kind != v1.PHASE_KIND_EVENTS and not phase.ignores_failure
 
 
 def _keep(kept: list[_T], new: _T | None) -> None:
@@ -96,16 +110,17 @@ async def apply(
     traces: BatchTraces = DEFAULT_TRACES,
     *,
     left_out: Mapping[int, str] = MappingProxyType({}),
+    kind: Kind = DAEMON_SET,
 ) -> Applied:
-    """Applies `plan` to the workload whose cached JSON is `served`, with at most `concurrency` concurrent calls.
-    `left_out` maps the ids of actions that must not be carried out to the reason: their objects changed after the
-    snapshot.
+    """Applies `plan` to the workload of this kind whose cached JSON is `served`, with at most `concurrency` concurrent
+    calls. `left_out` maps the ids of actions that must not be carried out to the reason: their objects changed after
+    the snapshot.
 
     Returns when every call has a response or has timed out. If cancelled, returns when every call has ended. A plan
     without actions gives an empty result.
     """
     with tracing.apply(plan) as span:
-        applied = await _run(Context(actuator, plan, served, left_out), plan, concurrency, traces)
+        applied = await _run(Context(actuator, plan, served, left_out, kind), plan, concurrency, traces)
         span.set(
             {
                 "nodewise.apply.actions": len(applied.outcomes),
@@ -121,22 +136,25 @@ async def _run(context: Context, plan: v1.Plan, concurrency: int, traces: BatchT
     applied = Applied()
     any_failure = False
     for phase in plan.phases:
-        stopped = applied.aborted or (phase.requires_success and any_failure)
-        phase_failed = False
+        needless = phase.requires_failure and not (any_failure or applied.aborted)
+        stopped = applied.aborted or (phase.requires_success and any_failure) or needless
+        phase_failed = ends_plan = False
         for batch in phase.batches:
-            results = [ActionResult.skipped(action) for action in batch.actions]
+            results = [ActionResult.skipped(action, ignored=needless) for action in batch.actions]
             if not stopped:
+                failure = applied.first_failure
+                context.failure = "" if failure is None else failure.message
                 results = await _traced_batch(context, phase.kind, batch, limit, traces)
                 applied.batches += bool(batch.actions)
             for action, result in zip(batch.actions, results, strict=True):
+                ends_plan |= result.ends_plan
                 phase_failed |= applied._take(phase, result)
                 plan_log.log_action(_log, plan.workload, action, result.outcome, writes=context.actuator.writes)
             # Later batches rely on an adopted object.
-            stopped = stopped or phase_failed or applied.is_outdated
-        # Events are best effort. The plan continues if they fail.
-        if phase.kind != v1.PHASE_KIND_EVENTS:
-            any_failure |= phase_failed
-            applied.aborted |= (phase_failed and phase.aborts_on_failure) or applied.is_outdated
+            stopped = stopped or phase_failed or ends_plan or applied.is_outdated
+        counted_failure = phase_failed and _counts_failures(phase)
+        any_failure |= counted_failure
+        applied.aborted |= (counted_failure and phase.aborts_on_failure) or ends_plan or applied.is_outdated
     return applied
 
 

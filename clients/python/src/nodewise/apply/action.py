@@ -4,12 +4,12 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import tracing, v1
 from ..actuator import Actuator, ActuatorError, Refusal, WorkloadEvent, Written
 from ..convert import ConversionError
-from ..kinds import TRACEPARENT_ANNOTATION, ObjectKey, Resource
+from ..kinds import DAEMON_SET, TRACEPARENT_ANNOTATION, Kind, ObjectKey, Resource
 from ..manifest import ManifestError, PodManifest, is_same_pod
 from . import patching, status
 from .reading import metadata_of, parse, parse_metadata
@@ -22,11 +22,19 @@ class OwnWrite:
     """A write of the executor that a later snapshot must show (D-109)."""
 
     resource: Resource
-    """Pods or DaemonSets."""
+    """Pods, the resource of the workload, or that of an object that an action names."""
     resource_version: str
     """The resourceVersion that the write returned. Never empty."""
-    is_expected_by_name: bool
-    """It created a pod whose name was known before. An expectation waits for that name, too."""
+    created_pod: str = ""
+    """The name of the created pod, if it was in the plan. An expectation also waits for that name."""
+
+
+class Colliding(NamedTuple):
+    """A live object whose name a create found taken."""
+
+    resource: Resource
+    object: bytes
+    """The object as JSON."""
 
 
 class _DeletedState(enum.Enum):
@@ -46,17 +54,19 @@ class ActionResult:
 
     outcome: v1.Outcome
     write: OwnWrite | None = None
-    colliding_revision: bytes | None = None
+    colliding: Colliding | None = None
     vanished: ObjectKey | None = None
     """The object that an adoption did not find."""
     sealed: ObjectKey | None = None
     """The revision, or the pod to adopt, that the apiserver refuses to change."""
+    ends_plan: bool = False
+    """The rest of the plan must not be carried out, whether or not the action failed."""
 
     @classmethod
-    def skipped(cls, action: v1.Action, why: str = "") -> "ActionResult":
-        """The action was not attempted."""
+    def skipped(cls, action: v1.Action, why: str = "", *, ignored: bool = False) -> "ActionResult":
+        """The action was not attempted. If that is `ignored`, it is no reason to retry."""
         outcome = _outcome(action, v1.RESULT_SKIPPED)
-        outcome.message = why
+        outcome.message, outcome.ignored = why, ignored
         return cls(outcome)
 
     @classmethod
@@ -81,8 +91,7 @@ class ActionResult:
         """A success that the caches must show before the next plan."""
         result = cls.succeeded(action)
         if written.resource_version:
-            named = action.WhichOneof("kind") == "create_pod" and bool(action.create_pod.pod_name)
-            result.write = OwnWrite(resource, written.resource_version, named)
+            result.write = OwnWrite(resource, written.resource_version, action.create_pod.pod_name)
         return result
 
 
@@ -102,6 +111,8 @@ def is_adoption(action: v1.Action) -> bool:
     """Whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
     (D-27).
     """
+    if action.HasField("patch_object"):
+        return action.patch_object.claim == v1.CLAIM_ADOPT
     return action.WhichOneof("kind") in ("adopt_pod", "adopt_revision")
 
 
@@ -114,9 +125,13 @@ class Context:
         plan: v1.Plan,
         served: bytes,
         left_out: Mapping[int, str] = MappingProxyType({}),
+        kind: Kind = DAEMON_SET,
     ) -> None:
         self.actuator = actuator
+        self._kind = kind
         self.left_out = left_out
+        self.failure = ""
+        """The first error of earlier batches; empty if there is none."""
         self.workload = plan.workload
         self.served = served
         """The JSON of the workload in the snapshot."""
@@ -136,11 +151,26 @@ class Context:
             self._manifest.annotate(TRACEPARENT_ANNOTATION, traceparent)
 
     @property
+    def kind(self) -> Kind:
+        """The kind of the workload. Raises `ActuatorError` if the plan names another one."""
+        if self.workload.kind != self._kind.name:
+            raise ActuatorError(f"this plan is for a {self._kind}, and names the workload kind {self.workload.kind!r}")
+        return self._kind
+
+    @property
     def workload_key(self) -> ObjectKey:
         """The key of the workload."""
-        if self.workload.kind != "DaemonSet":
-            raise ActuatorError(f"this executor knows no workload kind {self.workload.kind!r}")
-        return self.key(Resource.DAEMON_SETS, self.workload.name)
+        return self.key(self.kind.resource, self.workload.name)
+
+    def resource_of(self, name: v1.GroupVersionResource) -> Resource:
+        """The resource that an action on an object names: the workload's, or that of what it controls. Raises
+        `ActuatorError` for any other one.
+        """
+        for kind in (self.kind, self.kind.controls):
+            if kind is not None and (name.group, name.version, name.resource) == kind.resource.identity:
+                return kind.resource
+        what = f"{name.resource!r} of {name.group}/{name.version}"
+        raise ActuatorError(f"this executor does not write the resource {what}")
 
     async def read_workload(self) -> dict[str, Any]:
         """Reads the current workload. Raises `ActuatorError` if its uid is not the one that was planned for: another
@@ -160,7 +190,18 @@ class Context:
             raise ActuatorError(f"{self.workload_key} is being deleted since {since}")
 
     async def run(self, action: v1.Action) -> ActionResult:
-        """Carries out one action."""
+        """Carries out one action, and emits the Events that follow it."""
+        result = await self._carry_out(action)
+        if result.outcome.result == v1.RESULT_SUCCEEDED:
+            for event in action.success_events:
+                self.emit(event.type, event.reason, event.message)
+        elif result.outcome.result == v1.RESULT_FAILED and not result.ends_plan and action.HasField("failure_event"):
+            # An action that ends the plan says nothing about the object, and the next plan decides anew.
+            event = action.failure_event
+            self.emit(event.type, event.reason, f"{event.message}: {result.outcome.message}")
+        return result
+
+    async def _carry_out(self, action: v1.Action) -> ActionResult:
         match action.WhichOneof("kind"):
             case "create_revision":
                 return await self._create_revision(action)
@@ -176,6 +217,12 @@ class Context:
                 event = action.emit_event
                 self.emit(event.type, event.reason, event.message)
                 return ActionResult.succeeded(action)
+            case "create_object":
+                return await self._create_object(action)
+            case "patch_object":
+                return await self._patch_object(action)
+            case "delete_object":
+                return await self._delete_object(action)
             case _:
                 patch = patching.of(action)
                 if patch is None:
@@ -198,7 +245,7 @@ class Context:
         # The own-write record leaves out the write of a collision count (D-109).
         if update.HasField("collision_count"):
             return ActionResult.succeeded(action)
-        return ActionResult.recorded(action, Resource.DAEMON_SETS, written)
+        return ActionResult.recorded(action, self.kind.resource, written)
 
     async def _create_revision(self, action: v1.Action) -> ActionResult:
         create = action.create_revision
@@ -208,12 +255,53 @@ class Context:
             result = ActionResult.failed(action, error)
             if error.refusal is Refusal.ALREADY_EXISTS:
                 # The next plan needs the existing object. If this read fails, the next attempt collides again.
-                result.colliding_revision = await self._read(self.key(Resource.REVISIONS, create.name))
+                result.colliding = await self._colliding(Resource.REVISIONS, create.name)
             return result
         return ActionResult.succeeded(action)
 
+    async def _create_object(self, action: v1.Action) -> ActionResult:
+        """Creates an object. A taken name and a terminating namespace end the plan (P-27, P-28): its other actions
+        assume that the object exists.
+        """
+        create = action.create_object
+        try:
+            resource = self.resource_of(create.resource)
+            written = await self.actuator.create(resource, self.workload.namespace, create.manifest)
+        except ActuatorError as error:
+            if error.refusal is Refusal.NAMESPACE_TERMINATING:
+                result = ActionResult.refused(action, v1.RESULT_NAMESPACE_TERMINATING, error)
+            elif error.refusal is Refusal.ALREADY_EXISTS:
+                # The next plan needs the object that has the name.
+                colliding = await self._colliding(resource, create.name)
+                taken = v1.RESULT_FAILED if colliding is None else v1.RESULT_NAME_TAKEN
+                result = ActionResult.refused(action, taken, error)
+                result.colliding = colliding
+            else:
+                return ActionResult.failed(action, error)
+            result.ends_plan = True
+            return result
+        return ActionResult.recorded(action, resource, written)
+
+    async def _patch_object(self, action: v1.Action) -> ActionResult:
+        """Patches an object once. A conflict is a failure: the plan after the next watch event decides anew."""
+        try:
+            resource = self.resource_of(action.patch_object.resource)
+            patch = patching.of_object(resource, action.patch_object, self.failure)
+        except ActuatorError as error:
+            return ActionResult.failed(action, error)
+        return await self._patch(action, patch)
+
+    async def _delete_object(self, action: v1.Action) -> ActionResult:
+        delete = action.delete_object
+        try:
+            resource = self.resource_of(delete.resource)
+        except ActuatorError as error:
+            return ActionResult.failed(action, error)
+        version = delete.resource_version or None
+        return await self._delete(action, resource, delete.object, with_uid=True, resource_version=version)
+
     async def _patch(self, action: v1.Action, patch: patching.PatchRequest) -> ActionResult:
-        key = self.key(patch.resource, patch.object.name)
+        key = ObjectKey(patch.resource, self.workload.namespace, patch.object.name, patch.subresource)
         try:
             written = await self.actuator.patch(key, patch.type, patch.body)
         except ActuatorError as error:
@@ -230,7 +318,7 @@ class Context:
                 result.vanished = key if is_adoption(action) else None
                 return result
             return ActionResult.failed(action, error)
-        if action.WhichOneof("kind") == "adopt_pod":
+        if patch.is_recorded:
             return ActionResult.recorded(action, patch.resource, written)
         return ActionResult.succeeded(action)
 
@@ -252,11 +340,20 @@ class Context:
         return result
 
     async def _delete(
-        self, action: v1.Action, resource: Resource, reference: v1.ObjectReference, *, with_uid: bool
+        self,
+        action: v1.Action,
+        resource: Resource,
+        reference: v1.ObjectReference,
+        *,
+        with_uid: bool,
+        resource_version: str | None = None,
     ) -> ActionResult:
         key, uid = self.key(resource, reference.name), reference.uid if with_uid else None
         try:
-            await self.actuator.delete(key, uid)
+            if resource_version is None:
+                await self.actuator.delete(key, uid)
+            else:
+                await self.actuator.delete(key, uid, resource_version)
         except Exception as raised:
             error = ActuatorError.of(raised)
             if error.refusal is Refusal.NOT_FOUND:
@@ -315,8 +412,9 @@ class Context:
             _log.warning("%s, which has the name of a new pod, cannot be read: %s", key, error)
             return None
 
-    async def _read(self, key: ObjectKey) -> bytes | None:
+    async def _colliding(self, resource: Resource, name: str) -> Colliding | None:
+        """The live object that has the name of one to create; None if it cannot be read."""
         try:
-            return await self.actuator.read(key)
+            return Colliding(resource, await self.actuator.read(self.key(resource, name)))
         except ActuatorError:
             return None

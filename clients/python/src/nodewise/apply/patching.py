@@ -1,10 +1,12 @@
 """Actions that patch an object, and what each refusal of a patch means."""
 
+import json
 from typing import NamedTuple
 
-from .. import v1
+from .. import convert, v1
 from ..actuator import ActuatorError, PatchType, Refusal
 from ..kinds import HASH_LABEL, ObjectKey, Resource
+from ..manifest import locate
 
 
 class PatchRequest(NamedTuple):
@@ -16,6 +18,10 @@ class PatchRequest(NamedTuple):
     """Refusals that mean that the planned object is gone. They are not failures (D-23)."""
     object: v1.ObjectReference
     body: bytes
+    subresource: str = ""
+    """`status`, or empty for the object itself."""
+    is_recorded: bool = False
+    """Whether the caches must show the write before the next plan (D-109)."""
 
 
 _NEVER: frozenset[Refusal] = frozenset()
@@ -24,7 +30,7 @@ _RELEASE = frozenset({Refusal.NOT_FOUND, Refusal.INVALID})  # the apiserver answ
 
 
 def of(action: v1.Action) -> PatchRequest | None:
-    """The patch of an action; None if the action is not a patch."""
+    """The patch of an action on a pod or a revision; None if the action is not such a patch."""
     match action.WhichOneof("kind"):
         case "update_revision":
             update = action.update_revision
@@ -37,7 +43,7 @@ def of(action: v1.Action) -> PatchRequest | None:
             return PatchRequest(Resource.REVISIONS, PatchType.STRATEGIC, _RELEASE, release.revision, release.patch)
         case "adopt_pod":
             pod = action.adopt_pod
-            return PatchRequest(Resource.PODS, PatchType.STRATEGIC, _ADOPT, pod.pod, pod.patch)
+            return PatchRequest(Resource.PODS, PatchType.STRATEGIC, _ADOPT, pod.pod, pod.patch, is_recorded=True)
         case "release_pod":
             released = action.release_pod
             return PatchRequest(Resource.PODS, PatchType.STRATEGIC, _RELEASE, released.pod, released.patch)
@@ -45,6 +51,47 @@ def of(action: v1.Action) -> PatchRequest | None:
             relabel = action.relabel_pod
             return PatchRequest(Resource.PODS, PatchType.MERGE, _NEVER, relabel.pod, relabel.patch)
     return None
+
+
+_TYPES = {v1.PATCH_TYPE_MERGE: PatchType.MERGE, v1.PATCH_TYPE_STRATEGIC_MERGE: PatchType.STRATEGIC}
+_GONE = {v1.CLAIM_UNSPECIFIED: _NEVER, v1.CLAIM_ADOPT: _ADOPT, v1.CLAIM_RELEASE: _RELEASE}
+
+
+def of_object(resource: Resource, patch: v1.PatchObject, failure: str) -> PatchRequest:
+    """The patch of an action on an object of any resource. `failure` is the first error of the plan so far; empty if
+    there is none. Raises `ActuatorError`.
+    """
+    if patch.subresource not in ("", "status"):
+        raise ActuatorError(f"this executor does not know the subresource {patch.subresource!r}")
+    if patch.patch_type not in _TYPES:
+        raise ActuatorError(f"this executor does not know the patch_type {patch.patch_type}")
+    if patch.claim not in _GONE:
+        raise ActuatorError(f"this executor does not know the claim {patch.claim}")
+    return PatchRequest(
+        resource,
+        _TYPES[patch.patch_type],
+        _GONE[patch.claim],
+        patch.object,
+        _with_failure(patch.patch, patch.failure_pointer, failure),
+        patch.subresource,
+        is_recorded=True,
+    )
+
+
+def _with_failure(patch: bytes, pointer: str, failure: str) -> bytes:
+    """The patch with `failure` appended to the string at `pointer`. An empty pointer leaves the patch as it is."""
+    if not pointer:
+        return patch
+    try:
+        whole = json.loads(patch)
+    except (ValueError, RecursionError) as error:
+        raise ActuatorError(f"the action's patch cannot be read: {error}") from error
+    found = locate(whole, pointer)
+    if found is None:
+        raise ActuatorError(f"the action's patch has no string at failure_pointer {pointer!r}")
+    parent, member = found
+    parent[member] += failure
+    return convert.to_json(whole)
 
 
 class Seal(NamedTuple):

@@ -8,7 +8,7 @@ asked last.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -17,6 +17,8 @@ import grpc.aio
 
 from .. import tracing, v1, waiting
 from ..buckets import Digest
+from ..kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Kind
+from ..sanitize import one_line
 from . import discovery, health, messages, target
 from .attempts import Attempts, ClientConfig
 from .errors import FieldViolation, RefusedError, ServiceError, UnreachableError
@@ -220,6 +222,9 @@ class PlanClient:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
             request, piece = question.build(known.__contains__), None
+            unplanned = await self._check_kind(uid, replica, request.snapshot, until)
+            if unplanned is not None:
+                return unplanned
             if not everything:
                 request, piece = pieces.cut(request)
             if piece is not None and not pieces.holds_lock:
@@ -255,6 +260,31 @@ class PlanClient:
                 corrections = CORRECTIONS
             replica.known.used(piece or ())
             replica.known.forget(lacks)
+
+    async def _check_kind(self, uid: str, replica: Replica, snapshot: v1.Snapshot, until: float) -> Failed | None:
+        """Checks that a replica plans for the kind of the workload. Returns None if it does. Every version plans for
+        DaemonSets. A replica is asked for its other kinds once after each healthy probe.
+        """
+        kind = kind_of(snapshot)
+        if kind is None or kind is DAEMON_SET:
+            return None
+        if replica.kinds is None:
+            asked, probed = v1.GetCapabilitiesRequest(), replica.probed
+            with tracing.rpc("GetCapabilities", replica.address) as rpc:
+                answer = await _call(rpc, replica, replica.stub.GetCapabilities, asked, until - time.monotonic())
+            if isinstance(answer, Failed):
+                note_failure(self._replicas, uid, replica, answer)
+                return answer
+            kinds = tuple(answer.workload_kinds)
+            if probed == replica.probed:
+                replica.kinds = kinds
+        else:
+            kinds = replica.kinds
+        if kind.name in kinds:
+            return None
+        planned = ", ".join(kinds)
+        reason = f"{replica}: its version plans for {planned}, and not for {kind.name}; upgrade it"
+        return Failed(grpc.StatusCode.UNIMPLEMENTED, one_line(reason))
 
     def _connect(self, address: str) -> Replica:
         targets = [t for t, found in self._found.items() if address in found]
@@ -317,12 +347,28 @@ async def _ask_for_explanation(
 
 def workload_uid(snapshot: v1.Snapshot) -> str:
     """The uid of the workload of a snapshot. Empty if it cannot be read; the service then rejects the request."""
-    from ..objects import DaemonSet
+    from ..objects import Workload
 
+    kind = kind_of(snapshot)
     try:
-        return DaemonSet.read(snapshot.workload.daemon_set.object).uid
+        return "" if kind is None else Workload.read(kind, _object(snapshot)).uid
     except ValueError:
         return ""
+
+
+def kind_of(snapshot: v1.Snapshot) -> Kind | None:
+    """The kind of the workload of a snapshot; None if there is no workload."""
+    return _KINDS.get(snapshot.workload.WhichOneof("kind") or "")
+
+
+def _object(snapshot: v1.Snapshot) -> bytes:
+    workload = snapshot.workload
+    named: bytes = getattr(workload, workload.WhichOneof("kind") or "daemon_set").object
+    return named
+
+
+_KINDS: Mapping[str, Kind] = {"daemon_set": DAEMON_SET, "replica_set": REPLICA_SET, "deployment": DEPLOYMENT}
+"""The kinds of workload by the members of a snapshot."""
 
 
 async def _call(

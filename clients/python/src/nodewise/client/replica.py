@@ -128,6 +128,10 @@ class Replica:
         """Set by each failed call. The health follower clears it before it starts."""
         self.is_closed = False
         """The channel is closed."""
+        self.kinds: tuple[str, ...] | None = None
+        """The kinds of workload that the replica plans for. None if it was not asked since the last healthy probe."""
+        self.probed = 0
+        """The number of healthy probes."""
         self._calls = 0
         """The number of calls under way."""
         self._idle = asyncio.Event()
@@ -193,6 +197,9 @@ class Replica:
     def serves(self) -> None:
         """Records that the replica reported SERVING."""
         self.status = ReplicaStatus.READY
+        # Another version may listen at the address now.
+        self.kinds = None
+        self.probed += 1
 
     def drains(self) -> bool:
         """Records that the replica is draining. Returns whether it could be asked until now."""

@@ -18,8 +18,9 @@ from ..apply import DEFAULT_CONCURRENCY, Applied, apply
 from ..client import PlanService, RefusedError, ServiceError
 from ..expectations import leave_out_foreign
 from ..gate import Relisting
-from ..kinds import OWNER_KIND, Key, ObjectKey, Resource
-from ..objects import DaemonSet, Revision
+from ..kinds import Key, Kind, ObjectKey, Resource
+from ..live import LiveObjects
+from ..objects import Revision, Workload
 from ..options import burst, is_enabled
 from ..plan_check import Asked, remembered
 from ..requeue_limit import MIN_DELAY, RequeueLimit
@@ -29,7 +30,7 @@ from ..state import State
 from ..tracing import DEFAULT_TRACES, BatchTraces
 from .calls import ServiceCalls
 from .endings import Ending, Failed, ReconcileEndedError, Settled, Waiting
-from .plans import Planned, PlanRequests, readable
+from .plans import Planned, PlanRequests
 
 _log = tracing.logger("nodewise.execute")
 
@@ -70,7 +71,7 @@ class Executor:
         self._plans = PlanRequests(state, actuator, service, options, selection=selection, calls=self._calls, now=now)
         self._requeue_limit = RequeueLimit(clock)
         # An expectation by name does not have to be observed before the next plan: until then, the service creates pods
-        # on other nodes only.
+        # on other nodes only, and the check of the plan counts the pod.
         self._goes_ahead = is_enabled(options, v1.DEVIATION_SLOW_START_ACROSS_PLANS)
 
     async def reconcile(self, key: Key) -> Ending:
@@ -94,7 +95,7 @@ class Executor:
         return self.state.reconcile_states.outstanding(key) != (0, 0)
 
     async def _reconcile(self, key: Key) -> Ending:
-        live: list[Revision] = []  # revisions that were read live; the caches may not show them yet
+        live = LiveObjects()  # objects that were read live; the caches may not show them yet
         for _ in range(MAX_PLANS):
             workload = self._admit(key, live)
             ahead = self._plans.take_next(key, workload)
@@ -102,7 +103,7 @@ class Executor:
                 return Settled()
             planned = await self._plans.plan(workload, live) if ahead is None or live else ahead
             self._calls.require_running()
-            left_out = await self._check(planned, live)
+            left_out = await self._check(planned, live.revisions)
             self._plans.require_selected(key)
             # A stale plan is not applied, so its expectations would never be observed.
             if planned.plan.verdict == v1.VERDICT_STALE:
@@ -114,14 +115,15 @@ class Executor:
                 following = await asking
             finally:
                 await waiting.cancel_all([asking])
-            colliding = readable(applied.colliding_revisions)
+            kind = workload.kind
+            colliding = LiveObjects.readable(kind, applied.colliding)
             outdated = not applied.failed and applied.is_outdated
             self._exclude_objects(applied)
             if outdated:
-                live += readable(await self._created_revisions(planned.plan, applied))
+                live.extend(LiveObjects.readable(kind, await self._created_revisions(planned.plan, applied)))
                 _log.info("%s: an object is gone or cannot be changed; planning again without it", key)
             elif colliding:
-                _log.info("%s: the name of a new revision is taken; planning again with the object of that name", key)
+                _log.info("%s: the name of a new object is taken; planning again with the object that has it", key)
             ending = await self._report(planned, applied, left_out)
             if not colliding and not outdated:
                 at_once = ending == Settled(0)
@@ -132,17 +134,17 @@ class Executor:
                 if at_once and following is not None and not applied.failed:
                     self._plans.keep_next(key, following, asked)
                 return ending
-            live += colliding
+            live.extend(colliding)
         if not colliding and not outdated:
             # Name collisions cause no back-off, however many there are.
             return Settled(MIN_DELAY)
-        return Failed(f"a revision's name was still taken, or another object gone, after {MAX_PLANS} plans")
+        return Failed(f"an object's name was still taken, or another object gone, after {MAX_PLANS} plans")
 
-    def _admit(self, key: Key, live: list[Revision]) -> DaemonSet | None:
+    def _admit(self, key: Key, live: LiveObjects) -> Workload | None:
         """Returns the workload if it exists, is selected, and the caches show the executor's last writes to it (D-71,
-        steps 1 and 2). While they do not, revisions that were read live are kept for the next reconcile.
+        steps 1 and 2). While they do not, objects that were read live are kept for the next reconcile.
         """
-        workload = self.state.store.daemon_set(key)
+        workload = self.state.store.workload(key)
         if self._plans.is_not_selected(workload):
             _log.debug("%s: not selected, so it is left alone", key)
             workload = None
@@ -156,7 +158,7 @@ class Executor:
         if behind is not None:
             self.state.keep_live(key, workload.uid, live)
             raise ReconcileEndedError(Waiting(behind))
-        live += self.state.take_live(key, workload.uid)
+        live.extend(self.state.take_live(key, workload.uid))
         return workload
 
     async def _check(self, planned: Planned, live: Sequence[Revision]) -> dict[int, str]:
@@ -173,22 +175,16 @@ class Executor:
             planned.as_of,
             planned.sent,
             deletes_with_uid,
-            burst(self._options),
+            burst(self._options, workload.kind),
             decides_after_cut,
+            self.state.gate.unseen_creates(workload.key, workload.uid, self.state.store.reached),
         )
         try:
             left_out = await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
         except plan_check.ViolationError as violation:
             reason = str(violation)
-            reference = v1.WorkloadReference(
-                kind=OWNER_KIND,
-                namespace=workload.key.namespace,
-                name=workload.key.name,
-                uid=workload.uid,
-                resource_version=workload.resource_version,
-            )
             self.refused_plans += 1
-            self._actuator.emit(WorkloadEvent(reference, "Warning", "PlanRefused", reason))
+            self._actuator.emit(WorkloadEvent(workload.reference, "Warning", "PlanRefused", reason))
             raise ReconcileEndedError(Failed(reason)) from violation
         except plan_check.UnclearError as error:
             raise ReconcileEndedError(Failed(str(error), http_status=error.http_status)) from error
@@ -205,11 +201,11 @@ class Executor:
         held = v1.ReconcileState()
         held.CopyFrom(planned.plan.state)
         leave_out_foreign(held, planned.plan, planned.sent)
-        remembered.retain(held, planned.sent, self.state.store.has_node)
+        remembered.retain(held, planned.sent, self._has_node(planned.workload.kind))
         if not self._actuator.writes:
             # In observe mode nothing is written, so no expectation would be met.
             held.ClearField("expectations")
-        self.state.reconcile_states.replace(key, uid, held, planned.sent, self.state.store.pod_view(key.namespace, uid))
+        self.state.reconcile_states.replace(key, uid, held, planned.sent, self.state.store.pod_view(key, uid))
 
     async def _apply(self, planned: Planned, left_out: Mapping[int, str]) -> Applied:
         plan, workload, sent, _ = planned
@@ -217,10 +213,18 @@ class Executor:
             return Applied()
         plan_log.log_plan(_log, plan, writes=self._actuator.writes)
         applied = await apply(
-            self._actuator, plan, workload.object, self._apply_concurrency, self._traces, left_out=left_out
+            self._actuator,
+            plan,
+            workload.object,
+            self._apply_concurrency,
+            self._traces,
+            left_out=left_out,
+            kind=workload.kind,
         )
         for write in applied.writes:
-            if not (self._goes_ahead and write.is_expected_by_name):
+            if self._goes_ahead and write.created_pod:
+                self.state.gate.record_create(workload.key, workload.uid, write.created_pod, write.resource_version)
+            else:
                 self.state.gate.record(workload.key, workload.uid, write.resource, write.resource_version)
         self.state.reconcile_states.lower(workload.key, workload.uid, applied.outcomes)
         if applied.aborted:
@@ -236,14 +240,19 @@ class Executor:
         for key in applied.sealed:
             self.state.store.seal(key.resource, key.namespace, key.name)
 
-    async def _created_revisions(self, plan: v1.Plan, applied: Applied) -> list[bytes]:
+    def _has_node(self, kind: Kind) -> Callable[[str], bool] | None:
+        """Whether a node exists; None if pods of this kind of workload are for no node."""
+        per_node = kind.pods is not None and kind.pods.per_node
+        return self.state.store.has_node if per_node else None
+
+    async def _created_revisions(self, plan: v1.Plan, applied: Applied) -> list[tuple[Resource, bytes]]:
         """Reads the revisions that a plan created. The caches may not show them yet."""
         created = []
         for action, outcome in zip(actions_of(plan), applied.outcomes, strict=True):
             if action.HasField("create_revision") and outcome.result == v1.RESULT_SUCCEEDED:
                 key = ObjectKey(Resource.REVISIONS, plan.workload.namespace, action.create_revision.name)
                 try:
-                    created.append(await self._actuator.read(key))
+                    created.append((Resource.REVISIONS, await self._actuator.read(key)))
                 except Exception as error:
                     # If the read fails, the next plan finds the name taken, and the plan after that knows the revision.
                     _log.debug("reading %s: %s", key, ActuatorError.of(error))
@@ -282,7 +291,7 @@ class Executor:
             riding = Failed(f"the report rides on the next plan: {error}", code=error.code)
             return _ending(after, failed or riding)
         if response.HasField("state"):
-            remembered.retain(response.state, held, self.state.store.has_node)
+            remembered.retain(response.state, held, self._has_node(planned.workload.kind))
             self.state.reconcile_states.settle(key, uid, response.state)
         after = _requeue_after(response)
         if response.requeue == v1.REQUEUE_BACKOFF:
@@ -313,7 +322,7 @@ def _ending(after: float | None, failed: Failed | None) -> Ending:
 def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
     """The failure of a plan that has to be retried; None if it succeeded."""
     if applied.failed:
-        first = applied.failures[0]
+        first = applied.first_failure or v1.Outcome()
         count = Counter(outcome.result for outcome in applied.outcomes)
         done = count[v1.RESULT_SUCCEEDED] + count[v1.RESULT_ALREADY_EXISTS] + count[v1.RESULT_NOT_FOUND]
         skipped = count[v1.RESULT_SKIPPED]

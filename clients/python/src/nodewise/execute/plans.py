@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -11,10 +11,10 @@ from .. import snapshot, times, tracing, v1, waiting
 from ..actuator import Actuator, ActuatorError
 from ..buckets import Digest
 from ..client import PlanService, RefusedError, ServiceError
-from ..convert import ConversionError
 from ..kinds import Key, ObjectKey, Resource
+from ..live import LiveObjects
 from ..log_limit import LogLimit
-from ..objects import DaemonSet, Revision
+from ..objects import Revision, Workload
 from ..revisions import MAX_BYTES
 from ..sanitize import one_line
 from ..selection import Selection
@@ -35,7 +35,7 @@ class Planned(NamedTuple):
     """A plan, and the inputs that it was made from."""
 
     plan: v1.Plan
-    workload: DaemonSet
+    workload: Workload
     sent: v1.ReconcileState
     as_of: int
     """The number of the last cache change that the snapshot contains."""
@@ -74,14 +74,14 @@ class PlanRequests:
         """Ends the reconcile if the workload is not selected any more. The event that changed its labels queued it
         again, and the next reconcile forgets it.
         """
-        if self.is_not_selected(self.state.store.daemon_set(key)):
+        if self.is_not_selected(self.state.store.workload(key)):
             raise ReconcileEndedError(Settled())
 
-    def is_not_selected(self, workload: DaemonSet | None) -> bool:
+    def is_not_selected(self, workload: Workload | None) -> bool:
         """Whether the workload exists and is not selected."""
         return workload is not None and not self._selection.includes(workload)
 
-    async def plan(self, workload: DaemonSet, live: Sequence[Revision]) -> Planned:
+    async def plan(self, workload: Workload, live: LiveObjects) -> Planned:
         """Asks for a plan. Ends the reconcile if there is none."""
         try:
             return await self._ask_for_plan(workload, live)
@@ -92,7 +92,7 @@ class PlanRequests:
             self._calls.require_running()
             raise ReconcileEndedError(Unreachable(str(error), error.code)) from error
 
-    def _drop_dispensable(self, workload: DaemonSet, error: RefusedError) -> None:
+    def _drop_dispensable(self, workload: Workload, error: RefusedError) -> None:
         """Drops inputs that may have caused a refusal: undelivered reports, and the state from earlier plans unless the
         service rejected another field. A faulty service may have produced that state, and correct replicas would reject
         it forever.
@@ -107,22 +107,22 @@ class PlanRequests:
                 error,
             )
 
-    async def _ask_for_plan(self, workload: DaemonSet, live: Sequence[Revision]) -> Planned:
+    async def _ask_for_plan(self, workload: Workload, live: LiveObjects) -> Planned:
         """Asks the service for a plan. Raises `ServiceError` if there is none."""
         key, uid, state = workload.key, workload.uid, self.state
         current, sent, left_out, as_of = workload, v1.ReconcileState(), 0, 0
         unread: list[Revision] = []
-        await self._read_revisions(workload, live)
+        await self._read_revisions(workload, live.revisions)
 
         def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
             nonlocal current, sent, left_out, unread, as_of
             # A retry uses the current caches, unless the workload was replaced. Then it keeps the object it had.
-            newer = state.store.daemon_set(key)
+            newer = state.store.workload(key)
             if newer is not None and newer.uid == uid:
                 current = newer
             self.require_selected(key)
             sent, as_of = state.reconcile_states.get(key, uid), state.store.last_change
-            unread = snapshot.unread(state.store, current, live)
+            unread = snapshot.unread(state.store, current, live.revisions)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
                 return v1.PlanRequest(
@@ -137,8 +137,9 @@ class PlanRequests:
         finally:
             if left_out and self._too_many_revisions.is_due(key):
                 _log.warning(
-                    "%s: the revisions take more than %d bytes together; %d that rank last are not sent",
+                    "%s: the %s take more than %d bytes together; %d that rank last are not sent",
                     key,
+                    "revisions" if workload.kind.controls is None else f"{workload.kind.controls}s",
                     MAX_BYTES,
                     left_out,
                 )
@@ -147,7 +148,7 @@ class PlanRequests:
         plan.error, plan.plan_id = one_line(plan.error), one_line(plan.plan_id)
         return Planned(plan, current, sent, as_of)
 
-    async def _read_revisions(self, workload: DaemonSet, live: Sequence[Revision]) -> None:
+    async def _read_revisions(self, workload: Workload, live: Sequence[Revision]) -> None:
         """Reads the revisions of the next snapshot that the caches do not hold completely, in particular orphans that
         are older than the workload.
         """
@@ -160,17 +161,22 @@ class PlanRequests:
             if len(unread) > MAX_READS:
                 async for served in self._actuator.read_all(Resource.REVISIONS, namespace):
                     self._calls.require_running()
-                    for revision in readable([served]):
+                    for revision in self._readable(workload, served):
                         if revision.name in unread:
                             store.keep_whole(revision)
                 return
             for name in sorted(unread):
                 self._calls.require_running()
-                for revision in readable([await self._actuator.read(ObjectKey(Resource.REVISIONS, namespace, name))]):
+                served = await self._actuator.read(ObjectKey(Resource.REVISIONS, namespace, name))
+                for revision in self._readable(workload, served):
                     store.keep_whole(revision)
         except ActuatorError as error:
             reason = f"reading revisions of {namespace}: {error.message}"
             raise ReconcileEndedError(Failed(reason, http_status=error.http_status)) from error
+
+    @staticmethod
+    def _readable(workload: Workload, served: bytes) -> list[Revision]:
+        return LiveObjects.readable(workload.kind, [(Resource.REVISIONS, served)]).revisions
 
     async def plan_next(self, planned: Planned) -> Planned | None:
         """Asks early for the plan after the one that is being applied. Returns it only if it arrives soon and does
@@ -180,7 +186,7 @@ class PlanRequests:
             return None
         try:
             async with waiting.timeout(MAX_AGE_OF_NEXT):
-                following = await self._ask_for_plan(planned.workload, ())
+                following = await self._ask_for_plan(planned.workload, LiveObjects())
         except (asyncio.TimeoutError, ServiceError, ReconcileEndedError, StoppedError):
             return None
         except Exception:
@@ -189,7 +195,7 @@ class PlanRequests:
             return None
         return following if _only_creates(following.plan) else None
 
-    def take_next(self, key: Key, workload: DaemonSet | None) -> Planned | None:
+    def take_next(self, key: Key, workload: Workload | None) -> Planned | None:
         """The plan that was requested early, if the workload has not changed since and the plan is not too old."""
         following, asked = self._next.pop(key, (None, 0.0))
         if workload is None or following is None or time.monotonic() - asked > MAX_AGE_OF_NEXT:
@@ -212,16 +218,3 @@ def _goes_on_by_itself(plan: v1.Plan) -> bool:
 
 def _only_creates(plan: v1.Plan) -> bool:
     return [phase.kind for phase in plan.phases] == [v1.PHASE_KIND_CREATES]
-
-
-def readable(served: Iterable[bytes]) -> list[Revision]:
-    """The revisions that can be read. The others are skipped, as the watch does. If a revision with a colliding name
-    cannot be read, the next plan does not know it, and the workload fails with the collision as its reason.
-    """
-    revisions = []
-    for text in served:
-        try:
-            revisions.append(Revision.read(text))
-        except ConversionError as error:
-            _log.warning("a ControllerRevision is skipped, because it cannot be read: %s", error)
-    return revisions

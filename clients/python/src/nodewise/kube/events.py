@@ -9,13 +9,12 @@ from typing import Any
 
 from .. import tracing, waiting
 from ..actuator import ActuatorError, Refusal, WorkloadEvent
+from ..kinds import KINDS
 from .client import KubeClient
 from .correlate import Correlator, Create, Identity, Patch
 
 _log = tracing.logger(__name__)
 
-COMPONENT = "daemonset-controller"
-"""The source component of Events about DaemonSets: the name that people and tools look for."""
 _QUEUE = 1_000
 """Most queued events. Further ones are dropped."""
 _CALL_TIMEOUT = 5.0
@@ -71,7 +70,7 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def _send(self, event: WorkloadEvent) -> None:
-        identity, verdict = self._correlator.correlate(COMPONENT, event, time.monotonic())
+        identity, verdict = self._correlator.correlate(_component(event), event, time.monotonic())
         match verdict:
             case Create(message):
                 await self._create(event, identity, message)
@@ -103,6 +102,11 @@ class EventRecorder:
             await asyncio.sleep(2.0 ** (_TRIES - 1 - left))
 
 
+def _component(event: WorkloadEvent) -> str:
+    """The source component of an Event: the name of the built-in controller, which people and tools look for."""
+    return KINDS[event.workload.kind].controller
+
+
 def _collection(event: WorkloadEvent) -> str:
     return f"/api/v1/namespaces/{event.workload.namespace}/events"
 
@@ -126,8 +130,8 @@ def _manifest(event: WorkloadEvent, message: str) -> dict[str, Any]:
         "type": event.type,
         "reason": event.reason,
         "message": message,
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
+        "source": {"component": _component(event)},
+        "reportingComponent": _component(event),
         "reportingInstance": "",
         "firstTimestamp": now,
         "lastTimestamp": now,

@@ -12,7 +12,8 @@ before a watch continues (D-112).
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
+from functools import partial
 from types import TracebackType
 from typing import TypeAlias
 
@@ -22,8 +23,8 @@ from .. import rawjson, tracing, waiting
 from ..actuator import ActuatorError
 from ..convert import ConversionError
 from ..gate import is_behind
-from ..kinds import Resource
-from ..objects import DaemonSet, Node, Pod, Revision
+from ..kinds import DAEMON_SET, KIND_OF, Kind, Resource, cached_kinds, watched
+from ..objects import Node, Pod, Revision, Workload
 from ..rawjson import UNREADABLE, Served
 from ..sanitize import one_line
 from ..store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Watched, is_kept
@@ -49,29 +50,35 @@ Sink: TypeAlias = Callable[[Event], None]
 """Receives the events of the watches."""
 
 _READ: dict[Resource, Callable[[Served], Watched]] = {
-    Resource.DAEMON_SETS: DaemonSet.read,
+    **{resource: partial(Workload.read, kind) for resource, kind in KIND_OF.items()},
     Resource.PODS: Pod.read,
     Resource.NODES: Node.read,
     Resource.REVISIONS: Revision.read,
 }
-_MAY_BE_MISSING = {Resource.DAEMON_SETS, Resource.REVISIONS}
+_MAY_BE_MISSING = {*KIND_OF, Resource.REVISIONS}
 """Objects of these resources are skipped if they cannot be read. Pods and nodes are not skipped: a missing pod would
 get a second pod beside it, and the pods of a missing node would be deleted.
 """
 
 
 class Watches:
-    """Watches all resources, in one namespace or in all, as an async context manager."""
+    """Watches all resources that the plans of some kinds of workload need, in one namespace or in all, as an async
+    context manager.
+    """
 
-    def __init__(self, client: KubeClient, sink: Sink, *, namespace: str | None = None) -> None:
+    def __init__(
+        self, client: KubeClient, sink: Sink, *, namespace: str | None = None, kinds: Collection[Kind] = (DAEMON_SET,)
+    ) -> None:
+        cached = tuple(cached_kinds(kinds))
         self._followers = {
-            resource: _Follower(client, resource, namespace, sink, self._restored) for resource in Resource
+            resource: _Follower(client, resource, namespace, sink, restored=self._restored, kinds=cached)
+            for resource in watched(kinds)
         }
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> "Watches":
         # The DaemonSets decide which revisions are cached completely.
-        first = {Resource.REVISIONS: self._followers[Resource.DAEMON_SETS]}
+        first = {Resource.REVISIONS: self._followers.get(Resource.DAEMON_SETS)}
         self._tasks = [
             asyncio.create_task(follower.run(first.get(resource))) for resource, follower in self._followers.items()
         ]
@@ -140,8 +147,11 @@ class _Follower:
         resource: Resource,
         namespace: str | None,
         sink: Sink,
+        *,
         restored: Callable[[Resource], None],
+        kinds: Collection[Kind],
     ) -> None:
+        """`kinds` are the kinds of workload that are cached."""
         self.resource = resource
         self.failure = "waiting for the first list"
         """Why the watch does not work; empty if it does."""
@@ -149,6 +159,7 @@ class _Follower:
         self._path = resource.collection(namespace)
         self._sink = sink
         self._restored = restored
+        self._kinds = kinds
         self._version = ""
         """The version that was reached, from which the next watch begins; empty before the first list."""
         self._must_list = True
@@ -217,7 +228,7 @@ class _Follower:
         async for page in pages(self._client, self._path, page_size(self.resource)):
             for served in page.items:
                 found = self._read(Served(lossy(served)))
-                if found is not None and is_kept(found):
+                if found is not None and is_kept(found, self._kinds):
                     objects.append(found)
             if self.resource is Resource.REVISIONS:
                 # Revisions may be long, and the store keeps only some of them completely.

@@ -75,15 +75,17 @@ class KubeActuator:
         """PATCH."""
         return await self._write("PATCH", _Target(*key), patch, patch_type.value)
 
-    async def delete(self, key: ObjectKey, uid: str | None) -> None:
+    async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
         """DELETE."""
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
-        body = None if uid is None else json.dumps(options).encode()
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        given = {name: value for name, value in preconditions.items() if value is not None}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": given}
+        body = json.dumps(options).encode() if given else None
         await self._call("DELETE", _Target(*key), body=body, accept=_IDENTITY_ONLY)
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
         """PUT of the status."""
-        return await self._write("PUT", _Target(*key, "status"), manifest)
+        return await self._write("PUT", _Target(key.resource, key.namespace, key.name, "status"), manifest)
 
     async def read(self, key: ObjectKey) -> bytes:
         """GET."""

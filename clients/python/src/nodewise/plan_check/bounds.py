@@ -6,12 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .. import v1
+from ..kinds import Kind
 from .values import WrongError, quoted
 
 MAX_LIVE_PODS = 1
 """Most live pods of the workload on a node for which the plan creates another one. With surge, the old pod still
 exists.
 """
+MAX_WRITES = 4
+"""Most actions on one object of any resource: a plan may adopt an object and change it."""
+MAX_FOLLOWING_EVENTS = 4
+"""Most Events that follow one action."""
 MAX_OTHER_EVENTS = 10
 """Most Events besides one for each deleted pod."""
 _LEAST_CLAIMS, _MOST_CLAIMS = 1_000, 10_000
@@ -45,6 +50,7 @@ def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after
         ("creates", counts["create_pod"], burst, "pods"),
         ("deletes", counts["delete_pod"], burst, "pods"),
         ("creates", counts["create_revision"], 1, "revisions"),
+        ("creates", counts["create_object"], 1, "objects"),
         ("writes", counts["update_status"], 1, "statuses"),
         (
             "adopts, releases, relabels, updates and deletes",
@@ -63,16 +69,46 @@ def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after
 class Nodes:
     """The nodes for which one plan creates pods."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind) -> None:
+        """The plan is for a workload of this kind."""
         self.names: set[str] = set()
+        self._kind = kind
 
     def check(self, action: v1.Action) -> None:
-        """Checks that an action does not create a second pod for a node. Raises `WrongError`."""
-        if action.HasField("create_pod"):
-            name = action.create_pod.node_name
+        """Checks that an action does not create a second pod for a node, or a pod for a node where pods are for none.
+        Raises `WrongError`.
+        """
+        if not action.HasField("create_pod"):
+            return
+        name = action.create_pod.node_name
+        if self._kind.pods is not None and self._kind.pods.per_node:
             if name in self.names:
                 raise WrongError(f"it creates a second pod for node {quoted(name)}")
             self.names.add(name)
+        elif name:
+            raise WrongError(f"it creates a pod for node {quoted(name)}, and pods of a {self._kind} are for no node")
+
+
+class Writes:
+    """How often one plan writes each object of any resource, and how many Events follow."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def check(self, action: v1.Action) -> None:
+        """Checks one action after the other. Raises `WrongError`."""
+        if len(action.success_events) > MAX_FOLLOWING_EVENTS:
+            raise WrongError(f"more than {MAX_FOLLOWING_EVENTS} events follow it")
+        match action.WhichOneof("kind"):
+            case "patch_object":
+                reference = action.patch_object.object
+            case "delete_object":
+                reference = action.delete_object.object
+            case _:
+                return
+        self._counts[reference.uid] += 1
+        if self._counts[reference.uid] > MAX_WRITES:
+            raise WrongError(f"it writes {reference.name} more than {MAX_WRITES} times")
 
 
 def wrong_node(name: str, live_pods: int | None) -> str | None:

@@ -12,8 +12,17 @@ _MAX_MESSAGE = 1024
 _CAMEL_CASE = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 
-def check(event: v1.EmitEvent) -> None:
-    """Checks an Event to be emitted. Raises `WrongError`."""
+def check(action: v1.Action) -> None:
+    """Checks the Events that an action emits. Raises `WrongError`."""
+    if action.HasField("emit_event"):
+        _check(action.emit_event)
+    for event in action.success_events:
+        _check(event)
+    if action.HasField("failure_event"):
+        _check(action.failure_event)
+
+
+def _check(event: v1.EmitEvent) -> None:
     if event.type not in ("Normal", "Warning"):
         raise WrongError("the type of its event is neither Normal nor Warning")
     if len(event.reason) > _MAX_REASON or not _CAMEL_CASE.fullmatch(event.reason):

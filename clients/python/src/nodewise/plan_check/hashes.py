@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from .. import v1
 from ..kinds import HASH_LABEL
-from ..objects import DaemonSet
+from ..objects import Workload
 from .values import at, quoted
 
 
 def wrong(
-    plan: v1.Plan, actions: Sequence[v1.Action], workload: DaemonSet, shown: Iterable[str], left_out: Collection[int]
+    plan: v1.Plan, actions: Sequence[v1.Action], workload: Workload, shown: Iterable[str], left_out: Collection[int]
 ) -> str | None:
     """What is wrong with the hash of the created pods; None if it is right. It must be the hash of a revision in the
     snapshot (`shown`, with an empty hash for revisions without one), or of a revision that the plan creates or labels.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .. import v1
+from ..kinds import Kind
 from . import names
 from .values import WrongError, quoted
 
@@ -26,18 +27,32 @@ def check(state: v1.ReconcileState, sent: v1.ReconcileState, may_exist: Callable
             raise WrongError(f"its state names node {quoted(node)}, and no object can be called so")
         if node not in known and not may_exist(node):
             raise WrongError(f"its state names node {quoted(node)}, and that does not exist")
+    _check_hash(state)
+
+
+def check_without_nodes(state: v1.ReconcileState, kind: Kind) -> None:
+    """Checks the state of a plan for a kind of workload whose pods are for no node. Raises `WrongError`."""
+    for node in filter(None, _nodes(state)):
+        raise WrongError(f"its state names node {quoted(node)}, and pods of a {kind} are for no node")
+    _check_hash(state)
+
+
+def _check_hash(state: v1.ReconcileState) -> None:
+    """Checks the hash of the pods whose creates were slowed down."""
     if not _LABEL_VALUE.fullmatch(state.slow_start.revision_hash):
         named = quoted(state.slow_start.revision_hash)
         raise WrongError(f"its state names the hash {named}, and no label has such a value")
 
 
-def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable[[str], bool]) -> None:
+def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable[[str], bool] | None) -> None:
     """Removes entries from a state: of nodes that neither exist nor were in the sent state, of older specs if there are
-    too many, and duplicates.
+    too many, and duplicates. Without `has_node` pods are for no node, and only entries without a node stay.
     """
     known = set(_nodes(sent))
 
     def is_known(node: str) -> bool:
+        if has_node is None:
+            return not node
         return names.is_of_object(node) and (node in known or has_node(node))
 
     newest: dict[str, set[int]] = {}

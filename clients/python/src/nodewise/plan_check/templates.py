@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ..kinds import HASH_LABEL, OWNER_KIND
-from ..objects import DaemonSet
+from ..kinds import HASH_LABEL, TEMPLATE_HASH_LABEL
+from ..objects import Workload
 from .values import at, list_at, object_at, same
 
 NODE_TERMS = (
@@ -17,12 +17,12 @@ NODE_TERMS = (
 _SET_LABELS = {HASH_LABEL, "pod-template-generation"}
 
 
-def is_owner(owner: Any, workload: DaemonSet) -> bool:
+def is_owner(owner: Any, workload: Workload) -> bool:
     """Whether an owner reference makes the workload the controller."""
     if not isinstance(owner, dict):
         return False
     members = {key: value for key, value in owner.items() if key != "blockOwnerDeletion"}
-    expected = {"apiVersion": "apps/v1", "kind": OWNER_KIND, "name": workload.key.name, "uid": workload.uid}
+    expected = {"apiVersion": "apps/v1", "kind": workload.key.kind, "name": workload.key.name, "uid": workload.uid}
     return same(members, {**expected, "controller": True})
 
 
@@ -41,6 +41,13 @@ def normal(template: Any) -> dict[str, Any]:
     return whole
 
 
+def without_hash(template: Any) -> dict[str, Any]:
+    """A pod template in the form that is compared, without the label of its hash."""
+    whole: dict[str, Any] = _without(normal(template), "metadata", "labels", TEMPLATE_HASH_LABEL)
+    whole.setdefault("metadata", {})
+    return whole
+
+
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(member) for key, member in value.items() if member is not None}
@@ -52,12 +59,31 @@ def difference(pod: Any, template: Any) -> str | None:
     pod, template = normal(pod), normal(template)
     if not same(labels(pod["metadata"]), labels(template["metadata"])):
         return "labels"
-    for member, empty in (("annotations", {}), ("finalizers", [])):
-        if not same(at(pod, "metadata", member) or empty, at(template, "metadata", member) or empty):
-            return member
+    differs = _differing(pod, template, _COPIED)
+    if differs is not None:
+        return differs
     if not _tolerates_as(list_at(pod, "spec", "tolerations"), list_at(template, "spec", "tolerations")):
         return "tolerations"
     return None if same(_for_any_node(pod["spec"]), _for_any_node(template["spec"])) else "spec"
+
+
+def difference_for_any_node(pod: Any, template: Any) -> str | None:
+    """The field in which a pod that is for no node differs from a template; None if there is none."""
+    pod, template = normal(pod), normal(template)
+    differs = _differing(pod, template, [("labels", {}), *_COPIED])
+    return differs or (None if same(pod["spec"], template["spec"]) else "spec")
+
+
+_COPIED: list[tuple[str, Any]] = [("annotations", {}), ("finalizers", [])]
+"""The members of the metadata of each template that its pods have unchanged, and what each is if it is absent."""
+
+
+def _differing(pod: Any, template: Any, members: list[tuple[str, Any]]) -> str | None:
+    """The first of these members of the metadata that differs."""
+    for member, empty in members:
+        if not same(at(pod, "metadata", member) or empty, at(template, "metadata", member) or empty):
+            return member
+    return None
 
 
 def labels(metadata: Any) -> dict[str, Any]:

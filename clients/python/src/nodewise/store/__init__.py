@@ -1,15 +1,14 @@
-"""The caches: DaemonSets by key, pods by their controller, nodes, revisions, and the resourceVersion that each watch
-has reached.
+"""The caches: workloads by key and controller, pods by their controller, nodes, revisions, and the resourceVersion that
+each watch has reached.
 
 Applying an event returns the changes it made. `handlers` derives from them which workloads to reconcile. Pods
-controlled by another kind are not cached.
+that a workload of another kind controls are not cached.
 """
 
 from .cache import Store
 from .events import (
     Applied,
     Bookmark,
-    DaemonSetChange,
     Deleted,
     Event,
     Listed,
@@ -20,6 +19,7 @@ from .events import (
     Transition,
     Visit,
     Watched,
+    WorkloadChange,
     is_kept,
 )
 from .namespace import LivePods, PodView
@@ -27,7 +27,6 @@ from .namespace import LivePods, PodView
 __all__ = [
     "Applied",
     "Bookmark",
-    "DaemonSetChange",
     "Deleted",
     "Event",
     "Listed",
@@ -41,5 +40,6 @@ __all__ = [
     "Transition",
     "Visit",
     "Watched",
+    "WorkloadChange",
     "is_kept",
 ]

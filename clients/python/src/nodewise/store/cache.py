@@ -1,22 +1,20 @@
 """The caches of all watched resources."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .. import tracing, v1
-from ..buckets import Buckets, Digest, Labels, SharedParts, Stored, bucket_of, render
+from ..buckets import Buckets, Digest, Labels, OwnerId, SharedParts, Stored, bucket_of, render
 from ..changes import Changes
-from ..kinds import OWNER_KIND, Key, Resource
+from ..kinds import DAEMON_SET, KIND_OF, KINDS, Key, Kind, Resource, cached_kinds, watched
 from ..label_keys import MAX_LABELS, KeySet
-from ..objects import DaemonSet, Node, Owner, Pod, Revision
+from ..objects import Node, Owner, Pod, Revision, Workload
 from ..overlaps import Overlaps
 from ..revisions import Revisions, concerns
 from ..sent_keys import SentKeys
 from .events import (
-    RESOURCE_OF,
     Applied,
     Bookmark,
-    DaemonSetChange,
     Deleted,
     Event,
     Listed,
@@ -26,23 +24,33 @@ from .events import (
     RevisionPage,
     Visit,
     Watched,
+    WorkloadChange,
     identity,
     is_kept,
+    resource_of,
 )
-from .namespace import LivePods, Namespace, PodView
+from .namespace import LivePods, Namespace, PodView, fewest_buckets, is_finished
+from .related import related_pods
+from .workloads import Workloads
 
 _log = tracing.logger("nodewise.store")
 
 
 class Store:
-    """The caches. Nodes and pods are sent in `bucket_count` buckets."""
+    """The caches for the plans of these kinds of workload. Nodes are sent in `bucket_count` buckets, pods in at most as
+    many.
+    """
 
-    def __init__(self, bucket_count: int) -> None:
+    def __init__(self, bucket_count: int, kinds: Sequence[Kind] = (DAEMON_SET,)) -> None:
         if bucket_count < 1:
             raise ValueError("there is at least one bucket")
+        self.kinds = tuple(cached_kinds(kinds))
+        """The kinds of workload that are cached."""
+        self.watched = tuple(watched(kinds))
+        """The resources that are cached."""
         self.bucket_count = bucket_count
         self.nodes = Buckets(bucket_count)
-        self._daemon_sets: dict[Key, DaemonSet] = {}
+        self._workloads = Workloads()
         self._namespaces: dict[str, Namespace] = {}
         self.cut = 0
         """The number of added or changed objects of which labels that a decision could read were not sent."""
@@ -61,10 +69,10 @@ class Store:
         """Applies a watch event. Calls `visit` with each change as it is made."""
         match event:
             case Applied(obj):
-                self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
+                self._advance(resource_of(obj), obj.resource_version)
                 self._put(obj, visit)
             case Deleted(obj):
-                self._advance(RESOURCE_OF[type(obj)], obj.resource_version)
+                self._advance(resource_of(obj), obj.resource_version)
                 self._remove(obj, visit)
             case RevisionPage(revisions, is_first):
                 self._put_page(revisions, is_first)
@@ -95,36 +103,72 @@ class Store:
 
     def unsynced(self) -> list[Resource]:
         """The resources whose first list is not complete yet."""
-        return [resource for resource in Resource if resource not in self._reached]
+        return [resource for resource in self.watched if resource not in self._reached]
 
     def reached(self, resource: Resource) -> str:
         """The resourceVersion that the watch of a resource has reached; empty before the first list."""
         return self._reached.get(resource, "")
 
-    def daemon_set(self, key: Key) -> DaemonSet | None:
-        """The DaemonSet of this key."""
-        return self._daemon_sets.get(key)
+    def workload(self, key: Key) -> Workload | None:
+        """The workload of this key."""
+        return self._workloads.get(key)
 
-    def every_key(self) -> list[Key]:
-        """The keys of all DaemonSets, in order."""
-        return sorted(self._daemon_sets)
+    def every_key(self, kind: Kind = DAEMON_SET) -> list[Key]:
+        """The keys of all workloads of a kind, in order."""
+        return sorted(workload.key for workload in self._workloads.of_kind(kind))
 
-    def resolve(self, namespace: str, controller: Owner | None) -> DaemonSet | None:
-        """The DaemonSet of a controller reference: the one of that name and uid in the object's namespace (D-103)."""
-        if controller is None or controller.kind != OWNER_KIND:
+    def resolve(self, kind: Kind, namespace: str, controller: Owner | None) -> Workload | None:
+        """The workload of this kind that a controller reference points at: the one of that name and uid in the object's
+        namespace (D-103).
+        """
+        if controller is None or controller.kind != kind.name:
             return None
-        daemon_set = self._daemon_sets.get(Key(namespace, controller.name))
-        return daemon_set if daemon_set is not None and daemon_set.uid == controller.uid else None
+        workload = self._workloads.get(Key(namespace, controller.name, kind.name))
+        return workload if workload is not None and workload.uid == controller.uid else None
 
-    def matching(self, namespace: str, labels: Mapping[str, str]) -> list[DaemonSet]:
-        """The DaemonSets of a namespace whose selectors match an orphan's labels, ordered by name (D-104)."""
-        found = (workload for workload in self._daemon_sets_in(namespace) if workload.selector.matches(labels))
-        return sorted(found, key=lambda daemon_set: daemon_set.key)
+    def matching(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[Workload]:
+        """The workloads of a kind in a namespace whose selectors match an orphan's labels, ordered by name (D-104)."""
+        of_kind = self._workloads.in_namespace(kind, namespace)
+        return [workload for workload in of_kind if workload.selector.matches(labels)]
 
-    def _daemon_sets_in(self, namespace: str) -> Iterator[DaemonSet]:
-        return (workload for workload in self._daemon_sets.values() if workload.key.namespace == namespace)
+    def controlled(self, kind: Kind, workload: Workload) -> list[Workload]:
+        """The workloads of a kind that this workload controls, by uid, ordered by name."""
+        return self._workloads.controlled(kind, workload.key.namespace, workload.uid)
 
-    def revisions(self, workload: DaemonSet) -> list[Revision]:
+    def orphans(self, kind: Kind, workload: Workload) -> list[Workload]:
+        """The workloads of a kind without a controller that this workload's selector matches, ordered by name."""
+        others = self._workloads.in_namespace(kind, workload.key.namespace)
+        return [other for other in others if other.controller is None and workload.selector.selects(other.labels)]
+
+    def siblings(self, workload: Workload) -> list[Workload]:
+        """The workloads of this workload's kind that have the same controller, this one included; none if it has no
+        controller.
+        """
+        if workload.controller is None:
+            return []
+        return self._workloads.controlled(workload.kind, workload.key.namespace, workload.controller.uid)
+
+    def related_pods(self, workload: Workload) -> list[v1.NodePodCount]:
+        """The number of related pods on each node, as the plan of a ReplicaSet reads it."""
+        kept = self._namespaces.get(workload.key.namespace)
+        return related_pods(kept, workload, self.siblings(workload), self.bucket_count) if kept else []
+
+    def controlled_pods(self, workload: Workload) -> list[v1.Pod]:
+        """The pods that a workload controls, by kind, name and uid, in any state."""
+        kept = self._namespaces.get(workload.key.namespace)
+        return list(kept.controlled_pods(workload)) if kept else []
+
+    def unfinished_pods(self, workload: Workload) -> int:
+        """The number of pods that a workload controls and that have not finished."""
+        return sum(not is_finished(pod) for pod in self.controlled_pods(workload))
+
+    def objects(self, resource: Resource, workload: Workload) -> list[bytes]:
+        """The JSON of the workloads of this resource that a workload controls, and of those without a controller."""
+        of_namespace = self._workloads.in_namespace(KIND_OF[resource], workload.key.namespace)
+        uids = (None, workload.uid)
+        return [other.object for other in of_namespace if (other.controller and other.controller.uid) in uids]
+
+    def revisions(self, workload: Workload) -> list[Revision]:
         """The revisions that a workload controls, and orphans that its selector matches (D-4), ordered by name."""
         kept = self._namespaces.get(workload.key.namespace)
         revisions = kept.revisions.by_name if kept else {}
@@ -132,7 +176,7 @@ class Store:
         return sorted(concern, key=lambda revision: revision.name)
 
     def pod(self, namespace: str, name: str) -> v1.Pod | None:
-        """The pod of this name, if it is cached: an orphan, or controlled by a DaemonSet."""
+        """The pod of this name, if it is cached: an orphan, or controlled by a workload of a cached kind."""
         kept = self._namespaces.get(namespace)
         pod = kept.pods.get(name) if kept else None
         return None if pod is None else pod.pod()
@@ -147,9 +191,12 @@ class Store:
         return self._changes.last
 
     def changed(self, resource: Resource, namespace: str, name: str) -> int:
-        """The number of the last change of a pod or revision. For a node, or an object that is not in the caches: of
-        the last removal of any object of the resource.
+        """The number of the last change of a pod, revision or workload. For a node, or an object that is not in the
+        caches: of the last removal of any object of the resource.
         """
+        if resource in KIND_OF:
+            changed = self._workloads.changed(Key(namespace, name, KIND_OF[resource].name))
+            return self._changes.removal(resource) if changed is None else changed
         kept = self._namespaces.get(namespace)
         obj: Stored | Revision | None = None
         if kept is not None and resource is Resource.PODS:
@@ -164,7 +211,7 @@ class Store:
         revisions = kept.revisions.by_name.values() if kept else ()
         return max([self._changes.removal(Resource.REVISIONS), *(revision.changed for revision in revisions)])
 
-    def live_pods(self, workload: DaemonSet, nodes: Collection[str]) -> dict[str, LivePods]:
+    def live_pods(self, workload: Workload, nodes: Collection[str]) -> dict[str, LivePods]:
         """The existing ones of these nodes, with the workload's live pods on or targeting each: pods that it controls
         and selects, and that have not finished and are not being deleted.
         """
@@ -173,32 +220,38 @@ class Store:
         kept = self._namespaces.get(workload.key.namespace)
         return kept.live_pods(workload, live, {bucket_of_node[name] for name in live}) if kept else live
 
+    def live_pods_beyond(self, workload: Workload, most: int) -> LivePods | None:
+        """The workload's live pods, if it has more than `most` pods in any state."""
+        kept = self._namespaces.get(workload.key.namespace)
+        return kept.live_pods_beyond(workload, most) if kept else None
+
     def revision(self, namespace: str, name: str) -> Revision | None:
-        """The revision of this name, if it is cached: an orphan, or controlled by a DaemonSet."""
+        """The revision of this name, if it is cached: an orphan, or controlled by a workload of a cached kind."""
         kept = self._namespaces.get(namespace)
         return kept.revisions.by_name.get(name) if kept else None
 
-    def node_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
+    def node_buckets(self, workload: Workload, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The node buckets to send for a workload."""
         self.ensure_keys(workload)
         return render(self.nodes, None, self._keys.of_nodes(), self.bucket_count, known)
 
-    def pod_buckets(self, workload: DaemonSet, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
+    def pod_buckets(self, workload: Workload, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The pod buckets to send for a workload: its pods, and the orphans of its namespace that it selects (D-3)."""
         self.ensure_keys(workload)
         namespace = workload.key.namespace
         kept = self._namespaces.get(namespace)
         owned, orphans = kept.sets(workload, self.bucket_count) if kept else (None, None)
-        return render(owned, orphans, self._keys.of_pods(namespace), self.bucket_count, known)
+        count = fewest_buckets(workload.key.kind, self.bucket_count) if owned is None else owned.count
+        return render(owned, orphans, self._keys.of_pods(namespace), count, known)
 
-    def ensure_keys(self, workload: DaemonSet) -> None:
+    def ensure_keys(self, workload: Workload) -> None:
         """Makes sure that the labels that a workload names are sent, also if the caches have another version of it."""
-        kept = self._daemon_sets.get(workload.key)
+        kept = self._workloads.get(workload.key)
         if kept is None or kept.label_keys != workload.label_keys:
             self._keys.name_besides(workload)
 
     def _warn_all_cut_labels(self, namespace: str) -> None:
-        """Logs labels that cannot be sent, for objects that were cached before a DaemonSet named more labels."""
+        """Logs labels that cannot be sent, for objects that were cached before a workload named more labels."""
         if self._keys.nodes_have_grown():
             keys = self._keys.of_nodes()
             for node in self.nodes:
@@ -215,16 +268,16 @@ class Store:
             return
         self.cut += 1
         _log.warning(
-            "%d labels of %s %s that DaemonSets may read are not sent: at most %d are",
+            "%d labels of %s %s that plans may read are not sent: at most %d are",
             cut,
             resource.value,
             Key(namespace, stored.name),
             MAX_LABELS,
         )
 
-    def pod_view(self, namespace: str, uid: str) -> PodView:
+    def pod_view(self, key: Key, uid: str) -> PodView:
         """The cached pods of a workload."""
-        return PodView(self._namespaces.get(namespace), uid)
+        return PodView(self._namespaces.get(key.namespace), OwnerId(key.kind, uid))
 
     def forget_orphan(self, resource: Resource, namespace: str, name: str) -> None:
         """Removes an orphan that the apiserver does not find, before its watch reports that."""
@@ -262,29 +315,37 @@ class Store:
     def count(self, resource: Resource) -> int:
         """The number of cached objects of a resource."""
         match resource:
-            case Resource.DAEMON_SETS:
-                return len(self._daemon_sets)
             case Resource.NODES:
                 return len(self.nodes)
             case Resource.PODS:
                 return sum(len(kept.pods) for kept in self._namespaces.values())
             case Resource.REVISIONS:
                 return sum(len(kept.revisions.by_name) for kept in self._namespaces.values())
+            case _:
+                return sum(1 for _ in self._workloads.of_kind(KIND_OF[resource]))
 
     def _put(self, obj: Watched, visit: Visit) -> None:
         match obj:
-            case DaemonSet():
-                old = self._daemon_sets.get(obj.key)
-                self._daemon_sets[obj.key] = obj
-                self._keys.replace(old, obj)
-                self._warn_all_cut_labels(obj.key.namespace)
-                visit(DaemonSetChange(old, obj))
+            case Workload():
+                self._put_workload(obj, visit)
             case Node():
                 self._put_node(obj, visit)
             case Pod():
                 self._put_pod(obj, visit)
             case Revision():
                 self._put_revision(obj, visit)
+
+    def _put_workload(self, workload: Workload, visit: Visit) -> None:
+        key = workload.key
+        old, changed = self._workloads.get(key), self._workloads.changed(key)
+        is_same = old is not None and (old.uid, old.resource_version) == (workload.uid, workload.resource_version)
+        # After versions restarted, one version may stand for two states (D-112).
+        if changed is None or not is_same or self.is_relisting:
+            changed = self._changes.next()
+        self._workloads.put(workload, changed)
+        self._keys.replace(old, workload)
+        self._warn_all_cut_labels(key.namespace)
+        visit(WorkloadChange(old, workload))
 
     def _put_node(self, node: Node, visit: Visit) -> None:
         stored = self._labels.store_node(node.projection, node.resource_version, self.bucket_count)
@@ -304,18 +365,19 @@ class Store:
             self._changes.removed(Resource.NODES)
         return node
 
-    def _remove_daemon_set(self, key: Key) -> DaemonSet | None:
-        old = self._daemon_sets.pop(key, None)
+    def _remove_workload(self, key: Key) -> Workload | None:
+        old = self._workloads.remove(key)
         if old is not None:
             self._keys.replace(old, None)
+            self._changes.removed(KINDS[key.kind].resource)
             kept = self._namespaces.get(key.namespace)
             if kept is not None:
-                kept.selected.pop(key.name, None)
+                kept.selected.pop(key, None)
         return old
 
     def _put_pod(self, pod: Pod, visit: Visit) -> None:
         projection, namespace = pod.projection, pod.namespace
-        if not is_kept(pod):
+        if not is_kept(pod, self.kinds):
             old = self._remove_pod(namespace, projection.name)
             if old is not None:
                 visit(PodChange(namespace, old, projection))
@@ -345,7 +407,7 @@ class Store:
 
     def _put_revision(self, revision: Revision, visit: Visit) -> None:
         revisions = self._namespaces.setdefault(revision.namespace, Namespace()).revisions
-        foreign = not is_kept(revision)
+        foreign = not is_kept(revision, self.kinds)
         old = revisions.by_name.get(revision.name)
         same = old is not None and old.resource_version == revision.resource_version
         if not foreign:
@@ -378,13 +440,19 @@ class Store:
     def _reduced(self, revision: Revision, beside: Revisions | None = None) -> Revision:
         """The cached form of a revision, which has to fit beside these. Without `beside` there is no limit."""
         namespace, keys = revision.namespace, self._keys.of_pods(revision.namespace).labels
-        has_room = beside is None or beside.has_room_for(revision, self._keys.daemon_sets_in(namespace))
-        is_whole = has_room and any(concerns(workload, revision) for workload in self._daemon_sets_in(namespace))
+        readers = [kind for kind in self.kinds if Resource.REVISIONS in kind.reads]
+        count = sum(self._workloads.count_in(kind, namespace) for kind in readers)
+        has_room = beside is None or beside.has_room_for(revision, count)
+        is_whole = has_room and any(
+            concerns(workload, revision)
+            for kind in readers
+            for workload in self._workloads.in_namespace(kind, namespace)
+        )
         revision = revision.with_labels_of(keys)
         return revision if is_whole else revision.without_object()
 
     def keep_whole(self, read: Revision) -> None:
-        """Caches a revision completely that was read live, if a DaemonSet needs it and its watch shows the same
+        """Caches a revision completely that was read live, if a workload needs it and its watch shows the same
         version.
         """
         kept = self.revision(read.namespace, read.name)
@@ -397,9 +465,9 @@ class Store:
 
     def _remove(self, obj: Watched, visit: Visit) -> None:
         match obj:
-            case DaemonSet():
-                self._remove_daemon_set(obj.key)
-                visit(DaemonSetChange(obj, None))
+            case Workload():
+                self._remove_workload(obj.key)
+                visit(WorkloadChange(obj, None))
             case Node():
                 name = obj.projection.name
                 self._remove_node(bucket_of(name, self.bucket_count), name)
@@ -414,9 +482,9 @@ class Store:
     def _forget_missing(self, resource: Resource, listed: Iterable[Watched], visit: Visit) -> None:
         """Removes the cached objects that a list does not have."""
         there = set(map(identity, listed))
-        if resource is Resource.DAEMON_SETS:
-            for key in [key for key in self._daemon_sets if key not in there]:
-                visit(DaemonSetChange(self._remove_daemon_set(key), None))
+        if resource in KIND_OF:
+            for key in [key for key in self.every_key(KIND_OF[resource]) if key not in there]:
+                visit(WorkloadChange(self._remove_workload(key), None))
         elif resource is Resource.NODES:
             for node in [node for node in self.nodes if Key("", node.name) not in there]:
                 self._remove_node(node.bucket, node.name)

@@ -1,14 +1,14 @@
 """The events of a watch, and the cache changes that an event makes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from .. import v1
-from ..kinds import OWNER_KIND, Key, Resource
-from ..objects import DaemonSet, Node, Pod, Revision
+from ..kinds import Key, Kind, Resource
+from ..objects import Node, Pod, Revision, Workload
 
-Watched: TypeAlias = DaemonSet | Pod | Node | Revision
+Watched: TypeAlias = Workload | Pod | Node | Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ Event: TypeAlias = Applied | Deleted | Listed | Bookmark | RevisionPage
 """An event of a watch. Events of one resource are in the order of the watch. There is no order across resources."""
 
 
-class DaemonSetChange(NamedTuple):
-    """A DaemonSet changed. In each of these changes, `old` is None if the object is new, and `new` is None if it is
+class WorkloadChange(NamedTuple):
+    """A workload changed. In each of these changes, `old` is None if the object is new, and `new` is None if it is
     gone.
     """
 
-    old: DaemonSet | None
-    new: DaemonSet | None
+    old: Workload | None
+    new: Workload | None
 
 
 class PodChange(NamedTuple):
@@ -86,33 +86,44 @@ class RevisionChange(NamedTuple):
     new: Revision | None
 
 
-Transition: TypeAlias = DaemonSetChange | PodChange | NodeChange | RevisionChange
+Transition: TypeAlias = WorkloadChange | PodChange | NodeChange | RevisionChange
 Visit: TypeAlias = Callable[[Transition], None]
 
-RESOURCE_OF: Mapping[type, Resource] = {
-    DaemonSet: Resource.DAEMON_SETS,
-    Pod: Resource.PODS,
-    Node: Resource.NODES,
-    Revision: Resource.REVISIONS,
-}
-"""The resource of each type."""
+
+def resource_of(obj: Watched) -> Resource:
+    """The resource of an object."""
+    match obj:
+        case Workload():
+            return obj.kind.resource
+        case Pod():
+            return Resource.PODS
+        case Node():
+            return Resource.NODES
+        case Revision():
+            return Resource.REVISIONS
 
 
-def is_kept(obj: Watched) -> bool:
-    """Whether an object is cached: of pods and revisions only orphans and those that a DaemonSet controls."""
+def is_kept(obj: Watched, kinds: Collection[Kind]) -> bool:
+    """Whether an object is cached if these kinds of workload are: of pods and revisions only orphans, and those that a
+    workload of these kinds controls.
+    """
     match obj:
         case Pod(projection=pod):
-            return not pod.HasField("controller") or pod.controller.kind == OWNER_KIND
+            return not pod.HasField("controller") or _is_of(pod.controller.kind, kinds)
         case Revision(controller=controller):
-            return controller is None or controller.kind == OWNER_KIND
+            return controller is None or _is_of(controller.kind, kinds)
         case _:
             return True
 
 
+def _is_of(name: str, kinds: Collection[Kind]) -> bool:
+    return any(kind.name == name for kind in kinds)
+
+
 def identity(obj: Watched) -> Key:
-    """The namespace and name of an object."""
+    """The namespace and name of an object, and the kind of a workload."""
     match obj:
-        case DaemonSet():
+        case Workload():
             return obj.key
         case Node():
             return Key("", obj.projection.name)

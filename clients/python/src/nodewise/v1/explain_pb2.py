@@ -15,23 +15,29 @@ _sym_db = _symbol_database.Default()
 from nodewise.v1 import snapshot_pb2 as nodewise_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19nodewise/v1/explain.proto\x12\x0bnodewise.v1\x1a\x1anodewise/v1/snapshot.proto\"w\n\x0e\x45xplainRequest\x12\'\n\x08snapshot\x18\x01 \x01(\x0b\x32\x15.nodewise.v1.Snapshot\x12)\n\x07options\x18\x02 \x01(\x0b\x32\x18.nodewise.v1.PlanOptions\x12\x11\n\tnode_name\x18\x03 \x01(\t\">\n\x0f\x45xplainResponse\x12+\n\x05nodes\x18\x01 \x03(\x0b\x32\x1c.nodewise.v1.NodeExplanation\"\xe2\x01\n\x0fNodeExplanation\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.nodewise.v1.NodeState\x12\x1f\n\x04rule\x18\x03 \x01(\x0e\x32\x11.nodewise.v1.Rule\x12\x0f\n\x07message\x18\x04 \x01(\t\x12)\n\x04pods\x18\x05 \x03(\x0b\x32\x1b.nodewise.v1.PodExplanation\x12\x12\n\nshould_run\x18\x06 \x01(\x08\x12\x13\n\x0bshould_keep\x18\x07 \x01(\x08\x12\x0f\n\x07\x64\x65tails\x18\x08 \x03(\t\"\x8d\x01\n\x0ePodExplanation\x12\x10\n\x08pod_name\x18\x01 \x01(\t\x12\x0f\n\x07updated\x18\x02 \x01(\x08\x12\r\n\x05ready\x18\x03 \x01(\x08\x12\x11\n\tavailable\x18\x04 \x01(\x08\x12\x10\n\x08\x64\x65leting\x18\x05 \x01(\x08\x12$\n\x05phase\x18\x06 \x01(\x0e\x32\x15.nodewise.v1.PodPhase*\xa8\x01\n\tNodeState\x12\x1a\n\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fNODE_STATE_RUNS\x10\x01\x12\x16\n\x12NODE_STATE_MISSING\x10\x02\x12\x1b\n\x17NODE_STATE_MUST_NOT_RUN\x10\x03\x12\x1d\n\x19NODE_STATE_BEING_REPLACED\x10\x04\x12\x16\n\x12NODE_STATE_WAITING\x10\x05*\xf3\x03\n\x04Rule\x12\x14\n\x10RULE_UNSPECIFIED\x10\x00\x12\x11\n\rRULE_ELIGIBLE\x10\x01\x12\x12\n\x0eRULE_NODE_NAME\x10\x02\x12\x16\n\x12RULE_NODE_SELECTOR\x10\x03\x12\x16\n\x12RULE_NODE_AFFINITY\x10\x04\x12\x1a\n\x16RULE_TAINT_NO_SCHEDULE\x10\x05\x12\x19\n\x15RULE_TAINT_NO_EXECUTE\x10\x06\x12\x15\n\x11RULE_NODE_MISSING\x10\x07\x12\x18\n\x14RULE_MAX_UNAVAILABLE\x10\x08\x12\x12\n\x0eRULE_MAX_SURGE\x10\t\x12\x12\n\x0eRULE_ON_DELETE\x10\n\x12\x1b\n\x17RULE_FAILED_POD_BACKOFF\x10\x0b\x12\x15\n\x11RULE_POD_DELETING\x10\x0c\x12\x15\n\x11RULE_EXPECTATIONS\x10\r\x12\x0e\n\nRULE_BURST\x10\x0e\x12\x13\n\x0fRULE_EXCESS_POD\x10\x0f\x12\x11\n\rRULE_OUTDATED\x10\x10\x12\x1e\n\x1aRULE_NEW_POD_NOT_AVAILABLE\x10\x11\x12\x15\n\x11RULE_POD_FINISHED\x10\x12\x12\x1a\n\x16RULE_WORKLOAD_INACTIVE\x10\x13\x12\x18\n\x14RULE_PLACEMENT_FIRST\x10\x14\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19nodewise/v1/explain.proto\x12\x0bnodewise.v1\x1a\x1anodewise/v1/snapshot.proto\"w\n\x0e\x45xplainRequest\x12\'\n\x08snapshot\x18\x01 \x01(\x0b\x32\x15.nodewise.v1.Snapshot\x12)\n\x07options\x18\x02 \x01(\x0b\x32\x18.nodewise.v1.PlanOptions\x12\x11\n\tnode_name\x18\x03 \x01(\t\"r\n\x0f\x45xplainResponse\x12+\n\x05nodes\x18\x01 \x03(\x0b\x32\x1c.nodewise.v1.NodeExplanation\x12\x32\n\x08workload\x18\x02 \x01(\x0b\x32 .nodewise.v1.WorkloadExplanation\"\xb3\x01\n\x13WorkloadExplanation\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0f\n\x07\x64\x65tails\x18\x02 \x03(\t\x12\x38\n\x0creplica_sets\x18\x03 \x03(\x0b\x32\".nodewise.v1.ReplicaSetExplanation\x12-\n\x04pods\x18\x04 \x03(\x0b\x32\x1f.nodewise.v1.ReplicaExplanation\x12\x11\n\tmore_pods\x18\x05 \x01(\r\"\x9a\x01\n\x15ReplicaSetExplanation\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x03\x12\x0e\n\x06is_new\x18\x03 \x01(\x08\x12\x10\n\x08replicas\x18\x04 \x01(\x05\x12\x0c\n\x04pods\x18\x05 \x01(\x05\x12\r\n\x05ready\x18\x06 \x01(\x05\x12\x11\n\tavailable\x18\x07 \x01(\x05\x12\x0f\n\x07message\x18\x08 \x01(\t\"b\n\x12ReplicaExplanation\x12\x10\n\x08pod_name\x18\x01 \x01(\t\x12\x11\n\tnode_name\x18\x02 \x01(\t\x12\x16\n\x0e\x64\x65letion_order\x18\x03 \x01(\r\x12\x0f\n\x07message\x18\x04 \x01(\t\"\xe2\x01\n\x0fNodeExplanation\x12\x11\n\tnode_name\x18\x01 \x01(\t\x12%\n\x05state\x18\x02 \x01(\x0e\x32\x16.nodewise.v1.NodeState\x12\x1f\n\x04rule\x18\x03 \x01(\x0e\x32\x11.nodewise.v1.Rule\x12\x0f\n\x07message\x18\x04 \x01(\t\x12)\n\x04pods\x18\x05 \x03(\x0b\x32\x1b.nodewise.v1.PodExplanation\x12\x12\n\nshould_run\x18\x06 \x01(\x08\x12\x13\n\x0bshould_keep\x18\x07 \x01(\x08\x12\x0f\n\x07\x64\x65tails\x18\x08 \x03(\t\"\x8d\x01\n\x0ePodExplanation\x12\x10\n\x08pod_name\x18\x01 \x01(\t\x12\x0f\n\x07updated\x18\x02 \x01(\x08\x12\r\n\x05ready\x18\x03 \x01(\x08\x12\x11\n\tavailable\x18\x04 \x01(\x08\x12\x10\n\x08\x64\x65leting\x18\x05 \x01(\x08\x12$\n\x05phase\x18\x06 \x01(\x0e\x32\x15.nodewise.v1.PodPhase*\xa8\x01\n\tNodeState\x12\x1a\n\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fNODE_STATE_RUNS\x10\x01\x12\x16\n\x12NODE_STATE_MISSING\x10\x02\x12\x1b\n\x17NODE_STATE_MUST_NOT_RUN\x10\x03\x12\x1d\n\x19NODE_STATE_BEING_REPLACED\x10\x04\x12\x16\n\x12NODE_STATE_WAITING\x10\x05*\xf3\x03\n\x04Rule\x12\x14\n\x10RULE_UNSPECIFIED\x10\x00\x12\x11\n\rRULE_ELIGIBLE\x10\x01\x12\x12\n\x0eRULE_NODE_NAME\x10\x02\x12\x16\n\x12RULE_NODE_SELECTOR\x10\x03\x12\x16\n\x12RULE_NODE_AFFINITY\x10\x04\x12\x1a\n\x16RULE_TAINT_NO_SCHEDULE\x10\x05\x12\x19\n\x15RULE_TAINT_NO_EXECUTE\x10\x06\x12\x15\n\x11RULE_NODE_MISSING\x10\x07\x12\x18\n\x14RULE_MAX_UNAVAILABLE\x10\x08\x12\x12\n\x0eRULE_MAX_SURGE\x10\t\x12\x12\n\x0eRULE_ON_DELETE\x10\n\x12\x1b\n\x17RULE_FAILED_POD_BACKOFF\x10\x0b\x12\x15\n\x11RULE_POD_DELETING\x10\x0c\x12\x15\n\x11RULE_EXPECTATIONS\x10\r\x12\x0e\n\nRULE_BURST\x10\x0e\x12\x13\n\x0fRULE_EXCESS_POD\x10\x0f\x12\x11\n\rRULE_OUTDATED\x10\x10\x12\x1e\n\x1aRULE_NEW_POD_NOT_AVAILABLE\x10\x11\x12\x15\n\x11RULE_POD_FINISHED\x10\x12\x12\x1a\n\x16RULE_WORKLOAD_INACTIVE\x10\x13\x12\x18\n\x14RULE_PLACEMENT_FIRST\x10\x14\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nodewise.v1.explain_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
-  _globals['_NODESTATE']._serialized_start=629
-  _globals['_NODESTATE']._serialized_end=797
-  _globals['_RULE']._serialized_start=800
-  _globals['_RULE']._serialized_end=1299
+  _globals['_NODESTATE']._serialized_start=1120
+  _globals['_NODESTATE']._serialized_end=1288
+  _globals['_RULE']._serialized_start=1291
+  _globals['_RULE']._serialized_end=1790
   _globals['_EXPLAINREQUEST']._serialized_start=70
   _globals['_EXPLAINREQUEST']._serialized_end=189
   _globals['_EXPLAINRESPONSE']._serialized_start=191
-  _globals['_EXPLAINRESPONSE']._serialized_end=253
-  _globals['_NODEEXPLANATION']._serialized_start=256
-  _globals['_NODEEXPLANATION']._serialized_end=482
-  _globals['_PODEXPLANATION']._serialized_start=485
-  _globals['_PODEXPLANATION']._serialized_end=626
+  _globals['_EXPLAINRESPONSE']._serialized_end=305
+  _globals['_WORKLOADEXPLANATION']._serialized_start=308
+  _globals['_WORKLOADEXPLANATION']._serialized_end=487
+  _globals['_REPLICASETEXPLANATION']._serialized_start=490
+  _globals['_REPLICASETEXPLANATION']._serialized_end=644
+  _globals['_REPLICAEXPLANATION']._serialized_start=646
+  _globals['_REPLICAEXPLANATION']._serialized_end=744
+  _globals['_NODEEXPLANATION']._serialized_start=747
+  _globals['_NODEEXPLANATION']._serialized_end=973
+  _globals['_PODEXPLANATION']._serialized_start=976
+  _globals['_PODEXPLANATION']._serialized_end=1117
 # @@protoc_insertion_point(module_scope)

@@ -154,7 +154,9 @@ global___Rule = Rule
 
 @typing.final
 class ExplainRequest(google.protobuf.message.Message):
-    """ExplainRequest asks why a workload runs, or does not run, on one node or on all nodes."""
+    """ExplainRequest asks why a DaemonSet runs, or does not run, on one node or on all nodes; or why a ReplicaSet or a Deployment is in its
+    present state.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -163,7 +165,7 @@ class ExplainRequest(google.protobuf.message.Message):
     NODE_NAME_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """The node to explain. If empty, the response explains every node of the snapshot, and every missing node that a pod of the
-    workload is bound to or meant for.
+    workload is bound to or meant for. Must be empty for a ReplicaSet and a Deployment.
     """
     @property
     def snapshot(self) -> nodewise.v1.snapshot_pb2.Snapshot:
@@ -187,25 +189,150 @@ global___ExplainRequest = ExplainRequest
 
 @typing.final
 class ExplainResponse(google.protobuf.message.Message):
-    """ExplainResponse explains the workload node by node."""
+    """ExplainResponse explains a DaemonSet node by node, a ReplicaSet pod by pod, and a Deployment ReplicaSet by ReplicaSet."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NODES_FIELD_NUMBER: builtins.int
+    WORKLOAD_FIELD_NUMBER: builtins.int
     @property
     def nodes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___NodeExplanation]:
-        """One entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also when the node
-        does not exist (RULE_NODE_MISSING).
+        """For a DaemonSet: one entry per explained node, sorted by node name. If `ExplainRequest.node_name` is set: exactly one entry, also
+        when the node does not exist (RULE_NODE_MISSING).
         """
+
+    @property
+    def workload(self) -> global___WorkloadExplanation:
+        """For a ReplicaSet and a Deployment."""
 
     def __init__(
         self,
         *,
         nodes: collections.abc.Iterable[global___NodeExplanation] | None = ...,
+        workload: global___WorkloadExplanation | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["nodes", b"nodes"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["workload", b"workload"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["nodes", b"nodes", "workload", b"workload"]) -> None: ...
 
 global___ExplainResponse = ExplainResponse
+
+@typing.final
+class WorkloadExplanation(google.protobuf.message.Message):
+    """WorkloadExplanation is the state of a ReplicaSet or a Deployment, and its cause."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: builtins.int
+    DETAILS_FIELD_NUMBER: builtins.int
+    REPLICA_SETS_FIELD_NUMBER: builtins.int
+    PODS_FIELD_NUMBER: builtins.int
+    MORE_PODS_FIELD_NUMBER: builtins.int
+    message: builtins.str
+    """One sentence for people: the state, and what is waited for."""
+    more_pods: builtins.int
+    """The number of pods beyond those in `pods`."""
+    @property
+    def details(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Further sentences for people."""
+
+    @property
+    def replica_sets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReplicaSetExplanation]:
+        """For a Deployment: its ReplicaSets, the new one first, then the others from the newest to the oldest."""
+
+    @property
+    def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ReplicaExplanation]:
+        """For a ReplicaSet: its pods. First those that a scale-down could delete, in the order in which it would; then those that are
+        finished or being deleted. A response has at most 10,000 pods; `more_pods` counts the rest.
+        """
+
+    def __init__(
+        self,
+        *,
+        message: builtins.str = ...,
+        details: collections.abc.Iterable[builtins.str] | None = ...,
+        replica_sets: collections.abc.Iterable[global___ReplicaSetExplanation] | None = ...,
+        pods: collections.abc.Iterable[global___ReplicaExplanation] | None = ...,
+        more_pods: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "more_pods", b"more_pods", "pods", b"pods", "replica_sets", b"replica_sets"]) -> None: ...
+
+global___WorkloadExplanation = WorkloadExplanation
+
+@typing.final
+class ReplicaSetExplanation(google.protobuf.message.Message):
+    """ReplicaSetExplanation is the state of one ReplicaSet of a Deployment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    REVISION_FIELD_NUMBER: builtins.int
+    IS_NEW_FIELD_NUMBER: builtins.int
+    REPLICAS_FIELD_NUMBER: builtins.int
+    PODS_FIELD_NUMBER: builtins.int
+    READY_FIELD_NUMBER: builtins.int
+    AVAILABLE_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """metadata.name."""
+    revision: builtins.int
+    """The revision number. 0 if it has none."""
+    is_new: builtins.bool
+    """Whether its template is that of the Deployment."""
+    replicas: builtins.int
+    """spec.replicas."""
+    pods: builtins.int
+    """status.replicas."""
+    ready: builtins.int
+    """status.readyReplicas."""
+    available: builtins.int
+    """status.availableReplicas."""
+    message: builtins.str
+    """One sentence for people: what happens to this ReplicaSet, and why."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        revision: builtins.int = ...,
+        is_new: builtins.bool = ...,
+        replicas: builtins.int = ...,
+        pods: builtins.int = ...,
+        ready: builtins.int = ...,
+        available: builtins.int = ...,
+        message: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["available", b"available", "is_new", b"is_new", "message", b"message", "name", b"name", "pods", b"pods", "ready", b"ready", "replicas", b"replicas", "revision", b"revision"]) -> None: ...
+
+global___ReplicaSetExplanation = ReplicaSetExplanation
+
+@typing.final
+class ReplicaExplanation(google.protobuf.message.Message):
+    """ReplicaExplanation is the state of one pod of a ReplicaSet."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POD_NAME_FIELD_NUMBER: builtins.int
+    NODE_NAME_FIELD_NUMBER: builtins.int
+    DELETION_ORDER_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    pod_name: builtins.str
+    """metadata.name."""
+    node_name: builtins.str
+    """spec.nodeName. Empty if the pod is not bound to a node."""
+    deletion_order: builtins.int
+    """The place of the pod in the order in which a scale-down deletes pods, from 1. 0 if it is not in that order."""
+    message: builtins.str
+    """One sentence for people: why the pod has this place."""
+    def __init__(
+        self,
+        *,
+        pod_name: builtins.str = ...,
+        node_name: builtins.str = ...,
+        deletion_order: builtins.int = ...,
+        message: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deletion_order", b"deletion_order", "message", b"message", "node_name", b"node_name", "pod_name", b"pod_name"]) -> None: ...
+
+global___ReplicaExplanation = ReplicaExplanation
 
 @typing.final
 class NodeExplanation(google.protobuf.message.Message):

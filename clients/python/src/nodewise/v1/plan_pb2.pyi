@@ -66,20 +66,30 @@ class _PhaseKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     pods, and it contains the actions of PHASE_KIND_CLAIMS.
     """
     PHASE_KIND_CLAIMS: _PhaseKind.ValueType  # 2
-    """Adopt and release pods."""
+    """Adopt and release pods; for a Deployment, ReplicaSets."""
     PHASE_KIND_EVENTS: _PhaseKind.ValueType  # 3
     """Emit Events about decisions. A failure in this phase never counts as a failure."""
     PHASE_KIND_CREATES: _PhaseKind.ValueType  # 4
-    """Create pods, in slow-start batches."""
+    """Create pods, in slow-start batches; for a Deployment, its new ReplicaSet."""
     PHASE_KIND_DELETES: _PhaseKind.ValueType  # 5
     """Delete pods."""
     PHASE_KIND_CLEANUP: _PhaseKind.ValueType  # 6
-    """Delete revisions beyond the history limit."""
+    """Delete revisions beyond the history limit; for a Deployment, old ReplicaSets."""
     PHASE_KIND_STATUS: _PhaseKind.ValueType  # 7
     """Write the workload's status."""
+    PHASE_KIND_REPLICA_SETS: _PhaseKind.ValueType  # 8
+    """Change sizes and annotations of a Deployment's ReplicaSets."""
+    PHASE_KIND_OLD_REPLICA_SETS: _PhaseKind.ValueType  # 9
+    """Scale down old ReplicaSets during a rolling update."""
+    PHASE_KIND_FAILURE: _PhaseKind.ValueType  # 10
+    """Write a status that says why creates or deletes of this plan failed."""
+    PHASE_KIND_ROLLBACK: _PhaseKind.ValueType  # 11
+    """Restore an earlier template of a Deployment."""
 
 class PhaseKind(_PhaseKind, metaclass=_PhaseKindEnumTypeWrapper):
-    """PhaseKind is the purpose of a phase. The phases of a plan are in this order, and each kind occurs at most once."""
+    """PhaseKind is the purpose of a phase. Each kind occurs at most once in a plan. The phases of a plan are in this order: REVISIONS, CLAIMS,
+    EVENTS, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS.
+    """
 
 PHASE_KIND_UNSPECIFIED: PhaseKind.ValueType  # 0
 """Not set."""
@@ -88,18 +98,74 @@ PHASE_KIND_REVISIONS: PhaseKind.ValueType  # 1
 pods, and it contains the actions of PHASE_KIND_CLAIMS.
 """
 PHASE_KIND_CLAIMS: PhaseKind.ValueType  # 2
-"""Adopt and release pods."""
+"""Adopt and release pods; for a Deployment, ReplicaSets."""
 PHASE_KIND_EVENTS: PhaseKind.ValueType  # 3
 """Emit Events about decisions. A failure in this phase never counts as a failure."""
 PHASE_KIND_CREATES: PhaseKind.ValueType  # 4
-"""Create pods, in slow-start batches."""
+"""Create pods, in slow-start batches; for a Deployment, its new ReplicaSet."""
 PHASE_KIND_DELETES: PhaseKind.ValueType  # 5
 """Delete pods."""
 PHASE_KIND_CLEANUP: PhaseKind.ValueType  # 6
-"""Delete revisions beyond the history limit."""
+"""Delete revisions beyond the history limit; for a Deployment, old ReplicaSets."""
 PHASE_KIND_STATUS: PhaseKind.ValueType  # 7
 """Write the workload's status."""
+PHASE_KIND_REPLICA_SETS: PhaseKind.ValueType  # 8
+"""Change sizes and annotations of a Deployment's ReplicaSets."""
+PHASE_KIND_OLD_REPLICA_SETS: PhaseKind.ValueType  # 9
+"""Scale down old ReplicaSets during a rolling update."""
+PHASE_KIND_FAILURE: PhaseKind.ValueType  # 10
+"""Write a status that says why creates or deletes of this plan failed."""
+PHASE_KIND_ROLLBACK: PhaseKind.ValueType  # 11
+"""Restore an earlier template of a Deployment."""
 global___PhaseKind = PhaseKind
+
+class _PatchType:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _PatchTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_PatchType.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    PATCH_TYPE_UNSPECIFIED: _PatchType.ValueType  # 0
+    """Not set."""
+    PATCH_TYPE_MERGE: _PatchType.ValueType  # 1
+    """application/merge-patch+json."""
+    PATCH_TYPE_STRATEGIC_MERGE: _PatchType.ValueType  # 2
+    """application/strategic-merge-patch+json."""
+
+class PatchType(_PatchType, metaclass=_PatchTypeEnumTypeWrapper):
+    """PatchType is the format of a patch."""
+
+PATCH_TYPE_UNSPECIFIED: PatchType.ValueType  # 0
+"""Not set."""
+PATCH_TYPE_MERGE: PatchType.ValueType  # 1
+"""application/merge-patch+json."""
+PATCH_TYPE_STRATEGIC_MERGE: PatchType.ValueType  # 2
+"""application/strategic-merge-patch+json."""
+global___PatchType = PatchType
+
+class _Claim:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ClaimEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Claim.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    CLAIM_UNSPECIFIED: _Claim.ValueType  # 0
+    """Nothing."""
+    CLAIM_ADOPT: _Claim.ValueType  # 1
+    """It makes the workload the object's controller. NotFound counts as success. `Batch.confirm_workload` applies."""
+    CLAIM_RELEASE: _Claim.ValueType  # 2
+    """The workload stops being the object's controller. NotFound and Invalid (422) count as success."""
+
+class Claim(_Claim, metaclass=_ClaimEnumTypeWrapper):
+    """Claim is what a patch does with the ownership of an object."""
+
+CLAIM_UNSPECIFIED: Claim.ValueType  # 0
+"""Nothing."""
+CLAIM_ADOPT: Claim.ValueType  # 1
+"""It makes the workload the object's controller. NotFound counts as success. `Batch.confirm_workload` applies."""
+CLAIM_RELEASE: Claim.ValueType  # 2
+"""The workload stops being the object's controller. NotFound and Invalid (422) count as success."""
+global___Claim = Claim
 
 class _Reason:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -163,6 +229,30 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """Update status: nothing changed, but upstream writes the status while expectations are outstanding."""
     REASON_INVALID_ANNOTATION: _Reason.ValueType  # 27
     """Event: an annotation of the workload has an invalid value."""
+    REASON_TOO_FEW_PODS: _Reason.ValueType  # 28
+    """Create: the ReplicaSet has fewer pods than spec.replicas."""
+    REASON_TOO_MANY_PODS: _Reason.ValueType  # 29
+    """Delete: the ReplicaSet has more pods than spec.replicas."""
+    REASON_REPLICAS_CHANGED: _Reason.ValueType  # 30
+    """Patch: spec.replicas of the Deployment changed."""
+    REASON_SCALE_UP_NEW: _Reason.ValueType  # 31
+    """Patch: rolling update; the new ReplicaSet grows within maxSurge."""
+    REASON_SCALE_DOWN_NEW: _Reason.ValueType  # 32
+    """Patch: rolling update; the new ReplicaSet is larger than spec.replicas."""
+    REASON_SCALE_DOWN_UNHEALTHY: _Reason.ValueType  # 33
+    """Patch: rolling update; pods of an old ReplicaSet that are not available."""
+    REASON_SCALE_DOWN_OLD: _Reason.ValueType  # 34
+    """Patch: rolling update; an old ReplicaSet shrinks within maxUnavailable."""
+    REASON_RECREATE: _Reason.ValueType  # 35
+    """Patch: strategy Recreate; all old pods stop before new ones start."""
+    REASON_METADATA_CHANGED: _Reason.ValueType  # 36
+    """Patch: annotations or minReadySeconds of a ReplicaSet follow the Deployment."""
+    REASON_CONDITION_CHANGED: _Reason.ValueType  # 37
+    """Patch: a status condition changed."""
+    REASON_WRITES_FAILED: _Reason.ValueType  # 38
+    """Patch: creates or deletes of this plan failed."""
+    REASON_ROLLBACK_REQUESTED: _Reason.ValueType  # 39
+    """Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Reason is why an action is in a plan. Each comment begins with the kind of action."""
@@ -223,6 +313,30 @@ REASON_STATUS_REWRITTEN: Reason.ValueType  # 26
 """Update status: nothing changed, but upstream writes the status while expectations are outstanding."""
 REASON_INVALID_ANNOTATION: Reason.ValueType  # 27
 """Event: an annotation of the workload has an invalid value."""
+REASON_TOO_FEW_PODS: Reason.ValueType  # 28
+"""Create: the ReplicaSet has fewer pods than spec.replicas."""
+REASON_TOO_MANY_PODS: Reason.ValueType  # 29
+"""Delete: the ReplicaSet has more pods than spec.replicas."""
+REASON_REPLICAS_CHANGED: Reason.ValueType  # 30
+"""Patch: spec.replicas of the Deployment changed."""
+REASON_SCALE_UP_NEW: Reason.ValueType  # 31
+"""Patch: rolling update; the new ReplicaSet grows within maxSurge."""
+REASON_SCALE_DOWN_NEW: Reason.ValueType  # 32
+"""Patch: rolling update; the new ReplicaSet is larger than spec.replicas."""
+REASON_SCALE_DOWN_UNHEALTHY: Reason.ValueType  # 33
+"""Patch: rolling update; pods of an old ReplicaSet that are not available."""
+REASON_SCALE_DOWN_OLD: Reason.ValueType  # 34
+"""Patch: rolling update; an old ReplicaSet shrinks within maxUnavailable."""
+REASON_RECREATE: Reason.ValueType  # 35
+"""Patch: strategy Recreate; all old pods stop before new ones start."""
+REASON_METADATA_CHANGED: Reason.ValueType  # 36
+"""Patch: annotations or minReadySeconds of a ReplicaSet follow the Deployment."""
+REASON_CONDITION_CHANGED: Reason.ValueType  # 37
+"""Patch: a status condition changed."""
+REASON_WRITES_FAILED: Reason.ValueType  # 38
+"""Patch: creates or deletes of this plan failed."""
+REASON_ROLLBACK_REQUESTED: Reason.ValueType  # 39
+"""Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision."""
 global___Reason = Reason
 
 @typing.final
@@ -231,8 +345,9 @@ class Plan(google.protobuf.message.Message):
 
     An executor applies a plan as follows:
      1. It holds `state` before the first write.
-     2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, or if the phase has
-        `requires_success` and any earlier phase had a failure.
+     2. It runs `phases` in order. It skips a phase if an earlier phase with `aborts_on_failure` had a failure, if the phase has
+        `requires_success` and any earlier phase had a failure, or if the phase has `requires_failure` and no earlier phase had one.
+        Failures in a phase with `ignores_failure` do not count.
      3. Within a phase it runs the batches one after the other, and the actions of a batch concurrently. After a batch with a
         failure it skips the remaining batches of that phase.
      4. It reports the outcome of every action, also of skipped actions.
@@ -258,6 +373,8 @@ class Plan(google.protobuf.message.Message):
     SCOPE_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     MORE_WARNINGS_FIELD_NUMBER: builtins.int
+    REPLICA_SET_STATUS_FIELD_NUMBER: builtins.int
+    DEPLOYMENT_STATUS_FIELD_NUMBER: builtins.int
     verdict: global___Verdict.ValueType
     """What the executor does with this plan."""
     plan_id: builtins.str
@@ -321,6 +438,14 @@ class Plan(google.protobuf.message.Message):
         never makes a request fail.
         """
 
+    @property
+    def replica_set_status(self) -> global___ReplicaSetStatus:
+        """Of a ReplicaSet."""
+
+    @property
+    def deployment_status(self) -> global___DeploymentStatus:
+        """Of a Deployment."""
+
     def __init__(
         self,
         *,
@@ -340,9 +465,12 @@ class Plan(google.protobuf.message.Message):
         scope: nodewise.v1.snapshot_pb2.Scope.ValueType = ...,
         warnings: collections.abc.Iterable[global___Warning] | None = ...,
         more_warnings: builtins.int = ...,
+        replica_set_status: global___ReplicaSetStatus | None = ...,
+        deployment_status: global___DeploymentStatus | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "requeue_after", b"requeue_after", "rollout", b"rollout", "state", b"state", "workload", b"workload"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deviations", b"deviations", "error", b"error", "more_warnings", b"more_warnings", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "scope", b"scope", "state", b"state", "verdict", b"verdict", "warnings", b"warnings", "workload", b"workload"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deployment_status", b"deployment_status", "replica_set_status", b"replica_set_status", "requeue_after", b"requeue_after", "rollout", b"rollout", "state", b"state", "status", b"status", "workload", b"workload"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deployment_status", b"deployment_status", "deviations", b"deviations", "error", b"error", "more_warnings", b"more_warnings", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "replica_set_status", b"replica_set_status", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "scope", b"scope", "state", b"state", "status", b"status", "verdict", b"verdict", "warnings", b"warnings", "workload", b"workload"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["status", b"status"]) -> typing.Literal["replica_set_status", "deployment_status"] | None: ...
 
 global___Plan = Plan
 
@@ -416,12 +544,20 @@ class Phase(google.protobuf.message.Message):
     BATCHES_FIELD_NUMBER: builtins.int
     ABORTS_ON_FAILURE_FIELD_NUMBER: builtins.int
     REQUIRES_SUCCESS_FIELD_NUMBER: builtins.int
+    REQUIRES_FAILURE_FIELD_NUMBER: builtins.int
+    IGNORES_FAILURE_FIELD_NUMBER: builtins.int
     kind: global___PhaseKind.ValueType
     """The purpose."""
     aborts_on_failure: builtins.bool
     """If an action of this phase fails, the executor skips every later phase."""
     requires_success: builtins.bool
     """The executor skips this phase if any action of an earlier phase failed."""
+    requires_failure: builtins.bool
+    """The executor skips this phase unless an action of an earlier phase failed."""
+    ignores_failure: builtins.bool
+    """A failure in this phase does not count: later phases run as if it had succeeded, and the executor reports it with
+    `Outcome.ignored`.
+    """
     @property
     def batches(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Batch]:
         """The batches, in the order in which they run. Never empty."""
@@ -433,8 +569,10 @@ class Phase(google.protobuf.message.Message):
         batches: collections.abc.Iterable[global___Batch] | None = ...,
         aborts_on_failure: builtins.bool = ...,
         requires_success: builtins.bool = ...,
+        requires_failure: builtins.bool = ...,
+        ignores_failure: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["aborts_on_failure", b"aborts_on_failure", "batches", b"batches", "kind", b"kind", "requires_success", b"requires_success"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["aborts_on_failure", b"aborts_on_failure", "batches", b"batches", "ignores_failure", b"ignores_failure", "kind", b"kind", "requires_failure", b"requires_failure", "requires_success", b"requires_success"]) -> None: ...
 
 global___Phase = Phase
 
@@ -485,6 +623,11 @@ class Action(google.protobuf.message.Message):
     DELETE_POD_FIELD_NUMBER: builtins.int
     UPDATE_STATUS_FIELD_NUMBER: builtins.int
     EMIT_EVENT_FIELD_NUMBER: builtins.int
+    CREATE_OBJECT_FIELD_NUMBER: builtins.int
+    PATCH_OBJECT_FIELD_NUMBER: builtins.int
+    DELETE_OBJECT_FIELD_NUMBER: builtins.int
+    SUCCESS_EVENTS_FIELD_NUMBER: builtins.int
+    FAILURE_EVENT_FIELD_NUMBER: builtins.int
     id: builtins.int
     """Unique within the plan, from 1."""
     reason: global___Reason.ValueType
@@ -539,6 +682,26 @@ class Action(google.protobuf.message.Message):
     def emit_event(self) -> global___EmitEvent:
         """Emit a Kubernetes Event on the workload."""
 
+    @property
+    def create_object(self) -> global___CreateObject:
+        """Create an object."""
+
+    @property
+    def patch_object(self) -> global___PatchObject:
+        """Change an object."""
+
+    @property
+    def delete_object(self) -> global___DeleteObject:
+        """Delete an object."""
+
+    @property
+    def success_events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___EmitEvent]:
+        """The Events that the executor emits on the workload after the action has succeeded."""
+
+    @property
+    def failure_event(self) -> global___EmitEvent:
+        """The Event that the executor emits on the workload after the action has failed. The executor appends the error to its message."""
+
     def __init__(
         self,
         *,
@@ -557,12 +720,158 @@ class Action(google.protobuf.message.Message):
         delete_pod: global___DeletePod | None = ...,
         update_status: global___UpdateStatus | None = ...,
         emit_event: global___EmitEvent | None = ...,
+        create_object: global___CreateObject | None = ...,
+        patch_object: global___PatchObject | None = ...,
+        delete_object: global___DeleteObject | None = ...,
+        success_events: collections.abc.Iterable[global___EmitEvent] | None = ...,
+        failure_event: global___EmitEvent | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "kind", b"kind", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "update_revision", b"update_revision", "update_status", b"update_status"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "id", b"id", "kind", b"kind", "message", b"message", "reason", b"reason", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "update_revision", b"update_revision", "update_status", b"update_status"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["create_revision", "update_revision", "delete_revision", "adopt_revision", "release_revision", "adopt_pod", "release_pod", "relabel_pod", "create_pod", "delete_pod", "update_status", "emit_event"] | None: ...
+    def HasField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_object", b"create_object", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_object", b"delete_object", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "failure_event", b"failure_event", "kind", b"kind", "patch_object", b"patch_object", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "update_revision", b"update_revision", "update_status", b"update_status"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_object", b"create_object", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_object", b"delete_object", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "failure_event", b"failure_event", "id", b"id", "kind", b"kind", "message", b"message", "patch_object", b"patch_object", "reason", b"reason", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "success_events", b"success_events", "update_revision", b"update_revision", "update_status", b"update_status"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["create_revision", "update_revision", "delete_revision", "adopt_revision", "release_revision", "adopt_pod", "release_pod", "relabel_pod", "create_pod", "delete_pod", "update_status", "emit_event", "create_object", "patch_object", "delete_object"] | None: ...
 
 global___Action = Action
+
+@typing.final
+class GroupVersionResource(google.protobuf.message.Message):
+    """GroupVersionResource identifies a resource of the Kubernetes API."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    VERSION_FIELD_NUMBER: builtins.int
+    RESOURCE_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """The API group, for example `apps`. Empty for the core group."""
+    version: builtins.str
+    """The version, for example `v1`."""
+    resource: builtins.str
+    """The resource in plural, for example `replicasets`."""
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        version: builtins.str = ...,
+        resource: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "resource", b"resource", "version", b"version"]) -> None: ...
+
+global___GroupVersionResource = GroupVersionResource
+
+@typing.final
+class CreateObject(google.protobuf.message.Message):
+    """CreateObject creates an object in the workload's namespace. The object is controlled by the workload. On AlreadyExists the executor
+    reads the existing object from the apiserver, adds it to the snapshot with `read_after_name_collision`, and plans again at once
+    (RESULT_NAME_TAKEN).
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESOURCE_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    MANIFEST_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """metadata.name. The manifest has the same name."""
+    manifest: builtins.bytes
+    """The object as JSON."""
+    @property
+    def resource(self) -> global___GroupVersionResource:
+        """The resource."""
+
+    def __init__(
+        self,
+        *,
+        resource: global___GroupVersionResource | None = ...,
+        name: builtins.str = ...,
+        manifest: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["resource", b"resource"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["manifest", b"manifest", "name", b"name", "resource", b"resource"]) -> None: ...
+
+global___CreateObject = CreateObject
+
+@typing.final
+class PatchObject(google.protobuf.message.Message):
+    """PatchObject patches an object that the workload controls, an object that it adopts, or the workload itself."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESOURCE_FIELD_NUMBER: builtins.int
+    OBJECT_FIELD_NUMBER: builtins.int
+    SUBRESOURCE_FIELD_NUMBER: builtins.int
+    PATCH_TYPE_FIELD_NUMBER: builtins.int
+    PATCH_FIELD_NUMBER: builtins.int
+    FAILURE_POINTER_FIELD_NUMBER: builtins.int
+    CLAIM_FIELD_NUMBER: builtins.int
+    subresource: builtins.str
+    """`status`, or empty for the object itself."""
+    patch_type: global___PatchType.ValueType
+    """The format of the patch."""
+    patch: builtins.bytes
+    """The patch as JSON."""
+    failure_pointer: builtins.str
+    """A JSON pointer (RFC 6901) to a string in the patch. The executor appends the error of the plan's failed action with the lowest
+    id. Empty: nothing is appended.
+    """
+    claim: global___Claim.ValueType
+    """Whether the patch adopts or releases the object."""
+    @property
+    def resource(self) -> global___GroupVersionResource:
+        """The resource."""
+
+    @property
+    def object(self) -> global___ObjectReference:
+        """The object. The patch has its uid, so that the apiserver rejects the patch for another object of that name. If the write depends
+        on the object's present state, the patch has its metadata.resourceVersion, too: the apiserver then rejects the patch if the
+        object has changed since. The executor does not repeat a rejected patch; the plan after the next watch event decides anew.
+        """
+
+    def __init__(
+        self,
+        *,
+        resource: global___GroupVersionResource | None = ...,
+        object: global___ObjectReference | None = ...,
+        subresource: builtins.str = ...,
+        patch_type: global___PatchType.ValueType = ...,
+        patch: builtins.bytes = ...,
+        failure_pointer: builtins.str = ...,
+        claim: global___Claim.ValueType = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["object", b"object", "resource", b"resource"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["claim", b"claim", "failure_pointer", b"failure_pointer", "object", b"object", "patch", b"patch", "patch_type", b"patch_type", "resource", b"resource", "subresource", b"subresource"]) -> None: ...
+
+global___PatchObject = PatchObject
+
+@typing.final
+class DeleteObject(google.protobuf.message.Message):
+    """DeleteObject deletes an object that the workload controls. NotFound counts as success."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESOURCE_FIELD_NUMBER: builtins.int
+    OBJECT_FIELD_NUMBER: builtins.int
+    RESOURCE_VERSION_FIELD_NUMBER: builtins.int
+    resource_version: builtins.str
+    """metadata.resourceVersion, which the executor sends as a precondition. Empty: it sends none."""
+    @property
+    def resource(self) -> global___GroupVersionResource:
+        """The resource."""
+
+    @property
+    def object(self) -> global___ObjectReference:
+        """The object. The executor sends the uid as a precondition."""
+
+    def __init__(
+        self,
+        *,
+        resource: global___GroupVersionResource | None = ...,
+        object: global___ObjectReference | None = ...,
+        resource_version: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["object", b"object", "resource", b"resource"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["object", b"object", "resource", b"resource", "resource_version", b"resource_version"]) -> None: ...
+
+global___DeleteObject = DeleteObject
 
 @typing.final
 class ObjectReference(google.protobuf.message.Message):
@@ -796,7 +1105,7 @@ global___RelabelPod = RelabelPod
 
 @typing.final
 class CreatePod(google.protobuf.message.Message):
-    """CreatePod creates a pod for one node from `Plan.pod_manifest`. The executor emits an Event on the workload: after success the
+    """CreatePod creates a pod from `Plan.pod_manifest`: for one node, or, for a ReplicaSet, for any. The executor emits an Event on the workload: after success the
     Normal Event SuccessfulCreate ("Created pod: NAME"), after failure the Warning Event FailedCreate ("Error creating: ERROR").
     """
 
@@ -808,11 +1117,11 @@ class CreatePod(google.protobuf.message.Message):
     """metadata.name of the pod. Empty: the manifest has a generateName, and the apiserver chooses the name.
 
     If a pod of this name exists, the executor reads it. If it is the workload's own pod for the same node and with the same
-    revision hash, the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is RESULT_NAME_TAKEN: the executor emits no Event,
-    reports, and plans again at once.
+    revision hash (for a ReplicaSet: the workload's own pod), the outcome is RESULT_ALREADY_EXISTS. Otherwise the outcome is
+    RESULT_NAME_TAKEN: the executor emits no Event, reports, and plans again at once.
     """
     node_name: builtins.str
-    """The node. The executor writes it at `Plan.node_name_pointers`."""
+    """The node. The executor writes it at `Plan.node_name_pointers`. Empty for a ReplicaSet."""
     def __init__(
         self,
         *,
@@ -943,6 +1252,139 @@ class DaemonSetStatus(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["current_number_scheduled", b"current_number_scheduled", "desired_number_scheduled", b"desired_number_scheduled", "number_available", b"number_available", "number_misscheduled", b"number_misscheduled", "number_ready", b"number_ready", "number_unavailable", b"number_unavailable", "observed_generation", b"observed_generation", "updated_number_scheduled", b"updated_number_scheduled"]) -> None: ...
 
 global___DaemonSetStatus = DaemonSetStatus
+
+@typing.final
+class ReplicaSetStatus(google.protobuf.message.Message):
+    """ReplicaSetStatus is the status of an apps/v1 ReplicaSet. Counts are of pods that are neither finished nor being deleted."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REPLICAS_FIELD_NUMBER: builtins.int
+    FULLY_LABELED_REPLICAS_FIELD_NUMBER: builtins.int
+    READY_REPLICAS_FIELD_NUMBER: builtins.int
+    AVAILABLE_REPLICAS_FIELD_NUMBER: builtins.int
+    TERMINATING_REPLICAS_FIELD_NUMBER: builtins.int
+    OBSERVED_GENERATION_FIELD_NUMBER: builtins.int
+    CONDITIONS_FIELD_NUMBER: builtins.int
+    replicas: builtins.int
+    """Pods."""
+    fully_labeled_replicas: builtins.int
+    """Pods that have all labels of the template."""
+    ready_replicas: builtins.int
+    """Ready pods."""
+    available_replicas: builtins.int
+    """Pods that have been ready for at least minReadySeconds."""
+    terminating_replicas: builtins.int
+    """Pods that are being deleted and have not finished. Absent if the feature gate is off."""
+    observed_generation: builtins.int
+    """The metadata.generation that this status reflects."""
+    @property
+    def conditions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Condition]:
+        """The conditions, in the order of the object."""
+
+    def __init__(
+        self,
+        *,
+        replicas: builtins.int = ...,
+        fully_labeled_replicas: builtins.int = ...,
+        ready_replicas: builtins.int = ...,
+        available_replicas: builtins.int = ...,
+        terminating_replicas: builtins.int | None = ...,
+        observed_generation: builtins.int = ...,
+        conditions: collections.abc.Iterable[global___Condition] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_terminating_replicas", b"_terminating_replicas", "terminating_replicas", b"terminating_replicas"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_terminating_replicas", b"_terminating_replicas", "available_replicas", b"available_replicas", "conditions", b"conditions", "fully_labeled_replicas", b"fully_labeled_replicas", "observed_generation", b"observed_generation", "ready_replicas", b"ready_replicas", "replicas", b"replicas", "terminating_replicas", b"terminating_replicas"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_terminating_replicas", b"_terminating_replicas"]) -> typing.Literal["terminating_replicas"] | None: ...
+
+global___ReplicaSetStatus = ReplicaSetStatus
+
+@typing.final
+class DeploymentStatus(google.protobuf.message.Message):
+    """DeploymentStatus is the status of an apps/v1 Deployment. Counts are of pods, and are sums over the statuses of its ReplicaSets."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REPLICAS_FIELD_NUMBER: builtins.int
+    UPDATED_REPLICAS_FIELD_NUMBER: builtins.int
+    READY_REPLICAS_FIELD_NUMBER: builtins.int
+    AVAILABLE_REPLICAS_FIELD_NUMBER: builtins.int
+    UNAVAILABLE_REPLICAS_FIELD_NUMBER: builtins.int
+    TERMINATING_REPLICAS_FIELD_NUMBER: builtins.int
+    COLLISION_COUNT_FIELD_NUMBER: builtins.int
+    OBSERVED_GENERATION_FIELD_NUMBER: builtins.int
+    CONDITIONS_FIELD_NUMBER: builtins.int
+    replicas: builtins.int
+    """Pods of all ReplicaSets."""
+    updated_replicas: builtins.int
+    """Pods of the new ReplicaSet."""
+    ready_replicas: builtins.int
+    """Ready pods."""
+    available_replicas: builtins.int
+    """Available pods."""
+    unavailable_replicas: builtins.int
+    """The sum of spec.replicas of all ReplicaSets minus `available_replicas`; at least 0."""
+    terminating_replicas: builtins.int
+    """Pods that are being deleted. Absent if a ReplicaSet does not say, or if the feature gate is off."""
+    collision_count: builtins.int
+    """status.collisionCount."""
+    observed_generation: builtins.int
+    """The metadata.generation that this status reflects."""
+    @property
+    def conditions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Condition]:
+        """The conditions, in the order of the object."""
+
+    def __init__(
+        self,
+        *,
+        replicas: builtins.int = ...,
+        updated_replicas: builtins.int = ...,
+        ready_replicas: builtins.int = ...,
+        available_replicas: builtins.int = ...,
+        unavailable_replicas: builtins.int = ...,
+        terminating_replicas: builtins.int | None = ...,
+        collision_count: builtins.int | None = ...,
+        observed_generation: builtins.int = ...,
+        conditions: collections.abc.Iterable[global___Condition] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_collision_count", b"_collision_count", "_terminating_replicas", b"_terminating_replicas", "collision_count", b"collision_count", "terminating_replicas", b"terminating_replicas"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_collision_count", b"_collision_count", "_terminating_replicas", b"_terminating_replicas", "available_replicas", b"available_replicas", "collision_count", b"collision_count", "conditions", b"conditions", "observed_generation", b"observed_generation", "ready_replicas", b"ready_replicas", "replicas", b"replicas", "terminating_replicas", b"terminating_replicas", "unavailable_replicas", b"unavailable_replicas", "updated_replicas", b"updated_replicas"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_collision_count", b"_collision_count"]) -> typing.Literal["collision_count"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_terminating_replicas", b"_terminating_replicas"]) -> typing.Literal["terminating_replicas"] | None: ...
+
+global___DeploymentStatus = DeploymentStatus
+
+@typing.final
+class Condition(google.protobuf.message.Message):
+    """Condition is one entry of status.conditions."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: builtins.int
+    STATUS_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    type: builtins.str
+    """The type, for example `Progressing`."""
+    status: builtins.str
+    """`True`, `False` or `Unknown`."""
+    reason: builtins.str
+    """The reason in CamelCase, for programs."""
+    message: builtins.str
+    """The message, for people."""
+    def __init__(
+        self,
+        *,
+        type: builtins.str = ...,
+        status: builtins.str = ...,
+        reason: builtins.str = ...,
+        message: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["message", b"message", "reason", b"reason", "status", b"status", "type", b"type"]) -> None: ...
+
+global___Condition = Condition
 
 @typing.final
 class EmitEvent(google.protobuf.message.Message):

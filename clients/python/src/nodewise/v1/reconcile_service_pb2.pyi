@@ -34,7 +34,7 @@ class PlanRequest(google.protobuf.message.Message):
 
     @property
     def options(self) -> nodewise.v1.snapshot_pb2.PlanOptions:
-        """How to plan. Optional. The defaults are PROFILE_DEFAULT and a burst of 250."""
+        """How to plan. Optional. The defaults are PROFILE_DEFAULT and the burst of upstream's controller of the kind."""
 
     @property
     def undelivered_reports(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[nodewise.v1.report_pb2.ReportRequest]:

@@ -17,21 +17,21 @@ from nodewise.v1 import plan_pb2 as nodewise_dot_v1_dot_plan__pb2
 from nodewise.v1 import snapshot_pb2 as nodewise_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18nodewise/v1/report.proto\x12\x0bnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16nodewise/v1/plan.proto\x1a\x1anodewise/v1/snapshot.proto\"\x97\x02\n\rReportRequest\x12\x30\n\x08workload\x18\x01 \x01(\x0b\x32\x1e.nodewise.v1.WorkloadReference\x12\x0f\n\x07plan_id\x18\x02 \x01(\t\x12*\n\x05state\x18\x03 \x01(\x0b\x32\x1b.nodewise.v1.ReconcileState\x12&\n\x08outcomes\x18\x04 \x03(\x0b\x32\x14.nodewise.v1.Outcome\x12)\n\x07options\x18\x05 \x01(\x0b\x32\x18.nodewise.v1.PlanOptions\x12\x30\n\rrequeue_after\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nplan_error\x18\x07 \x01(\t\"\xc1\x01\n\x07Outcome\x12\x11\n\taction_id\x18\x01 \x01(\r\x12#\n\x06result\x18\x02 \x01(\x0e\x32\x13.nodewise.v1.Result\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x13\n\x0bhttp_status\x18\x04 \x01(\r\x12\x32\n\x0b\x63reated_pod\x18\x05 \x01(\x0b\x32\x1b.nodewise.v1.ExpectedCreateH\x00\x12\x19\n\x0f\x64\x65leted_pod_uid\x18\x06 \x01(\tH\x00\x42\t\n\x07subject\"\xa6\x01\n\x0eReportResponse\x12*\n\x05state\x18\x01 \x01(\x0b\x32\x1b.nodewise.v1.ReconcileState\x12%\n\x07requeue\x18\x02 \x01(\x0e\x32\x14.nodewise.v1.Requeue\x12\x30\n\rrequeue_after\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07message\x18\x04 \x01(\t*\xc7\x01\n\x06Result\x12\x16\n\x12RESULT_UNSPECIFIED\x10\x00\x12\x14\n\x10RESULT_SUCCEEDED\x10\x01\x12\x19\n\x15RESULT_ALREADY_EXISTS\x10\x02\x12\x15\n\x11RESULT_NAME_TAKEN\x10\x03\x12\x14\n\x10RESULT_NOT_FOUND\x10\x04\x12 \n\x1cRESULT_NAMESPACE_TERMINATING\x10\x05\x12\x11\n\rRESULT_FAILED\x10\x06\x12\x12\n\x0eRESULT_SKIPPED\x10\x07*\\\n\x07Requeue\x12\x17\n\x13REQUEUE_UNSPECIFIED\x10\x00\x12\x10\n\x0cREQUEUE_NONE\x10\x01\x12\x11\n\rREQUEUE_AFTER\x10\x02\x12\x13\n\x0fREQUEUE_BACKOFF\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18nodewise/v1/report.proto\x12\x0bnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16nodewise/v1/plan.proto\x1a\x1anodewise/v1/snapshot.proto\"\x97\x02\n\rReportRequest\x12\x30\n\x08workload\x18\x01 \x01(\x0b\x32\x1e.nodewise.v1.WorkloadReference\x12\x0f\n\x07plan_id\x18\x02 \x01(\t\x12*\n\x05state\x18\x03 \x01(\x0b\x32\x1b.nodewise.v1.ReconcileState\x12&\n\x08outcomes\x18\x04 \x03(\x0b\x32\x14.nodewise.v1.Outcome\x12)\n\x07options\x18\x05 \x01(\x0b\x32\x18.nodewise.v1.PlanOptions\x12\x30\n\rrequeue_after\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nplan_error\x18\x07 \x01(\t\"\xd2\x01\n\x07Outcome\x12\x11\n\taction_id\x18\x01 \x01(\r\x12#\n\x06result\x18\x02 \x01(\x0e\x32\x13.nodewise.v1.Result\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x13\n\x0bhttp_status\x18\x04 \x01(\r\x12\x32\n\x0b\x63reated_pod\x18\x05 \x01(\x0b\x32\x1b.nodewise.v1.ExpectedCreateH\x00\x12\x19\n\x0f\x64\x65leted_pod_uid\x18\x06 \x01(\tH\x00\x12\x0f\n\x07ignored\x18\x07 \x01(\x08\x42\t\n\x07subject\"\xa6\x01\n\x0eReportResponse\x12*\n\x05state\x18\x01 \x01(\x0b\x32\x1b.nodewise.v1.ReconcileState\x12%\n\x07requeue\x18\x02 \x01(\x0e\x32\x14.nodewise.v1.Requeue\x12\x30\n\rrequeue_after\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07message\x18\x04 \x01(\t*\xc7\x01\n\x06Result\x12\x16\n\x12RESULT_UNSPECIFIED\x10\x00\x12\x14\n\x10RESULT_SUCCEEDED\x10\x01\x12\x19\n\x15RESULT_ALREADY_EXISTS\x10\x02\x12\x15\n\x11RESULT_NAME_TAKEN\x10\x03\x12\x14\n\x10RESULT_NOT_FOUND\x10\x04\x12 \n\x1cRESULT_NAMESPACE_TERMINATING\x10\x05\x12\x11\n\rRESULT_FAILED\x10\x06\x12\x12\n\x0eRESULT_SKIPPED\x10\x07*\\\n\x07Requeue\x12\x17\n\x13REQUEUE_UNSPECIFIED\x10\x00\x12\x10\n\x0cREQUEUE_NONE\x10\x01\x12\x11\n\rREQUEUE_AFTER\x10\x02\x12\x13\n\x0fREQUEUE_BACKOFF\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nodewise.v1.report_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
-  _globals['_RESULT']._serialized_start=773
-  _globals['_RESULT']._serialized_end=972
-  _globals['_REQUEUE']._serialized_start=974
-  _globals['_REQUEUE']._serialized_end=1066
+  _globals['_RESULT']._serialized_start=790
+  _globals['_RESULT']._serialized_end=989
+  _globals['_REQUEUE']._serialized_start=991
+  _globals['_REQUEUE']._serialized_end=1083
   _globals['_REPORTREQUEST']._serialized_start=126
   _globals['_REPORTREQUEST']._serialized_end=405
   _globals['_OUTCOME']._serialized_start=408
-  _globals['_OUTCOME']._serialized_end=601
-  _globals['_REPORTRESPONSE']._serialized_start=604
-  _globals['_REPORTRESPONSE']._serialized_end=770
+  _globals['_OUTCOME']._serialized_end=618
+  _globals['_REPORTRESPONSE']._serialized_start=621
+  _globals['_REPORTRESPONSE']._serialized_end=787
 # @@protoc_insertion_point(module_scope)

@@ -181,6 +181,7 @@ class Outcome(google.protobuf.message.Message):
     HTTP_STATUS_FIELD_NUMBER: builtins.int
     CREATED_POD_FIELD_NUMBER: builtins.int
     DELETED_POD_UID_FIELD_NUMBER: builtins.int
+    IGNORED_FIELD_NUMBER: builtins.int
     action_id: builtins.int
     """`Action.id`."""
     result: global___Result.ValueType
@@ -191,6 +192,10 @@ class Outcome(google.protobuf.message.Message):
     """The HTTP status code that the apiserver returned. 0 if there was no response."""
     deleted_pod_uid: builtins.str
     """For DeletePod: the uid of the pod."""
+    ignored: builtins.bool
+    """The result is no reason to retry: the action failed in a phase with `ignores_failure`, or was skipped in a phase with
+    `requires_failure` because nothing had failed.
+    """
     @property
     def created_pod(self) -> nodewise.v1.snapshot_pb2.ExpectedCreate:
         """For CreatePod: the entry of `Plan.state.expectations.creates`."""
@@ -204,9 +209,10 @@ class Outcome(google.protobuf.message.Message):
         http_status: builtins.int = ...,
         created_pod: nodewise.v1.snapshot_pb2.ExpectedCreate | None = ...,
         deleted_pod_uid: builtins.str = ...,
+        ignored: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["created_pod", b"created_pod", "deleted_pod_uid", b"deleted_pod_uid", "subject", b"subject"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action_id", b"action_id", "created_pod", b"created_pod", "deleted_pod_uid", b"deleted_pod_uid", "http_status", b"http_status", "message", b"message", "result", b"result", "subject", b"subject"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["action_id", b"action_id", "created_pod", b"created_pod", "deleted_pod_uid", b"deleted_pod_uid", "http_status", b"http_status", "ignored", b"ignored", "message", b"message", "result", b"result", "subject", b"subject"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["subject", b"subject"]) -> typing.Literal["created_pod", "deleted_pod_uid"] | None: ...
 
 global___Outcome = Outcome

@@ -169,6 +169,10 @@ class _FeatureGateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """Not set."""
     FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS: _FeatureGate.ValueType  # 1
     """Tolerations may use the operators Gt and Lt. Off at v1.36."""
+    FEATURE_GATE_POD_DELETION_COST: _FeatureGate.ValueType  # 2
+    """A ReplicaSet prefers to delete pods of a lower deletion cost. On at v1.36."""
+    FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS: _FeatureGate.ValueType  # 3
+    """ReplicaSets and Deployments have `status.terminatingReplicas`. On at v1.36."""
 
 class FeatureGate(_FeatureGate, metaclass=_FeatureGateEnumTypeWrapper):
     """FeatureGate is a Kubernetes feature gate that changes a plan."""
@@ -177,6 +181,10 @@ FEATURE_GATE_UNSPECIFIED: FeatureGate.ValueType  # 0
 """Not set."""
 FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS: FeatureGate.ValueType  # 1
 """Tolerations may use the operators Gt and Lt. Off at v1.36."""
+FEATURE_GATE_POD_DELETION_COST: FeatureGate.ValueType  # 2
+"""A ReplicaSet prefers to delete pods of a lower deletion cost. On at v1.36."""
+FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS: FeatureGate.ValueType  # 3
+"""ReplicaSets and Deployments have `status.terminatingReplicas`. On at v1.36."""
 global___FeatureGate = FeatureGate
 
 class _Deviation:
@@ -221,6 +229,18 @@ class _DeviationEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """A status is written only to the workload with the uid of the snapshot, not to one that replaced it under its name."""
     DEVIATION_SLOW_START_ACROSS_PLANS: _Deviation.ValueType  # 17
     """The slow start of creates continues across plans, and a plan may create pods while earlier creates are outstanding."""
+    DEVIATION_REFRESH_DESIRED_REPLICAS: _Deviation.ValueType  # 18
+    """If spec.replicas of a Deployment changed and no ReplicaSet has to change its size for that, the annotations with the desired
+    replicas are refreshed. Upstream detects the change in every sync, and the rollout never starts.
+    """
+    DEVIATION_RELEASED_SET_IS_COLLISION: _Deviation.ValueType  # 19
+    """A ReplicaSet that a plan releases is not used as the Deployment's new ReplicaSet in the same plan: its name counts as taken."""
+    DEVIATION_WIDE_PROPORTIONS: _Deviation.ValueType  # 20
+    """The shares of proportional scaling do not overflow."""
+    DEVIATION_NO_HOT_REQUEUE: _Deviation.ValueType  # 21
+    """A Deployment that makes no progress after its deadline is not planned again every few milliseconds."""
+    DEVIATION_RETRY_OLD_SET_SCALING: _Deviation.ValueType  # 22
+    """A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error."""
 
 class Deviation(_Deviation, metaclass=_DeviationEnumTypeWrapper):
     """Deviation is a difference from upstream that fixes one of its defects. docs/upstream-differences.md describes both behaviours of
@@ -263,6 +283,18 @@ DEVIATION_STATUS_WITH_UID: Deviation.ValueType  # 16
 """A status is written only to the workload with the uid of the snapshot, not to one that replaced it under its name."""
 DEVIATION_SLOW_START_ACROSS_PLANS: Deviation.ValueType  # 17
 """The slow start of creates continues across plans, and a plan may create pods while earlier creates are outstanding."""
+DEVIATION_REFRESH_DESIRED_REPLICAS: Deviation.ValueType  # 18
+"""If spec.replicas of a Deployment changed and no ReplicaSet has to change its size for that, the annotations with the desired
+replicas are refreshed. Upstream detects the change in every sync, and the rollout never starts.
+"""
+DEVIATION_RELEASED_SET_IS_COLLISION: Deviation.ValueType  # 19
+"""A ReplicaSet that a plan releases is not used as the Deployment's new ReplicaSet in the same plan: its name counts as taken."""
+DEVIATION_WIDE_PROPORTIONS: Deviation.ValueType  # 20
+"""The shares of proportional scaling do not overflow."""
+DEVIATION_NO_HOT_REQUEUE: Deviation.ValueType  # 21
+"""A Deployment that makes no progress after its deadline is not planned again every few milliseconds."""
+DEVIATION_RETRY_OLD_SET_SCALING: Deviation.ValueType  # 22
+"""A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error."""
 global___Deviation = Deviation
 
 @typing.final
@@ -285,14 +317,16 @@ class Snapshot(google.protobuf.message.Message):
     STATE_FIELD_NUMBER: builtins.int
     OWN_WRITES_FIELD_NUMBER: builtins.int
     caches_synced: builtins.bool
-    """True if all caches of the executor have completed their first list. If false, a snapshot without nodes or without pods is an
-    error, because the cache may not be filled yet.
+    """True if all caches of the executor have completed their first list. If false, a snapshot without nodes (of a DaemonSet) or without
+    pods (of a DaemonSet or ReplicaSet) is an error, because the cache may not be filled yet. So is one of a Deployment.
     """
     bucket_count: builtins.int
-    """The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid.
+    """The number of node buckets and of pod buckets, from 1 to `Limits.max_bucket_count`. Required; 1 is always valid. A Deployment has
+    no buckets: its snapshot may leave this 0.
 
-    A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod
-    belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string.
+    A node belongs to the bucket with index FNV-1a(name) mod bucket_count: the 64-bit FNV-1a hash of the name's UTF-8 bytes. A pod of
+    a DaemonSet belongs to the bucket of its node: the name is `node_name`, or else `target_node_name`, or else the empty string. A
+    pod of a ReplicaSet belongs to the bucket of its own name.
     """
     digest_function: global___DigestFunction.ValueType
     """The function that computes every `Bucket.digest`. Required if any bucket has a digest."""
@@ -314,12 +348,13 @@ class Snapshot(google.protobuf.message.Message):
 
     @property
     def node_buckets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Bucket]:
-        """Every node of the cluster. Exactly `bucket_count` buckets, in order of their index."""
+        """For a DaemonSet: every node of the cluster, in exactly `bucket_count` buckets, in order of their index. For other kinds: empty."""
 
     @property
     def pod_buckets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Bucket]:
-        """Every pod of the workload's namespace that the workload controls, or that has no controller and matches the workload's
-        selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in order of their index.
+        """For a DaemonSet and a ReplicaSet: every pod of the workload's namespace that the workload controls, or that has no controller and
+        matches the workload's selector. Further ones without a controller are allowed and ignored. Exactly `bucket_count` buckets, in
+        order of their index. For a Deployment: empty.
         """
 
     @property
@@ -359,18 +394,30 @@ class Workload(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     DAEMON_SET_FIELD_NUMBER: builtins.int
+    REPLICA_SET_FIELD_NUMBER: builtins.int
+    DEPLOYMENT_FIELD_NUMBER: builtins.int
     @property
     def daemon_set(self) -> global___DaemonSet:
         """A DaemonSet of apps/v1."""
+
+    @property
+    def replica_set(self) -> global___ReplicaSet:
+        """A ReplicaSet of apps/v1."""
+
+    @property
+    def deployment(self) -> global___Deployment:
+        """A Deployment of apps/v1."""
 
     def __init__(
         self,
         *,
         daemon_set: global___DaemonSet | None = ...,
+        replica_set: global___ReplicaSet | None = ...,
+        deployment: global___Deployment | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["daemon_set", b"daemon_set", "kind", b"kind"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["daemon_set", b"daemon_set", "kind", b"kind"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["daemon_set"] | None: ...
+    def HasField(self, field_name: typing.Literal["daemon_set", b"daemon_set", "deployment", b"deployment", "kind", b"kind", "replica_set", b"replica_set"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["daemon_set", b"daemon_set", "deployment", b"deployment", "kind", b"kind", "replica_set", b"replica_set"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["daemon_set", "replica_set", "deployment"] | None: ...
 
 global___Workload = Workload
 
@@ -394,6 +441,115 @@ class DaemonSet(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["object", b"object"]) -> None: ...
 
 global___DaemonSet = DaemonSet
+
+@typing.final
+class ReplicaSet(google.protobuf.message.Message):
+    """ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OBJECT_FIELD_NUMBER: builtins.int
+    RELATED_PODS_FIELD_NUMBER: builtins.int
+    object: builtins.bytes
+    """The object as unmodified JSON (UTF-8). Required. Limits: 4 MiB; 1,024 entries each of selector labels and selector expressions;
+    16,384 values in the selector.
+    """
+    @property
+    def related_pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___NodePodCount]:
+        """The number of related pods on each node. Of two pods that are otherwise alike, a plan deletes the one on the node with more
+        related pods. Related pods are the pods of the namespace that are neither finished nor being deleted, and match the selector of
+        a ReplicaSet with the same controller as this one (this one included). Each pod counts once. Needed only if the ReplicaSet has a
+        controller and more pods than spec.replicas; else leave it empty. Node names must be unique.
+        """
+
+    def __init__(
+        self,
+        *,
+        object: builtins.bytes = ...,
+        related_pods: collections.abc.Iterable[global___NodePodCount] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["object", b"object", "related_pods", b"related_pods"]) -> None: ...
+
+global___ReplicaSet = ReplicaSet
+
+@typing.final
+class NodePodCount(google.protobuf.message.Message):
+    """NodePodCount is a number of pods on one node."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NODE_NAME_FIELD_NUMBER: builtins.int
+    PODS_FIELD_NUMBER: builtins.int
+    node_name: builtins.str
+    """spec.nodeName of the pods. Empty for pods that are not bound to a node."""
+    pods: builtins.int
+    """The number of pods."""
+    def __init__(
+        self,
+        *,
+        node_name: builtins.str = ...,
+        pods: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["node_name", b"node_name", "pods", b"pods"]) -> None: ...
+
+global___NodePodCount = NodePodCount
+
+@typing.final
+class Deployment(google.protobuf.message.Message):
+    """Deployment is an apps/v1 Deployment as the apiserver served it, with the inputs that only its plan needs."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OBJECT_FIELD_NUMBER: builtins.int
+    REPLICA_SETS_FIELD_NUMBER: builtins.int
+    object: builtins.bytes
+    """The object as unmodified JSON (UTF-8). Required. Limits as for ReplicaSet."""
+    @property
+    def replica_sets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___DeploymentReplicaSet]:
+        """Every ReplicaSet of the namespace that the Deployment controls, or that has no controller and matches the Deployment's selector.
+        Further ones without a controller are allowed and ignored.
+        """
+
+    def __init__(
+        self,
+        *,
+        object: builtins.bytes = ...,
+        replica_sets: collections.abc.Iterable[global___DeploymentReplicaSet] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["object", b"object", "replica_sets", b"replica_sets"]) -> None: ...
+
+global___Deployment = Deployment
+
+@typing.final
+class DeploymentReplicaSet(google.protobuf.message.Message):
+    """DeploymentReplicaSet is an apps/v1 ReplicaSet in the snapshot of a Deployment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OBJECT_FIELD_NUMBER: builtins.int
+    UNFINISHED_PODS_FIELD_NUMBER: builtins.int
+    READ_AFTER_NAME_COLLISION_FIELD_NUMBER: builtins.int
+    object: builtins.bytes
+    """The object as unmodified JSON (UTF-8). Required."""
+    unfinished_pods: builtins.int
+    """The number of pods that the ReplicaSet controls (by kind, name and uid) and whose phase is neither Succeeded nor Failed. Pods that
+    are being deleted count. Needed only for a Deployment with strategy Recreate.
+    """
+    read_after_name_collision: builtins.bool
+    """True if the executor read this object from the apiserver because a CreateObject failed with AlreadyExists. If the Deployment
+    controls it and its template is the Deployment's, the plan uses it as the new ReplicaSet. Otherwise the plan raises the
+    Deployment's status.collisionCount, so that the next name differs.
+    """
+    def __init__(
+        self,
+        *,
+        object: builtins.bytes = ...,
+        unfinished_pods: builtins.int = ...,
+        read_after_name_collision: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["object", b"object", "read_after_name_collision", b"read_after_name_collision", "unfinished_pods", b"unfinished_pods"]) -> None: ...
+
+global___DeploymentReplicaSet = DeploymentReplicaSet
 
 @typing.final
 class ControllerRevision(google.protobuf.message.Message):
@@ -644,6 +800,9 @@ class Pod(google.protobuf.message.Message):
     DELETION_TIME_FIELD_NUMBER: builtins.int
     HAS_FINALIZERS_FIELD_NUMBER: builtins.int
     SHARED_METADATA_FIELD_NUMBER: builtins.int
+    DELETION_COST_FIELD_NUMBER: builtins.int
+    RESTARTS_FIELD_NUMBER: builtins.int
+    SIDECAR_RESTARTS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """metadata.name. Required. Unique in the snapshot."""
     uid: builtins.str
@@ -664,10 +823,20 @@ class Pod(google.protobuf.message.Message):
     """The entry of `PodBucket.shared_metadata` that has the pod's labels and controller, counted from 1. If set, `labels` and
     `controller` must be empty. 0: the pod has its own labels and controller.
     """
+    deletion_cost: builtins.str
+    """The annotation `controller.kubernetes.io/pod-deletion-cost`, unchanged. Used for ReplicaSets only. A value that is not a valid
+    cost counts as 0.
+    """
+    restarts: builtins.int
+    """The largest restartCount of status.containerStatuses. Used for ReplicaSets only."""
+    sidecar_restarts: builtins.int
+    """The largest restartCount of the status.initContainerStatuses that belong to init containers with restartPolicy `Always`
+    (sidecars). Used for ReplicaSets only.
+    """
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
-        """metadata.labels. Only the labels `controller-revision-hash` and `pod-template-generation` are needed, and those that a selector
-        of a DaemonSet of the namespace names.
+        """metadata.labels. Needed are only: the labels `controller-revision-hash` and `pod-template-generation`, those that a selector of a
+        workload of the namespace names, and, for a ReplicaSet, those of its template.
         """
 
     @property
@@ -702,9 +871,12 @@ class Pod(google.protobuf.message.Message):
         deletion_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         has_finalizers: builtins.bool = ...,
         shared_metadata: builtins.int = ...,
+        deletion_cost: builtins.str = ...,
+        restarts: builtins.int = ...,
+        sidecar_restarts: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["controller", b"controller", "creation_time", b"creation_time", "deletion_time", b"deletion_time", "ready_transition_time", b"ready_transition_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["controller", b"controller", "creation_time", b"creation_time", "deletion_time", b"deletion_time", "has_finalizers", b"has_finalizers", "labels", b"labels", "name", b"name", "node_name", b"node_name", "phase", b"phase", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "shared_metadata", b"shared_metadata", "target_node_name", b"target_node_name", "uid", b"uid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["controller", b"controller", "creation_time", b"creation_time", "deletion_cost", b"deletion_cost", "deletion_time", b"deletion_time", "has_finalizers", b"has_finalizers", "labels", b"labels", "name", b"name", "node_name", b"node_name", "phase", b"phase", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "restarts", b"restarts", "shared_metadata", b"shared_metadata", "sidecar_restarts", b"sidecar_restarts", "target_node_name", b"target_node_name", "uid", b"uid"]) -> None: ...
 
 global___Pod = Pod
 
@@ -844,7 +1016,7 @@ class ExpectedCreate(google.protobuf.message.Message):
     workload for the node then settles the expectation.
     """
     node_name: builtins.str
-    """The node that the pod is for."""
+    """The node that the pod is for. Empty for a ReplicaSet, whose pods the scheduler binds."""
     def __init__(
         self,
         *,
@@ -924,7 +1096,7 @@ global___FailedPodBackoff = FailedPodBackoff
 @typing.final
 class PodNameCollision(google.protobuf.message.Message):
     """PodNameCollision counts the derived pod names that were taken on one node. The next derived name depends on the count, so it
-    differs.
+    differs. A ReplicaSet has at most one entry, without a node: its names depend on `used_pod_names` instead.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -933,7 +1105,7 @@ class PodNameCollision(google.protobuf.message.Message):
     COUNT_FIELD_NUMBER: builtins.int
     REFUSED_COUNT_FIELD_NUMBER: builtins.int
     node_name: builtins.str
-    """The node."""
+    """The node. Empty for a ReplicaSet."""
     count: builtins.int
     """The number of names that were taken."""
     refused_count: builtins.int
@@ -957,8 +1129,9 @@ class UsedPodName(google.protobuf.message.Message):
     the old name has disappeared.
 
     The executor adds an entry when a pod of the workload disappears from its cache: deleted, missing in a list, or replaced by a pod
-    with another uid. It removes all entries of a node when a new pod of the workload appears on that node. It never adds a name
-    whose pod it has not seen: a repeated create must have the same name, so that it collides.
+    with another uid. It removes all entries of a node when a new pod of the workload appears on that node. Only a plan removes entries
+    without a node. It also adds a name without a node that the apiserver refused because another pod has it. It never adds another
+    name whose pod it has not seen: a repeated create must have the same name, so that it collides.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -966,7 +1139,7 @@ class UsedPodName(google.protobuf.message.Message):
     NODE_NAME_FIELD_NUMBER: builtins.int
     POD_NAME_FIELD_NUMBER: builtins.int
     node_name: builtins.str
-    """The node that the pod was bound to or meant for."""
+    """The node that the pod was bound to or meant for. Empty for a pod of a ReplicaSet."""
     pod_name: builtins.str
     """metadata.name of the pod."""
     def __init__(
@@ -1017,10 +1190,12 @@ class PlanOptions(google.protobuf.message.Message):
     FEATURE_GATES_FIELD_NUMBER: builtins.int
     BURST_FIELD_NUMBER: builtins.int
     SCOPE_FIELD_NUMBER: builtins.int
+    DISABLED_FEATURE_GATES_FIELD_NUMBER: builtins.int
     profile: global___Profile.ValueType
     """The deviations from upstream that are enabled. Default: PROFILE_DEFAULT."""
     burst: builtins.int
-    """The largest number of pod creates in one plan, and also of pod deletes. Default 250, as upstream. 0 is an error.
+    """The largest number of pod creates in one plan, and also of pod deletes. Default as upstream: 250 for a DaemonSet, 500 for a
+    ReplicaSet. 0 is an error.
 
     Adoptions, releases, relabels and writes of revisions have a limit of their own: 1,000 per plan; if `burst` is larger, `burst`,
     but at most 10,000.
@@ -1037,7 +1212,11 @@ class PlanOptions(google.protobuf.message.Message):
 
     @property
     def feature_gates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___FeatureGate.ValueType]:
-        """Kubernetes feature gates that the service treats as enabled."""
+        """Kubernetes feature gates that the service treats as enabled, besides those that are on at v1.36."""
+
+    @property
+    def disabled_feature_gates(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___FeatureGate.ValueType]:
+        """Kubernetes feature gates that the service treats as disabled. A gate in both lists is an error."""
 
     def __init__(
         self,
@@ -1048,9 +1227,10 @@ class PlanOptions(google.protobuf.message.Message):
         feature_gates: collections.abc.Iterable[global___FeatureGate.ValueType] | None = ...,
         burst: builtins.int | None = ...,
         scope: global___Scope.ValueType = ...,
+        disabled_feature_gates: collections.abc.Iterable[global___FeatureGate.ValueType] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_burst", b"_burst", "burst", b"burst"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_burst", b"_burst", "burst", b"burst", "disabled_deviations", b"disabled_deviations", "enabled_deviations", b"enabled_deviations", "feature_gates", b"feature_gates", "profile", b"profile", "scope", b"scope"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_burst", b"_burst", "burst", b"burst", "disabled_deviations", b"disabled_deviations", "disabled_feature_gates", b"disabled_feature_gates", "enabled_deviations", b"enabled_deviations", "feature_gates", b"feature_gates", "profile", b"profile", "scope", b"scope"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_burst", b"_burst"]) -> typing.Literal["burst"] | None: ...
 
 global___PlanOptions = PlanOptions

@@ -6,6 +6,7 @@ use super::{NodeExplanation, NodeState, PodExplanation, Rule, sentences, size_li
 use crate::{
     core::{
         cancellation::Cancellation,
+        expectations,
         plan::Reason,
         snapshot::{Scope, Snapshot},
     },
@@ -16,7 +17,6 @@ use crate::{
         companion,
         context::PlanContext,
         eligibility::Decision,
-        expectations,
         placement::{self, Waiting},
         plan_cache::PlanCache,
         pod_changes::{self, PodChanges},

@@ -514,7 +514,7 @@ fn d_62_another_template_under_the_name_raises_the_collision_count() {
         assert_eq!(
             halt.action.kind,
             ActionKind::UpdateStatus {
-                status: Status::DaemonSet(ds.status),
+                status: ds.status,
                 collision,
                 uid_precondition: true,
             }

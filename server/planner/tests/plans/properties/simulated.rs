@@ -3,8 +3,9 @@
 
 use jiff::Timestamp;
 use nodewise_planner::{
-    daemonset::{DaemonSet, UpdateStrategy, report::OutcomeResult},
+    daemonset::{DaemonSet, UpdateStrategy},
     plan::{ActionKind, DaemonSetStatus, PodManifest},
+    report::OutcomeResult,
     snapshot::{ControllerRef, IntOrString, Node, Pod, PodPhase, Revision, Taint, TaintEffect, Target},
 };
 use nodewise_simulator::{Cluster, Config, ObjectKey, Patch, Reason, Refusal, Resource, pod};
@@ -140,7 +141,7 @@ pub(super) fn write(
             status, collision, ..
         } => {
             let mut object = cluster.read(ds).expect("it exists").clone();
-            let counts = status.daemon_set().expect("the workload is a DaemonSet");
+            let counts = *status;
             match collision {
                 Some(collision) => object["status"]["collisionCount"] = json!(collision.count),
                 None => write_status(&mut object["status"], counts),
@@ -300,6 +301,9 @@ pub(super) fn read_pod(object: &Value) -> Pod {
         created: time(&metadata["creationTimestamp"]),
         deleting: pod::is_deleting(object),
         has_finalizers: false,
+        deletion_cost: 0,
+        restarts: 0,
+        sidecar_restarts: 0,
     }
 }
 

@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::SignedDuration;
 use nodewise_planner::{
-    daemonset::{
-        DaemonSet,
-        report::{OutcomeResult, fold},
-    },
+    daemonset::DaemonSet,
     plan::{Action, ActionKind, Plan},
+    report::{OutcomeResult, fold},
     snapshot::{Bucket, OwnWrite, Pod, Snapshot, TaintEffect},
 };
 use nodewise_simulator::{self as simulator, ObjectKey, Refusal, Resource, WatchCache};

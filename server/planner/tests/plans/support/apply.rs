@@ -1,8 +1,8 @@
 //! Applies plans to the small cluster.
 
 use nodewise_planner::{
-    daemonset::report::{Outcome, OutcomeResult, Subject},
-    plan::{Action, ActionKind, PhaseKind, Plan},
+    plan::{Action, ActionKind, PhaseKind, Plan, When},
+    report::{Outcome, OutcomeResult, Subject},
     snapshot::{ExpectedCreate, Labels, Pod, PodPhase, Revision, Target},
 };
 use serde_json::Value;
@@ -81,7 +81,7 @@ impl Cluster {
             ActionKind::UpdateStatus {
                 status, collision, ..
             } => {
-                self.ds.status = status.daemon_set().expect("the workload is a DaemonSet");
+                self.ds.status = *status;
                 if let Some(collision) = collision {
                     self.ds.collision_count = Some(collision.count);
                 }
@@ -137,6 +137,9 @@ impl Cluster {
             created: Some(self.now),
             deleting: false,
             has_finalizers: false,
+            deletion_cost: 0,
+            restarts: 0,
+            sidecar_restarts: 0,
         });
     }
 
@@ -171,7 +174,7 @@ impl Cluster {
 pub(crate) fn outcomes(plan: &Plan, attempt: &mut dyn FnMut(&Action) -> OutcomeResult) -> Vec<Outcome> {
     let (mut outcomes, mut aborted, mut failed) = (Vec::new(), false, false);
     for phase in &plan.phases {
-        let mut stopped = aborted || (phase.kind.requires_success() && failed);
+        let mut stopped = aborted || (phase.when == When::AfterSuccess && failed);
         for batch in &phase.batches {
             let mut batch_failed = false;
             for action in &batch.actions {
@@ -221,6 +224,7 @@ fn outcome(index: usize, action: &Action, result: OutcomeResult) -> Outcome {
             String::new()
         },
         http_status: if failed { 403 } else { 200 },
+        ignored: false,
         subject,
     }
 }

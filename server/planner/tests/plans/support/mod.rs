@@ -183,6 +183,9 @@ impl Cluster {
             created: Some(at(0)),
             deleting: false,
             has_finalizers: false,
+            deletion_cost: 0,
+            restarts: 0,
+            sidecar_restarts: 0,
         }
     }
 
@@ -328,6 +331,7 @@ pub(crate) fn actions(plan: &Plan, kind: PhaseKind) -> Vec<&Action> {
 /// The status of a plan.
 pub(crate) fn status(plan: &Plan) -> DaemonSetStatus {
     plan.status
+        .as_ref()
         .and_then(Status::daemon_set)
         .expect("the plan counted")
 }

@@ -1,0 +1,62 @@
+//! Explains a DaemonSet, node by node.
+
+use anyhow::ensure;
+use nodewise_proto::v1;
+use serde::Serialize;
+
+use super::{Case, warnings::Warnings};
+use crate::{
+    args::Output,
+    print,
+    text::{self, Page},
+};
+
+/// The JSON output.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    kind: &'static str,
+    namespace: &'a str,
+    name: &'a str,
+    nodes: &'a [v1::NodeExplanation],
+    /// The warnings of the DaemonSet's plan.
+    #[serde(flatten)]
+    warnings: &'a Warnings,
+}
+
+/// Explains all nodes, or one.
+pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<()> {
+    let workload = case.requests.request_for(case.workload);
+    let nodes = case.engine.explain(&workload, node).await?.nodes;
+    let warnings = Warnings::of(case.engine.plan(&workload).await?);
+    let warnings = match (nodes.as_slice(), node) {
+        ([one], Some(_)) => warnings.about(one),
+        _ => warnings,
+    };
+    if let Some(node) = node {
+        let known = nodes
+            .iter()
+            .any(|node| node.rule() != v1::Rule::NodeMissing || !node.pods.is_empty());
+        ensure!(
+            known,
+            "{}: no Node {node}, and no pod of {} for it",
+            case.cluster.source(),
+            workload.title()
+        );
+    }
+    if output == Output::Json {
+        return print::json(&Explanation {
+            kind: case.workload.kind.name(),
+            namespace: &case.workload.namespace,
+            name: &case.workload.name,
+            nodes: &nodes,
+            warnings: &warnings,
+        });
+    }
+    let mut page = Page::new(text::terminal_width());
+    match nodes.as_slice() {
+        [one] if node.is_some() => text::explain::render_node(&mut page, &workload.title(), one),
+        nodes => text::explain::render_all(&mut page, &workload.title(), nodes),
+    }
+    warnings.render(&mut page);
+    print::text(&page.into_text())
+}

@@ -1,0 +1,138 @@
+//! Checks the patch by which a plan restores an earlier template: it must be the template of an object that the workload
+//! controls.
+
+use nodewise_proto::v1::{self, action::Kind};
+use nodewise_proto::workload::TEMPLATE_HASH_LABEL;
+use serde_json::{Map, Value};
+
+use super::json::parse;
+use super::kinds::{self, Write};
+use super::patches::{are_objects, members, only};
+use super::{Caches, Checked, RequestContext, Violation, named, templates};
+
+/// The annotation by which a user asks for an earlier template. A plan removes it in any case (P-50).
+const REQUEST: &str = "deprecated.deployment.rollback.to";
+
+/// Checks the form of the patch, and that a user has asked for it. `object` is the workload.
+pub(super) fn check_patch(
+    body: &Map<String, Value>,
+    object: &Value,
+    request: &RequestContext<'_>,
+) -> Result<(), String> {
+    if object["metadata"]["annotations"].get(REQUEST).is_none() {
+        return Err(format!(
+            "it patches the workload, which has no annotation {REQUEST}"
+        ));
+    }
+    only(body, &["metadata", "spec"], "")?;
+    are_objects(body)?;
+    let (metadata, spec) = (members(body, "metadata"), members(body, "spec"));
+    only(metadata, &["uid", "resourceVersion", "annotations"], "metadata.")?;
+    only(spec, &["template"], "spec.")?;
+    // Applied to another version, the patch could result in another template.
+    if metadata.get("resourceVersion").and_then(Value::as_str) != Some(&request.workload.resource_version) {
+        return Err(format!(
+            "its patch does not carry the resourceVersion {:?}",
+            request.workload.resource_version
+        ));
+    }
+    let annotations = metadata.get("annotations");
+    if annotations.is_some_and(|annotations| !annotations.is_object()) {
+        return Err("its patch sets metadata.annotations to what is no object".to_owned());
+    }
+    let is_removed = |value: &Value| value.is_null();
+    let mut annotations = members(metadata, "annotations").iter();
+    let other = annotations.find(|(key, value)| spec.is_empty() && (*key != REQUEST || !is_removed(value)));
+    match other {
+        Some((key, _)) => Err(format!(
+            "its patch restores no template, and changes annotation {key}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Checks that the restored template is that of an object that the workload controls, or that the plan adopts. Such an
+/// object may have changed since the snapshot.
+pub(super) fn check(
+    plan: &v1::Plan,
+    request: &RequestContext<'_>,
+    caches: &impl Caches,
+    checked: &mut Checked<'_>,
+) -> Result<(), Violation> {
+    for (action, kind, write) in kinds::writes(plan, request) {
+        let (Write::Rollback, Kind::PatchObject(patch)) = (write, kind) else {
+            continue;
+        };
+        let violation = |what| Violation::of(action, what);
+        let patch = parse(&patch.patch, "its patch").map_err(violation)?;
+        if patch.get("spec").is_none() {
+            continue;
+        }
+        let object = parse(&request.workload.object, "the workload").map_err(violation)?;
+        let restored = merged(object, &patch);
+        let template = &restored["spec"]["template"];
+        let has_hash = template["metadata"]["labels"].get(TEMPLATE_HASH_LABEL).is_some();
+        let template = templates::without_hash(template);
+        let annotations = &patch["metadata"]["annotations"];
+        let (mut changed, mut is_restored) = (caches.changed(request.controls, ""), false);
+        for owned in owned(plan, request, caches) {
+            let name = owned["metadata"]["name"].as_str().unwrap_or_default();
+            changed = changed.max(caches.changed(request.controls, name));
+            is_restored |= !has_hash
+                && templates::without_hash(&owned["spec"]["template"]) == template
+                && are_of(annotations, &owned["metadata"]["annotations"]);
+        }
+        if !is_restored {
+            let kind = request.controls.kind;
+            let what = format!("it restores a template and annotations that no {kind} of the workload has");
+            checked.leave_out(action, request, changed, what)?;
+        }
+    }
+    Ok(())
+}
+
+/// The objects that the workload controls, or that the plan adopts.
+fn owned(plan: &v1::Plan, request: &RequestContext<'_>, caches: &impl Caches) -> Vec<Value> {
+    let adopted = named::adopted(plan, request);
+    let is_owned = |object: &Value| {
+        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        let controller = owners
+            .into_iter()
+            .flatten()
+            .find(|owner| owner["controller"] == true);
+        match controller {
+            Some(controller) => controller["uid"] == *request.workload.uid,
+            None => adopted.contains(uid),
+        }
+    };
+    let objects = caches.controlled(request.controls).into_iter();
+    // What cannot be read has no template to compare with.
+    let objects = objects.filter_map(|object| serde_json::from_slice(&object).ok());
+    objects.filter(is_owned).collect()
+}
+
+/// Whether every annotation that a patch sets is one of these.
+fn are_of(set: &Value, annotations: &Value) -> bool {
+    let set = set.as_object().into_iter().flatten();
+    let mut set = set.filter(|(_, value)| !value.is_null());
+    set.all(|(key, value)| annotations.get(key) == Some(value))
+}
+
+/// An object after a JSON merge patch (RFC 7386).
+fn merged(object: Value, patch: &Value) -> Value {
+    let Value::Object(changes) = patch else {
+        return patch.clone();
+    };
+    let mut members = match object {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    for (key, change) in changes {
+        let before = members.remove(key).unwrap_or_default();
+        if !change.is_null() {
+            members.insert(key.clone(), merged(before, change));
+        }
+    }
+    Value::Object(members)
+}

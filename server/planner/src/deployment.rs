@@ -1,0 +1,54 @@
+//! All decisions about a Deployment. [`sync`] calls them in order; [`plan_builder`] turns them into a plan.
+//!
+//! A Deployment decides about its ReplicaSets: which of them has the present template, how many replicas each has, and which of the
+//! old ones are deleted. Their pods are the business of the ReplicaSets.
+
+pub(crate) mod annotations;
+pub(crate) mod cleanup;
+pub(crate) mod conditions;
+pub mod explain;
+pub(crate) mod fenceposts;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod lookup;
+pub(crate) mod new_set;
+pub(crate) mod numbers;
+pub(crate) mod pause;
+pub(crate) mod plan_builder;
+pub(crate) mod progress;
+pub(crate) mod quantity;
+pub(crate) mod recreate;
+pub(crate) mod revision;
+pub(crate) mod rollback;
+pub(crate) mod rolling;
+pub(crate) mod scaling;
+pub(crate) mod set_write;
+pub(crate) mod sets;
+pub(crate) mod status;
+pub(crate) mod status_write;
+pub(crate) mod sync;
+pub(crate) mod template;
+pub(crate) mod workload;
+
+pub use explain::{explain, explain_until};
+pub use workload::{Deployment, RollingUpdate, Set, Strategy};
+
+use crate::core::{cancellation::Cancellation, plan::Plan, snapshot::Snapshot};
+
+/// Plans for one Deployment.
+///
+/// # Panics
+///
+/// Never.
+#[must_use]
+pub fn plan(snapshot: &Snapshot<Deployment>) -> Plan {
+    plan_until(snapshot, &|| false).expect("nothing asks to stop")
+}
+
+/// Like [`plan()`], with a way to stop.
+///
+/// The function calls `stop` about every 64 ReplicaSets, and returns `None` soon after `stop` returns true.
+#[must_use]
+pub fn plan_until(snapshot: &Snapshot<Deployment>, stop: &dyn Fn() -> bool) -> Option<Plan> {
+    sync::plan(snapshot, Cancellation::new(stop))
+}

@@ -1,0 +1,148 @@
+//! What the explanation of a Deployment says.
+
+use nodewise_planner::deployment::{self, explain::Explanation};
+
+use crate::support::{ROLLBACK, World};
+
+fn explain(world: &World) -> Explanation {
+    deployment::explain(&world.snapshot())
+}
+
+#[test]
+fn one_sentence_on_the_state() {
+    let rollout = |sets: &str| World::new(10).rolling("3", "2").with(sets);
+    let mut deleting = rollout("new 10/10 rev=1");
+    deleting.web.deleting = true;
+    let mut paused = rollout("old 10/10");
+    paused.web.paused = true;
+    let mut everything = rollout("");
+    everything.web.selector = None;
+    let stuck = "old 8/8 rev=1 desired=10 max=13; new 5/2 rev=2 desired=10 max=13";
+    // (world, sentence)
+    let table = [
+        (
+            rollout("new 10/10 rev=1 desired=10 max=13"),
+            "Complete: all 10 replicas have the present template and are available.",
+        ),
+        (
+            rollout(stuck),
+            "Not complete: the rollout waits until 3 pods of new are available.",
+        ),
+        (
+            rollout(stuck).progressing("False", "ProgressDeadlineExceeded", 900),
+            "No progress: the deadline was exceeded at 1970-01-01T00:15:00Z. The rollout still waits until 3 pods of new are available.",
+        ),
+        (
+            rollout("old 8/8 rev=1 desired=10 max=13; new 5/5 rev=2 desired=10 max=13"),
+            "Not complete: the rollout goes on: new has 5 of 10 replicas, and there are 8 old replicas.",
+        ),
+        (
+            rollout("old 0/0 has=2 rev=1; new 10/10 rev=2 desired=10 max=13"),
+            "Not complete: the rollout waits until 2 old pods are gone.",
+        ),
+        (
+            rollout("old 7/7 rev=1 desired=7 max=9; new 3/3 rev=2 desired=7 max=9"),
+            "spec.replicas is now 10: the ReplicaSets follow before the rollout goes on.",
+        ),
+        (
+            paused,
+            "Paused: nothing is rolled out while spec.paused is true. 0 of 10 replicas have the present template.",
+        ),
+        (
+            deleting,
+            "The Deployment is being deleted: only its status is kept up to date.",
+        ),
+        (everything, "Nothing is planned: the selector is empty."),
+        (
+            rollout("new 10/10 rev=1").annotated(ROLLBACK, "3"),
+            "A rollback to revision 3 is requested.",
+        ),
+        (
+            rollout("").rolling("x", "1"),
+            "The plan ends with an error: spec.strategy.rollingUpdate.maxSurge is \"x\", neither a number nor a percentage.",
+        ),
+        (
+            World::new(3).recreate().with("old 0/0 pods=1"),
+            "Not complete: the rollout waits until 1 pod of older templates is gone.",
+        ),
+    ];
+    for (world, sentence) in table {
+        assert_eq!(explain(&world).message, sentence);
+    }
+}
+
+#[test]
+fn each_set_says_what_it_waits_for() {
+    // (sets, sentence for each, the new one first)
+    let table: [(&str, &[&str]); 5] = [
+        (
+            "old 8/8 rev=1 desired=10 max=13; new 5/0 rev=2 desired=10 max=13",
+            &[
+                "has 5 of 10 replicas: maxSurge is used up by old; 5 pods of new are not available",
+                "cannot shrink: maxUnavailable requires 8 available pods, and 5 pods of new are not available",
+            ],
+        ),
+        (
+            "old 8/7 rev=1 desired=10 max=13; new 5/3 rev=2 desired=10 max=13",
+            &[
+                "has 5 of 10 replicas: maxSurge is used up by old; 2 pods of new are not available",
+                "old has 1 replica that is not available: they go first; old shrinks from 7 to 5: 10 pods are available, and 8 must be",
+            ],
+        ),
+        (
+            "old 8/8 rev=1 desired=10 max=13; new 3/3 rev=2 desired=10 max=13",
+            &[
+                "new grows from 3 to 5: with maxSurge there may be 13 replicas, and there are 11",
+                "cannot shrink now: maxUnavailable requires 8 available pods, and there are 11",
+            ],
+        ),
+        (
+            "a 0/0 rev=1; b 0/0 has=1 rev=2; new 10/10 rev=3 desired=10 max=13",
+            &[
+                "has 10 replicas, all available",
+                "waits until 1 pod is gone",
+                "is kept for a rollback",
+            ],
+        ),
+        (
+            "new 10/9 rev=3 desired=10 max=13 orphan",
+            &["waits until 1 pod is available; the Deployment adopts it"],
+        ),
+    ];
+    for (sets, sentences) in table {
+        let explanation = explain(&World::new(10).rolling("3", "2").with(sets));
+        let found: Vec<_> = explanation.sets.iter().map(|set| set.message.as_str()).collect();
+        assert_eq!(found, sentences, "{sets}");
+        assert!(explanation.sets[0].is_new);
+    }
+}
+
+#[test]
+fn details_have_the_limits_and_the_deadline() {
+    let world = World::new(10)
+        .rolling("3", "2")
+        .with("old 8/8 rev=1 desired=10 max=13; new 5/2 rev=2 desired=10 max=13 failing=Quota")
+        .progressing("True", "ReplicaSetUpdated", 900);
+    let explanation = explain(&world);
+    assert_eq!(
+        explanation.details,
+        [
+            "10 replicas wanted; 13 pods, of which 5 updated, 10 ready and 10 available",
+            "RollingUpdate: maxSurge allows 13 replicas, and maxUnavailable requires 8 available",
+            "without progress the deadline of 600 s passes at 1970-01-01T00:25:00Z",
+            "new: served",
+        ]
+    );
+    let set = &explanation.sets[0];
+    assert_eq!(
+        (
+            set.name.as_str(),
+            set.revision,
+            set.replicas,
+            set.pods,
+            set.ready,
+            set.available
+        ),
+        ("new", Some(2), 5, 5, 2, 2)
+    );
+}

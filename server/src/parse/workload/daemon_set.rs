@@ -1,0 +1,268 @@
+//! Parses a DaemonSet.
+
+use k8s_openapi::{
+    api::{
+        apps::v1::{DaemonSetUpdateStrategy, RollingUpdateDaemonSet},
+        core::v1 as core,
+    },
+    apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr},
+};
+use nodewise_planner::{
+    daemonset::{
+        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Toleration,
+        UpdateStrategy,
+    },
+    json::Json,
+    plan::DaemonSetStatus,
+};
+use nodewise_proto::{v1, workload::DAEMON_SET};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use super::{
+    super::{
+        json,
+        problems::{Path, Problems},
+    },
+    object::{self, Read},
+};
+use crate::limits::Limits;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    selector: Option<LabelSelector>,
+    #[serde(default)]
+    template: Json,
+    update_strategy: Option<DaemonSetUpdateStrategy>,
+    min_ready_seconds: Option<i32>,
+    revision_history_limit: Option<i32>,
+}
+
+/// The fields of the status that the planner compares.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Counts {
+    current_number_scheduled: Option<i32>,
+    number_misscheduled: Option<i32>,
+    desired_number_scheduled: Option<i32>,
+    number_ready: Option<i32>,
+    updated_number_scheduled: Option<i32>,
+    number_available: Option<i32>,
+    number_unavailable: Option<i32>,
+    observed_generation: Option<i64>,
+    collision_count: Option<i32>,
+}
+
+/// The fields of a pod spec that decide on which nodes pods run.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PodSpec {
+    node_name: Option<String>,
+    node_selector: Option<BTreeMap<String, String>>,
+    affinity: Option<Affinity>,
+    tolerations: Option<Vec<core::Toleration>>,
+    host_network: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Affinity {
+    node_affinity: Option<NodeAffinity>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeAffinity {
+    required_during_scheduling_ignored_during_execution: Option<core::NodeSelector>,
+}
+
+#[derive(Deserialize)]
+struct Template {
+    spec: Option<PodSpec>,
+}
+
+/// Reads the DaemonSet at `at`.
+pub(super) fn read(message: &v1::DaemonSet, at: &Path<'_>, problems: &mut Problems) -> Option<DaemonSet> {
+    let at = at.field("object");
+    let Read { head, spec, status } =
+        object::read::<Spec, Counts>(&message.object, DAEMON_SET, &at, problems)?;
+    let scheduling = scheduling(&spec.template, &at, problems);
+    let selector = object::selector(spec.selector, head.deleting, &at, problems);
+    let (name, uid) = head.identity?;
+    Some(DaemonSet {
+        name,
+        uid,
+        namespace: head.namespace,
+        resource_version: head.resource_version,
+        generation: head.generation,
+        deleting: head.deleting,
+        annotations: head.annotations,
+        selector,
+        template: spec.template,
+        scheduling: scheduling?,
+        strategy: strategy(spec.update_strategy),
+        min_ready_seconds: spec.min_ready_seconds.unwrap_or_default(),
+        revision_history_limit: spec.revision_history_limit,
+        collision_count: status.collision_count,
+        status: counts(&status),
+    })
+}
+
+/// Reads the update strategy. The apiserver always sets the strategy and its type; if they are absent, its defaults apply (D-114).
+/// An unknown type behaves like OnDelete (D-50).
+fn strategy(strategy: Option<DaemonSetUpdateStrategy>) -> UpdateStrategy {
+    let strategy = strategy.unwrap_or_default();
+    match strategy.type_.as_deref() {
+        None => {
+            let limits = strategy.rolling_update.unwrap_or_default();
+            UpdateStrategy::RollingUpdate(Some(rolling_update(RollingUpdateDaemonSet {
+                max_unavailable: limits.max_unavailable.or(Some(intstr::IntOrString::Int(1))),
+                max_surge: limits.max_surge.or(Some(intstr::IntOrString::Int(0))),
+            })))
+        }
+        Some("RollingUpdate") => UpdateStrategy::RollingUpdate(strategy.rolling_update.map(rolling_update)),
+        Some(_) => UpdateStrategy::OnDelete,
+    }
+}
+
+fn rolling_update(limits: RollingUpdateDaemonSet) -> RollingUpdate {
+    RollingUpdate {
+        max_unavailable: limits.max_unavailable.map(object::int_or_string),
+        max_surge: limits.max_surge.map(object::int_or_string),
+    }
+}
+
+fn counts(status: &Counts) -> DaemonSetStatus {
+    DaemonSetStatus {
+        current_number_scheduled: status.current_number_scheduled.unwrap_or_default(),
+        number_misscheduled: status.number_misscheduled.unwrap_or_default(),
+        desired_number_scheduled: status.desired_number_scheduled.unwrap_or_default(),
+        number_ready: status.number_ready.unwrap_or_default(),
+        updated_number_scheduled: status.updated_number_scheduled.unwrap_or_default(),
+        number_available: status.number_available.unwrap_or_default(),
+        number_unavailable: status.number_unavailable.unwrap_or_default(),
+        observed_generation: status.observed_generation.unwrap_or_default(),
+    }
+}
+
+fn scheduling(template: &Json, at: &Path<'_>, problems: &mut Problems) -> Option<Scheduling> {
+    if !template.is_object() {
+        problems.add(at, "spec.template: is required and must be an object");
+        return None;
+    }
+    let mut reader = serde_json::Deserializer::from_str(template.as_str());
+    let template: Template = match serde_path_to_error::deserialize(&mut reader) {
+        Ok(template) => template,
+        Err(error) => {
+            let inner = error.inner().to_string();
+            // Drop the position: it counts from the start of the template, not of the object.
+            let inner = inner
+                .rfind(" at line ")
+                .map_or(inner.as_str(), |end| &inner[..end]);
+            problems.add(at, format!("spec.template.{}: {inner}", error.path()));
+            return None;
+        }
+    };
+    let spec = template.spec.unwrap_or_default();
+    for (field, count, most) in sizes(&spec) {
+        if count > most {
+            let description = format!("has {count} entries; at most {most} are taken");
+            problems.add(at, format!("spec.template.spec.{field}: {description}"));
+        }
+    }
+    let node_name = spec.node_name.unwrap_or_default();
+    json::bound(
+        "spec.template.spec.nodeName",
+        &node_name,
+        Limits::NAME_BYTES,
+        at,
+        problems,
+    );
+    let required_terms = spec
+        .affinity
+        .and_then(|affinity| affinity.node_affinity)
+        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution)
+        .map(|required| required.node_selector_terms.into_iter().map(term).collect());
+    Some(Scheduling {
+        node_name,
+        node_selector: spec.node_selector.unwrap_or_default().into_iter().collect(),
+        required_terms,
+        tolerations: spec
+            .tolerations
+            .unwrap_or_default()
+            .into_iter()
+            .map(toleration)
+            .collect(),
+        host_network: spec.host_network.unwrap_or_default(),
+    })
+}
+
+/// The parts that the planner walks for every node: field, size and maximum size.
+fn sizes(spec: &PodSpec) -> [(&'static str, usize, usize); 4] {
+    const REQUIRED: &str = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+    let required = spec
+        .affinity
+        .as_ref()
+        .and_then(|affinity| affinity.node_affinity.as_ref())
+        .and_then(|affinity| {
+            affinity
+                .required_during_scheduling_ignored_during_execution
+                .as_ref()
+        });
+    let (mut terms, mut values) = (0, 0);
+    for term in required
+        .into_iter()
+        .flat_map(|required| &required.node_selector_terms)
+    {
+        terms += 1;
+        for requirement in [&term.match_expressions, &term.match_fields]
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            terms += 1;
+            values += requirement.values.as_ref().map_or(0, Vec::len);
+        }
+    }
+    [
+        (
+            "nodeSelector",
+            spec.node_selector.as_ref().map_or(0, BTreeMap::len),
+            Limits::LIST_ENTRIES,
+        ),
+        (
+            "tolerations",
+            spec.tolerations.as_ref().map_or(0, Vec::len),
+            Limits::LIST_ENTRIES,
+        ),
+        (REQUIRED, terms, Limits::LIST_ENTRIES),
+        (REQUIRED, values, Limits::SELECTOR_VALUES),
+    ]
+}
+
+fn term(term: core::NodeSelectorTerm) -> NodeSelectorTerm {
+    let requirements = |list: Option<Vec<core::NodeSelectorRequirement>>| {
+        list.unwrap_or_default()
+            .into_iter()
+            .map(|requirement| NodeSelectorRequirement {
+                key: requirement.key,
+                operator: requirement.operator,
+                values: requirement.values.unwrap_or_default(),
+            })
+            .collect()
+    };
+    NodeSelectorTerm {
+        match_expressions: requirements(term.match_expressions),
+        match_fields: requirements(term.match_fields),
+    }
+}
+
+fn toleration(toleration: core::Toleration) -> Toleration {
+    Toleration {
+        key: toleration.key.unwrap_or_default(),
+        operator: toleration.operator.unwrap_or_default(),
+        value: toleration.value.unwrap_or_default(),
+        effect: toleration.effect.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,64 @@
+//! The controllers that the executor of a case runs.
+
+use anyhow::Result;
+use nodewise_testbed::ControlPlane;
+
+use crate::cluster::Cluster;
+
+/// The controllers that the executor of a case runs. The built-in ones are off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Controllers {
+    /// That of DaemonSets, which an executor runs without a flag.
+    DaemonSets,
+    /// That of ReplicaSets.
+    ReplicaSets,
+    /// Those of Deployments and ReplicaSets.
+    Deployments,
+}
+
+impl Controllers {
+    /// All of them, in the order in which their cases run.
+    pub(crate) const ALL: [Self; 3] = [Self::DaemonSets, Self::ReplicaSets, Self::Deployments];
+
+    /// Their names, as in `--controllers` of kube-controller-manager.
+    #[must_use]
+    pub fn names(self) -> &'static str {
+        match self {
+            Self::DaemonSets => "daemonset-controller",
+            Self::ReplicaSets => "replicaset-controller",
+            Self::Deployments => "replicaset-controller,deployment-controller",
+        }
+    }
+
+    /// The command of an executor that runs them.
+    pub(crate) fn command(self, executor: &str) -> String {
+        match self {
+            Self::DaemonSets => executor.to_owned(),
+            _ => format!("{executor} --controllers {}", self.names()),
+        }
+    }
+
+    /// Whether their cases can run on the same control plane as those of `other`: with the same built-in controllers, and
+    /// the same rights of the executor.
+    pub(crate) fn shares_cluster_with(self, other: Self) -> bool {
+        (self == Self::DaemonSets) == (other == Self::DaemonSets)
+    }
+
+    /// Starts a control plane for their cases.
+    pub(crate) async fn start_cluster(self) -> Result<Cluster> {
+        if self == Self::DaemonSets {
+            return Cluster::start().await;
+        }
+        let builder = ControlPlane::builder()
+            .controllers("*,-daemonset-controller,-deployment-controller,-replicaset-controller");
+        Cluster::start_with(builder, "own-all-controllers").await
+    }
+
+    /// The name of the folder for the logs of a lane.
+    pub(crate) fn log_folder(self, lane: usize) -> String {
+        match self {
+            Self::DaemonSets => format!("lane-{lane}"),
+            _ => format!("lane-{lane}-replicas"),
+        }
+    }
+}
