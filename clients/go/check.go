@@ -13,6 +13,7 @@ import (
 	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
 )
 
 // ErrPlanRefused is in the error of a reconcile whose plan was not applied because it breaks a rule of docs/writing-an-executor.md. The
@@ -144,6 +145,12 @@ func (r *controller) refuse(ctx context.Context, workload *cluster.Workload, ref
 		Message: brief.Text(refused.Error()),
 	})
 	return &failure{reason: refusedPlan{refused}}
+}
+
+// isRefusal reports whether the service refused the request, or its plan was refused, and nothing was written.
+func isRefusal(err error) bool {
+	var refused *planclient.RefusedError
+	return errors.Is(err, ErrPlanRefused) || errors.As(err, &refused) && isReported(err)
 }
 
 // refusedPlan is a violation that errors.Is finds as [ErrPlanRefused].

@@ -471,18 +471,22 @@ func TestKindsThatAreNotOwned(t *testing.T) {
 	}
 }
 
-// P-63: a Deployment that fails again and again waits for the next event at some time. A ReplicaSet does not.
+// P-63: a Deployment that fails again and again waits for the next event at some time. A ReplicaSet does not, and nor does a workload that
+// the service refuses.
 func TestHowOftenAFailedWorkloadIsRetried(t *testing.T) {
+	refused := false
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
-		return nil, &planclient.RefusedError{Reason: "it is wrong"}
+		if refused {
+			return nil, &planclient.RefusedError{Reason: "it is wrong"}
+		}
+		return nil, errors.New("something failed")
 	}}
 	m := newManager(t, planner, WithKinds(Deployments, ReplicaSets))
 	m.put(cluster.Deployments, deploymentOf(2))
 	m.put(cluster.ReplicaSets, workloadOf("ReplicaSet", "web", "web:1", 1))
-	for _, controller := range m.controllers {
+	retriesOf := func(controller *controller) int {
 		queue := newWorkQueue("", 1)
 		defer queue.ShutDown()
-		controller.limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, time.Millisecond)
 		retries := 0
 		for range 20 {
 			m.queues[Kind(controller.kind.Name)].takeAll()
@@ -492,8 +496,18 @@ func TestHowOftenAFailedWorkloadIsRetried(t *testing.T) {
 			}
 			retries++
 		}
-		if want := cmp.Or(controller.kind.maxRetries, 20); retries != want {
-			t.Errorf("a %s was retried %d times, want %d", controller.kind.Name, retries, want)
+		return retries
+	}
+	for _, controller := range m.controllers {
+		controller.limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](time.Millisecond, time.Millisecond)
+		for _, refused = range []bool{true, false} {
+			want := cmp.Or(controller.kind.maxRetries, 20)
+			if refused {
+				want = 20
+			}
+			if retries := retriesOf(controller); retries != want {
+				t.Errorf("a %s was retried %d times, want %d; refused: %t", controller.kind.Name, retries, want, refused)
+			}
 		}
 	}
 }

@@ -71,11 +71,13 @@ type Reconciler struct {
 type controller struct {
 	*Reconciler
 
-	kind       *kind
-	enqueuer   *enqueuer
-	state      *state
-	writer     write.Writer
-	limiter    workqueue.TypedRateLimiter[types.NamespacedName]
+	kind     *kind
+	enqueuer *enqueuer
+	state    *state
+	writer   write.Writer
+	limiter  workqueue.TypedRateLimiter[types.NamespacedName]
+	// failures counts how often in a row each workload has failed. Refusals do not count.
+	failures   workqueue.TypedRateLimiter[types.NamespacedName]
 	prefetched prefetchedPlans
 	requeues   requeueTokens
 }
@@ -88,6 +90,7 @@ func (r *Reconciler) newController(of *kind) *controller {
 		enqueuer:   enqueuer,
 		state:      r.caches.addState(of, r.config.options, enqueuer),
 		limiter:    r.config.rateLimiter(),
+		failures:   workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](0, 0),
 		requeues:   requeueTokens{tokens: map[types.NamespacedName]tokens{}},
 		prefetched: prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
 	}

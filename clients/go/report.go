@@ -18,7 +18,8 @@ const reportGrace = 2 * time.Second
 
 var errStops = errors.New("the controller stops")
 
-// report sends the outcomes of a plan to the service, which answers when to reconcile again. A plan without actions is not reported.
+// report sends the outcomes of a plan to the service, which answers when to reconcile again. Without outcomes that matter there is no report:
+// the service would return the same state and the plan's own time.
 //
 // A refused report ends the reconcile. The expectations that it would have lowered stay until they expire.
 func (r *controller) report(
@@ -30,6 +31,10 @@ func (r *controller) report(
 	if len(applied.Outcomes) == 0 || !r.writer.Writes() {
 		return endWith(after, reason)
 	}
+	outcomes := reportable(applied.Outcomes, leftOut)
+	if len(outcomes) == 0 && len(leftOut) == 0 {
+		return endWith(duration(plan.GetRequeueAfter()), reason)
+	}
 	s.mu.Lock()
 	held := s.holdings.Get(workload.Key, workload.UID)
 	s.mu.Unlock()
@@ -37,7 +42,7 @@ func (r *controller) report(
 		Workload:     plan.GetWorkload(),
 		PlanId:       plan.GetPlanId(),
 		State:        held,
-		Outcomes:     reportable(applied.Outcomes, leftOut),
+		Outcomes:     outcomes,
 		Options:      r.config.options,
 		RequeueAfter: plan.GetRequeueAfter(),
 		PlanError:    plan.GetError(),

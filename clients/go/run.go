@@ -80,7 +80,8 @@ func (r *controller) work(ctx, asking context.Context, queue *workQueue) {
 	}
 }
 
-// workOn reconciles a workload. A panic ends the program: otherwise the queue would never give out the workload again.
+// workOn reconciles a workload. A panic ends the program: otherwise the queue would never give out the workload again. A workload that the
+// service refuses is never given up: the service may be mended.
 func (r *controller) workOn(ctx, asking context.Context, queue *workQueue, key types.NamespacedName) {
 	defer queue.Done(key)
 	backoff := r.limiter
@@ -88,11 +89,16 @@ func (r *controller) workOn(ctx, asking context.Context, queue *workQueue, key t
 	switch {
 	case err == nil:
 		backoff.Forget(key)
+		r.failures.Forget(key)
 	case errors.Is(err, ErrNotYet):
-	case r.kind.maxRetries > 0 && backoff.NumRequeues(key) >= r.kind.maxRetries:
+	case r.kind.maxRetries > 0 && !isRefusal(err) && r.failures.NumRequeues(key) >= r.kind.maxRetries:
 		backoff.Forget(key)
+		r.failures.Forget(key)
 		logger.Error(err, "This was tried too often; waiting for the next event", "retries", r.kind.maxRetries)
 	default:
+		if !isRefusal(err) {
+			r.failures.When(key)
+		}
 		delay := backoff.When(key)
 		r.enqueuer.enqueueAfter(key, delay)
 		if after != nil {

@@ -670,8 +670,8 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         applied
     }
 
-    /// Sends the outcomes of a plan to the service, which says when to requeue. A plan without outcomes needs no
-    /// report.
+    /// Sends the outcomes of a plan to the service, which says when to requeue. Without telling outcomes there is no report: the
+    /// service would return the same state and the plan's own time.
     ///
     /// A refused report ends the reconcile: its expectations stay until they expire.
     async fn report(
@@ -695,11 +695,15 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         // Left-out actions are not reported: they are no reason to back off.
         let is_tried = |outcome: &v1::Outcome| !left_out.contains_key(&outcome.action_id);
         let tried = applied.outcomes.into_iter().filter(is_tried);
+        let telling: Vec<_> = tried.filter(is_telling).collect();
+        if telling.is_empty() && left_out.is_empty() {
+            return Ok(ending(after, reason));
+        }
         let report = v1::ReportRequest {
             workload: plan.workload.clone(),
             plan_id: plan.plan_id.clone(),
             state: Some(self.state.lock().reconcile_states.get(key, uid)),
-            outcomes: tried.filter(is_telling).collect(),
+            outcomes: telling,
             options: Some(self.options.clone()),
             requeue_after: plan.requeue_after,
             plan_error: plan.error.clone(),

@@ -168,7 +168,8 @@ type ReportRequest struct {
 	// `PlanRequest.undelivered_reports`.
 	State *ReconcileState `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// One entry per action of the plan, also for skipped actions, in any order. Entries for actions that succeeded and have no
-	// `subject`, such as adoptions, may be left out.
+	// `subject`, such as adoptions, may be left out. If none is left, the executor need not report: the response would have the same
+	// state, and ask for a reconcile as `Plan.requeue_after` and `Plan.error` do.
 	Outcomes []*Outcome `protobuf:"bytes,4,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// The options of the PlanRequest.
 	Options *PlanOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`

@@ -321,6 +321,9 @@ def test_a_key_is_retried_so_many_times_in_a_row() -> None:
     assert [queue.add_rate_limited("a", 0) is not None for _ in range(4)] == [True, True, False, True]
     queue.forget("a")
     assert [queue.add_rate_limited("a", 0) is not None for _ in range(3)] == [True, True, False]
+    refusals = [queue.add_rate_limited("b", 0, refused=True) for _ in range(4)]
+    assert None not in refusals, "the service may be mended"
+    assert queue.add_rate_limited("b", 0) is not None, "refusals are no failures of the key"
 
 
 def test_workloads_are_found_by_their_controller() -> None:

@@ -176,7 +176,7 @@ async def test_why_it_failed_can_be_told_by_programs(
             http_status=403,
         ),
         Unreachable("away", grpc.StatusCode.UNAVAILABLE),
-        Failed("wrong", code=grpc.StatusCode.INVALID_ARGUMENT),
+        Failed("wrong", code=grpc.StatusCode.INVALID_ARGUMENT, refused=True),
     ]
     with pytest.raises(ActuatorError) as error:
         await kube.call("POST", PODS.split()[1])

@@ -1,6 +1,7 @@
 //! Parses the JSON in a plan. The executor sends that JSON to the apiserver unchanged, so all parsers must read it the
 //! same way.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -14,6 +15,28 @@ pub(super) fn parse(text: &[u8], what: &str) -> Result<Value, String> {
     match repeated_key(text) {
         Some(key) => Err(format!("{what} has the key {key:?} twice in one object")),
         None => Ok(value),
+    }
+}
+
+/// JSON that is parsed when it is first read.
+pub(super) struct Lazy<'a> {
+    text: &'a [u8],
+    what: &'static str,
+    parsed: OnceCell<Result<Value, String>>,
+}
+
+impl<'a> Lazy<'a> {
+    pub(super) fn new(text: &'a [u8], what: &'static str) -> Self {
+        Self {
+            text,
+            what,
+            parsed: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn read(&self) -> Result<&Value, String> {
+        let parsed = self.parsed.get_or_init(|| parse(self.text, self.what));
+        parsed.as_ref().map_err(Clone::clone)
     }
 }
 

@@ -3,6 +3,7 @@
 use nodewise_proto::v1::{Claim, PatchObject, PatchType};
 use serde_json::{Map, Value};
 
+use super::json::Lazy;
 use super::kinds::Write;
 use super::patches::{Ownership, are_objects, check_owner, members, only, parse_patch};
 use super::{RequestContext, rollback};
@@ -16,7 +17,7 @@ const METADATA: &[&str] = &["uid", "resourceVersion", "annotations"];
 pub(super) fn check(
     write: Write,
     patch: &PatchObject,
-    object: &Value,
+    object: &Lazy<'_>,
     request: &RequestContext<'_>,
 ) -> Result<(), String> {
     let reference = patch.object.as_ref().ok_or("it names no object")?;
@@ -47,9 +48,9 @@ pub(super) fn check(
     check_failure_pointer(write, patch, &body)?;
     match write {
         Write::Status => check_status(&body, request),
-        Write::Rollback => rollback::check_patch(&body, object, request),
+        Write::Rollback => rollback::check_patch(&body, object.read()?, request),
         _ if is_claim => check_claim(patch.claim(), &body, request),
-        _ => check_size(&body, object),
+        _ => check_size(&body, object.read()?),
     }
 }
 

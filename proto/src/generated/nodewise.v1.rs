@@ -2142,7 +2142,8 @@ pub struct ReportRequest {
     #[prost(message, optional, tag = "3")]
     pub state: ::core::option::Option<ReconcileState>,
     /// One entry per action of the plan, also for skipped actions, in any order. Entries for actions that succeeded and have no
-    /// `subject`, such as adoptions, may be left out.
+    /// `subject`, such as adoptions, may be left out. If none is left, the executor need not report: the response would have the same
+    /// state, and ask for a reconcile as `Plan.requeue_after` and `Plan.error` do.
     #[prost(message, repeated, tag = "4")]
     pub outcomes: ::prost::alloc::vec::Vec<Outcome>,
     /// The options of the PlanRequest.

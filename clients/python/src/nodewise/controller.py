@@ -165,8 +165,9 @@ class Controller:
         match ending:
             case Settled(after):
                 self._queue.forget(key)
-            case Failed(reason, after):
-                delays = [delay for delay in (self._queue.add_rate_limited(key, now), after) if delay is not None]
+            case Failed(reason, after, refused=refused):
+                backoff = self._queue.add_rate_limited(key, now, refused=refused)
+                delays = [delay for delay in (backoff, after) if delay is not None]
                 if delays:
                     _log.warning("%s: %s; trying again in %.3f s", key, reason, min(delays))
                 else:

@@ -106,6 +106,7 @@ class Queue(Generic[K]):
         """
         self._timer_count = 0
         self._failures: dict[K, int] = {}
+        self._refusals: dict[K, int] = {}
         self._limits = limits
         self._tokens, self._updated = float(limits.burst), now
         self._shutting_down = False
@@ -132,15 +133,17 @@ class Queue(Generic[K]):
             self._timer_count += 1
             heapq.heappush(self._timers, (at, self._timer_count, key))
 
-    def add_rate_limited(self, key: K, now: float) -> float | None:
+    def add_rate_limited(self, key: K, now: float, *, refused: bool = False) -> float | None:
         """Adds a key after a failure. Returns its back-off delay, in seconds. None if the key has been retried too
-        often in a row: it then waits until it is added again, and may be retried as often again.
+        often in a row: it then waits until it is added again, and may be retried as often again. A key that was refused is
+        never given up, and that does not count as one of its failures.
         """
-        failures = self._failures.get(key, 0)
-        if self._max_retries is not None and failures >= self._max_retries:
-            self._failures.pop(key, None)
+        failed = self._refusals if refused else self._failures
+        failures = failed.get(key, 0)
+        if not refused and self._max_retries is not None and failures >= self._max_retries:
+            failed.pop(key, None)
             return None
-        self._failures[key] = failures + 1
+        failed[key] = failures + 1
         limits = self._limits
         own = min(limits.base_delay * 2.0 ** min(failures, 64), limits.max_delay)
         if self._due.get(key, float("inf")) <= now + own:
@@ -153,6 +156,7 @@ class Queue(Generic[K]):
     def forget(self, key: K) -> None:
         """Resets the back-off of a key."""
         self._failures.pop(key, None)
+        self._refusals.pop(key, None)
 
     def keep_urgency(self, key: K) -> None:
         """The work on a key had no result. If it was urgent, so is the next one."""

@@ -185,7 +185,7 @@ class Executor:
             reason = str(violation)
             self.refused_plans += 1
             self._actuator.emit(WorkloadEvent(workload.reference, "Warning", "PlanRefused", reason))
-            raise ReconcileEndedError(Failed(reason)) from violation
+            raise ReconcileEndedError(Failed(reason, refused=True)) from violation
         except plan_check.UnclearError as error:
             raise ReconcileEndedError(Failed(str(error), http_status=error.http_status)) from error
         for action, why in left_out.items():
@@ -259,7 +259,8 @@ class Executor:
         return created
 
     async def _report(self, planned: Planned, applied: Applied, left_out: Mapping[int, str]) -> Ending:
-        """Reports the outcomes of a plan, and learns when to reconcile again. A plan without actions is not reported.
+        """Reports the outcomes of a plan, and learns when to reconcile again. Without telling outcomes there is no report: the
+        service would return the same state and the plan's own time.
 
         A refused report ends the reconcile. The expectations that it would have settled stay until they expire.
         """
@@ -270,12 +271,15 @@ class Executor:
             return _ending(after, failed)
         held = self.state.reconcile_states.get(key, uid)
         # For the service, an action that was left out was not planned. It is no reason to back off.
-        outcomes = (outcome for outcome in applied.outcomes if outcome.action_id not in left_out)
+        tried = (outcome for outcome in applied.outcomes if outcome.action_id not in left_out)
+        telling = list(filter(is_telling, tried))
+        if not telling and not left_out:
+            return _ending(_requeue_after(plan), failed)
         report = v1.ReportRequest(
             workload=plan.workload,
             plan_id=plan.plan_id,
             state=held,
-            outcomes=filter(is_telling, outcomes),
+            outcomes=telling,
             options=self._options,
             requeue_after=plan.requeue_after if plan.HasField("requeue_after") else None,
             plan_error=plan.error,

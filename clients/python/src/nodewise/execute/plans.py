@@ -87,7 +87,7 @@ class PlanRequests:
             return await self._ask_for_plan(workload, live)
         except RefusedError as error:
             self._drop_dispensable(workload, error)
-            raise ReconcileEndedError(Failed(str(error), code=error.code)) from error
+            raise ReconcileEndedError(Failed(str(error), code=error.code, refused=True)) from error
         except ServiceError as error:
             self._calls.require_running()
             raise ReconcileEndedError(Unreachable(str(error), error.code)) from error

@@ -142,7 +142,8 @@ class ReportRequest(google.protobuf.message.Message):
     @property
     def outcomes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Outcome]:
         """One entry per action of the plan, also for skipped actions, in any order. Entries for actions that succeeded and have no
-        `subject`, such as adoptions, may be left out.
+        `subject`, such as adoptions, may be left out. If none is left, the executor need not report: the response would have the same
+        state, and ask for a reconcile as `Plan.requeue_after` and `Plan.error` do.
         """
 
     @property
