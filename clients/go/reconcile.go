@@ -427,6 +427,9 @@ func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[ui
 	}
 	ctx, span := startApply(ctx, planned.plan)
 	defer span.End()
+	r.state.mu.Lock()
+	restarts := r.state.gate.Restarts()
+	r.state.mu.Unlock()
 	applied := apply.Apply(ctx, r.writer, planned.plan, r.kind.Kind, planned.workload.JSON, apply.Settings{
 		Concurrency:    r.config.concurrency,
 		MaxTracedCalls: r.config.maxTracedCalls,
@@ -437,7 +440,12 @@ func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[ui
 	s, workload := r.state, planned.workload
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, write := range applied.Writes {
+	writes := applied.Writes
+	if s.gate.Restarts() != restarts {
+		// After a restore of etcd the versions of earlier writes mean nothing.
+		writes = nil
+	}
+	for _, write := range writes {
 		// Creates that are expected by name need not be observed before the next plan: until then it creates pods only for other nodes, and
 		// the check of the plan counts them.
 		if r.createsAcrossPlans() && write.CreatedPod != "" {
@@ -445,6 +453,10 @@ func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[ui
 		} else {
 			s.gate.Record(workload.Key, workload.UID, write.Resource, write.ResourceVersion)
 		}
+	}
+	if len(leftOut) > 0 {
+		// The next plan would be cut again for the same reason, if that is a pod that no watch has shown yet.
+		s.gate.AwaitCreates(workload.Key, workload.UID)
 	}
 	s.holdings.Lower(workload.Key, workload.UID, applied.Outcomes)
 	if applied.Aborted {

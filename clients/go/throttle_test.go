@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -17,26 +18,23 @@ func TestAWorkloadComesBackAtOnceOnlySoOften(t *testing.T) {
 		EmitEvent: &nodewisev1.EmitEvent{Type: "Normal", Reason: "Reason"},
 	}})
 	nothing := planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS)
-	nothing.RequeueAfter = durationpb.New(1)
-	const after, backOff = nodewisev1.Requeue_REQUEUE_AFTER, nodewisev1.Requeue_REQUEUE_BACKOFF
 	for name, test := range map[string]struct {
-		plan    *nodewisev1.Plan
-		requeue nodewisev1.Requeue
-		says    time.Duration
+		plan  *nodewisev1.Plan
+		error string
+		says  time.Duration
 		// slow is the requeue delay without a token.
 		slow time.Duration
 	}{
-		"an event":                 {event, after, 0, minRequeueDelay},
-		"an event, and later":      {event, after, time.Hour, time.Hour},
-		"an event, and no earlier": {event, after, minRequeueDelay, minRequeueDelay},
-		"nothing to do":            {nothing, after, 1, minRequeueDelay},
-		"a failure":                {event, backOff, 0, minRequeueDelay},
+		"an event":                 {event, "", 0, minRequeueDelay},
+		"an event, and later":      {event, "", time.Hour, time.Hour},
+		"an event, and no earlier": {event, "", minRequeueDelay, minRequeueDelay},
+		"nothing to do":            {nothing, "", 1, minRequeueDelay},
+		"a failure":                {event, "m", 0, minRequeueDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
-			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return test.plan, nil }}
-			planner.report = func(*nodewisev1.ReportRequest) (*nodewisev1.ReportResponse, error) {
-				return &nodewisev1.ReportResponse{Requeue: test.requeue, RequeueAfter: durationpb.New(test.says), Message: "m"}, nil
-			}
+			plan := proto.CloneOf(test.plan)
+			plan.RequeueAfter, plan.Error = durationpb.New(test.says), test.error
+			planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return plan, nil }}
 			r := newRig(t, planner)
 			r.apply("agent:1")
 			now := clocktesting.NewFakeClock(time.Now())
@@ -62,6 +60,9 @@ func TestAWorkloadComesBackAtOnceOnlySoOften(t *testing.T) {
 			comesBack(test.slow)
 			r.requeues.forget(key)
 			comesBack(test.says)
+			if len(planner.reports) != 0 {
+				t.Error("its outcomes tell nothing, and were reported")
+			}
 		})
 	}
 }

@@ -627,6 +627,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             return Applied::default();
         }
         let span = tracing::debug_span!("apply", nodewise.plan.id = plan.plan_id);
+        let restarts = self.state.lock().gate.restarts();
         let settings = apply::Options {
             status_with_uid: self.options.enables(v1::Deviation::StatusWithUid),
             controlled: Some(<K::Controls as Kind>::RESOURCE),
@@ -651,7 +652,9 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         drop(span);
         self.metrics.applied(plan, &applied);
         let mut state = self.state.lock();
-        for write in &applied.writes {
+        // After a restore of etcd the versions of earlier writes mean nothing.
+        let is_current = state.gate.restarts() == restarts;
+        for write in applied.writes.iter().filter(|_| is_current) {
             let version = &write.resource_version;
             match &write.created_pod {
                 // No plan need wait for a pod that has an expectation by name. Until it is seen, only other nodes get pods, and
@@ -661,6 +664,10 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 }
                 _ => state.gate.record(key, uid, write.resource, version),
             }
+        }
+        if !left_out.is_empty() {
+            // The next plan would be cut again for the same reason, if that is a pod that no watch has shown yet.
+            state.gate.await_creates(key, uid);
         }
         state.reconcile_states.lower(key, uid, &applied.outcomes);
         state.tell(key, &self.metrics);

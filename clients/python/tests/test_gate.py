@@ -59,7 +59,9 @@ def test_writes_are_forgotten_when_versions_begin_anew() -> None:
     gate.record(KEY, "u1", PODS, "1000")
     gate.record(KEY, "u1", DAEMON_SETS, "20")
     assert gate.check(KEY, at("500", "10"))
+    assert gate.restarts == 0
     gate.restart_versions()
+    assert gate.restarts == 1
     assert gate.opened(at("10", "10")) == [KEY]
     gate.record(KEY, "u1", PODS, "501")
     assert gate.check(KEY, at("500", "20")), "what is written after that counts"
@@ -100,3 +102,10 @@ def test_created_pods_are_unseen_until_the_cache_has_reached_them() -> None:
         gate.record_create(KEY, "u2", "d", "14")
         clear()
         assert gate.unseen_creates(KEY, "u2", at("9")) == []
+    gate.record_create(KEY, "u1", "e", "14")
+    gate.record_create(KEY, "u1", "f", "9")
+    gate.await_creates(KEY, "u2")
+    assert gate.check(KEY, at("8")) is None, "another workload was meant"
+    gate.await_creates(KEY, "u1")
+    assert gate.check(KEY, at("13")), "it waits for all of them"
+    assert gate.check(KEY, at("14")) is None

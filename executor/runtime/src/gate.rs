@@ -21,6 +21,8 @@ pub struct OwnWriteGate {
     records: HashMap<Key, Record>,
     /// Workloads that wait for a cache.
     waiting: BTreeSet<Key>,
+    /// How often the resourceVersions have restarted.
+    restarts: u64,
 }
 
 #[derive(Debug)]
@@ -81,6 +83,15 @@ impl OwnWriteGate {
     pub fn record_create(&mut self, key: &Key, uid: &Arc<str>, pod_name: &str, resource_version: &str) {
         let created = &mut self.record_of(key, uid).created;
         created.push((pod_name.to_owned(), resource_version.to_owned()));
+    }
+
+    /// Makes a workload wait until the cache of pods shows all pods that were created for it by name.
+    pub fn await_creates(&mut self, key: &Key, uid: &Arc<str>) {
+        let known = self.records.get(key).filter(|record| record.uid == *uid);
+        let created = known.map_or_else(Vec::new, |record| record.created.clone());
+        for (_, written) in created {
+            self.record(key, uid, Resource::PODS, &written);
+        }
     }
 
     fn record_of(&mut self, key: &Key, uid: &Arc<str>) -> &mut Record {
@@ -149,6 +160,14 @@ impl OwnWriteGate {
     /// Drops all records after the resourceVersions restarted at a lower number (D-112).
     pub fn handle_version_restart(&mut self) {
         self.records.clear();
+        self.restarts += 1;
+    }
+
+    /// How often the resourceVersions have restarted. The version of a write that began before the last restart must not be
+    /// recorded: no cache may ever reach it.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts
     }
 
     /// Drops the record of a workload. With a uid, only if the record has that uid (D-112).
@@ -236,6 +255,11 @@ mod tests {
         gate.clear(&key, Some("u2"));
         assert_eq!(gate.unseen_creates(&key, "u2", "9"), [""; 0]);
         gate.record_create(&key, &uid, "d", "14");
+        gate.record_create(&key, &uid, "e", "9");
+        gate.await_creates(&key, &Arc::from("u2"));
+        assert_eq!(gate.check(&key, |_| "8"), Ok(()), "another workload was meant");
+        gate.await_creates(&key, &uid);
+        assert!(gate.check(&key, |_| "13").is_err(), "it waits for all of them");
         assert_eq!(gate.check(&key, |_| "14"), Ok(()));
         assert!(gate.records.is_empty(), "nothing asks for those of a DaemonSet");
     }
@@ -312,7 +336,9 @@ mod tests {
         gate.record(&key, &uid, Resource::PODS, "1000");
         gate.record(&key, &uid, DAEMON_SETS, "20");
         assert!(gate.check(&key, |_| "500").is_err());
+        assert_eq!(gate.restarts(), 0);
         gate.handle_version_restart();
+        assert_eq!(gate.restarts(), 1);
         assert_eq!(gate.take_ready(|_| "10"), std::slice::from_ref(&key));
         gate.record(&key, &uid, Resource::PODS, "501");
         assert!(

@@ -1590,24 +1590,48 @@ async fn state_of_nodes_that_do_not_exist_is_dropped() {
     assert_eq!(reported[0].state, Some(of(&["n1"])));
 }
 
-// Whatever the service asks for: after a hundred requeues at once, a workload is requeued at most ten times a second.
-#[tokio::test(start_paused = true)]
-async fn requeues_at_once_are_limited() {
-    let short = Some(nodewise_proto::Duration { seconds: 0, nanos: 1 });
+/// A plan of an Event.
+fn event_plan(requeue_after: nodewise_proto::Duration, error: &str) -> v1::Plan {
     let event = v1::action::Kind::EmitEvent(v1::EmitEvent {
         r#type: "Normal".into(),
         reason: "Reason".into(),
         message: String::new(),
     });
+    v1::Plan {
+        requeue_after: Some(requeue_after),
+        error: error.into(),
+        ..with_actions(v1::PhaseKind::Events, vec![event])
+    }
+}
+
+// W9: the executor knows the response to a report of actions that succeeded and that nothing is expected of.
+#[tokio::test]
+async fn outcomes_that_tell_nothing_are_not_reported() {
+    let after = nodewise_proto::Duration { seconds: 5, nanos: 0 };
+    let at_once = nodewise_proto::Duration::default();
+    let service = ScriptedService::default()
+        .then_plan(event_plan(after, ""))
+        .then_plan(event_plan(after, "odd"))
+        .then_plan(event_plan(at_once, ""));
+    let fixture = with(service);
+    let settled = |after| Ending::Settled { after: Some(after) };
+    assert_eq!(fixture.reconcile().await, settled(Duration::from_secs(5)));
+    let failed = Ending::Failed {
+        after: Some(Duration::from_secs(5)),
+        reason: "odd".into(),
+    };
+    assert_eq!(fixture.reconcile().await, failed);
+    assert_eq!(fixture.reconcile().await, settled(Duration::ZERO));
+    assert_eq!(*fixture.service.reported.lock().expect("no panic"), []);
+}
+
+// Whatever the service asks for: after a hundred requeues at once, a workload is requeued at most ten times a second.
+#[tokio::test(start_paused = true)]
+async fn requeues_at_once_are_limited() {
+    let short = nodewise_proto::Duration { seconds: 0, nanos: 1 };
     let mut service = ScriptedService::default();
-    for requeue in (0..102).flat_map(|_| [v1::Requeue::After, v1::Requeue::Backoff]) {
-        service = service
-            .then_plan(with_actions(v1::PhaseKind::Events, vec![event.clone()]))
-            .then_answer_report(Ok(v1::ReportResponse {
-                requeue: requeue.into(),
-                requeue_after: short,
-                ..Default::default()
-            }));
+    for error in (0..102).flat_map(|_| ["", "odd"]) {
+        service = service.then_plan(event_plan(short, error));
     }
     let fixture = with(service);
     let soon = Some(Duration::from_nanos(1));

@@ -27,6 +27,8 @@ type Gate struct {
 	records map[types.NamespacedName]*record
 	// waiting are the workloads that [Gate.Check] holds back.
 	waiting sets.Set[types.NamespacedName]
+	// restarts is how often the versions have restarted.
+	restarts int
 }
 
 type record struct {
@@ -74,6 +76,17 @@ func (g *Gate) Record(key types.NamespacedName, uid types.UID, resource cluster.
 func (g *Gate) RecordCreate(key types.NamespacedName, uid types.UID, podName, version string) {
 	known := g.recordOf(key, uid)
 	known.created = append(known.created, createdPod{podName, version})
+}
+
+// AwaitCreates makes a workload wait until the cache shows all pods that were created for it by name.
+func (g *Gate) AwaitCreates(key types.NamespacedName, uid types.UID) {
+	known := g.records[key]
+	if known == nil || known.uid != uid {
+		return
+	}
+	for _, pod := range known.created {
+		g.Record(key, uid, cluster.Pods, pod.version)
+	}
 }
 
 func (g *Gate) recordOf(key types.NamespacedName, uid types.UID) *record {
@@ -141,7 +154,14 @@ func (g *Gate) Opened(reached Reached) []types.NamespacedName {
 func (g *Gate) Waits() bool { return len(g.waiting) > 0 }
 
 // BeginAnew drops all records, after etcd was restored: the versions of earlier writes mean nothing any more (D-112).
-func (g *Gate) BeginAnew() { clear(g.records) }
+func (g *Gate) BeginAnew() {
+	clear(g.records)
+	g.restarts++
+}
+
+// Restarts returns how often the versions have restarted. The version of a write that began before the last restart must not be recorded: no
+// cache may ever reach it.
+func (g *Gate) Restarts() int { return g.restarts }
 
 // Clear drops the record of a workload with any uid.
 func (g *Gate) Clear(key types.NamespacedName) {

@@ -176,4 +176,20 @@ func TestCreatedPodsAreUnseenUntilTheCacheHasReachedThem(t *testing.T) {
 		clears()
 		expect("cleared "+name, "u2", "9")
 	}
+	g.RecordCreate(key, "u1", "e", "14")
+	g.RecordCreate(key, "u1", "f", "9")
+	g.AwaitCreates(key, "u2")
+	if behind := g.Check(key, at("8")); behind != nil {
+		t.Errorf("another workload was meant: %v", behind)
+	}
+	g.AwaitCreates(key, "u1")
+	if g.Check(key, at("13")) == nil {
+		t.Error("it does not wait for all of them")
+	}
+	if behind := g.Check(key, at("14")); behind != nil {
+		t.Errorf("it waits: %v", behind)
+	}
+	if got := g.Restarts(); got != 1 {
+		t.Errorf("the versions restarted %d times", got)
+	}
 }

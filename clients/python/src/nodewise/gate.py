@@ -71,6 +71,10 @@ class Gate:
     def __init__(self) -> None:
         self._records: dict[Key, _Record] = {}
         self._waiting: set[Key] = set()
+        self.restarts = 0
+        """How often the versions have restarted. The version of a write that began before the last restart must not be
+        recorded: no cache may ever reach it.
+        """
 
     def record(self, key: Key, uid: str, resource: Resource, resource_version: str) -> None:
         """Records the resourceVersion that a write to the workload or one of its pods returned. It replaces the record
@@ -85,6 +89,13 @@ class Gate:
         `record` does.
         """
         self._record_of(key, uid).created.append((pod_name, resource_version))
+
+    def await_creates(self, key: Key, uid: str) -> None:
+        """Makes a workload wait until the cache shows all pods that were created for it by name."""
+        record = self._records.get(key)
+        if record is not None and record.uid == uid:
+            for _, written in record.created:
+                self.record(key, uid, Resource.PODS, written)
 
     def _record_of(self, key: Key, uid: str) -> _Record:
         record = self._records.get(key)
@@ -131,6 +142,7 @@ class Gate:
     def restart_versions(self) -> None:
         """Drops all records, because the versions restarted (D-112)."""
         self._records.clear()
+        self.restarts += 1
 
     def clear(self, key: Key, uid: str | None = None) -> None:
         """Clears the record of a workload; with a uid, only a record of that uid (D-112)."""

@@ -135,8 +135,8 @@ class Queue(Generic[K]):
 
     def add_rate_limited(self, key: K, now: float, *, refused: bool = False) -> float | None:
         """Adds a key after a failure. Returns its back-off delay, in seconds. None if the key has been retried too
-        often in a row: it then waits until it is added again, and may be retried as often again. A key that was refused is
-        never given up, and that does not count as one of its failures.
+        often in a row: it then waits until it is added again, and may be retried as often again. A key that was refused
+        is never given up, and that does not count as one of its failures.
         """
         failed = self._refusals if refused else self._failures
         failures = failed.get(key, 0)

@@ -31,8 +31,8 @@ class Failed:
     code: grpc.StatusCode | None = None
     """The gRPC status of the service's response, if the plan request or the report failed."""
     refused: bool = False
-    """The service refused the request, or its plan was refused, and nothing was written. The workload is retried as often as
-    it takes, because the service may be mended.
+    """The service refused the request, or its plan was refused, and nothing was written. The workload is retried as
+    often as it takes, because the service may be mended.
     """
 
 

@@ -212,6 +212,8 @@ class Executor:
         if not plan.phases:
             return Applied()
         plan_log.log_plan(_log, plan, writes=self._actuator.writes)
+        gate = self.state.gate
+        restarts = gate.restarts
         applied = await apply(
             self._actuator,
             plan,
@@ -221,11 +223,15 @@ class Executor:
             left_out=left_out,
             kind=workload.kind,
         )
-        for write in applied.writes:
+        # After a restore of etcd the versions of earlier writes mean nothing.
+        for write in applied.writes if gate.restarts == restarts else ():
             if self._goes_ahead and write.created_pod:
-                self.state.gate.record_create(workload.key, workload.uid, write.created_pod, write.resource_version)
+                gate.record_create(workload.key, workload.uid, write.created_pod, write.resource_version)
             else:
-                self.state.gate.record(workload.key, workload.uid, write.resource, write.resource_version)
+                gate.record(workload.key, workload.uid, write.resource, write.resource_version)
+        if left_out:
+            # The next plan would be cut again for the same reason, if that is a pod that no watch has shown yet.
+            gate.await_creates(workload.key, workload.uid)
         self.state.reconcile_states.lower(workload.key, workload.uid, applied.outcomes)
         if applied.aborted:
             self.state.reconcile_states.restore_backoffs(workload.key, workload.uid, sent)
@@ -259,8 +265,8 @@ class Executor:
         return created
 
     async def _report(self, planned: Planned, applied: Applied, left_out: Mapping[int, str]) -> Ending:
-        """Reports the outcomes of a plan, and learns when to reconcile again. Without telling outcomes there is no report: the
-        service would return the same state and the plan's own time.
+        """Reports the outcomes of a plan, and learns when to reconcile again. Without telling outcomes there is no
+        report: the service would return the same state and the plan's own time.
 
         A refused report ends the reconcile. The expectations that it would have settled stay until they expire.
         """
