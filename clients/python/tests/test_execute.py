@@ -743,21 +743,20 @@ async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: 
 # Whatever a service says, a workload is reconciled again at once only while it has tokens, and then at most ten times a
 # second.
 @pytest.mark.parametrize(
-    ("planned", "requeue", "says", "slow"),
+    ("planned", "says", "slow"),
     [
-        (plan(requeue_after=Duration(nanos=1)), v1.REQUEUE_AFTER, 1e-9, MIN_DELAY),
-        (plan(requeue_after=Duration()), v1.REQUEUE_AFTER, None, None),
-        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_AFTER, 0, MIN_DELAY),
-        (plan(phase(EVENTS, batch(EVENT))), v1.REQUEUE_BACKOFF, 0, MIN_DELAY),
-        (plan(phase(CLAIMS, batch(adopt("a")))), v1.REQUEUE_AFTER, 0, MIN_DELAY),
+        (plan(requeue_after=Duration(nanos=1)), 1e-9, MIN_DELAY),
+        (plan(requeue_after=Duration()), None, None),
+        (plan(phase(EVENTS, batch(EVENT)), requeue_after=Duration()), 0, MIN_DELAY),
+        (plan(phase(EVENTS, batch(EVENT)), requeue_after=Duration(), error="odd"), 0, MIN_DELAY),
+        (plan(phase(CLAIMS, batch(adopt("a"))), requeue_after=Duration()), 0, MIN_DELAY),
     ],
 )
 async def test_a_workload_comes_back_at_once_only_so_often(
-    planned: v1.Plan, requeue: v1.Requeue.ValueType, says: float | None, slow: float | None
+    planned: v1.Plan, says: float | None, slow: float | None
 ) -> None:
     many = 2 * MAX_TOKENS
     rig = Rig(*[planned] * many)
-    rig.service.reports = [v1.ReportResponse(requeue=requeue, requeue_after=Duration())] * many
 
     async def comes_back() -> float | None:
         rig.state.apply_event(Bookmark(Resource.PODS, "1000"))
@@ -771,6 +770,7 @@ async def test_a_workload_comes_back_at_once_only_so_often(
     assert [await comes_back(), await comes_back()] == [says, slow]
     rig.clock += 1
     assert [await comes_back() for _ in range(11)] == [says] * 10 + [slow]
+    assert rig.service.reported == [], "outcomes that tell nothing are not reported"
 
 
 async def test_nothing_is_expected_of_a_stale_plan() -> None:
@@ -956,7 +956,7 @@ async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
 # Texts of the service go into logs, Events and results on one line and with a limited length.
 async def test_words_of_the_service_are_cut() -> None:
     said, told = "one\ntwo\x1b[2J" + "ä" * 10_000, "one\\ntwo\\u{1b}[2J"
-    rig = Rig(plan(error=said), plan(phase(EVENTS, batch(EVENT))), plan())
+    rig = Rig(plan(error=said), plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))), plan())
     rig.service.plans[1].plan_id = said
     rig.service.plans[2].workload.name = said
     rig.service.reports = [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF, message=said)]
