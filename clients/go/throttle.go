@@ -65,8 +65,8 @@ func (r *controller) throttle(key types.NamespacedName, ended result, err error)
 	return ended, err
 }
 
-// unlessAtOnce is the requeue delay of a plan that was not reported or did nothing. A requeue at once follows only what was done, so it
-// becomes nil.
+// unlessAtOnce is the requeue delay of a plan that did nothing or whose report has no answer yet. A requeue at once follows only what was
+// done, so it becomes nil.
 func unlessAtOnce(after *time.Duration) *time.Duration {
 	if after == nil || *after == 0 {
 		return nil

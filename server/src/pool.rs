@@ -5,7 +5,6 @@
 //! Permit and slot are released when the work ends, even if the caller left earlier.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -38,15 +37,6 @@ pub(crate) struct Pool {
 pub(crate) struct Load {
     pub(crate) queued: usize,
     pub(crate) running: usize,
-}
-
-/// Where work runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// On the thread of the connection. For work that is done sooner than another thread wakes up.
-    Here,
-    /// On a thread for planning.
-    Thread,
 }
 
 /// The right to be queued or running. Released on drop.
@@ -97,27 +87,23 @@ impl Pool {
         Permit(self.permits.wait(client, 1).await)
     }
 
-    /// Runs `work` in this place. The work gets a function that is true once the deadline has passed or this future was dropped.
+    /// Runs `work`. The work gets a function that is true once the deadline has passed or this future was dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         permit: Permit,
         deadline: Option<Instant>,
-        place: Place,
         work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Status> {
         let slot = self.slots.acquire(permit.0.client()).await;
         let abandoned = Arc::new(AtomicBool::new(false));
         let _abandon = AbandonOnDrop(Arc::clone(&abandoned));
-        let work = move || {
+        on_a_thread(move || {
             let late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
             let result = work(&|| abandoned.load(Ordering::Relaxed) || late());
             drop((slot, permit));
             result.map_err(Status::from)
-        };
-        match place {
-            Place::Here => catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked())),
-            Place::Thread => on_a_thread(work).await,
-        }
+        })
+        .await
     }
 
     /// Runs `work` that a message needs before it can be planned, such as decompression, in a slot of the client that holds
@@ -142,15 +128,15 @@ async fn on_a_thread<T: Send + 'static>(
 ) -> Result<T, Status> {
     match tokio::task::spawn_blocking(propagation::carry(work)).await {
         Ok(result) => result,
-        Err(error) if error.is_panic() => Err(panicked()),
+        Err(error) if error.is_panic() => {
+            // A bug: this caller gets an error, and the server goes on.
+            tracing::error!(%error, "planning panicked");
+            Err(Status::internal(
+                "planning failed; the server's log has the reason",
+            ))
+        }
         Err(_) => Err(refusal::draining()),
     }
-}
-
-/// The error for a caller whose work panicked, which is a bug. The server goes on.
-fn panicked() -> Status {
-    tracing::error!("planning panicked");
-    Status::internal("planning failed; the server's log has the reason")
 }
 
 #[cfg(test)]
@@ -189,11 +175,11 @@ mod tests {
             pool.try_enter(&Key::Unknown).is_none(),
             "one runs, one waits, the third is shed"
         );
-        let work = pool.run(running, None, Place::Thread, move |_| {
+        let work = pool.run(running, None, move |_| {
             released.recv().expect("released");
             Ok(())
         });
-        let waiting = pool.run(queued, None, Place::Here, |_| Ok(()));
+        let waiting = pool.run(queued, None, |_| Ok(()));
         let both = async { tokio::join!(work, waiting) };
         let ((), (worked, waited)) = tokio::join!(async { release.send(()).unwrap() }, both);
         assert!(worked.is_ok() && waited.is_ok());
@@ -203,14 +189,12 @@ mod tests {
     #[tokio::test]
     async fn work_whose_deadline_has_passed_ends_and_frees_its_slot() {
         let pool = Pool::new(1, 0);
-        for place in [Place::Here, Place::Thread] {
-            let permit = until_free(&pool).await;
-            let deadline = Instant::now() + Duration::from_millis(10);
-            let ended = tokio::time::timeout(SOON, pool.run(permit, Some(deadline), place, until_stopped))
-                .await
-                .expect("in time");
-            assert_eq!(ended.unwrap_err().code(), Code::DeadlineExceeded);
-        }
+        let permit = pool.try_enter(&Key::Unknown).unwrap();
+        let deadline = Instant::now() + Duration::from_millis(10);
+        let ended = tokio::time::timeout(SOON, pool.run(permit, Some(deadline), until_stopped))
+            .await
+            .expect("in time");
+        assert_eq!(ended.unwrap_err().code(), Code::DeadlineExceeded);
         until_free(&pool).await;
     }
 
@@ -219,7 +203,7 @@ mod tests {
         let pool = Pool::new(1, 0);
         let permit = pool.try_enter(&Key::Unknown).unwrap();
         let (started, starts) = tokio::sync::oneshot::channel();
-        let call = pool.run(permit, None, Place::Thread, move |stop| {
+        let call = pool.run(permit, None, move |stop| {
             started.send(()).expect("the test waits");
             until_stopped(stop)
         });
@@ -262,12 +246,10 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_one_calls_error() {
         let pool = Pool::new(1, 0);
-        for place in [Place::Here, Place::Thread] {
-            let permit = until_free(&pool).await;
-            let result: Result<(), _> = pool.run(permit, None, place, |_| panic!("a defect")).await;
-            assert_eq!(result.unwrap_err().code(), Code::Internal);
-        }
+        let permit = pool.try_enter(&Key::Unknown).unwrap();
+        let result: Result<(), _> = pool.run(permit, None, |_| panic!("a defect")).await;
+        assert_eq!(result.unwrap_err().code(), Code::Internal);
         let permit = until_free(&pool).await;
-        assert!(pool.run(permit, None, Place::Here, |_| Ok(())).await.is_ok());
+        assert!(pool.run(permit, None, |_| Ok(())).await.is_ok());
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream::BoxStream};
 use nodewise_proto::v1::{self, plan_stream_response};
 use nodewise_telemetry::grpc::code_name;
-use prost::Message;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::{Response, Status};
@@ -16,9 +15,9 @@ use crate::{
     capabilities,
     client::Key,
     config::Config,
-    engine::{self, Engine},
+    engine::Engine,
     fair_share::{FairShare, MaxShare, Share},
-    pool::{Permit, Place, Pool},
+    pool::{Permit, Pool},
     refusal::{self, Refusal, Violation},
     request_reader::{MemorySource, RequestReader},
     response_memory::{Caller, Needs},
@@ -26,7 +25,7 @@ use crate::{
     streams::Streams,
 };
 
-/// The service. Requests are parsed and planned within the limits of the pool.
+/// The service. Requests are parsed and planned on the threads of the pool.
 #[derive(Debug, Clone)]
 pub struct Service {
     engine: Arc<Engine>,
@@ -41,44 +40,6 @@ pub struct Service {
 
 /// A method of the engine.
 type Work<Q, A> = fn(&Engine, Q, Caller<'_>) -> Result<A, Refusal>;
-
-/// The largest request that is answered on the thread of its connection. It is about a workload with a few pods, and takes less
-/// time than another thread needs to wake up.
-const SMALL_REQUEST_BYTES: usize = 32 << 10;
-
-/// A request of the engine.
-pub(crate) trait EngineRequest: Message {
-    /// The snapshot in it.
-    fn snapshot(&self) -> Option<&v1::Snapshot>;
-
-    /// Where it is answered. The size of a request does not tell how much work buckets by digest are.
-    fn place(&self) -> Place {
-        let is_whole = !self.snapshot().is_some_and(engine::is_by_digest);
-        if is_whole && self.encoded_len() <= SMALL_REQUEST_BYTES {
-            Place::Here
-        } else {
-            Place::Thread
-        }
-    }
-}
-
-impl EngineRequest for v1::PlanRequest {
-    fn snapshot(&self) -> Option<&v1::Snapshot> {
-        self.snapshot.as_ref()
-    }
-}
-
-impl EngineRequest for v1::ExplainRequest {
-    fn snapshot(&self) -> Option<&v1::Snapshot> {
-        self.snapshot.as_ref()
-    }
-}
-
-impl EngineRequest for v1::ReportRequest {
-    fn snapshot(&self) -> Option<&v1::Snapshot> {
-        None
-    }
-}
 
 /// Runs `work` with a [`Caller`] that holds memory in `memory`, which already holds the memory of the request.
 fn within<A>(
@@ -143,8 +104,8 @@ impl Service {
         &self.draining
     }
 
-    /// Answers a request within the pool. The permit and the memory are held until the work ends, even if the caller left earlier.
-    pub(crate) async fn answer<Q: EngineRequest + 'static, A: Send + 'static>(
+    /// Answers a request on the pool. The permit and the memory are held until the work ends, even if the caller left earlier.
+    pub(crate) async fn answer<Q: Send + 'static, A: Send + 'static>(
         &self,
         message: Q,
         admission: Admission,
@@ -157,10 +118,9 @@ impl Service {
             ..
         } = admission;
         let permit = permit.ok_or_else(refusal::saturated)?;
-        let (engine, place) = (Arc::clone(&self.engine), message.place());
-        let deadline = deadline.map(Instant::into_std);
+        let engine = Arc::clone(&self.engine);
         self.pool
-            .run(permit, deadline, place, move |stop| {
+            .run(permit, deadline.map(Instant::into_std), move |stop| {
                 within(&memory, stop, |caller| work(&engine, message, caller))
             })
             .await
@@ -250,7 +210,7 @@ impl Service {
             .ok_or_else(refusal::saturated)?;
         let engine = Arc::clone(&self.engine);
         self.pool
-            .run(permit, None, request.place(), move |stop| {
+            .run(permit, None, move |stop| {
                 engine.plan_for(request, Caller::unbounded(stop))
             })
             .await

@@ -511,8 +511,8 @@ type Plan struct {
 	// The state that the executor must hold before its first write. It replaces the state that the executor held before.
 	State *ReconcileState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
 	// The delay after which the executor plans again even without a watch event. At most ten years. Absent: no new plan is needed.
-	// Zero: there may be more to create or to claim than one plan may contain; ReportResponse decides whether the next plan follows
-	// at once.
+	// Zero: there may be more to create or to claim than one plan may contain; if the plan needs a report, ReportResponse decides
+	// whether the next plan follows at once.
 	RequeueAfter *durationpb.Duration `protobuf:"bytes,8,opt,name=requeue_after,json=requeueAfter,proto3" json:"requeue_after,omitempty"`
 	// The reason for `requeue_after`, for people. Empty without `requeue_after`.
 	RequeueReason string `protobuf:"bytes,9,opt,name=requeue_reason,json=requeueReason,proto3" json:"requeue_reason,omitempty"`

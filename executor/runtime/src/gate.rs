@@ -30,8 +30,8 @@ struct Record {
     uid: Arc<str>,
     /// At most one entry per resource, in order of the first write.
     written: Vec<(Resource, String)>,
-    /// The pods that were created by name, with the resourceVersions that the creates returned. The workload does not wait for
-    /// them, because it expects their names. But they are its pods before the cache shows them.
+    /// The pods that were created by name, with the resourceVersions that the creates returned. They are its pods before
+    /// the cache shows them. The workload waits for them only if a plan could not create its pods because of them.
     created: Vec<(String, String)>,
 }
 

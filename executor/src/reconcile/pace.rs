@@ -24,8 +24,8 @@ pub(super) const AT_ONCE: Ending = Ending::Settled {
     after: Some(Duration::ZERO),
 };
 
-/// The delay, unless it is zero. For plans that did nothing, or whose outcomes the service does not know: "at once"
-/// means to continue after what was done.
+/// The delay, unless it is zero. For plans that did nothing, or whose report has no answer yet: "at once" means to
+/// continue after what was done.
 pub(super) fn unless_zero(after: Option<Duration>) -> Option<Duration> {
     after.filter(|after| !after.is_zero())
 }

@@ -1210,8 +1210,8 @@ pub struct Plan {
     #[prost(message, optional, tag = "7")]
     pub state: ::core::option::Option<ReconcileState>,
     /// The delay after which the executor plans again even without a watch event. At most ten years. Absent: no new plan is needed.
-    /// Zero: there may be more to create or to claim than one plan may contain; ReportResponse decides whether the next plan follows
-    /// at once.
+    /// Zero: there may be more to create or to claim than one plan may contain; if the plan needs a report, ReportResponse decides
+    /// whether the next plan follows at once.
     #[prost(message, optional, tag = "8")]
     pub requeue_after: ::core::option::Option<::pbjson_types::Duration>,
     /// The reason for `requeue_after`, for people. Empty without `requeue_after`.

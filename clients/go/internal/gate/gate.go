@@ -34,8 +34,8 @@ type Gate struct {
 type record struct {
 	uid     types.UID
 	written map[cluster.Resource]string
-	// created are the pods that were created by name. The workload does not wait for them, because it expects their names. But they are its
-	// pods before the cache shows them.
+	// created are the pods that were created by name. They are its pods before the cache shows them. The workload waits
+	// for them only if a plan could not create its pods because of them.
 	created []createdPod
 }
 

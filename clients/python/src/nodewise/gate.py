@@ -50,8 +50,8 @@ class _Record:
     uid: str
     written: dict[Resource, str] = field(default_factory=dict)
     created: list[tuple[str, str]] = field(default_factory=list)
-    """The pods that were created by name, with the resourceVersions that the creates returned. The workload does not
-    wait for them, because it expects their names. But they are its pods before the cache shows them.
+    """The pods that were created by name, with the resourceVersions that the creates returned. They are its pods before
+    the cache shows them. The workload waits for them only if a plan could not create its pods because of them.
     """
 
     def forget_seen(self, reached: Reached) -> None:

@@ -271,7 +271,7 @@ class Executor:
         A refused report ends the reconcile. The expectations that it would have settled stay until they expire.
         """
         plan, (key, uid) = planned.plan, (planned.workload.key, planned.workload.uid)
-        # A zero `requeue_after` (at once) counts only in the response to the report.
+        # If there is a report, a zero `requeue_after` (at once) counts only in its response.
         failed, after = _failure(plan, applied), _requeue_after(plan) or None
         if not applied.outcomes or not self._actuator.writes:
             return _ending(after, failed)

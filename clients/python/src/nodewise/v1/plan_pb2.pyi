@@ -414,8 +414,8 @@ class Plan(google.protobuf.message.Message):
     @property
     def requeue_after(self) -> google.protobuf.duration_pb2.Duration:
         """The delay after which the executor plans again even without a watch event. At most ten years. Absent: no new plan is needed.
-        Zero: there may be more to create or to claim than one plan may contain; ReportResponse decides whether the next plan follows
-        at once.
+        Zero: there may be more to create or to claim than one plan may contain; if the plan needs a report, ReportResponse decides
+        whether the next plan follows at once.
         """
 
     @property
