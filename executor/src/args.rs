@@ -157,7 +157,8 @@ pub struct Args {
           value_parser = parse_deviation)]
     pub disable_deviation: Vec<v1::Deviation>,
 
-    /// Number of buckets that nodes and pods are divided into; unchanged buckets are not sent again
+    /// Number of buckets that nodes and pods are divided into (the pods of a ReplicaSet, up to four times as many); unchanged buckets
+    /// are not sent again
     #[arg(long, env = "NODEWISE_BUCKETS", default_value_t = 64, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub buckets: u32,

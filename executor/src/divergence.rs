@@ -84,6 +84,11 @@ impl Divergences {
         self.lock().remove(key);
     }
 
+    /// Forgets all workloads: another executor may observe them.
+    pub(crate) fn forget_all(&self) {
+        self.lock().clear();
+    }
+
     /// How many actions of a workload are divergent.
     pub(crate) fn count(&self, key: &Key, now: Instant) -> usize {
         let all = self.lock();

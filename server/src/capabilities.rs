@@ -38,8 +38,8 @@ fn deviation(deviation: Deviation) -> v1::DeviationInfo {
 fn description(deviation: Deviation) -> &'static str {
     match deviation {
         Deviation::IdempotentCreates => {
-            "Pod names are derived from the workload, node, revision and a number, so that a repeated create collides \
-             instead of making a second pod."
+            "Pod names are derived from the workload and a number, and of a DaemonSet also from node and revision, so that \
+             a repeated create collides instead of making a second pod."
         }
         Deviation::ClearReplacedOwnWrites => {
             "When a workload is replaced under its name, the executor clears the own-write record of the old uid (Q-2)."

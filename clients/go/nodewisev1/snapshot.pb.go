@@ -1985,7 +1985,7 @@ type SlowStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The size of the next batch of creates, in pods.
 	Size uint32 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
-	// The value of the label `controller-revision-hash` of the pods that were created.
+	// The value of the label `controller-revision-hash` of the pods that were created; for a ReplicaSet, its uid.
 	RevisionHash string `protobuf:"bytes,2,opt,name=revision_hash,json=revisionHash,proto3" json:"revision_hash,omitempty"`
 	// `Snapshot.now` of the last plan that created pods.
 	Last          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=last,proto3" json:"last,omitempty"`

@@ -8,7 +8,7 @@ import pytest
 from nodewise import v1
 from nodewise.actuator import ActuatorError, PatchType
 from nodewise.apply import Applied, apply
-from nodewise.kinds import DEPLOYMENT, Resource
+from nodewise.kinds import DEPLOYMENT, ObjectKey, Resource
 
 from .fakes import FakeActuator, action, batch, refused
 from .objects import deployment
@@ -161,6 +161,16 @@ async def test_refused_claims(claim: v1.Claim.ValueType, error: ActuatorError, e
     applied = await run(actuator, phase(size(claim=claim, patch_type=v1.PATCH_TYPE_STRATEGIC_MERGE)))
     assert results(applied) == [expected]
     assert bool(applied.vanished) is (claim == v1.CLAIM_ADOPT and expected == "NOT_FOUND")
+
+
+async def test_a_set_that_is_too_large_to_be_adopted_is_left_out() -> None:
+    for claim, left_out in ((v1.CLAIM_ADOPT, True), (v1.CLAIM_RELEASE, False)):
+        actuator = FakeActuator()
+        actuator.script("patch", "web-1", refused(413, "", "it is too large"))
+        applied = await run(actuator, phase(size(claim=claim, patch_type=v1.PATCH_TYPE_STRATEGIC_MERGE)))
+        assert applied.sealed == ([ObjectKey(Resource.REPLICA_SETS, "ns", "web-1")] if left_out else [])
+        assert results(applied) == ["NOT_FOUND" if left_out else "FAILED"]
+        assert [event.reason for event in actuator.events] == (["ObjectTooLarge"] if left_out else [])
 
 
 async def test_adoptions_are_confirmed() -> None:

@@ -338,6 +338,35 @@ def test_workloads_are_found_by_their_controller() -> None:
     assert store.count(Resource.DEPLOYMENTS) == 1
 
 
+def test_an_orphan_that_is_gone_or_cannot_be_changed_is_left_out() -> None:
+    """An orphan that could not be changed counts as new when it has changed."""
+    seen: list[WorkloadChange] = []
+
+    def visit(change: Transition) -> None:
+        assert isinstance(change, WorkloadChange)
+        seen.append(change)
+
+    def put(version: str) -> tuple[bool, int]:
+        """Whether it counts as new, and the number of orphans."""
+        store.apply(Applied(replica_set(version=version, owner=None)), visit)
+        return seen[-1].old is None, len(store.orphans(REPLICA_SET, deployment()))
+
+    store = filled(deployment())
+    assert put("1") == (True, 1)
+    store.seal(Resource.REPLICA_SETS, "ns", "web-1")
+    store.seal(Resource.REPLICA_SETS, "ns", "unknown")
+    assert [put("1"), put("2"), put("3")] == [(False, 0), (True, 1), (False, 1)]
+    store.seal(Resource.REPLICA_SETS, "ns", "web-1")
+    store.restart_versions()
+    assert put("3") == (False, 1)
+    store.forget_orphan(Resource.REPLICA_SETS, "ns", "web-1")
+    assert store.orphans(REPLICA_SET, deployment()) == []
+    assert put("3") == (True, 1)
+    store.apply(Applied(replica_set(version="4")), visit)
+    store.forget_orphan(Resource.REPLICA_SETS, "ns", "web-1")
+    assert len(store.controlled(REPLICA_SET, deployment())) == 1, "it is no orphan"
+
+
 def test_changes_of_workloads_are_numbered() -> None:
     store = filled(replica_set())
     first = store.changed(Resource.REPLICA_SETS, "ns", "web-1")

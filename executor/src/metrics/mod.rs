@@ -277,7 +277,10 @@ impl Metrics {
         families.expectations.clear();
         families.failures.clear();
         families.foreign_deletes.clear();
+        families.divergence.clear();
+        families.other_owner.clear();
         families.rollouts.forget_all();
+        self.inner.divergences.forget_all();
         self.inner.runtime.forget_watches();
     }
 

@@ -234,9 +234,18 @@ fn series_of_workloads_are_removed_at_the_end() {
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.reconciled(&agent(), "failed", Duration::ZERO);
     metrics.foreign_pod_deletes(&agent(), 1);
+    metrics.other_owner(&agent(), "pod");
+    metrics.observed(&agent(), &plan());
+    metrics
+        .families()
+        .divergence
+        .get_or_create(&WorkloadLabels::of(&agent()))
+        .set(1);
+    assert!(!metrics.divergence_report().starts_with("0 of 0"));
     metrics.runtime().watched(Resource::PODS, "9");
     assert!(metrics.encode().contains("nodewise_watch_since_event_seconds{"));
     metrics.forget_everything();
+    assert!(metrics.divergence_report().starts_with("0 of 0"));
     let text = metrics.encode();
     assert!(
         !text.contains("agent") && !text.contains("nodewise_watch_since_event_seconds{"),

@@ -369,7 +369,7 @@ pub struct SlowStart {
     /// The size of the next batch of creates, in pods.
     #[prost(uint32, tag = "1")]
     pub size: u32,
-    /// The value of the label `controller-revision-hash` of the pods that were created.
+    /// The value of the label `controller-revision-hash` of the pods that were created; for a ReplicaSet, its uid.
     #[prost(string, tag = "2")]
     pub revision_hash: ::prost::alloc::string::String,
     /// `Snapshot.now` of the last plan that created pods.

@@ -8,7 +8,7 @@ use nodewise_planner::{
 };
 use nodewise_proto::{
     v1,
-    workload::{DAEMON_SET, REPLICA_SET, kind_of},
+    workload::{DEPLOYMENT, REPLICA_SET, kind_of},
 };
 
 use super::{
@@ -30,7 +30,7 @@ pub(crate) fn plan(
 ) -> Result<Parsed, Refusal> {
     let stop = context.stop;
     let kind = request.snapshot.as_ref().and_then(kind_of);
-    context.has_nodes = matches!(kind, Some(DAEMON_SET) | None);
+    context.has_nodes = has_nodes(kind);
     let options = options_for(kind, request.options, &mut context);
     if options.scope == Scope::Rollouts && !context.has_nodes {
         let problem = "SCOPE_ROLLOUTS is for DaemonSets only";
@@ -57,6 +57,11 @@ pub(crate) fn plan(
             .ok_or(Refusal::Stopped)?;
     }
     Ok(parsed)
+}
+
+/// Whether the pods of this kind of workload are for nodes. An absent or unknown kind is refused elsewhere.
+fn has_nodes(kind: Option<&str>) -> bool {
+    !matches!(kind, Some(REPLICA_SET | DEPLOYMENT))
 }
 
 /// Reads the options of a request about a workload of this kind.
@@ -97,7 +102,7 @@ pub(crate) fn explain(
     mut context: Context<'_>,
 ) -> Result<(AnySnapshot, Option<String>), Refusal> {
     let kind = request.snapshot.as_ref().and_then(kind_of);
-    context.has_nodes = matches!(kind, Some(DAEMON_SET) | None);
+    context.has_nodes = has_nodes(kind);
     let options = options_for(kind, request.options, &mut context);
     if !request.node_name.is_empty() && !context.has_nodes {
         let problem = "must be empty: only a DaemonSet is explained by node";
@@ -123,7 +128,7 @@ pub(crate) struct Report {
 pub(crate) fn report(request: v1::ReportRequest, mut context: Context<'_>) -> Result<Report, Refusal> {
     report::identity(&request, None, &mut context.problems);
     let kind = request.workload.as_ref().map(|workload| workload.kind.clone());
-    context.has_nodes = kind.as_deref() != Some(REPLICA_SET);
+    context.has_nodes = has_nodes(kind.as_deref());
     let state = state::state(request.state, &Path::root("state"), &mut context)?;
     let mut outcomes = Vec::new();
     report::outcomes(

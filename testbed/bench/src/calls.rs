@@ -36,7 +36,7 @@ Calls are sequential on one connection. A round is a number of calls of one kind
 no cache (`--bucket-cache-size 0`), so in every call it checks the digests, decodes everything and plans from scratch.
 - *one pod changed*: the requests after that. Before each call a pod becomes unready or ready. Only its bucket is sent; the \
 other 127 are named by their digests. No bucket has the same content twice.
-- *one pod of a ReplicaSet changed*: the same for a ReplicaSet of 50,000 ready pods, in 64 buckets of pods.";
+- *one pod of a ReplicaSet changed*: the same for a ReplicaSet of 50,000 ready pods, in 256 buckets of pods.";
 
 /// Measures the given number of rounds.
 ///

@@ -90,17 +90,30 @@ func managed(object answer, member string, value any) answer {
 // fiveDigits is the time that an apiserver serves for 9999-12-31T23:59:59-23:00. No typed object can have its year.
 const fiveDigits = "10000-01-01T22:59:59Z"
 
+// livePod is the answer to a read of the pod p.
+func livePod(uid, node, hash string) answer {
+	return answer{200, map[string]any{
+		"metadata": map[string]any{
+			"name": "p", "uid": "u", "labels": map[string]any{"controller-revision-hash": hash},
+			"ownerReferences": []any{map[string]any{"kind": "DaemonSet", "uid": uid, "controller": true}},
+		},
+		"spec": map[string]any{"nodeName": node},
+	}}
+}
+
+// A pod that is for no node is the workload's own if the workload controls it, whatever its node and its hash are.
+func TestCreatesForNoNode(t *testing.T) {
+	exists := refusal(409, "AlreadyExists", "it exists")
+	for uid, want := range map[string]string{"d1": "ALREADY_EXISTS", "d2": "NAME_TAKEN"} {
+		_, kube := start(t, map[string][]answer{"POST " + podPath: {exists}, "GET " + podPath + "/p": {livePod(uid, "n2", "x")}})
+		if got := results(run(t, kube, phase(one(create("p", ""))))); got != want {
+			t.Errorf("controlled by %s: got %s, want %s", uid, got, want)
+		}
+	}
+}
+
 // The meaning of each response to a create (D-80 to D-82), and the Events.
 func TestCreates(t *testing.T) {
-	live := func(uid, node, hash string) answer {
-		return answer{200, map[string]any{
-			"metadata": map[string]any{
-				"name": "p", "uid": "u", "labels": map[string]any{"controller-revision-hash": hash},
-				"ownerReferences": []any{map[string]any{"kind": "DaemonSet", "uid": uid, "controller": true}},
-			},
-			"spec": map[string]any{"nodeName": node},
-		}}
-	}
 	exists := refusal(409, "AlreadyExists", "it exists")
 	deep := json.RawMessage(strings.Repeat(`{"f:a":`, 8000) + "{}" + strings.Repeat("}", 8000))
 	for _, test := range []struct {
@@ -111,13 +124,13 @@ func TestCreates(t *testing.T) {
 		writes, abort bool
 	}{
 		{name: "created", said: ok("p", "7"), want: "SUCCEEDED", event: "Normal SuccessfulCreate Created pod: p", writes: true},
-		{name: "ours", said: exists, read: live("d1", "n1", "h"), want: "ALREADY_EXISTS"},
-		{name: "another workload's", said: exists, read: live("d2", "n1", "h"), want: "NAME_TAKEN"},
-		{name: "of another node", said: exists, read: live("d1", "n2", "h"), want: "NAME_TAKEN"},
-		{name: "of another revision", said: exists, read: live("d1", "n1", "x"), want: "NAME_TAKEN"},
-		{name: "another's with an odd time", said: exists, read: managed(live("d2", "n1", "h"), "time", fiveDigits), want: "NAME_TAKEN"},
-		{name: "ours with an odd time", said: exists, read: managed(live("d1", "n1", "h"), "time", fiveDigits), want: "ALREADY_EXISTS"},
-		{name: "another's with deep fields", said: exists, read: managed(live("d2", "n1", "h"), "fieldsV1", deep), want: "NAME_TAKEN"},
+		{name: "ours", said: exists, read: livePod("d1", "n1", "h"), want: "ALREADY_EXISTS"},
+		{name: "another workload's", said: exists, read: livePod("d2", "n1", "h"), want: "NAME_TAKEN"},
+		{name: "of another node", said: exists, read: livePod("d1", "n2", "h"), want: "NAME_TAKEN"},
+		{name: "of another revision", said: exists, read: livePod("d1", "n1", "x"), want: "NAME_TAKEN"},
+		{name: "another's with an odd time", said: exists, read: managed(livePod("d2", "n1", "h"), "time", fiveDigits), want: "NAME_TAKEN"},
+		{name: "ours with an odd time", said: exists, read: managed(livePod("d1", "n1", "h"), "time", fiveDigits), want: "ALREADY_EXISTS"},
+		{name: "another's with deep fields", said: exists, read: managed(livePod("d2", "n1", "h"), "fieldsV1", deep), want: "NAME_TAKEN"},
 		{name: "it cannot be read", said: exists, read: refusal(500, "InternalError", "no"), want: "FAILED",
 			event: "Warning FailedCreate Error creating: it exists"},
 		{name: "it is gone by now", said: exists, read: refusal(404, "NotFound", "gone"), want: "FAILED",

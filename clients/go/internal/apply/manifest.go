@@ -91,18 +91,16 @@ func (m *Manifest) annotate(name, value string) (undo func()) {
 	}
 }
 
-// isSamePod reports whether an existing pod is the one that a create of this plan would have made: one with the same controller, node and
-// revision. Only the fields of the projection are read: the pod may be somebody else's, with other fields that cannot be decoded.
+// isSamePod reports whether an existing pod is the one that a create of this plan would have made: one with the same controller and, if pods are
+// for nodes, with the same node and revision. Only the fields of the projection are read: the pod may be somebody else's, with other fields that cannot be decoded.
 func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, error) {
 	projection, err := convert.PodJSON(live)
 	if err != nil {
 		return false, fmt.Errorf("reading what was served: %w", err)
 	}
 	pod := cluster.Pod{Pod: projection}
-	// Pods that are for no node are on any.
-	isForNode := nodeName == "" || convert.TargetNode(projection) == nodeName
-	return pod.Controller.GetUid() == workloadUID && isForNode &&
-		pod.LabelSet()[appsv1.ControllerRevisionHashLabelKey] == m.hash, nil
+	isForNode := convert.TargetNode(projection) == nodeName && pod.LabelSet()[appsv1.ControllerRevisionHashLabelKey] == m.hash
+	return pod.Controller.GetUid() == workloadUID && (nodeName == "" || isForNode), nil
 }
 
 // unescape decodes a token of a JSON pointer (RFC 6901).

@@ -107,6 +107,20 @@ func TestObjectsAreWritten(t *testing.T) {
 	}
 }
 
+// A ReplicaSet that is too large for an owner reference is left out, unless it need not be adopted.
+func TestTooLargeToAdopt(t *testing.T) {
+	for claim, isLeftOut := range map[nodewisev1.Claim]bool{nodewisev1.Claim_CLAIM_ADOPT: true, nodewisev1.Claim_CLAIM_RELEASE: false} {
+		server, kube := start(t, map[string][]answer{"PATCH " + setsPath + "/web-0": {refusal(413, "", "it is too large")}})
+		applied := runFor(t, cluster.Deployment, kube, phase(one(patchSet("web-0", claiming(claim)))))
+		if (len(applied.Sealed) == 1) != isLeftOut || applied.Failed == isLeftOut {
+			t.Errorf("%s: got %+v", claim, applied)
+		}
+		if said := strings.Join(server.said(), "\n"); strings.Contains(said, "Warning ObjectTooLarge") != isLeftOut {
+			t.Errorf("%s: said %q", claim, said)
+		}
+	}
+}
+
 // P-27, P-28: what the plan does after a create that finds its name taken, or its namespace terminating, is not done. These are no failures, unless
 // the object of that name cannot be read.
 func TestACreateThatMakesTheRestOfThePlanWrong(t *testing.T) {

@@ -99,14 +99,14 @@ func (r *run) patch(ctx context.Context, action *nodewisev1.Action, patch patchi
 }
 
 // sealOf returns the reason and the message of an Event if the apiserver refuses every change of the object; empty if it does not. That is
-// checked for revisions, and for pods to be adopted or relabelled: a plan is possible without changing these.
+// checked for revisions, for objects to be adopted, and for pods to be relabelled: a plan is possible without changing these.
 func sealOf(action *nodewisev1.Action, key write.Key, refusal *write.Error) (reason, message string) {
 	isRevision := key.Resource == cluster.Revisions
 	switch {
 	case isRevision && isOfAnotherForm(refusal):
 		return "SealedRevision", fmt.Sprintf("The API server refuses every change of %s, whose data was written in "+
 			"another form than its own; it is left out and can be deleted", key)
-	case (isRevision || action.GetAdoptPod() != nil) && isTooLarge(refusal):
+	case (isRevision || isAdoption(action)) && isTooLarge(refusal):
 		return "ObjectTooLarge", fmt.Sprintf("%s is too large to be changed, and is left out until it is smaller: %s", key, refusal.Message)
 	case action.GetRelabelPod() != nil && isTooLarge(refusal):
 		return "ObjectTooLarge", fmt.Sprintf("%s is too large to be changed, and keeps its label %s: %s",

@@ -55,10 +55,15 @@ type cachedDigest struct {
 
 var emptyDigest = sha256.Sum256(nil)
 
-// newBuckets makes empty buckets: this many, or, by name, one that becomes up to this many.
+// defaultMostBuckets is Limits.max_bucket_count of a service with default settings.
+const defaultMostBuckets = 1_024
+
+// newBuckets makes empty buckets: this many, or, by name, one that becomes up to four times as many. Without nodes, smaller buckets make smaller
+// requests, and one workload may have many more pods than there are nodes.
 func newBuckets(count uint32, byName bool) *buckets {
-	made := &buckets{byName: byName, most: count, keys: convert.NodeKeys()}
+	made := &buckets{byName: byName, keys: convert.NodeKeys()}
 	if byName {
+		made.most = max(count, min(4*min(count, defaultMostBuckets), defaultMostBuckets))
 		count = 1
 	}
 	made.list = make([]bucket, count)

@@ -165,6 +165,34 @@ func TestRelatedPodsAreCountedIfThereAreTooMany(t *testing.T) {
 	}
 }
 
+// An orphaned ReplicaSet that could not be changed is no orphan until it has changed. Then it counts as new.
+func TestSealedOrphanedWorkloads(t *testing.T) {
+	store := NewStore(1, Deployment)
+	owner := &Workload{Kind: Deployment, Key: types.NamespacedName{Namespace: "ns", Name: "d"}, UID: "d1", Reads: convert.ReadsOfDeployment(
+		[]byte(`{"spec":{"selector":{"matchLabels":{"app":"x"}}}}`))}
+	put := func(version string) (isNew bool) {
+		return store.PutWorkload(replicaSet(t, "a", "u-a", version, "")).Workload.Old == nil
+	}
+	expect := func(what string, isNew, wantNew bool, orphans int) {
+		t.Helper()
+		if found := len(store.Orphans(ReplicaSet, owner)); isNew != wantNew || found != orphans {
+			t.Errorf("%s: new: %t, want %t; %d orphans, want %d", what, isNew, wantNew, found, orphans)
+		}
+	}
+	expect("first", put("1"), true, 1)
+	store.Seal(ReplicaSets, "ns", "a")
+	store.Seal(ReplicaSets, "ns", "unknown")
+	expect("sealed", put("1"), false, 0)
+	expect("changed", put("2"), true, 1)
+	expect("changed again", put("3"), false, 1)
+	store.Seal(ReplicaSets, "ns", "a")
+	store.BeginAnew()
+	expect("after a restore", put("3"), false, 1)
+	store.Seal(ReplicaSets, "ns", "a")
+	store.ForgetOrphan(ReplicaSets, "ns", "a")
+	expect("created again", put("3"), true, 1)
+}
+
 func TestWorkloadsAreFoundByTheirController(t *testing.T) {
 	store := NewStore(1, Deployment)
 	owner := &Workload{Kind: Deployment, Key: types.NamespacedName{Namespace: "ns", Name: "d"}, UID: "d1", Reads: convert.ReadsOfDeployment(

@@ -16,8 +16,13 @@ func (s *Store) PutWorkload(workload *Workload) *Transition {
 	}
 	s.workloads[workload.Kind].put(workload)
 	s.replaceNames(old, workload)
+	isBack := s.workloads[workload.Kind].isBack(workload)
 	if old != nil && (old.UID != workload.UID || old.Reads.Selector.String() != workload.Reads.Selector.String()) {
 		s.dropUnneeded(workload.Kind, workload.Key.Namespace)
+	}
+	if isBack {
+		// It is treated as a new one, so that it is tried again.
+		old = nil
 	}
 	return &Transition{Workload: &Change[Workload]{Old: old, New: workload}}
 }
@@ -28,6 +33,7 @@ func (s *Store) RemoveWorkload(kind *Kind, key types.NamespacedName) *Transition
 	if old == nil {
 		return nil
 	}
+	delete(s.workloads[kind].sealed, key)
 	s.changes.removed(kind.Resource)
 	s.replaceNames(old, nil)
 	s.dropUnneeded(kind, key.Namespace)

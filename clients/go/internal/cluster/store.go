@@ -98,6 +98,9 @@ func (s *Store) BeginAnew() {
 	for _, kept := range s.namespaces {
 		clear(kept.sealed)
 	}
+	for _, kept := range s.workloads {
+		clear(kept.sealed)
+	}
 }
 
 // Relisting reports whether etcd was restored and not every resource has been listed since.
@@ -324,9 +327,13 @@ func (s *Store) ForgetOrphan(resource Resource, namespace, name string) {
 	}
 }
 
-// Seal marks a revision or an orphaned pod as one that the apiserver does not let anybody change. The mark is valid until the object changes. A
-// marked revision is sent with the mark, and a marked pod is not sent.
+// Seal marks a revision, an orphaned pod or an orphaned workload as one that the apiserver does not let anybody change. The mark is valid until
+// the object changes. A marked revision is sent with the mark, and a marked pod or workload is not sent.
 func (s *Store) Seal(resource Resource, namespace, name string) {
+	if kind := kindOf(resource); kind != nil {
+		s.workloads[kind].seal(types.NamespacedName{Namespace: namespace, Name: name})
+		return
+	}
 	kept := s.namespaces[namespace]
 	if kept == nil {
 		return

@@ -17,11 +17,15 @@ type workloads struct {
 	namespaces map[string]map[string]*Workload
 	// controlled are the workloads that another workload controls, by its uid, and then by their keys.
 	controlled map[types.UID]map[types.NamespacedName]*Workload
+	// sealed are the orphans that cannot be changed, and the resourceVersions at which that was found.
+	sealed map[types.NamespacedName]string
 }
 
 func newWorkloads() *workloads {
 	return &workloads{
-		namespaces: map[string]map[string]*Workload{}, controlled: map[types.UID]map[types.NamespacedName]*Workload{},
+		namespaces: map[string]map[string]*Workload{},
+		controlled: map[types.UID]map[types.NamespacedName]*Workload{},
+		sealed:     map[types.NamespacedName]string{},
 	}
 }
 
@@ -60,6 +64,26 @@ func (w *workloads) remove(key types.NamespacedName) *Workload {
 		delete(w.controlled, owner)
 	}
 	return old
+}
+
+func (w *workloads) seal(key types.NamespacedName) {
+	if workload := w.get(key); workload != nil {
+		w.sealed[key] = workload.ResourceVersion
+	}
+}
+
+func (w *workloads) isSealed(workload *Workload) bool {
+	version, isMarked := w.sealed[workload.Key]
+	return isMarked && version == workload.ResourceVersion
+}
+
+// isBack reports whether an orphan that could not be changed is another one now, and drops the mark.
+func (w *workloads) isBack(workload *Workload) bool {
+	if _, isMarked := w.sealed[workload.Key]; !isMarked || w.isSealed(workload) {
+		return false
+	}
+	delete(w.sealed, workload.Key)
+	return workload.Controller == nil
 }
 
 func (w *Workload) controllerUID() types.UID { return types.UID(w.Controller.GetUid()) }
@@ -169,11 +193,12 @@ func (s *Store) controlledBy(kind *Kind, owner types.UID, namespace string) []*W
 	return sorted(found)
 }
 
-// Orphans returns the workloads of a kind without a controller that a workload selects, ordered by name.
+// Orphans returns the workloads of a kind without a controller that a workload selects, ordered by name. Those that cannot be changed are left
+// out.
 func (s *Store) Orphans(kind *Kind, by *Workload) []*Workload {
 	var found []*Workload
 	for _, workload := range s.in(kind, by.Key.Namespace) {
-		if workload.Controller == nil && by.Reads.Selector.Matches(workload.Labels) {
+		if workload.Controller == nil && by.Reads.Selector.Matches(workload.Labels) && !s.workloads[kind].isSealed(workload) {
 			found = append(found, workload)
 		}
 	}

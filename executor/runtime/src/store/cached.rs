@@ -56,11 +56,15 @@ impl Cached for Workload {
     fn put(self, store: &mut Store) -> Option<Transition> {
         let new = Arc::new(self);
         let versions_tell = !store.is_relisting;
-        let old = store
+        let mut old = store
             .workloads
             .insert(Arc::clone(&new), store.changes.last, versions_tell);
         store.keys.replace(old.as_deref(), Some(&new));
         store.check_cuts(&new.key.namespace);
+        // An orphan that could not be changed can be tried again. This counts as if it came just now.
+        if new.controller.is_none() && !store.is_sealed_workload(&new) && store.sealed_workloads.remove(&new.key).is_some() {
+            old = None;
+        }
         Some(Transition::Workload(Change { old, new: Some(new) }))
     }
 

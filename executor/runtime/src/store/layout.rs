@@ -2,11 +2,13 @@
 
 use nodewise_projection::buckets::{Buckets, Placement};
 
+/// `Limits.max_bucket_count` of a service with default settings.
+const MOST_BUCKETS: u32 = 1_024;
+
 /// The buckets of nodes and pods.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// The number of buckets of nodes, and of the pods that belong to the buckets of their nodes. The buckets by the pods' names
-    /// are at most as many.
+    /// The number of buckets of nodes, and of the pods that belong to the buckets of their nodes.
     pub(super) bucket_count: u32,
     /// The kinds of workload whose pods belong to the buckets of their own names.
     pub(super) by_name: Vec<&'static str>,
@@ -29,11 +31,19 @@ impl Layout {
         }
     }
 
+    /// The most buckets for the pods of one workload by their own names. They are more than for nodes, because no bucket of
+    /// nodes is sent with them, and one workload may have many more pods than there are nodes. No service has to accept more than
+    /// [`MOST_BUCKETS`].
+    fn most_by_name(&self) -> u32 {
+        let wanted = self.bucket_count.saturating_mul(4);
+        wanted.min(MOST_BUCKETS.max(self.bucket_count))
+    }
+
     /// Empty buckets for the pods that one workload controls.
     pub(super) fn empty(&self, placement: Placement) -> Buckets {
         match placement {
             Placement::Node => Buckets::new(self.bucket_count),
-            Placement::Name => Buckets::growing_to(self.bucket_count),
+            Placement::Name => Buckets::growing_to(self.most_by_name()),
         }
     }
 }

@@ -26,8 +26,8 @@ pub struct Snapshot<W> {
     pub workload: W,
     /// The revisions that the workload controls, and those without a controller, in any order.
     pub revisions: Vec<Revision>,
-    /// All nodes of the cluster, the pods that the workload controls, and the pods without a controller. Each pod is in the
-    /// bucket of the node that it is on or meant for.
+    /// All nodes of the cluster, the pods that the workload controls, and the pods without a controller. Each pod of a
+    /// DaemonSet is in the bucket of the node that it is on or meant for.
     pub buckets: Vec<Bucket>,
     /// The state of the last plan, updated by its outcomes.
     pub state: State,
@@ -436,7 +436,7 @@ impl State {
 pub struct SlowStart {
     /// The size of the next batch; at least 1.
     pub size: u32,
-    /// The hash of the revision whose pods were created.
+    /// The hash of the revision whose pods were created; the uid of a ReplicaSet.
     pub revision_hash: String,
     /// The time of the last plan with creates.
     pub last: Timestamp,

@@ -8,8 +8,9 @@ use crate::{
     replicaset::{pod_names::PodNames, workload::ReplicaSet},
 };
 
-/// The most used names that stay in the state. Otherwise a large ReplicaSet that cannot start its pods would keep a large state.
-const MOST_USED: usize = 1_000;
+/// As many used names stay in the state as the ReplicaSet wants pods, or this many if that is more. Otherwise the state of a
+/// ReplicaSet that never becomes complete would grow for ever.
+const USED_OF_SMALL: usize = 1_000;
 
 /// The numbers of used names.
 pub(crate) fn used_numbers<'a>(state: &'a State, names: &'a PodNames) -> impl Iterator<Item = u32> + 'a {
@@ -47,10 +48,11 @@ pub(crate) fn keep_needed(state: &mut State, snapshot: &Snapshot<ReplicaSet>, is
         .filter(|used| used.node_name.is_empty())
         .filter_map(|used| Some((names.number(&used.pod_name)?, used)))
         .collect();
-    // The lowest numbers are the next to be given.
+    // The lowest numbers were given first, so they are unused for the longest time.
     used.sort();
     used.dedup();
-    used.truncate(MOST_USED);
-    state.used_pod_names = used.into_iter().map(|(_, used)| used).collect();
+    let most = usize::try_from(snapshot.workload.replicas).map_or(USED_OF_SMALL, |replicas| replicas.max(USED_OF_SMALL));
+    let excess = used.len().saturating_sub(most);
+    state.used_pod_names = used.into_iter().skip(excess).map(|(_, used)| used).collect();
     state.used_pod_names.sort();
 }

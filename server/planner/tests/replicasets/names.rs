@@ -131,7 +131,22 @@ fn a_new_pod_is_not_named_like_any_other() {
 }
 
 #[test]
-fn at_most_a_thousand_used_names_are_kept() {
+fn no_name_is_reused_when_all_pods_of_a_large_set_are_gone() {
+    let all = names(&World::new(2_500).burst(2_500));
+    let mut world = World::new(2_500);
+    world.state.used_pod_names = all.iter().map(|name| used(name)).collect();
+    for _ in 0..2 {
+        let plan = world.plan();
+        let created = creates(&plan);
+        assert_eq!(created.len(), 500);
+        assert!(!created.iter().any(|name| all.iter().any(|gone| gone == name)));
+        world.apply(&plan);
+        world.observe();
+    }
+}
+
+#[test]
+fn at_most_a_thousand_used_names_of_a_small_set_are_kept() {
     let all = names(&World::new(1_500).burst(1_500));
     let mut world = World::new(1);
     world.state.used_pod_names = all.iter().rev().map(|name| used(name)).collect();
@@ -144,8 +159,8 @@ fn at_most_a_thousand_used_names_are_kept() {
         .collect();
     assert_eq!(
         kept,
-        all[..1_000].iter().collect(),
-        "those that would be given next"
+        all[500..].iter().collect(),
+        "those that were given last"
     );
     assert!(!all.contains(&creates(&plan)[0].to_owned()));
 }

@@ -5,7 +5,10 @@ use std::fmt::Debug;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::{
     NamespaceResourceScope,
-    api::{apps::v1::ControllerRevision, core::v1::Pod},
+    api::{
+        apps::v1::{ControllerRevision, ReplicaSet},
+        core::v1::Pod,
+    },
 };
 use kube::{
     Api, Resource,
@@ -18,7 +21,7 @@ use crate::replicas::controller_of;
 use crate::{
     case::{Case, shared, solo},
     fixture::{Fixture, SoloFixture},
-    workload_builder::{daemon_set, image_patch},
+    workload_builder::{daemon_set, deployment, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -33,6 +36,11 @@ pub(super) const CASES: &[Case] = &[
         "When revisions with the same template are merged, a pod that is too large for another hash label is reported and \
          blocks nothing.",
         too_large_to_relabel
+    ),
+    shared!(
+        "deployment-too-large-to-adopt",
+        "An orphaned ReplicaSet that is too large to be adopted is skipped and reported, and is adopted once it is smaller.",
+        replica_set_too_large_to_adopt
     ),
 ];
 
@@ -128,6 +136,34 @@ async fn too_large_to_adopt(fixture: &Fixture) -> Result<()> {
         .await?;
     fixture.pod_api().patch("large-pod", &params, &smaller).await?;
     wait_for_controller::<Pod>(fixture, "large-pod", agent.metadata.uid.as_deref()).await
+}
+
+/// A ReplicaSet that is too large for an owner reference: the Deployment is rolled out without it.
+async fn replica_set_too_large_to_adopt(fixture: &Fixture) -> Result<()> {
+    let name = "large-set";
+    create_largest::<ReplicaSet>(fixture, |padding| {
+        let container = json!({ "name": "main", "image": "registry.example/agent:1", "args": [padding] });
+        json!({
+            "metadata": { "name": name, "labels": { "app": "agent" }, "annotations": { SPARE: "y".repeat(1 << 10) } },
+            "spec": {
+                "replicas": 0,
+                "selector": { "matchLabels": { "app": "agent", "set": "large" } },
+                "template": {
+                    "metadata": { "labels": { "app": "agent", "set": "large" } },
+                    "spec": { "containers": [container] },
+                },
+            },
+        })
+    })
+    .await?;
+    fixture.add_nodes(2).await?;
+    let agent = fixture.start_deployment(deployment("agent", 3).build()).await?;
+    wait_for_event(fixture, name).await?;
+    wait_for_controller::<ReplicaSet>(fixture, name, None).await?;
+    let smaller = Patch::Merge(json!({ "metadata": { "annotations": null } }));
+    let sets = fixture.replica_set_api();
+    sets.patch(name, &PatchParams::default(), &smaller).await?;
+    wait_for_controller::<ReplicaSet>(fixture, name, agent.metadata.uid.as_deref()).await
 }
 
 /// A pod of the DaemonSet that is too large for a new hash label, and a second revision of the template.

@@ -14,7 +14,8 @@ from .. import plan_log, tracing, v1
 from ..actuator import Actuator, ActuatorError
 from ..kinds import DAEMON_SET, Kind, ObjectKey
 from ..tracing import DEFAULT_TRACES, BatchTraces
-from .action import ActionResult, Colliding, Context, OwnWrite, is_adoption
+from .action import ActionResult, Colliding, Context, OwnWrite
+from .patching import is_adoption
 
 __all__ = ["DEFAULT_CONCURRENCY", "Applied", "Colliding", "OwnWrite", "apply"]
 

@@ -107,15 +107,6 @@ def _outcome(action: v1.Action, result: v1.Result.ValueType) -> v1.Outcome:
     return outcome
 
 
-def is_adoption(action: v1.Action) -> bool:
-    """Whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
-    (D-27).
-    """
-    if action.HasField("patch_object"):
-        return action.patch_object.claim == v1.CLAIM_ADOPT
-    return action.WhichOneof("kind") in ("adopt_pod", "adopt_revision")
-
-
 class Context:
     """The state that the actions of one plan share."""
 
@@ -315,7 +306,7 @@ class Context:
                 return result
             if error.refusal in patch.gone:
                 result = ActionResult.refused(action, v1.RESULT_NOT_FOUND, error)
-                result.vanished = key if is_adoption(action) else None
+                result.vanished = key if patching.is_adoption(action) else None
                 return result
             return ActionResult.failed(action, error)
         if patch.is_recorded:

@@ -94,6 +94,15 @@ def _with_failure(patch: bytes, pointer: str, failure: str) -> bytes:
     return convert.to_json(whole)
 
 
+def is_adoption(action: v1.Action) -> bool:
+    """Whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
+    (D-27).
+    """
+    if action.HasField("patch_object"):
+        return action.patch_object.claim == v1.CLAIM_ADOPT
+    return action.WhichOneof("kind") in ("adopt_pod", "adopt_revision")
+
+
 class Seal(NamedTuple):
     """Why the apiserver refuses every change of an object, in the words of an Event."""
 
@@ -106,8 +115,8 @@ class Seal(NamedTuple):
 
 
 def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | None:
-    """Classifies a refusal. Only revisions, and pods to adopt or to relabel, can be sealed: there is a plan without
-    changing them.
+    """Classifies a refusal. Only revisions, objects to adopt, and pods to relabel can be sealed: there is a plan
+    without changing them.
     """
     is_revision = key.resource is Resource.REVISIONS
     if is_revision and _is_of_another_form(error):
@@ -116,7 +125,7 @@ def seal_of(action: v1.Action, key: ObjectKey, error: ActuatorError) -> Seal | N
             f"The API server refuses every change of {key}, whose data was written in another form than its own; it is "
             "left out and can be deleted",
         )
-    if (is_revision or action.HasField("adopt_pod")) and _is_too_large(error):
+    if (is_revision or is_adoption(action)) and _is_too_large(error):
         return Seal(
             "ObjectTooLarge", f"{key} is too large to be changed, and is left out until it is smaller: {error.message}"
         )

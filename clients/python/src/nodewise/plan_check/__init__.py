@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from .. import convert, v1
 from ..actions import actions_of
 from ..actuator import Actuator, ActuatorError, Refusal
-from ..apply.action import is_adoption
+from ..apply.patching import is_adoption
 from ..kinds import ObjectKey, Resource
 from ..sanitize import one_line
 from ..store import LivePods

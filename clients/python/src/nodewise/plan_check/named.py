@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .. import v1
-from ..apply.action import is_adoption
+from ..apply.patching import is_adoption
 from ..kinds import KIND_OF, OBJECT_KINDS, Key, Resource
 from ..objects import Owner, Pod, Revision, Workload, owner_of
 from . import names

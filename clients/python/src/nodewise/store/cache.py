@@ -98,6 +98,7 @@ class Store:
         """
         self.is_relisting = True
         self._reached.clear()
+        self._workloads.sealed.clear()
         for kept in self._namespaces.values():
             kept.sealed.clear()
 
@@ -136,9 +137,17 @@ class Store:
         return self._workloads.controlled(kind, workload.key.namespace, workload.uid)
 
     def orphans(self, kind: Kind, workload: Workload) -> list[Workload]:
-        """The workloads of a kind without a controller that this workload's selector matches, ordered by name."""
+        """The workloads of a kind without a controller that this workload's selector matches, ordered by name. Without
+        those that cannot be changed.
+        """
         others = self._workloads.in_namespace(kind, workload.key.namespace)
-        return [other for other in others if other.controller is None and workload.selector.selects(other.labels)]
+        return [
+            other
+            for other in others
+            if other.controller is None
+            and workload.selector.selects(other.labels)
+            and not self._workloads.is_sealed(other)
+        ]
 
     def siblings(self, workload: Workload) -> list[Workload]:
         """The workloads of this workload's kind that have the same controller, this one included; none if it has no
@@ -281,10 +290,16 @@ class Store:
 
     def forget_orphan(self, resource: Resource, namespace: str, name: str) -> None:
         """Removes an orphan that the apiserver does not find, before its watch reports that."""
+        # Another object may have that name by now.
+        if resource in KIND_OF:
+            key = Key(namespace, name, KIND_OF[resource].name)
+            workload = self._workloads.get(key)
+            if workload is not None and workload.controller is None:
+                self._remove_workload(key)
+            return
         kept = self._namespaces.get(namespace)
         if kept is None:
             return
-        # Another object may have that name by now.
         if resource is Resource.PODS:
             pod = kept.pods.get(name)
             if pod is not None and pod.owner is None:
@@ -295,9 +310,12 @@ class Store:
                 self._remove_revision(namespace, name)
 
     def seal(self, resource: Resource, namespace: str, name: str) -> None:
-        """Marks a revision or an orphaned pod that cannot be changed, until it changes. A marked revision is sent with
-        that mark. A marked pod is not sent.
+        """Marks a revision, an orphaned pod or an orphaned workload that cannot be changed, until it changes. A marked
+        revision is sent with that mark. A marked pod or workload is not sent.
         """
+        if resource in KIND_OF:
+            self._workloads.seal(Key(namespace, name, KIND_OF[resource].name))
+            return
         kept = self._namespaces.get(namespace)
         if kept is None:
             return
@@ -342,10 +360,12 @@ class Store:
         # After versions restarted, one version may stand for two states (D-112).
         if changed is None or not is_same or self.is_relisting:
             changed = self._changes.next()
+        # A sealed orphan that changed is tried again, as if it were new.
+        is_back = old is not None and workload.controller is None and self._workloads.is_sealed(old) and not is_same
         self._workloads.put(workload, changed)
         self._keys.replace(old, workload)
         self._warn_all_cut_labels(key.namespace)
-        visit(WorkloadChange(old, workload))
+        visit(WorkloadChange(None if is_back else old, workload))
 
     def _put_node(self, node: Node, visit: Visit) -> None:
         stored = self._labels.store_node(node.projection, node.resource_version, self.bucket_count)
@@ -368,6 +388,7 @@ class Store:
     def _remove_workload(self, key: Key) -> Workload | None:
         old = self._workloads.remove(key)
         if old is not None:
+            self._workloads.sealed.pop(key, None)
             self._keys.replace(old, None)
             self._changes.removed(KINDS[key.kind].resource)
             kept = self._namespaces.get(key.namespace)

@@ -11,6 +11,9 @@ from ..objects import Workload, owner_of
 from ..revisions import Revisions
 from ..selector import Selector
 
+_MOST_BUCKETS = 1_024
+"""`Limits.max_bucket_count` of a service with default settings."""
+
 
 class _Selected:
     """The cached orphans that a selector matches."""
@@ -156,7 +159,7 @@ class Namespace:
         owned = self.owned.get(owner)
         if owned is None:
             by_name = is_by_name(owner.kind)
-            count, grows_to = fewest_buckets(owner.kind, bucket_count), bucket_count if by_name else None
+            count, grows_to = fewest_buckets(owner.kind, bucket_count), most_buckets(bucket_count) if by_name else None
             owned = self.owned[owner] = Buckets(count, by_name=by_name, grows_to=grows_to)
         return owned
 
@@ -165,6 +168,13 @@ def is_by_name(kind: str) -> bool:
     """Whether the pods of workloads of this kind are in the buckets of their own names."""
     of = KINDS.get(kind)
     return of is not None and of.pods is not None and not of.pods.per_node
+
+
+def most_buckets(bucket_count: int) -> int:
+    """The most buckets for the pods of one workload by their own names. They are more than for nodes: without nodes,
+    smaller buckets make smaller requests, and one workload may have many more pods than there are nodes.
+    """
+    return min(4 * bucket_count, max(bucket_count, _MOST_BUCKETS))
 
 
 def fewest_buckets(kind: str, bucket_count: int) -> int:

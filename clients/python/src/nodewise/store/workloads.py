@@ -16,6 +16,8 @@ class Workloads:
         self._controlled: dict[str, set[Key]] = {}
         """The keys of the workloads that another workload controls, by its uid."""
         self._changed: dict[Key, int] = {}
+        self.sealed: dict[Key, str] = {}
+        """The orphans that cannot be changed, and the resourceVersions at which that was found."""
 
     def get(self, key: Key) -> Workload | None:
         """The workload of this key."""
@@ -41,6 +43,16 @@ class Workloads:
         """The workloads of a kind in a namespace that name this uid as their controller, ordered by name."""
         keys = self._controlled.get(uid, ())
         return _by_name(self._by_key[key] for key in keys if (key.kind, key.namespace) == (kind.name, namespace))
+
+    def seal(self, key: Key) -> None:
+        """Marks an orphan that cannot be changed, until it changes."""
+        workload = self.get(key)
+        if workload is not None:
+            self.sealed[key] = workload.resource_version
+
+    def is_sealed(self, workload: Workload) -> bool:
+        """Whether a workload has that mark."""
+        return self.sealed.get(workload.key) == workload.resource_version
 
     def put(self, workload: Workload, changed: int) -> Workload | None:
         """Caches a workload with the number of its last change. Returns the one of that key that was cached before."""

@@ -1041,7 +1041,7 @@ class SlowStart(google.protobuf.message.Message):
     size: builtins.int
     """The size of the next batch of creates, in pods."""
     revision_hash: builtins.str
-    """The value of the label `controller-revision-hash` of the pods that were created."""
+    """The value of the label `controller-revision-hash` of the pods that were created; for a ReplicaSet, its uid."""
     @property
     def last(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """`Snapshot.now` of the last plan that created pods."""
