@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::text::ERROR;
+use crate::text::{ERROR, printable};
 
 /// Prints a page. Colours are removed unless standard output is a terminal.
 pub(crate) fn text(page: &str) -> anyhow::Result<()> {
@@ -29,11 +29,12 @@ fn finish(written: io::Result<()>) -> anyhow::Result<()> {
 /// Prints a hint to standard error.
 pub(crate) fn note(note: &str) {
     // An error on standard error cannot be reported.
-    let _ = writeln!(anstream::stderr(), "note: {note}");
+    let _ = writeln!(anstream::stderr(), "note: {}", printable(note));
 }
 
 /// Prints an error in one line to standard error.
 pub(crate) fn error(error: &anyhow::Error) {
     let text = format!("{error:#}").replace('\n', " ");
+    let text = printable(&text);
     let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
 }

@@ -46,9 +46,13 @@ impl Kind for Deployments {
     }
 
     fn message(store: &mut Store, workload: &Workload, live: &[Workload]) -> v1::workload::Kind {
+        let (replica_sets, left_out) = replica_sets(store, workload, live);
+        if left_out > 0 && store.too_many.is_due(workload.key.clone()) {
+            tracing::warn!(key = %workload.key, left_out, "the Deployment has more ReplicaSets than fit into a request");
+        }
         v1::workload::Kind::Deployment(v1::Deployment {
             object: workload.object.clone(),
-            replica_sets: replica_sets(store, workload, live),
+            replica_sets,
         })
     }
 
@@ -58,8 +62,12 @@ impl Kind for Deployments {
 }
 
 /// The ReplicaSets that a Deployment controls, those without a controller that its selector matches, and those that were read
-/// live. If they do not fit into a request, orphans and then the oldest empty ones are left out.
-fn replica_sets(store: &Store, deployment: &Workload, live: &[Workload]) -> Vec<v1::DeploymentReplicaSet> {
+/// live. If they do not fit into a request, orphans and then the oldest empty ones are left out. Also returns how many are.
+fn replica_sets(
+    store: &Store,
+    deployment: &Workload,
+    live: &[Workload],
+) -> (Vec<v1::DeploymentReplicaSet>, usize) {
     let is_live = |set: &&Arc<Workload>| live.iter().any(|live| live.key == set.key);
     let cached: Vec<&Workload> = store
         .controlled(REPLICA_SET, deployment)
@@ -77,10 +85,7 @@ fn replica_sets(store: &Store, deployment: &Workload, live: &[Workload]) -> Vec<
         );
         (set.object.len(), rank)
     });
-    if fit.len() < cached.len() {
-        let left_out = cached.len() - fit.len();
-        tracing::warn!(key = %deployment.key, left_out, "the Deployment has more ReplicaSets than fit into a request");
-    }
+    let left_out = cached.len() - fit.len();
     let message = |set: &Workload, read_after_name_collision| v1::DeploymentReplicaSet {
         object: set.object.clone(),
         // Only a plan for this strategy waits for pods to finish.
@@ -92,7 +97,8 @@ fn replica_sets(store: &Store, deployment: &Workload, live: &[Workload]) -> Vec<
         read_after_name_collision,
     };
     let cached = fit.into_iter().map(|set| message(set, false));
-    cached.chain(live.iter().map(|set| message(set, true))).collect()
+    let sent = cached.chain(live.iter().map(|set| message(set, true)));
+    (sent.collect(), left_out)
 }
 
 fn unfinished_pods(store: &Store, set: &Workload) -> u32 {

@@ -35,6 +35,8 @@ impl Limits {
     pub const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
     /// Values in all expressions of a selector or an affinity together. An affinity may list nodes by name.
     pub const SELECTOR_VALUES: usize = 16_384;
+    /// ReplicaSets of a Deployment. Executors send no more.
+    pub const REPLICA_SETS: usize = 10_000;
 }
 
 impl Limits {

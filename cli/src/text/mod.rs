@@ -43,6 +43,7 @@ impl Page {
     /// Adds a line of parts with styles. It is not wrapped.
     pub(crate) fn row(&mut self, parts: &[(Style, &str)]) {
         for (style, part) in parts {
+            let part = printable(part);
             write!(self.text, "{style}{part}{style:#}").expect("writing to a string cannot fail");
         }
         self.text.push('\n');
@@ -83,7 +84,7 @@ impl Page {
         } else {
             format!("{}{marker_style}{marker}{marker_style:#} ", " ".repeat(indent))
         };
-        for line in wrap(text, room) {
+        for line in wrap(&printable(text), room) {
             writeln!(self.text, "{lead}{style}{line}{style:#}").expect("writing to a string cannot fail");
             lead = " ".repeat(behind);
         }
@@ -93,6 +94,22 @@ impl Page {
 /// The width of the terminal in columns. `None` if standard output is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+/// The text without control characters, which could change other lines of a terminal: people who may change an object of the
+/// cluster also choose names of images, annotations and messages.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = text.chars().map(|character| {
+        if character.is_control() {
+            character.escape_default().to_string()
+        } else {
+            character.to_string()
+        }
+    });
+    Cow::Owned(escaped.collect())
 }
 
 /// The width of a text in columns. Every character counts as one: Kubernetes names are ASCII, and the signs used here are narrow.

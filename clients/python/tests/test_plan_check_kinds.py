@@ -71,3 +71,12 @@ def checked(case: dict[str, Any]) -> tuple[str | None, list[int]]:
 @cases("plan_checks_kinds")
 def test_vectors(case: dict[str, Any]) -> None:
     assert checked(case) == (case.get("refused"), case.get("left_out", []))
+
+
+def test_an_unknown_claim_is_refused() -> None:
+    case = next(case for case in vectors("plan_checks_kinds") if case["name"] == "a release of a ReplicaSet")
+    text = json.dumps(case["plan"])
+    assert text.count('"CLAIM_RELEASE"') == 1
+    refused, _ = checked({**case, "plan": json.loads(text.replace('"CLAIM_RELEASE"', "99"))})
+    assert refused is not None
+    assert refused.endswith("its claim 99 is unknown")

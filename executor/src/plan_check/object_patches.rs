@@ -29,6 +29,9 @@ pub(super) fn check(
     {
         return Err("its patch sets metadata.resourceVersion to what is no string".to_owned());
     }
+    if Claim::try_from(patch.claim).is_err() {
+        return Err(format!("its claim {} is unknown", patch.claim));
+    }
     let is_claim = write == Write::Patch && patch.claim() != Claim::Unspecified;
     let expected = if is_claim {
         PatchType::StrategicMerge

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -16,22 +18,33 @@ func (s *Store) podsOf(workload *Workload) (owned, orphans *buckets) {
 	return kept.pods.owned[ownerOf(workload)], kept.pods.orphansOf(workload, s.bucketCount)
 }
 
+// maxSelectors is the number of workloads with one controller up to which their selectors are compared with each pod: the caches are locked
+// meanwhile.
+const maxSelectors = 100
+
 // RelatedPods returns the number of related pods on each node, ordered by the node's name: the live pods of the namespace that the
 // selector of any workload matches which is of this kind and has the same controller. It is empty if the workload has no controller, or no more
 // live pods than it should have: only a plan that deletes pods reads it.
 //
 // Upstream also counts pods of kinds that are not cached here. Such a pod would have to match the selector of a workload that does not control
-// it.
+// it. Of more than maxSelectors workloads only the pods that they control are counted.
 func (s *Store) RelatedPods(workload *Workload) []*nodewisev1.NodePodCount {
 	if workload.Controller == nil || !s.hasTooManyPods(workload) {
 		return nil
 	}
-	siblings, counts := s.Siblings(workload), map[string]uint32{}
+	siblings, counts, owners := s.Siblings(workload), map[string]uint32{}, sets.New[owner]()
+	for _, sibling := range siblings {
+		owners.Insert(ownerOf(sibling))
+	}
 	// Most pods share their labels with others.
 	related := map[*part]bool{}
 	for _, member := range s.namespaces[workload.Key.Namespace].pods.names {
 		isRelated, isKnown := related[member.part]
-		if !isKnown {
+		switch {
+		case isKnown:
+		case len(siblings) > maxSelectors:
+			isRelated = owners.Has(member.part.owner)
+		default:
 			set := labelSet(member.part.metadata().GetLabels())
 			isRelated = slices.ContainsFunc(siblings, func(sibling *Workload) bool { return sibling.Reads.Selector.Matches(set) })
 			related[member.part] = isRelated

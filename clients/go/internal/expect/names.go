@@ -46,6 +46,10 @@ func (n *usedNames) drop(sent, kept []*nodewisev1.UsedPodName) {
 	}
 }
 
+// maxNamesOfNode is the most names of one node, and without a node: as many as the pods of the largest ReplicaSets. While the service refuses a
+// workload, no plan drops names, and somebody may go on creating and deleting its pods.
+const maxNamesOfNode = 50_000
+
 // RetireName records the name of a pod that is gone from the caches. No new pod gets the name until a watch shows another pod of the workload on
 // the node. Names of another uid of the workload are dropped.
 func (h *Holdings) RetireName(key types.NamespacedName, uid types.UID, nodeName, podName string) {
@@ -57,7 +61,9 @@ func (h *Holdings) RetireName(key types.NamespacedName, uid types.UID, nodeName,
 	if used.byNode[nodeName] == nil {
 		used.byNode[nodeName] = sets.Set[string]{}
 	}
-	used.byNode[nodeName].Insert(podName)
+	if used.byNode[nodeName].Len() < maxNamesOfNode {
+		used.byNode[nodeName].Insert(podName)
+	}
 }
 
 // usedOf returns the names of a workload's pods that are gone; nil if there are none.

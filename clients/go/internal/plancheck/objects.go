@@ -31,6 +31,9 @@ func checkObjectPatch(write objectWrite, patch *nodewisev1.PatchObject, workload
 			return errors.New("its patch sets metadata.resourceVersion to what is no string")
 		}
 	}
+	if nodewisev1.Claim_name[int32(patch.GetClaim())] == "" {
+		return fmt.Errorf("its claim %d is unknown", patch.GetClaim())
+	}
 	claims := patch.GetClaim() != nodewisev1.Claim_CLAIM_UNSPECIFIED
 	isClaim := write == patchObject && claims
 	expected := nodewisev1.PatchType_PATCH_TYPE_MERGE

@@ -8,6 +8,11 @@ from collections.abc import Iterable
 from . import v1
 from .kinds import KINDS, Key
 
+_MOST_OF_A_NODE = 50_000
+"""The most names of one node, and without a node: as many as the pods of the largest ReplicaSets. While the service
+refuses a workload, no plan drops names, and somebody may go on creating and deleting its pods.
+"""
+
 
 class UsedPodNames:
     """The used pod names of every workload. They are separate from the state of plans, as pods may be deleted before
@@ -32,7 +37,9 @@ class UsedPodNames:
         pods = KINDS[key.kind].pods
         if node_name or (pods is not None and not pods.per_node):
             used = self._of(key, uid)
-            used.setdefault(node_name, set()).add(pod_name)
+            names = used.setdefault(node_name, set())
+            if len(names) < _MOST_OF_A_NODE:
+                names.add(pod_name)
             self._used[key] = uid, used
 
     def replaced(self, key: Key, node_name: str) -> None:

@@ -8,14 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nodewise_proto::v1;
 
+/// The most names of one node, and without a node: as many as the pods of the largest workloads. While the service refuses a
+/// workload, no plan drops names, and somebody may go on creating and deleting its pods.
+const MOST_OF_A_NODE: usize = 50_000;
+
 /// Pod names by node name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct UsedNames(BTreeMap<String, BTreeSet<String>>);
 
 impl UsedNames {
-    /// Adds the name of a pod that is gone from the cache.
+    /// Adds the name of a pod that is gone from the cache, unless there are [`MOST_OF_A_NODE`] already.
     pub(super) fn record(&mut self, node_name: String, pod_name: String) {
-        self.0.entry(node_name).or_default().insert(pod_name);
+        let names = self.0.entry(node_name).or_default();
+        if names.len() < MOST_OF_A_NODE {
+            names.insert(pod_name);
+        }
     }
 
     /// Removes the names of a node, because another pod was seen on it. Names without a node stay: another pod does not

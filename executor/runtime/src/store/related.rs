@@ -1,6 +1,6 @@
 //! Counts of pods that the plans of some kinds depend on, besides the pods of the workload.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use nodewise_projection::{
@@ -10,6 +10,9 @@ use nodewise_projection::{
 use nodewise_proto::v1;
 
 use super::Store;
+
+/// Of more workloads with one controller the selectors are not compared with each pod: the caches are locked meanwhile.
+const MOST_SELECTORS: usize = 100;
 
 /// The fields of a Pod message that say where the pod runs, and whether it runs.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -39,7 +42,8 @@ impl Store {
     /// no controller, or if it does not have more live pods than it should have: only a plan that deletes pods reads them.
     ///
     /// Upstream also counts pods that are controlled by kinds that are not cached here. Such a pod would have to match the
-    /// selector of a workload that does not control it.
+    /// selector of a workload that does not control it. Of more than [`MOST_SELECTORS`] workloads only the pods that they control
+    /// are counted.
     pub fn related_pods(&mut self, workload: &Workload) -> Vec<v1::NodePodCount> {
         if workload.controller.is_none() || !self.has_too_many_pods(workload) {
             return Vec::new();
@@ -47,8 +51,13 @@ impl Store {
         let Some(namespace) = self.namespaces.get(&workload.key.namespace) else {
             return Vec::new();
         };
-        let selectors: Vec<_> = self.siblings(workload).map(|other| &other.selector).collect();
+        let siblings: Vec<_> = self.siblings(workload).collect();
+        let uids: HashSet<&str> = siblings.iter().map(|other| &*other.uid).collect();
+        let selectors: Vec<_> = siblings.iter().map(|other| &other.selector).collect();
         let is_selected = |pod: &EncodedObject, part: &SharedFields| {
+            if selectors.len() > MOST_SELECTORS {
+                return pod.owner().is_some_and(|owner| uids.contains(owner));
+            }
             let labels = part.labels();
             let mut selectors = selectors.iter();
             selectors.any(|selector| pod.has_labels_of(selector) && selector.selects(&labels))

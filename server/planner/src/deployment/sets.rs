@@ -148,7 +148,8 @@ impl<'a> Claimed<'a> {
     ) -> Option<(Option<&'a Set>, Vec<&'a Set>)> {
         let mut old = self.owned.clone();
         for (index, set) in self.owned.iter().enumerate() {
-            cancellation.tick(index)?;
+            // A template may have megabytes.
+            cancellation.check()?;
             if template::equal(&set.template, &deployment.template) {
                 old.remove(index);
                 return Some((Some(*set), old));

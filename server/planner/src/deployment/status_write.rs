@@ -159,10 +159,16 @@ impl Changes {
     }
 }
 
+/// Each of so many conditions is compared with the others, to tell what is different.
+const MOST_EXPLAINED: usize = 100;
+
 /// A sentence for each condition that is new, different or gone; one sentence if only their order differs.
 fn condition_changes(old: &[Condition], new: &[Condition]) -> Vec<String> {
     if old == new {
         return Vec::new();
+    }
+    if old.len() > MOST_EXPLAINED {
+        return vec!["the conditions are different".to_owned()];
     }
     let different = new
         .iter()

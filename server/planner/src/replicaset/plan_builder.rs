@@ -87,12 +87,15 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.timers
             .at_once("there are more pods to claim than one plan may");
         self.slow_start(Vec::new());
+        self.keep_names(false);
         self.finish(Verdict::Apply)
     }
 
     /// A plan with the status of a ReplicaSet that is being deleted.
     pub(crate) fn while_deleting(mut self) -> Plan {
         self.slow_start(Vec::new());
+        // It will have no new pods.
+        self.keep_names(true);
         self.finish(Verdict::Apply)
     }
 
@@ -100,6 +103,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     pub(crate) fn status_only(mut self, left: Duration) -> Plan {
         self.timers.expectations(left);
         self.slow_start(Vec::new());
+        self.keep_names(false);
         self.finish(Verdict::StatusOnly)
     }
 

@@ -51,7 +51,8 @@ pub(crate) fn keep_needed(state: &mut State, snapshot: &Snapshot<ReplicaSet>, is
     // The lowest numbers were given first, so they are unused for the longest time.
     used.sort();
     used.dedup();
-    let most = usize::try_from(snapshot.workload.replicas).map_or(USED_OF_SMALL, |replicas| replicas.max(USED_OF_SMALL));
+    let most = usize::try_from(snapshot.workload.replicas)
+        .map_or(USED_OF_SMALL, |replicas| replicas.max(USED_OF_SMALL));
     let excess = used.len().saturating_sub(most);
     state.used_pod_names = used.into_iter().skip(excess).map(|(_, used)| used).collect();
     state.used_pod_names.sort();

@@ -157,11 +157,7 @@ fn at_most_a_thousand_used_names_of_a_small_set_are_kept() {
         .iter()
         .map(|used| &used.pod_name)
         .collect();
-    assert_eq!(
-        kept,
-        all[500..].iter().collect(),
-        "those that were given last"
-    );
+    assert_eq!(kept, all[500..].iter().collect(), "those that were given last");
     assert!(!all.contains(&creates(&plan)[0].to_owned()));
 }
 

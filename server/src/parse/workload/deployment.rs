@@ -26,7 +26,7 @@ use super::{
     replica_set::Spec as SetSpec,
     status::{SetStatus, conditions},
 };
-use crate::refusal::Refusal;
+use crate::{limits::Limits, refusal::Refusal};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -135,6 +135,7 @@ fn sets(
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Vec<Set>, Refusal> {
+    Context::bound(at, messages.len(), Limits::REPLICA_SETS)?;
     let mut sets = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
         // A ReplicaSet may take milliseconds.

@@ -21,6 +21,8 @@ def check(write: Write, patch: v1.PatchObject, workload: Any, asked: Asked) -> N
     metadata = object_at(body, "metadata")
     if not isinstance(metadata.get("resourceVersion", ""), str):
         raise WrongError("its patch sets metadata.resourceVersion to what is no string")
+    if patch.claim not in v1.Claim.values():
+        raise WrongError(f"its claim {patch.claim} is unknown")
     is_claim = write is Write.PATCH and patch.claim != v1.CLAIM_UNSPECIFIED
     expected = v1.PATCH_TYPE_STRATEGIC_MERGE if is_claim else v1.PATCH_TYPE_MERGE
     if patch.patch_type != expected:

@@ -8,6 +8,9 @@ from ..buckets import SharedPart
 from ..objects import Workload
 from .namespace import Namespace, is_live
 
+_MOST_SELECTORS = 100
+"""Of more workloads with one controller the selectors are not compared with each pod: that would take seconds."""
+
 
 def related_pods(
     namespace: Namespace, workload: Workload, siblings: Sequence[Workload], bucket_count: int
@@ -15,11 +18,12 @@ def related_pods(
     """The number of related pods on each node, ordered by the node's name (R-37, R-38): live pods that the selector of
     any of the `siblings` matches. These are the workloads of the same kind and controller, this one included. Empty if
     there are none, or if the workload does not have more live pods than it should have: only a plan that deletes pods
-    reads them.
+    reads them. Of more than 100 siblings only the pods that they control are counted.
     """
     if not siblings or not _has_too_many_pods(namespace, workload, bucket_count):
         return []
     selectors = [sibling.selector for sibling in siblings]
+    uids = {sibling.uid for sibling in siblings}
     # Most pods share their labels with others.
     known: dict[SharedPart, bool] = {}
     counts: Counter[str] = Counter()
@@ -27,7 +31,9 @@ def related_pods(
         part = stored.part
         if part is None:
             continue
-        if part not in known:
+        if part not in known and len(selectors) > _MOST_SELECTORS:
+            known[part] = part.metadata().controller.uid in uids
+        elif part not in known:
             labels = {label.key: label.value for label in part.metadata().labels}
             known[part] = any(selector.selects(labels) for selector in selectors)
         if known[part]:

@@ -3,6 +3,10 @@
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
+use kube::{
+    ResourceExt as _,
+    api::{Patch, PatchParams},
+};
 use serde_json::json;
 
 use super::{delete_and_orphan, rollout::agent, start_solo};
@@ -34,6 +38,11 @@ pub(super) const CASES: &[Case] = &[
         "deployment-kill-after-adopt-replica-set",
         "SIGKILL after a ReplicaSet was adopted: the other ones are adopted too, and no pod is touched.",
         after_adopt_replica_set
+    ),
+    solo!(
+        "deployment-kill-after-release-replica-set",
+        "SIGKILL after a ReplicaSet was released: it keeps its pods, and is replaced exactly once.",
+        after_release_replica_set
     ),
     solo!(
         "deployment-kill-after-rollback",
@@ -140,6 +149,28 @@ async fn after_adopt_replica_set(solo: &mut SoloFixture) -> Result<()> {
     })
     .await?;
     solo.history(&begun).await?.expect_pods(0, 0)
+}
+
+// P-12, P-27
+async fn after_release_replica_set(solo: &mut SoloFixture) -> Result<()> {
+    let (begun, position) = start_solo(solo, agent()).await?;
+    let first = solo.replica_set_of("agent", 1).await?.name_any();
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "app": "debugging" } } }));
+    let sets = solo.replica_set_api();
+    sets.patch(&first, &PatchParams::default(), &label).await?;
+    let write = Write::new("a released ReplicaSet", PATCHES, "replicasets");
+    kill_after(solo, position, write, 1).await?;
+    solo.eventually("the ReplicaSet to be replaced", async || {
+        let second = solo.replica_set_of("agent", 1).await?;
+        let ready = second.status.as_ref().and_then(|status| status.ready_replicas);
+        ensure!(
+            second.name_any() != first && ready == Some(10),
+            "{ready:?} pods are ready"
+        );
+        Ok(())
+    })
+    .await?;
+    solo.history(&begun).await?.expect_pods(10, 0)
 }
 
 // P-50
