@@ -5,10 +5,7 @@ use std::fmt::Debug;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::{
     NamespaceResourceScope,
-    api::{
-        apps::v1::{ControllerRevision, ReplicaSet},
-        core::v1::Pod,
-    },
+    api::{apps::v1::ControllerRevision, core::v1::Pod},
 };
 use kube::{
     Api, Resource,
@@ -21,7 +18,7 @@ use crate::replicas::controller_of;
 use crate::{
     case::{Case, shared, solo},
     fixture::{Fixture, SoloFixture},
-    workload_builder::{daemon_set, deployment, image_patch},
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -37,25 +34,20 @@ pub(super) const CASES: &[Case] = &[
          blocks nothing.",
         too_large_to_relabel
     ),
-    shared!(
-        "deployment-too-large-to-adopt",
-        "An orphaned ReplicaSet that is too large to be adopted is skipped and reported, and is adopted once it is smaller.",
-        replica_set_too_large_to_adopt
-    ),
 ];
 
 /// The default size limit of an etcd request, in bytes.
 const MOST_BYTES: usize = 1_536 << 10;
 
 /// The annotation whose removal makes an object smaller.
-const SPARE: &str = "example.com/spare";
+pub(super) const SPARE: &str = "example.com/spare";
 
 /// The size difference between two tries to create an object, in bytes. An adoption or a new hash label adds more than
 /// this.
 const STEP: usize = 128;
 
 /// Creates an object with as much padding as the apiserver accepts.
-async fn create_largest<K>(fixture: &Fixture, object: impl Fn(String) -> Value) -> Result<K>
+pub(super) async fn create_largest<K>(fixture: &Fixture, object: impl Fn(String) -> Value) -> Result<K>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -77,7 +69,7 @@ where
 }
 
 /// Waits until the object has this controller, or none.
-async fn wait_for_controller<K>(fixture: &Fixture, name: &str, owner: Option<&str>) -> Result<()>
+pub(super) async fn wait_for_controller<K>(fixture: &Fixture, name: &str, owner: Option<&str>) -> Result<()>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
@@ -93,7 +85,7 @@ where
 }
 
 /// Waits for an event that says that this object is too large.
-async fn wait_for_event(fixture: &Fixture, name: &str) -> Result<()> {
+pub(super) async fn wait_for_event(fixture: &Fixture, name: &str) -> Result<()> {
     fixture
         .eventually(format!("an event about {name}"), async || {
             let events = fixture.events("ObjectTooLarge").await?;
@@ -136,34 +128,6 @@ async fn too_large_to_adopt(fixture: &Fixture) -> Result<()> {
         .await?;
     fixture.pod_api().patch("large-pod", &params, &smaller).await?;
     wait_for_controller::<Pod>(fixture, "large-pod", agent.metadata.uid.as_deref()).await
-}
-
-/// A ReplicaSet that is too large for an owner reference: the Deployment is rolled out without it.
-async fn replica_set_too_large_to_adopt(fixture: &Fixture) -> Result<()> {
-    let name = "large-set";
-    create_largest::<ReplicaSet>(fixture, |padding| {
-        let container = json!({ "name": "main", "image": "registry.example/agent:1", "args": [padding] });
-        json!({
-            "metadata": { "name": name, "labels": { "app": "agent" }, "annotations": { SPARE: "y".repeat(1 << 10) } },
-            "spec": {
-                "replicas": 0,
-                "selector": { "matchLabels": { "app": "agent", "set": "large" } },
-                "template": {
-                    "metadata": { "labels": { "app": "agent", "set": "large" } },
-                    "spec": { "containers": [container] },
-                },
-            },
-        })
-    })
-    .await?;
-    fixture.add_nodes(2).await?;
-    let agent = fixture.start_deployment(deployment("agent", 3).build()).await?;
-    wait_for_event(fixture, name).await?;
-    wait_for_controller::<ReplicaSet>(fixture, name, None).await?;
-    let smaller = Patch::Merge(json!({ "metadata": { "annotations": null } }));
-    let sets = fixture.replica_set_api();
-    sets.patch(name, &PatchParams::default(), &smaller).await?;
-    wait_for_controller::<ReplicaSet>(fixture, name, agent.metadata.uid.as_deref()).await
 }
 
 /// A pod of the DaemonSet that is too large for a new hash label, and a second revision of the template.

@@ -11,7 +11,10 @@ use serde_json::json;
 use super::{delete_and_orphan, start, wait_until_gone};
 use crate::{
     case::{Case, shared},
-    cases::placement::expect_nothing_forbidden,
+    cases::{
+        placement::expect_nothing_forbidden,
+        sizes::{SPARE, create_largest, wait_for_controller, wait_for_event},
+    },
     fixture::Fixture,
     replicas::{HASH_LABEL, controller_of, revision_of},
     workload_builder::{deployment, image_patch, replica_set},
@@ -27,6 +30,11 @@ pub(super) const CASES: &[Case] = &[
         "deployment-adopt",
         "A Deployment adopts the ReplicaSet with its template, and no pod is touched.",
         adopt
+    ),
+    shared!(
+        "deployment-too-large-to-adopt",
+        "An orphaned ReplicaSet that is too large to be adopted is skipped and reported, and is adopted once it is smaller.",
+        too_large_to_adopt
     ),
     shared!(
         "deployment-release",
@@ -84,6 +92,34 @@ async fn adopt(fixture: &Fixture) -> Result<()> {
         "it is not adopted"
     );
     fixture.history(&begun).await?.expect_pods(0, 0)
+}
+
+/// A ReplicaSet that is too large for an owner reference: the Deployment is rolled out without it.
+async fn too_large_to_adopt(fixture: &Fixture) -> Result<()> {
+    let name = "large-set";
+    create_largest::<ReplicaSet>(fixture, |padding| {
+        let container = json!({ "name": "main", "image": "registry.example/agent:1", "args": [padding] });
+        json!({
+            "metadata": { "name": name, "labels": { "app": "agent" }, "annotations": { SPARE: "y".repeat(1 << 10) } },
+            "spec": {
+                "replicas": 0,
+                "selector": { "matchLabels": { "app": "agent", "set": "large" } },
+                "template": {
+                    "metadata": { "labels": { "app": "agent", "set": "large" } },
+                    "spec": { "containers": [container] },
+                },
+            },
+        })
+    })
+    .await?;
+    fixture.add_nodes(2).await?;
+    let agent = fixture.start_deployment(deployment("agent", 3).build()).await?;
+    wait_for_event(fixture, name).await?;
+    wait_for_controller::<ReplicaSet>(fixture, name, None).await?;
+    let smaller = Patch::Merge(json!({ "metadata": { "annotations": null } }));
+    let sets = fixture.replica_set_api();
+    sets.patch(name, &PatchParams::default(), &smaller).await?;
+    wait_for_controller::<ReplicaSet>(fixture, name, agent.metadata.uid.as_deref()).await
 }
 
 // P-12, P-27
