@@ -30,10 +30,10 @@ const (
 	Result_RESULT_UNSPECIFIED Result = 0
 	// The action succeeded.
 	Result_RESULT_SUCCEEDED Result = 1
-	// CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
-	// failure.
+	// CreatePod: a pod of that name exists, and it is the workload's own; of a DaemonSet, for the same node and with the same revision
+	// hash. Not a failure.
 	Result_RESULT_ALREADY_EXISTS Result = 2
-	// CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+	// CreatePod: a pod of that name exists and is not the workload's, or is a DaemonSet's own for another node or with another
 	// revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
 	// name.
 	Result_RESULT_NAME_TAKEN Result = 3

@@ -1188,8 +1188,8 @@ func (x *NodeBucket) GetNodes() []*Node {
 // PodBucket is the message in `Bucket.data` of `Snapshot.pod_buckets`.
 type PodBucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pods whose node name hashes to this bucket, in any order. The service is fastest if they are sorted by node name, then by
-	// name.
+	// The pods of this bucket, in any order: those whose node name hashes to it; of a ReplicaSet, those whose own name does. The service
+	// is fastest if they are sorted by node name, then by name.
 	Pods []*Pod `protobuf:"bytes,1,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Labels and controllers that several pods have in common. A pod refers to an entry with `Pod.shared_metadata`. Optional: without
 	// it a bucket takes about twice as many bytes.

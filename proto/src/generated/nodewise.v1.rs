@@ -165,8 +165,8 @@ pub struct NodeBucket {
 /// PodBucket is the message in `Bucket.data` of `Snapshot.pod_buckets`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PodBucket {
-    /// The pods whose node name hashes to this bucket, in any order. The service is fastest if they are sorted by node name, then by
-    /// name.
+    /// The pods of this bucket, in any order: those whose node name hashes to it; of a ReplicaSet, those whose own name does. The service
+    /// is fastest if they are sorted by node name, then by name.
     #[prost(message, repeated, tag = "1")]
     pub pods: ::prost::alloc::vec::Vec<Pod>,
     /// Labels and controllers that several pods have in common. A pod refers to an entry with `Pod.shared_metadata`. Optional: without
@@ -2218,10 +2218,10 @@ pub enum Result {
     Unspecified = 0,
     /// The action succeeded.
     Succeeded = 1,
-    /// CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
-    /// failure.
+    /// CreatePod: a pod of that name exists, and it is the workload's own; of a DaemonSet, for the same node and with the same revision
+    /// hash. Not a failure.
     AlreadyExists = 2,
-    /// CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+    /// CreatePod: a pod of that name exists and is not the workload's, or is a DaemonSet's own for another node or with another
     /// revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
     /// name.
     NameTaken = 3,

@@ -33,11 +33,11 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RESULT_SUCCEEDED: _Result.ValueType  # 1
     """The action succeeded."""
     RESULT_ALREADY_EXISTS: _Result.ValueType  # 2
-    """CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
-    failure.
+    """CreatePod: a pod of that name exists, and it is the workload's own; of a DaemonSet, for the same node and with the same revision
+    hash. Not a failure.
     """
     RESULT_NAME_TAKEN: _Result.ValueType  # 3
-    """CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+    """CreatePod: a pod of that name exists and is not the workload's, or is a DaemonSet's own for another node or with another
     revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
     name.
     """
@@ -60,11 +60,11 @@ RESULT_UNSPECIFIED: Result.ValueType  # 0
 RESULT_SUCCEEDED: Result.ValueType  # 1
 """The action succeeded."""
 RESULT_ALREADY_EXISTS: Result.ValueType  # 2
-"""CreatePod: a pod of that name exists, and it is the workload's own pod for the same node and with the same revision hash. Not a
-failure.
+"""CreatePod: a pod of that name exists, and it is the workload's own; of a DaemonSet, for the same node and with the same revision
+hash. Not a failure.
 """
 RESULT_NAME_TAKEN: Result.ValueType  # 3
-"""CreatePod: a pod of that name exists and is not the workload's, or is the workload's own for another node or with another
+"""CreatePod: a pod of that name exists and is not the workload's, or is a DaemonSet's own for another node or with another
 revision hash. Not a failure: later batches still run. The executor plans again at once, and the next plan derives another
 name.
 """

@@ -636,8 +636,8 @@ class PodBucket(google.protobuf.message.Message):
     SHARED_METADATA_FIELD_NUMBER: builtins.int
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Pod]:
-        """The pods whose node name hashes to this bucket, in any order. The service is fastest if they are sorted by node name, then by
-        name.
+        """The pods of this bucket, in any order: those whose node name hashes to it; of a ReplicaSet, those whose own name does. The service
+        is fastest if they are sorted by node name, then by name.
         """
 
     @property
