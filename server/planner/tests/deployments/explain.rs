@@ -71,6 +71,32 @@ fn one_sentence_on_the_state() {
     }
 }
 
+// Perhaps no controller runs.
+#[test]
+fn what_no_controller_has_done_yet() {
+    let mut world = World::new(10)
+        .rolling("3", "2")
+        .with("old 10/10 rev=1 desired=10 max=13");
+    assert!(
+        !explain(&world)
+            .details
+            .iter()
+            .any(|detail| detail.contains("no controller"))
+    );
+    world.web.generation = 4;
+    world.web.status.observed_generation = 3;
+    let Explanation { message, details, .. } = explain(&world);
+    assert!(
+        message.starts_with("Not complete: the rollout waits until its new ReplicaSet web-")
+            && message.ends_with(" is created."),
+        "{message}"
+    );
+    assert_eq!(
+        details[2],
+        "no controller has acted on the last change yet: metadata.generation is 4, and status.observedGeneration is 3"
+    );
+}
+
 #[test]
 fn each_set_says_what_it_waits_for() {
     // (sets, sentence for each, the new one first)

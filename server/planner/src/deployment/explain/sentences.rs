@@ -108,6 +108,9 @@ impl<'b, 'a> Sentences<'b, 'a> {
         let Some(new) = &builder.new else {
             return "waits until its new ReplicaSet can be created".to_owned();
         };
+        if new.set.is_none() {
+            return format!("waits until its new ReplicaSet {} is created", new.name);
+        }
         let left: i64 = builder.old.iter().map(|set| i64::from(set.replicas.max(0))).sum();
         let missing = i64::from(new.size) - i64::from(new.status.available_replicas);
         if missing > 0 {
@@ -150,6 +153,13 @@ impl<'b, 'a> Sentences<'b, 'a> {
         });
         let condition = conditions::find(&deployment.status.conditions, PROGRESSING);
         details.extend(condition.and_then(|condition| self.deadline(condition)));
+        let (generation, observed) = (deployment.generation, deployment.status.observed_generation);
+        if observed < generation {
+            details.push(format!(
+                "no controller has acted on the last change yet: metadata.generation is {generation}, and status.observedGeneration \
+                 is {observed}"
+            ));
+        }
         let mut failures = self.status_failures();
         details.append(&mut failures);
         details
