@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use anyhow::Context as _;
+use nodewise_telemetry::printable;
 use serde::Serialize;
 
-use crate::text::{ERROR, printable};
+use crate::text::ERROR;
 
 /// Prints a page. Colours are removed unless standard output is a terminal.
 pub(crate) fn text(page: &str) -> anyhow::Result<()> {

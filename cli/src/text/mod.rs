@@ -8,6 +8,7 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use anstyle::{AnsiColor, Style};
 use nodewise_proto::v1;
+use nodewise_telemetry::printable;
 
 pub(crate) const PLAIN: Style = Style::new();
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -94,22 +95,6 @@ impl Page {
 /// The width of the terminal in columns. `None` if standard output is not a terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
-}
-
-/// The text without control characters, which could change other lines of a terminal: people who may change an object of the
-/// cluster also choose names of images, annotations and messages.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let escaped = text.chars().map(|character| {
-        if character.is_control() {
-            character.escape_default().to_string()
-        } else {
-            character.to_string()
-        }
-    });
-    Cow::Owned(escaped.collect())
 }
 
 /// The width of a text in columns. Every character counts as one: Kubernetes names are ASCII, and the signs used here are narrow.

@@ -91,8 +91,9 @@ func (m *Manifest) annotate(name, value string) (undo func()) {
 	}
 }
 
-// isSamePod reports whether an existing pod is the one that a create of this plan would have made: one with the same controller and, if pods are
-// for nodes, with the same node and revision. Only the fields of the projection are read: the pod may be somebody else's, with other fields that cannot be decoded.
+// isSamePod reports whether an existing pod is the one that a create of this plan would have made. Such a pod has the same controller. If pods are
+// for nodes, it also has the same node and revision. The function reads only the fields of the projection: another client may have made the pod, with
+// other fields that cannot be decoded.
 func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, error) {
 	projection, err := convert.PodJSON(live)
 	if err != nil {

@@ -14,14 +14,14 @@ func (s *Store) PutWorkload(workload *Workload) *Transition {
 	if old != nil && old.UID == workload.UID && old.ResourceVersion == workload.ResourceVersion && !s.relisting {
 		workload.changed = old.changed
 	}
-	s.workloads[workload.Kind].put(workload)
+	kept := s.workloads[workload.Kind]
+	kept.put(workload)
 	s.replaceNames(old, workload)
-	isBack := s.workloads[workload.Kind].isBack(workload)
 	if old != nil && (old.UID != workload.UID || old.Reads.Selector.String() != workload.Reads.Selector.String()) {
 		s.dropUnneeded(workload.Kind, workload.Key.Namespace)
 	}
-	if isBack {
-		// It is treated as a new one, so that it is tried again.
+	// A sealed orphan that has changed is treated as a new one, so that it is tried again.
+	if old != nil && workload.Controller == nil && kept.isSealed(old) && !kept.isSealed(workload) {
 		old = nil
 	}
 	return &Transition{Workload: &Change[Workload]{Old: old, New: workload}}

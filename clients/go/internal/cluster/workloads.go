@@ -77,15 +77,6 @@ func (w *workloads) isSealed(workload *Workload) bool {
 	return isMarked && version == workload.ResourceVersion
 }
 
-// isBack reports whether an orphan that could not be changed is another one now, and drops the mark.
-func (w *workloads) isBack(workload *Workload) bool {
-	if _, isMarked := w.sealed[workload.Key]; !isMarked || w.isSealed(workload) {
-		return false
-	}
-	delete(w.sealed, workload.Key)
-	return workload.Controller == nil
-}
-
 func (w *Workload) controllerUID() types.UID { return types.UID(w.Controller.GetUid()) }
 
 // Workload returns the workload of this kind and key; nil if there is none.

@@ -46,8 +46,8 @@ func (n *usedNames) drop(sent, kept []*nodewisev1.UsedPodName) {
 	}
 }
 
-// maxNamesOfNode is the most names of one node, and without a node: as many as the pods of the largest ReplicaSets. While the service refuses a
-// workload, no plan drops names, and somebody may go on creating and deleting its pods.
+// maxNamesOfNode is the most names of one node, and without a node: as many as the pods of the largest ReplicaSets. Plans drop names,
+// but there are none while the service refuses the requests for a workload. A tenant can still create and delete its pods.
 const maxNamesOfNode = 50_000
 
 // RetireName records the name of a pod that is gone from the caches. No new pod gets the name until a watch shows another pod of the workload on

@@ -9,8 +9,8 @@ from . import v1
 from .kinds import KINDS, Key
 
 _MOST_OF_A_NODE = 50_000
-"""The most names of one node, and without a node: as many as the pods of the largest ReplicaSets. While the service
-refuses a workload, no plan drops names, and somebody may go on creating and deleting its pods.
+"""The most names of one node, and without a node: as many as the pods of the largest ReplicaSets. Plans drop names,
+but there are none while the service refuses the requests for a workload. A tenant can still create and delete its pods.
 """
 
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nodewise_proto::v1;
 
-/// The most names of one node, and without a node: as many as the pods of the largest workloads. While the service refuses a
-/// workload, no plan drops names, and somebody may go on creating and deleting its pods.
+/// The most names of one node, and without a node: as many as the pods of the largest workloads. Plans drop names,
+/// but there are none while the service refuses the requests for a workload. A tenant can still create and delete its pods.
 const MOST_OF_A_NODE: usize = 50_000;
 
 /// Pod names by node name.

@@ -62,11 +62,8 @@ impl Cached for Workload {
         store.keys.replace(old.as_deref(), Some(&new));
         store.check_cuts(&new.key.namespace);
         // An orphan that could not be changed can be tried again. This counts as if it came just now.
-        if new.controller.is_none()
-            && !store.is_sealed_workload(&new)
-            && store.sealed_workloads.remove(&new.key).is_some()
-        {
-            old = None;
+        if new.controller.is_none() && !store.is_sealed_workload(&new) {
+            old = old.filter(|old| !store.is_sealed_workload(old));
         }
         Some(Transition::Workload(Change { old, new: Some(new) }))
     }

@@ -22,8 +22,14 @@ def related_pods(
     """
     if not siblings or not _has_too_many_pods(namespace, workload, bucket_count):
         return []
-    selectors = [sibling.selector for sibling in siblings]
     uids = {sibling.uid for sibling in siblings}
+
+    def is_related(part: SharedPart) -> bool:
+        if len(siblings) > _MOST_SELECTORS:
+            return part.metadata().controller.uid in uids
+        labels = {label.key: label.value for label in part.metadata().labels}
+        return any(sibling.selector.selects(labels) for sibling in siblings)
+
     # Most pods share their labels with others.
     known: dict[SharedPart, bool] = {}
     counts: Counter[str] = Counter()
@@ -31,11 +37,8 @@ def related_pods(
         part = stored.part
         if part is None:
             continue
-        if part not in known and len(selectors) > _MOST_SELECTORS:
-            known[part] = part.metadata().controller.uid in uids
-        elif part not in known:
-            labels = {label.key: label.value for label in part.metadata().labels}
-            known[part] = any(selector.selects(labels) for selector in selectors)
+        if part not in known:
+            known[part] = is_related(part)
         if known[part]:
             pod = v1.Pod.FromString(stored.own)
             if is_live(pod):
