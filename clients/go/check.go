@@ -43,7 +43,7 @@ func (c cacheView) OwnRevisions() [][]byte {
 	return revisions
 }
 
-func (c cacheView) Claimable() [][]byte {
+func (c cacheView) Claimable() []*cluster.Workload {
 	if c.workload.Kind.Controls == nil {
 		return nil
 	}

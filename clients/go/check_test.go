@@ -272,7 +272,7 @@ func TestAPlanDoesNoMoreThanRightPlansDo(t *testing.T) {
 		"Events of all failed pods": {many(16, event), burst(5, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT), ""},
 		"relabels":                  {many(2_000, relabel), burst(5), ""},
 		"a relabel more": {
-			many(2_001, relabel), burst(5), "it adopts, releases, relabels, updates and deletes 2001 pods and revisions, and 2000 are the most",
+			many(2_001, relabel), burst(5), "it adopts, releases, relabels, changes and deletes 2001 objects, and 2000 are the most",
 		},
 		"as many relabels, with a larger burst": {many(2_001, relabel), burst(1_001), ""},
 	} {

@@ -163,7 +163,8 @@ func WithCooldown(cooldown time.Duration) Option {
 	return func(c *config) { c.cooldown = cooldown }
 }
 
-// WithUnreachableDelay sets when a workload is reconciled again after the service could not be reached: after 5 seconds if not set.
+// WithUnreachableDelay sets when a workload is reconciled again after the service could not be reached: after 5 seconds if not set, and at
+// least twice the time of the failed reconcile.
 func WithUnreachableDelay(delay time.Duration) Option {
 	return func(c *config) { c.unreachable = delay }
 }

@@ -117,6 +117,7 @@ func (r *controller) reconcileAndRequeue(ctx, asking context.Context, key types.
 	defer span.End()
 	logger = withTrace(klog.FromContext(ctx).WithValues(r.kind.logKey, key), span)
 	asking = trace.ContextWithSpan(klog.NewContext(asking, logger), span)
+	began := r.enqueuer.clock.Now()
 	ended, err := r.reconcileTracked(klog.NewContext(ctx, logger), asking, key)
 	outcome := outcomeOf(err)
 	setOutcome(span, outcome, err)
@@ -125,7 +126,8 @@ func (r *controller) reconcileAndRequeue(ctx, asking context.Context, key types.
 	case outcome == settled:
 		r.requeueAfter(key, ended.after)
 	case outcome == unreachable:
-		r.enqueuer.enqueueAfter(key, r.config.unreachable)
+		// A request that takes the whole deadline at every replica must not keep a worker busy for ever.
+		r.enqueuer.enqueueAfter(key, max(r.config.unreachable, 2*r.enqueuer.clock.Since(began)))
 	case errors.As(err, &failure):
 		after = failure.after
 		r.requeueAfter(key, after)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -80,6 +81,27 @@ func TestWithoutAnAnswerNothingIsWritten(t *testing.T) {
 	}
 	if len(r.cluster.writes) > 0 || r.queue.delays[key] != 5*time.Second {
 		t.Errorf("wrote %v, comes back after %s", r.cluster.writes, r.queue.delays[key])
+	}
+}
+
+// W12: a request that takes the whole deadline at every replica does not keep a worker busy for ever.
+func TestASlowFailureIsRetriedLater(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(100, 0))
+	var took time.Duration
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		clock.SetTime(clock.Now().Add(took))
+		return nil, &planclient.UnreachableError{Reason: "it does not answer"}
+	}}
+	r := newRig(t, planner, WithUnreachableDelay(7*time.Second))
+	r.enqueuer.clock = clock
+	r.apply("agent:1")
+	for _, test := range []struct{ took, want time.Duration }{
+		{0, 7 * time.Second}, {3 * time.Second, 7 * time.Second}, {4 * time.Second, 8 * time.Second}, {time.Minute, 2 * time.Minute},
+	} {
+		took = test.took
+		if err := r.Reconcile(t.Context(), key); !errors.Is(err, ErrNotYet) || r.queue.delays[key] != test.want {
+			t.Errorf("it took %s and comes back after %s, want %s: %v", took, r.queue.delays[key], test.want, err)
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Controller<K, A, P> {
     reconciler: Arc<Reconciler<K, A, P>>,
     /// Present if no other controller should work on the same workloads.
     other_owners: Option<OtherOwners>,
-    /// Delay of the retry after the service could not be reached.
+    /// Delay of the retry after the service could not be reached. It is at least twice as long as the reconcile took.
     unreachable_delay: Duration,
 }
 
@@ -203,7 +203,9 @@ async fn work<K: Kind, A: Actuator, P: PlanService>(
             Ending::Relisting(resource) => tracing::debug!(%resource, "waiting for a new list"),
             Ending::Unreachable { reason } => {
                 tracing::debug!("{reason}");
-                queue.add_after(key.clone(), unreachable_delay);
+                // A request that no replica answers in time must not keep a worker busy.
+                let delay = unreachable_delay.max(began.elapsed().saturating_mul(2));
+                queue.add_after(key.clone(), delay);
             }
         }
         drop(entered);

@@ -52,7 +52,7 @@ pub struct Config {
     /// Pause after each reconcile of a workload, so that a burst of events causes one plan request; zero for no pause.
     /// The first event after a quiet time starts a reconcile at once, and retries run when they are due.
     pub rest: Duration,
-    /// Delay of the retry after the service could not be reached.
+    /// Delay of the retry after the service could not be reached. It is at least twice as long as the reconcile took.
     pub unreachable_delay: Duration,
     /// Interval after which every workload is reconciled although no event came. A resync finds changes that were
     /// missed.

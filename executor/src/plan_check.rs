@@ -32,6 +32,7 @@ mod named;
 mod names;
 mod object_patches;
 mod objects;
+mod owned;
 mod patches;
 mod reconciler;
 mod replica_sets;
@@ -39,6 +40,7 @@ mod rollback;
 mod sizes;
 mod state;
 mod templates;
+mod totals;
 #[cfg(test)]
 pub(crate) mod vectors;
 
@@ -202,6 +204,7 @@ pub(crate) fn check<'a>(
         bounds::check_replicas(plan, request, caches, &mut checked)?;
     }
     rollback::check(plan, request, caches, &mut checked)?;
+    totals::check(plan, request, caches, &mut checked)?;
     Ok(checked)
 }
 

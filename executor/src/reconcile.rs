@@ -583,7 +583,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
     fn hold(&self, planned: &Planned) {
         let (key, uid) = (&planned.workload.key, &planned.workload.uid);
         let expired = expectations::expired(&planned.sent, (self.clock)());
-        self.metrics.expectations_expired(expired);
+        self.metrics.expectations_expired(key.kind, expired);
         let mut state = self.state.lock();
         let state = &mut *state;
         state.reports_delivered(key);
@@ -650,7 +650,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         nodewise_runtime::trace::count(&span, "nodewise.apply.failed", failed);
         nodewise_runtime::trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
         drop(span);
-        self.metrics.applied(plan, &applied);
+        self.metrics.applied(key.kind, plan, &applied);
         let mut state = self.state.lock();
         // After a restore of etcd the versions of earlier writes mean nothing.
         let is_current = state.gate.restarts() == restarts;

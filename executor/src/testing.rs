@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
@@ -38,6 +39,8 @@ pub(crate) struct ScriptedService {
     pub(crate) reported: Mutex<Vec<v1::ReportRequest>>,
     /// Calls of this method are never answered.
     hangs: Option<Method>,
+    /// The time until a plan request is answered.
+    takes: Duration,
     /// Called during each plan request.
     meanwhile: Mutex<Option<Hook>>,
 }
@@ -58,6 +61,10 @@ impl ScriptedService {
             hangs: Some(method),
             ..self
         }
+    }
+
+    pub(crate) fn that_takes(self, takes: Duration) -> Self {
+        Self { takes, ..self }
     }
 
     pub(crate) fn then_answer_report(self, answer: Result<v1::ReportResponse, ServiceError>) -> Self {
@@ -92,6 +99,9 @@ impl PlanService for ScriptedService {
         }
         if self.hangs == Some(Method::Plan) {
             return std::future::pending().await;
+        }
+        if !self.takes.is_zero() {
+            tokio::time::sleep(self.takes).await;
         }
         let plan = lock(&self.plans).pop_front().unwrap_or_else(|| Ok(noop()))?;
         Ok(Answer { plan, request: 0 })

@@ -299,6 +299,26 @@ fn plan_checks_of_other_kinds() {
     });
 }
 
+/// Such a plan is too long for a vector.
+#[test]
+fn a_plan_changes_and_deletes_a_limited_number_of_objects() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/testdata/plan_checks_kinds.json");
+    let text = std::fs::read_to_string(path).expect("the vectors");
+    let vectors: Vec<Value> = serde_json::from_str(&text).expect("the vectors");
+    let find = |is: &dyn Fn(&Value) -> bool| vectors.iter().find(|vector| is(vector)).expect("a vector");
+    let first = find(&|vector| vector["kind"] == "Deployment");
+    for of in ["a size alone", "a delete of a ReplicaSet that is gone"] {
+        let mut vector = find(&|vector| vector["name"] == of).clone();
+        let actions = &mut vector["plan"]["phases"][0]["batches"][0]["actions"];
+        *actions = vec![actions[0].clone(); 2_001].into();
+        let answer = crate::plan_check::kind_vectors::answer(&vector, first);
+        let told = answer.expect_err("a violation").to_string();
+        let expected =
+            "it adopts, releases, relabels, changes and deletes 2001 objects, and 2000 are the most";
+        assert!(told.ends_with(expected), "{told}");
+    }
+}
+
 /// Writes the result of a plan check into its vector.
 fn write_answer(vector: &mut Value, answer: Result<Vec<u32>, Violation>) {
     let vector = vector.as_object_mut().expect("a vector");

@@ -145,11 +145,11 @@ fn request(store: &mut Store, workload: &Workload, known: &dyn Fn(&Digest) -> bo
 struct Sent(Mutex<Vec<Option<usize>>>);
 
 impl Observer for Sent {
-    fn plan_answered(&self, _: Duration, request_bytes: usize, _: &v1::Plan) {
+    fn plan_answered(&self, _: &'static str, _: Duration, request_bytes: usize, _: &v1::Plan) {
         self.0.lock().expect("no panic").push(Some(request_bytes));
     }
 
-    fn plan_failed(&self, _: Duration, _: tonic::Code) {
+    fn plan_failed(&self, _: &'static str, _: Duration, _: tonic::Code) {
         self.0.lock().expect("no panic").push(None);
     }
 }

@@ -274,6 +274,19 @@ fn odd_deployments_are_planned_for() {
 }
 
 #[test]
+fn a_deployment_has_a_limited_number_of_replica_sets() {
+    let request = of_deployment(&deployment(), &vec![Value::Null; 10_001]);
+    let refusal = engine().plan(request, &never).expect_err("too many");
+    let Refusal::TooLarge(violation) = refusal else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(
+        violation.to_string(),
+        "snapshot.workload.deployment.replica_sets: 10001 are more than the 10000 that this server takes"
+    );
+}
+
+#[test]
 fn wrong_requests_name_the_field() {
     let set = |change: &dyn Fn(&mut v1::Snapshot)| {
         let mut request = of_replica_set(&replica_set(1), vec![pod(0)]);

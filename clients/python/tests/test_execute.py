@@ -550,10 +550,10 @@ CREATE = create("foo-bbbbbbbbbb", "n1")
         (
             [release("a")] * 2001,
             None,
-            "it adopts, releases, relabels, updates and deletes 2001 pods and revisions, and",
+            "it adopts, releases, relabels, changes and deletes 2001 objects, and",
         ),
-        ([adopt("a")] * 3001, 1_500, "updates and deletes 3001 pods and revisions, and 3000 are the most"),
-        ([release("a")] * 20_001, 1_000_000, "updates and deletes 20001 pods and revisions, and 20000 are the most"),
+        ([adopt("a")] * 3001, 1_500, "changes and deletes 3001 objects, and 3000 are the most"),
+        ([release("a")] * 20_001, 1_000_000, "changes and deletes 20001 objects, and 20000 are the most"),
         # Objects that may have changed since the snapshot do not hide certain violations.
         ([create("foo-bbbbbbbbbb", "gone"), WRONG_EVENT], None, "the type of its event is neither Normal nor Warning"),
         ([delete("orphan"), WRONG_EVENT], None, "the type of its event is neither Normal nor Warning"),

@@ -243,6 +243,16 @@ def test_related_pods_are_those_of_all_replica_sets_of_the_deployment() -> None:
     assert not taken(filled(alone, web_pod()), alone).workload.replica_set.related_pods
 
 
+# Of too many ReplicaSets with one controller the selectors are not compared, and only the pods that they control count.
+def test_the_selectors_of_many_replica_sets_are_not_compared() -> None:
+    own = replica_set(replicas=1)
+    sets = [replica_set(f"other-{number}", f"u{number}") for number in range(100)]
+    pods = [web_pod("a"), web_pod("b"), web_pod("c", owner="u0", owner_name="other-0"), web_pod("selected", owner=None)]
+    for others, count in ((sets[:99], 4), (sets, 3)):
+        related = taken(filled(own, *others, *pods), own).workload.replica_set.related_pods
+        assert [one.pods for one in related] == [count]
+
+
 def test_the_snapshot_of_a_deployment() -> None:
     own = deployment(strategy={"type": "Recreate"})
     store = filled(

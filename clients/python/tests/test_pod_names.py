@@ -55,6 +55,15 @@ def test_what_watches_show_to_be_gone_is_used(events: list[Event], expected: lis
     assert [f"{name.node_name}/{name.pod_name}" for name in used] == expected
 
 
+# While the service refuses the requests for a workload no plan drops names. A tenant can still create and delete pods.
+def test_the_names_of_a_node_are_limited() -> None:
+    names = UsedPodNames()
+    for node in ("n1", "n2"):
+        for index in range(50_001):
+            names.retire(KEY, "u1", node, str(index))
+    assert len(names.wire(KEY, "u1")) == 2 * 50_000
+
+
 def forget(names: UsedPodNames) -> None:
     names.forget(KEY)
 

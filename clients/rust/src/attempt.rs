@@ -237,10 +237,11 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
                 }
             }
             let (size, digests) = (request.encoded_len(), digests(request.snapshot()));
+            let kind = request.snapshot().and_then(kind_of).unwrap_or_default();
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {
                 Ok(answer) => {
-                    Q::answered(self.observer, started.elapsed(), size, &answer);
+                    Q::answered(self.observer, kind, started.elapsed(), size, &answer);
                     self.observer.call(Q::METHOD, Fate::Answered);
                     self.replicas.answered(replica);
                     replica.learn(digests.into_iter().flatten());
@@ -251,7 +252,7 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
                 }
                 Err(status) => status,
             };
-            Q::failed(self.observer, started.elapsed(), status.code());
+            Q::failed(self.observer, kind, started.elapsed(), status.code());
             // The replica may evict further buckets while we send, and a concurrent call for another workload may mark buckets as
             // known that this replica lacks. So the last request has everything inline.
             if status.code() != Code::FailedPrecondition || everything {

@@ -122,11 +122,11 @@ pub struct ReplicaCounts {
 
 /// Receives the events of a client. Every method does nothing by default.
 pub trait Observer: Debug + Send + Sync {
-    /// A replica answered a Plan request of this many bytes.
-    fn plan_answered(&self, _took: Duration, _request_bytes: usize, _plan: &v1::Plan) {}
+    /// A replica answered a Plan request of this many bytes, for a workload of this kind.
+    fn plan_answered(&self, _kind: &'static str, _took: Duration, _request_bytes: usize, _plan: &v1::Plan) {}
 
-    /// A Plan request to a replica failed or had no answer.
-    fn plan_failed(&self, _took: Duration, _code: Code) {}
+    /// A Plan request for a workload of this kind failed or had no answer.
+    fn plan_failed(&self, _kind: &'static str, _took: Duration, _code: Code) {}
 
     /// A call to a replica ended.
     fn call(&self, _method: Method, _outcome: Fate) {}

@@ -36,11 +36,18 @@ pub(super) trait SnapshotRequest: Message + Sized + 'static {
     /// Adds attributes of the answer to the call's span.
     fn describe(_call: &ClientCall, _answer: &Self::Answer) {}
 
-    /// Notifies the observer of an answer. `bytes` is the size of the request.
-    fn answered(_observer: &dyn Observer, _took: Duration, _bytes: usize, _answer: &Self::Answer) {}
+    /// Notifies the observer of an answer for a workload of this kind. `bytes` is the size of the request.
+    fn answered(
+        _observer: &dyn Observer,
+        _kind: &'static str,
+        _took: Duration,
+        _bytes: usize,
+        _answer: &Self::Answer,
+    ) {
+    }
 
     /// Notifies the observer of a failed call.
-    fn failed(_observer: &dyn Observer, _took: Duration, _code: Code) {}
+    fn failed(_observer: &dyn Observer, _kind: &'static str, _took: Duration, _code: Code) {}
 }
 
 impl SnapshotRequest for v1::PlanRequest {
@@ -72,12 +79,12 @@ impl SnapshotRequest for v1::PlanRequest {
         call.tell("nodewise.plan.verdict", verdict.trim_start_matches("VERDICT_"));
     }
 
-    fn answered(observer: &dyn Observer, took: Duration, bytes: usize, plan: &v1::Plan) {
-        observer.plan_answered(took, bytes, plan);
+    fn answered(observer: &dyn Observer, kind: &'static str, took: Duration, bytes: usize, plan: &v1::Plan) {
+        observer.plan_answered(kind, took, bytes, plan);
     }
 
-    fn failed(observer: &dyn Observer, took: Duration, code: Code) {
-        observer.plan_failed(took, code);
+    fn failed(observer: &dyn Observer, kind: &'static str, took: Duration, code: Code) {
+        observer.plan_failed(kind, took, code);
     }
 }
 

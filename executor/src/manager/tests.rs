@@ -162,7 +162,7 @@ async fn failures_are_retried_with_growing_delay() {
     running.end().await.expect("a clean end");
 }
 
-// While the service is unreachable, the workload is retried after a fixed delay, however long that lasts.
+// While the service is unreachable, the workload is retried after a fixed delay, for as long as that lasts.
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_service_causes_no_back_off() {
     let mut service = ScriptedService::default();
@@ -177,6 +177,23 @@ async fn an_unreachable_service_causes_no_back_off() {
     assert!(running.until_asked(51).await <= 6 * SECOND);
     running.pass(SECOND).await;
     assert_eq!(running.actuator.calls(), ["create pods foo-bbbbbbbbbb"]);
+    running.end().await.expect("a clean end");
+}
+
+// A request that takes its whole deadline at every replica must not keep a worker busy.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_slow_to_fail_is_asked_less_often() {
+    let mut service = ScriptedService::default().that_takes(30 * SECOND);
+    for _ in 0..3 {
+        service = service.then_fail(ServiceError::Unreachable("no answer in time".into()));
+    }
+    let running = start(service, ScriptedActuator::default(), Config::default());
+    running.send(first_lists());
+    running.until_asked(1).await;
+    for plans in 2..=3 {
+        let waited = running.until_asked(plans).await;
+        assert!(waited >= 89 * SECOND && waited <= 92 * SECOND, "{waited:?}");
+    }
     running.end().await.expect("a clean end");
 }
 

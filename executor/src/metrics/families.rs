@@ -9,9 +9,7 @@ use prometheus_client::{
 };
 
 use super::{
-    labels::{
-        ActionLabels, Code, OtherWriteLabels, Outcome, ReconcileLabels, StateLabels, Verdict, WorkloadLabels,
-    },
+    labels::{ActionLabels, Code, OfKind, OtherWriteLabels, Outcome, StateLabels, Verdict, WorkloadLabels},
     rollout::Rollouts,
     service::Service,
 };
@@ -24,17 +22,17 @@ pub(super) struct Families {
     pub(super) plans: Family<Verdict, Counter>,
     pub(super) plan_errors: Family<Code, Counter>,
     pub(super) plan_duration: Histograms<Outcome>,
-    pub(super) plan_request_bytes: Histogram,
-    pub(super) plan_actions: Histogram,
+    pub(super) plan_request_bytes: Histograms<OfKind>,
+    pub(super) plan_actions: Histograms<OfKind>,
     pub(super) actions: Family<ActionLabels, Counter>,
-    pub(super) batches: Counter,
-    pub(super) batch_actions: Histogram,
+    pub(super) batches: Family<OfKind, Counter>,
+    pub(super) batch_actions: Histograms<OfKind>,
     pub(super) expectations: Family<StateLabels, Gauge>,
-    pub(super) expectations_expired: Counter,
+    pub(super) expectations_expired: Family<OfKind, Counter>,
     pub(super) rollouts: Rollouts,
-    pub(super) plan_violations: Counter,
+    pub(super) plan_violations: Family<OfKind, Counter>,
     pub(super) cut: Family<GroupResource, Counter>,
-    pub(super) reconciles: Histograms<ReconcileLabels>,
+    pub(super) reconciles: Histograms<Outcome>,
     pub(super) failures: Family<WorkloadLabels, Gauge>,
     pub(super) divergence: Family<WorkloadLabels, Gauge>,
     pub(super) other_owner: Family<OtherWriteLabels, Counter>,
@@ -45,6 +43,11 @@ pub(super) struct Families {
 /// Buckets from 1 ms to 16 s.
 fn call_buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 15))
+}
+
+/// Buckets from 1 KiB to 64 MiB.
+fn size_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(1_024.0, 4.0, 9))
 }
 
 /// Buckets up to somewhat more than the largest usual burst.
@@ -61,15 +64,15 @@ impl Default for Families {
             plans: Family::default(),
             plan_errors: Family::default(),
             plan_duration: Family::new_with_constructor(call_buckets),
-            plan_request_bytes: Histogram::new(exponential_buckets(1_024.0, 4.0, 9)),
-            plan_actions: action_buckets(),
+            plan_request_bytes: Family::new_with_constructor(size_buckets),
+            plan_actions: Family::new_with_constructor(action_buckets),
             actions: Family::default(),
-            batches: Counter::default(),
-            batch_actions: action_buckets(),
+            batches: Family::default(),
+            batch_actions: Family::new_with_constructor(action_buckets),
             expectations: Family::default(),
-            expectations_expired: Counter::default(),
+            expectations_expired: Family::default(),
             rollouts: Rollouts::default(),
-            plan_violations: Counter::default(),
+            plan_violations: Family::default(),
             cut: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
             failures: Family::default(),

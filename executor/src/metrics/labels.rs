@@ -1,35 +1,38 @@
-//! The labels of the metric families.
+//! The labels of the metric families. `kind` is the kind of the workload.
 
 use nodewise_projection::Key;
 use prometheus_client::encoding::EncodeLabelSet;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Verdict {
+    pub(super) kind: &'static str,
     pub(super) verdict: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Code {
+    pub(super) kind: &'static str,
     pub(super) code: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Outcome {
+    pub(super) kind: &'static str,
     pub(super) outcome: &'static str,
+}
+
+/// The kind of the workload alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OfKind {
+    pub(super) kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ActionLabels {
+    pub(super) kind: &'static str,
     pub(super) action: &'static str,
     pub(super) reason: &'static str,
     pub(super) result: &'static str,
-}
-
-/// Labels of reconciles of a kind of workload.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ReconcileLabels {
-    pub(super) kind: &'static str,
-    pub(super) outcome: &'static str,
 }
 
 /// Labels of a workload.

@@ -27,9 +27,7 @@ mod service;
 mod tests;
 
 use families::Families;
-use labels::{
-    ActionLabels, Code, OtherWriteLabels, Outcome, ReconcileLabels, StateLabels, Verdict, WorkloadLabels,
-};
+use labels::{ActionLabels, Code, OfKind, OtherWriteLabels, Outcome, StateLabels, Verdict, WorkloadLabels};
 use service::{Call, Cause};
 
 /// Label values for the writes of another controller.
@@ -70,11 +68,15 @@ impl Metrics {
         // Created at the start, so that the first increment shows as a change.
         for kind in workload::KINDS {
             for outcome in ["settled", "failed", "behind", "unreachable"] {
-                drop(
-                    families
-                        .reconciles
-                        .get_or_create(&ReconcileLabels { kind, outcome }),
-                );
+                drop(families.reconciles.get_or_create(&Outcome { kind, outcome }));
+            }
+            let of = OfKind { kind };
+            for counters in [
+                &families.batches,
+                &families.expectations_expired,
+                &families.plan_violations,
+            ] {
+                drop(counters.get_or_create(&of));
             }
         }
         let runtime = nodewise_runtime::Metrics::new(LEASE_NAME);
@@ -129,9 +131,10 @@ impl Metrics {
         }
     }
 
-    /// Counts a plan that was refused because it breaks rule W15.
-    pub fn plan_violation(&self) {
-        self.families().plan_violations.inc();
+    /// Counts a plan for this kind of workload that was refused because it breaks rule W15.
+    pub fn plan_violation(&self, kind: &'static str) {
+        let violations = &self.families().plan_violations;
+        violations.get_or_create(&OfKind { kind }).inc();
     }
 
     /// Counts objects that came or changed and of which not all labels and taints are sent.
@@ -140,14 +143,15 @@ impl Metrics {
         self.families().cut.get_or_create(&labels).inc_by(count);
     }
 
-    /// Counts a plan that was applied, and its outcomes.
-    pub fn applied(&self, plan: &v1::Plan, applied: &Applied) {
+    /// Counts a plan for this kind of workload that was applied, and its outcomes.
+    pub fn applied(&self, kind: &'static str, plan: &v1::Plan, applied: &Applied) {
+        let (families, of) = (self.families(), OfKind { kind });
         let results: HashMap<u32, v1::Result> = applied
             .outcomes
             .iter()
             .map(|outcome| (outcome.action_id, outcome.result()))
             .collect();
-        self.families().batches.inc_by(applied.batches.into());
+        families.batches.get_or_create(&of).inc_by(applied.batches.into());
         let batches = plan.phases.iter().flat_map(|phase| &phase.batches);
         let attempted = |batch: &&v1::Batch| {
             let ids = batch.actions.iter().map(|action| action.id);
@@ -155,7 +159,8 @@ impl Metrics {
             results.any(|result| *result != v1::Result::Skipped)
         };
         for batch in batches.filter(attempted) {
-            observe(&self.families().batch_actions, float(batch.actions.len()));
+            let sizes = families.batch_actions.get_or_create(&of);
+            observe(&sizes, float(batch.actions.len()));
         }
         for action in plan.actions() {
             let result = results
@@ -163,11 +168,12 @@ impl Metrics {
                 .copied()
                 .unwrap_or(v1::Result::Unspecified);
             let labels = ActionLabels {
+                kind,
                 action: action.kind_name(),
                 reason: action.reason().as_str_name().trim_start_matches("REASON_"),
                 result: result.as_str_name().trim_start_matches("RESULT_"),
             };
-            self.families().actions.get_or_create(&labels).inc();
+            families.actions.get_or_create(&labels).inc();
         }
     }
 
@@ -182,9 +188,10 @@ impl Metrics {
         self.families().rollouts.found(key, Instant::now(), stalled);
     }
 
-    /// Counts creates and deletes that were not seen before their expectations expired.
-    pub fn expectations_expired(&self, count: usize) {
-        self.families().expectations_expired.inc_by(count as u64);
+    /// Counts creates and deletes for this kind of workload that were not seen before their expectations expired.
+    pub fn expectations_expired(&self, kind: &'static str, count: usize) {
+        let expired = &self.families().expectations_expired;
+        expired.get_or_create(&OfKind { kind }).inc_by(count as u64);
     }
 
     /// Sets the number of creates and deletes of a workload that no watch has shown yet. A workload has no series before the first of
@@ -258,9 +265,7 @@ impl Metrics {
     pub fn reconciled(&self, key: &Key, outcome: &'static str, took: Duration) {
         let families = self.families();
         let kind = key.kind;
-        let reconciles = families
-            .reconciles
-            .get_or_create(&ReconcileLabels { kind, outcome });
+        let reconciles = families.reconciles.get_or_create(&Outcome { kind, outcome });
         observe(&reconciles, took.as_secs_f64());
         let workload = WorkloadLabels::of(key);
         match outcome {
@@ -288,31 +293,43 @@ impl Metrics {
     #[must_use]
     pub fn plans(&self) -> u64 {
         let plans = &self.families().plans;
-        ALL_VERDICTS
-            .iter()
-            .map(|verdict| plans.get_or_create(&Verdict { verdict }).get())
-            .sum()
+        let count = |kind, verdict| {
+            plans
+                .get(&Verdict { kind, verdict })
+                .map_or(0, |plans| plans.get())
+        };
+        let of_kind = |kind| ALL_VERDICTS.into_iter().map(move |verdict| count(kind, verdict));
+        workload::KINDS.into_iter().flat_map(of_kind).sum()
     }
 
     /// Number of batches applied so far.
     #[must_use]
     pub fn batches(&self) -> u64 {
-        self.families().batches.get()
+        let batches = &self.families().batches;
+        let count = |kind| batches.get_or_create(&OfKind { kind }).get();
+        workload::KINDS.into_iter().map(count).sum()
     }
 }
 
 impl Observer for Metrics {
-    fn plan_answered(&self, took: Duration, request_bytes: usize, plan: &v1::Plan) {
-        let families = self.families();
+    fn plan_answered(&self, kind: &'static str, took: Duration, request_bytes: usize, plan: &v1::Plan) {
+        let (families, of) = (self.families(), OfKind { kind });
         let verdict = verdict_name(plan.verdict());
-        let duration = families
-            .plan_duration
-            .get_or_create(&Outcome { outcome: verdict });
-        observe(&duration, took.as_secs_f64());
-        drop(duration);
-        observe(&families.plan_request_bytes, float(request_bytes));
-        families.plans.get_or_create(&Verdict { verdict }).inc();
-        observe(&families.plan_actions, float(plan.actions().count()));
+        let outcome = Outcome {
+            kind,
+            outcome: verdict,
+        };
+        for (histograms, value) in [
+            (&families.plan_request_bytes, float(request_bytes)),
+            (&families.plan_actions, float(plan.actions().count())),
+        ] {
+            observe(&histograms.get_or_create(&of), value);
+        }
+        observe(
+            &families.plan_duration.get_or_create(&outcome),
+            took.as_secs_f64(),
+        );
+        families.plans.get_or_create(&Verdict { kind, verdict }).inc();
         let key = plan.workload.as_ref().and_then(|workload| {
             let kind = workload::known(&workload.kind)?;
             Some(Key::new(kind, &workload.namespace, &workload.name))
@@ -325,16 +342,16 @@ impl Observer for Metrics {
         }
     }
 
-    fn plan_failed(&self, took: Duration, code: tonic::Code) {
-        let outcome = Outcome { outcome: "failed" };
-        let duration = self.families().plan_duration.get_or_create(&outcome);
-        observe(&duration, took.as_secs_f64());
-        self.families()
-            .plan_errors
-            .get_or_create(&Code {
-                code: code_name(code),
-            })
-            .inc();
+    fn plan_failed(&self, kind: &'static str, took: Duration, code: tonic::Code) {
+        let outcome = Outcome {
+            kind,
+            outcome: "failed",
+        };
+        let durations = &self.families().plan_duration;
+        observe(&durations.get_or_create(&outcome), took.as_secs_f64());
+        let code = code_name(code);
+        let errors = &self.families().plan_errors;
+        errors.get_or_create(&Code { kind, code }).inc();
     }
 
     fn replicas(&self, counts: &ReplicaCounts) {

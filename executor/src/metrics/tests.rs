@@ -96,14 +96,15 @@ fn work_under_way_ages_until_it_ends() {
 fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     let metrics = Metrics::new();
     let plan = plan();
-    metrics.plan_answered(Duration::from_millis(3), 2_000, &plan);
-    metrics.plan_failed(Duration::from_millis(3), tonic::Code::Unavailable);
+    metrics.plan_answered(DAEMON_SET, Duration::from_millis(3), 2_000, &plan);
+    metrics.plan_failed(DAEMON_SET, Duration::from_millis(3), tonic::Code::Unavailable);
     let outcome = v1::Outcome {
         action_id: 1,
         result: v1::Result::Succeeded.into(),
         ..v1::Outcome::default()
     };
     metrics.applied(
+        DAEMON_SET,
         &plan,
         &Applied {
             outcomes: vec![outcome],
@@ -114,9 +115,9 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     metrics.expectations(&agent(), 1, 0);
     let text = metrics.encode();
     for line in [
-        "nodewise_plans_total{verdict=\"apply\"} 1",
-        "nodewise_plan_errors_total{code=\"UNAVAILABLE\"} 1",
-        "nodewise_actions_total{action=\"CreatePod\",reason=\"NODE_WITHOUT_POD\",result=\"SUCCEEDED\"} 1",
+        "nodewise_plans_total{kind=\"DaemonSet\",verdict=\"apply\"} 1",
+        "nodewise_plan_errors_total{kind=\"DaemonSet\",code=\"UNAVAILABLE\"} 1",
+        "nodewise_actions_total{kind=\"DaemonSet\",action=\"CreatePod\",reason=\"NODE_WITHOUT_POD\",result=\"SUCCEEDED\"} 1",
         "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"without_pod\"} 1",
         "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"outdated\"} 2",
         "nodewise_rollout_nodes{kind=\"DaemonSet\",namespace=\"a\",name=\"agent\",state=\"updated_unavailable\"} 3",
@@ -138,7 +139,7 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
 fn series_of_a_rollout_without_a_plan_are_removed() {
     let metrics = Metrics::new();
     let answered = |plan: &v1::Plan| {
-        metrics.plan_answered(Duration::ZERO, 1, plan);
+        metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, plan);
         metrics.encode().contains("nodewise_rollout_")
     };
     let without = |verdict: v1::Verdict| v1::Plan {
@@ -230,7 +231,7 @@ fn failures_in_a_row_are_those_of_one_workload() {
 fn series_of_workloads_are_removed_at_the_end() {
     let metrics = Metrics::new();
     metrics.expectations(&agent(), 1, 0);
-    metrics.plan_answered(Duration::ZERO, 1, &plan());
+    metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, &plan());
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.reconciled(&agent(), "failed", Duration::ZERO);
     metrics.foreign_pod_deletes(&agent(), 1);
@@ -291,10 +292,10 @@ fn every_metric_is_documented() {
     metrics.deletion_age_ratios(&[1.0]);
     metrics.runtime().unreadable(Resource::PODS);
     metrics.cut(Resource::NODES, 1);
-    metrics.plan_answered(Duration::ZERO, 1, &plan);
-    metrics.plan_failed(Duration::ZERO, tonic::Code::Internal);
+    metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, &plan);
+    metrics.plan_failed(DAEMON_SET, Duration::ZERO, tonic::Code::Internal);
     let skipped = Applied::default();
-    metrics.applied(&plan, &skipped);
+    metrics.applied(DAEMON_SET, &plan, &skipped);
     metrics.runtime().api_call("create", "pods", 201, Duration::ZERO);
     metrics.expectations(&agent(), 1, 0);
     metrics.reconciled(&agent(), "failed", Duration::ZERO);

@@ -12,8 +12,8 @@ use nodewise_runtime::{apply, store::LivePods};
 /// Maximum number of live pods of the workload on a node for which the plan creates another pod. A surge has an old pod
 /// beside the new one.
 const MAX_LIVE_PODS: usize = 1;
-/// Minimum and maximum bound for the sum of adoptions, releases, relabels and updates of revisions. Within these, the
-/// bound is the burst. The same number is added for deletes of revisions.
+/// Minimum and maximum bound for the sum of adoptions, releases, relabels, and changes of revisions and other objects. Within these,
+/// the bound is the burst. The same number is added for deletes of such objects.
 const CLAIMS: (usize, usize) = (1_000, 10_000);
 /// Maximum number of actions on one object of any resource: a plan may adopt an object and change it.
 const MAX_WRITES: usize = 4;
@@ -49,11 +49,12 @@ fn check_numbers(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Vi
         kinds.filter(|kind| is(kind)).count()
     };
     let burst = request.burst;
-    // Including actions of an unknown kind.
-    let objects = plan
-        .actions()
-        .filter(|action| action.kind.is_none() || apply::object(action).is_some())
-        .count();
+    let is_write = |action: &&v1::Action| match &action.kind {
+        Some(Kind::PatchObject(_) | Kind::DeleteObject(_)) => true,
+        // Including actions of an unknown kind.
+        kind => kind.is_none() || apply::object(action).is_some(),
+    };
+    let objects = plan.actions().filter(is_write).count();
     let deletes = count(|kind| matches!(kind, Kind::DeletePod(_)));
     let mut bounds = vec![
         (
@@ -82,10 +83,10 @@ fn check_numbers(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Vi
             "statuses",
         ),
         (
-            "adopts, releases, relabels, updates and deletes",
+            "adopts, releases, relabels, changes and deletes",
             objects - deletes,
             2 * burst.clamp(CLAIMS.0, CLAIMS.1),
-            "pods and revisions",
+            "objects",
         ),
     ];
     if request.decides_after_cut {

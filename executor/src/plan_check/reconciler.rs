@@ -155,7 +155,7 @@ impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
 
     /// Reports a violation and ends the reconcile, as after a refused request.
     fn refuse(&self, workload: &Workload, violation: &Violation) -> Ending {
-        self.metrics.plan_violation();
+        self.metrics.plan_violation(K::RESOURCE.kind);
         self.actuator.emit(WorkloadEvent {
             workload: workload.reference(),
             kind: "Warning".to_owned(),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::json::parse;
 use super::kinds::{self, Write};
 use super::patches::{are_objects, members, only};
-use super::{Caches, Checked, RequestContext, Violation, named, templates};
+use super::{Caches, Checked, RequestContext, Violation, owned, templates};
 
 /// The annotation by which a user asks for an earlier template. A plan removes it in any case (P-50).
 const REQUEST: &str = "deprecated.deployment.rollback.to";
@@ -75,7 +75,7 @@ pub(super) fn check(
         let template = templates::without_hash(template);
         let annotations = &patch["metadata"]["annotations"];
         let (mut changed, mut is_restored) = (caches.changed(request.controls, ""), false);
-        for owned in owned(plan, request, caches) {
+        for owned in owned::objects(plan, request, caches) {
             let name = owned["metadata"]["name"].as_str().unwrap_or_default();
             changed = changed.max(caches.changed(request.controls, name));
             is_restored |= !has_hash
@@ -89,27 +89,6 @@ pub(super) fn check(
         }
     }
     Ok(())
-}
-
-/// The objects that the workload controls, or that the plan adopts.
-fn owned(plan: &v1::Plan, request: &RequestContext<'_>, caches: &impl Caches) -> Vec<Value> {
-    let adopted = named::adopted(plan, request);
-    let is_owned = |object: &Value| {
-        let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-        let owners = object["metadata"]["ownerReferences"].as_array();
-        let controller = owners
-            .into_iter()
-            .flatten()
-            .find(|owner| owner["controller"] == true);
-        match controller {
-            Some(controller) => controller["uid"] == *request.workload.uid,
-            None => adopted.contains(uid),
-        }
-    };
-    let objects = caches.controlled(request.controls).into_iter();
-    // What cannot be read has no template to compare with.
-    let objects = objects.filter_map(|object| serde_json::from_slice(&object).ok());
-    objects.filter(is_owned).collect()
 }
 
 /// Whether every annotation that a patch sets is one of these.

@@ -1,5 +1,4 @@
-//! How many pods a new ReplicaSet of a Deployment may get: no more than spec.replicas and the surge of the Deployment (P-29, P-31).
-//! There is no such bound for the others: proportional scaling trusts their annotations (P-44).
+//! How many pods the ReplicaSets of a Deployment may get: no more than spec.replicas and the surge of the Deployment (P-29, P-31).
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use super::known::DEFAULT_REPLICAS;
 /// The default of maxSurge, which the apiserver sets.
 const DEFAULT_SURGE_PERCENT: i64 = 25;
 
-/// The most pods that a new ReplicaSet of this Deployment may get.
+/// The most pods that the ReplicaSets of this Deployment may get.
 pub(super) fn most(deployment: &Value) -> i64 {
     let spec = &deployment["spec"];
     let replicas = spec["replicas"].as_i64().unwrap_or(DEFAULT_REPLICAS);

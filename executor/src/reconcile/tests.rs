@@ -1416,7 +1416,7 @@ fn violations(fixture: &Fixture) -> String {
     let metrics = fixture.metrics.encode();
     let line = metrics
         .lines()
-        .find_map(|line| line.strip_prefix("nodewise_plan_violations_total "));
+        .find_map(|line| line.strip_prefix("nodewise_plan_violations_total{kind=\"DaemonSet\"} "));
     line.expect("the metric").to_owned()
 }
 

@@ -365,6 +365,29 @@ fn a_snapshot_has_its_pods_and_orphans() {
     assert_eq!(related(&snapshot), []);
 }
 
+// The selectors of hundreds of sets would be compared with every pod.
+#[test]
+fn related_pods_of_many_sets_are_those_that_they_control() {
+    let mut store = testing::store_of::<ReplicaSets>();
+    let add = |store: &mut Store, number: usize| {
+        let (name, uid, app) = (format!("rs{number}"), format!("u{number}"), format!("x{number}"));
+        store.apply(shown(&with_owner(set_json(&name, &uid, 1, &app, 0), "d1")));
+    };
+    for number in 1..=100 {
+        add(&mut store, number);
+    }
+    for object in [
+        on(object("mine", 2, "x1", RS1), "n1"),
+        on(object("siblings", 2, "x2", RS2), "n1"),
+        on(object("selected", 2, "x3", ""), "n2"),
+    ] {
+        apply_pod(&mut store, &object);
+    }
+    assert_eq!(related(&snapshot_of(&mut store, "rs1")), [("n1", 2), ("n2", 1)]);
+    add(&mut store, 101);
+    assert_eq!(related(&snapshot_of(&mut store, "rs1")), [("n1", 2)]);
+}
+
 // pods that any set of the same controller selects, by node, if this set has too many.
 #[test]
 fn related_pods_are_counted_if_there_are_too_many_pods() {

@@ -141,7 +141,7 @@ async fn without_the_service_nothing_is_written() {
         // The DaemonSet was taken from the queue, and the plan request got no answer.
         running
             .until("/metrics", |text| {
-                text.contains("nodewise_plan_errors_total{code=\"UNAVAILABLE\"}")
+                text.contains("nodewise_plan_errors_total{kind=\"DaemonSet\",code=\"UNAVAILABLE\"}")
             })
             .await;
         assert!(running.get("/healthz").await.ends_with("ok"));

@@ -165,6 +165,28 @@ func TestRelatedPodsAreCountedIfThereAreTooMany(t *testing.T) {
 	}
 }
 
+// Of too many ReplicaSets with one controller the selectors are not compared, and only the pods that they control count.
+func TestSelectorsOfManyReplicaSetsAreNotCompared(t *testing.T) {
+	store := NewStore(4, ReplicaSet)
+	for i := range 100 {
+		store.PutWorkload(replicaSet(t, fmt.Sprint("web-", i), fmt.Sprint("u", i), "1", "d1"))
+	}
+	for _, pod := range [][2]string{{"a", "u0"}, {"b", "u0"}, {"c", "u1"}, {"selected", ""}} {
+		store.PutPod(podOf(pod[0], "1", "n1", "ReplicaSet", pod[1]))
+	}
+	related := func() uint32 {
+		found := store.RelatedPods(store.Workload(ReplicaSet, types.NamespacedName{Namespace: "ns", Name: "web-0"}))
+		return found[0].GetPods()
+	}
+	if got := related(); got != 4 {
+		t.Errorf("of 100 ReplicaSets %d pods count", got)
+	}
+	store.PutWorkload(replicaSet(t, "web-100", "u100", "1", "d1"))
+	if got := related(); got != 3 {
+		t.Errorf("of 101 ReplicaSets %d pods count", got)
+	}
+}
+
 // An orphaned ReplicaSet that could not be changed is no orphan until it has changed. Then it counts as new.
 func TestSealedOrphanedWorkloads(t *testing.T) {
 	store := NewStore(1, Deployment)

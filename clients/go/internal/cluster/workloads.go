@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -196,14 +195,13 @@ func (s *Store) Orphans(kind *Kind, by *Workload) []*Workload {
 	return sorted(found)
 }
 
-// Claimable returns the objects of a kind that a workload controls, and those without a controller in its namespace, as JSON.
-func (s *Store) Claimable(kind *Kind, by *Workload) [][]byte {
-	var objects [][]byte
-	kept := s.in(kind, by.Key.Namespace)
-	for _, name := range slices.Sorted(maps.Keys(kept)) {
-		if owner := kept[name].Controller; owner == nil || owner.GetUid() == string(by.UID) {
-			objects = append(objects, kept[name].JSON)
+// Claimable returns the objects of a kind that a workload controls, and those without a controller in its namespace, ordered by name.
+func (s *Store) Claimable(kind *Kind, by *Workload) []*Workload {
+	var found []*Workload
+	for _, workload := range s.in(kind, by.Key.Namespace) {
+		if workload.Controller == nil || workload.controllerUID() == by.UID {
+			found = append(found, workload)
 		}
 	}
-	return objects
+	return sorted(found)
 }

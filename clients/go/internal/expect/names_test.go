@@ -2,6 +2,7 @@ package expect_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -63,6 +64,19 @@ func TestNamesWithoutANodeStayUntilAPlanDropsThem(t *testing.T) {
 	kept := &nodewisev1.ReconcileState{UsedPodNames: []*nodewisev1.UsedPodName{{PodName: "b"}}}
 	holdings.Replace(key, "d1", kept, sent, expect.PodView{})
 	requireHeld(t, holdings, kept)
+}
+
+// While the service refuses the requests for a workload no plan drops names. A tenant can still create and delete pods.
+func TestNamesOfANodeAreLimited(t *testing.T) {
+	holdings := expect.NewHoldings(expect.ByUID)
+	for _, node := range []string{"", "n1"} {
+		for i := range 50_001 {
+			holdings.RetireName(key, "d1", node, strconv.Itoa(i))
+		}
+	}
+	if got := len(holdings.Get(key, "d1").GetUsedPodNames()); got != 2*50_000 {
+		t.Errorf("%d names are sent", got)
+	}
 }
 
 // A workload that was created again has names of its own. Late events of its predecessor change nothing.

@@ -16,8 +16,8 @@ import (
 const maxLivePods = 1
 
 const (
-	// minClaims and maxClaims limit the adoptions, releases, relabels and updates of revisions of a plan. The limit is the burst, but at least
-	// minClaims and at most maxClaims. The plan may also have as many deletes of revisions.
+	// minClaims and maxClaims limit the adoptions, releases, relabels, and changes of revisions and other objects of a plan. The limit is the
+	// burst, but at least minClaims and at most maxClaims. The plan may also have as many deletes of such objects.
 	minClaims, maxClaims = 1000, 10_000
 	// maxOtherEvents is how many Events a plan may emit in addition to one for each deleted pod.
 	maxOtherEvents = 10
@@ -52,8 +52,6 @@ func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Ask
 			revisions++
 		case *nodewisev1.Action_CreateObject:
 			objects++
-		case *nodewisev1.Action_PatchObject, *nodewisev1.Action_DeleteObject:
-			// See checkWrites.
 		case *nodewisev1.Action_UpdateStatus:
 			statuses++
 		case *nodewisev1.Action_EmitEvent:
@@ -77,7 +75,7 @@ func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Ask
 		{"creates", revisions, 1, "revisions"},
 		{"creates", objects, 1, "objects"},
 		{"writes", statuses, 1, "statuses"},
-		{"adopts, releases, relabels, updates and deletes", claims, 2 * min(max(asked.Burst, minClaims), maxClaims), "pods and revisions"},
+		{"adopts, releases, relabels, changes and deletes", claims, 2 * min(max(asked.Burst, minClaims), maxClaims), "objects"},
 		{"emits", events, maxEvents, "Events"},
 	} {
 		if bound.count > bound.most {

@@ -56,8 +56,8 @@ type Caches interface {
 	Changed(resource cluster.Resource, name string) uint64
 	// OwnRevisions returns the revisions that the workload controls, as JSON.
 	OwnRevisions() [][]byte
-	// Claimable returns the workloads of the kind that the workload controls: those that it controls, and those without a controller, as JSON.
-	Claimable() [][]byte
+	// Claimable returns the workloads of the kind that the workload controls: those that it controls, and those without a controller.
+	Claimable() []*cluster.Workload
 	// HasHash reports whether a revision that a snapshot would have has this hash label. A revision without the label has an empty hash.
 	HasHash(hash string) bool
 	// RevisionsChanged returns the number of the last change of any revision of the namespace, or of the last change that removed any revision.
@@ -196,6 +196,9 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 		return nil, err
 	}
 	if err := checked.checkRollbacks(actions); err != nil {
+		return nil, err
+	}
+	if err := checked.checkTotals(actions); err != nil {
 		return nil, err
 	}
 	return checked, nil

@@ -1,9 +1,11 @@
 package plancheck_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -60,9 +62,8 @@ type kindCaches struct {
 func (c kindCaches) Object(resource cluster.Resource, name string) *cluster.Identity {
 	_, objects := c.member(resource)
 	for _, object := range objects {
-		read := parsed(c.t, object)
 		switch {
-		case read.Name != name:
+		case parsed(c.t, object).Name != name:
 		case resource == cluster.Pods:
 			pod, err := convert.PodJSON(object)
 			if err != nil {
@@ -70,11 +71,7 @@ func (c kindCaches) Object(resource cluster.Resource, name string) *cluster.Iden
 			}
 			return (&cluster.Pod{Pod: pod}).Identity()
 		default:
-			workload, err := cluster.NewWorkload(cluster.ReplicaSet, read)
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			return workload.Identity()
+			return replicaSet(c.t, object).Identity()
 		}
 	}
 	return nil
@@ -92,12 +89,21 @@ func (c kindCaches) Changed(resource cluster.Resource, name string) uint64 {
 	return asOf
 }
 
-func (c kindCaches) Claimable() [][]byte {
-	var objects [][]byte
+func (c kindCaches) Claimable() []*cluster.Workload {
+	store := cluster.NewStore(1, c.workload.Kind)
 	for _, object := range c.ReplicaSets {
-		objects = append(objects, object)
+		store.PutWorkload(replicaSet(c.t, object))
 	}
-	return objects
+	return store.Claimable(cluster.ReplicaSet, c.workload)
+}
+
+func replicaSet(t *testing.T, object []byte) *cluster.Workload {
+	t.Helper()
+	workload, err := cluster.NewWorkload(cluster.ReplicaSet, parsed(t, object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return workload
 }
 
 func (kindCaches) HasNode(string) bool                           { return true }
@@ -128,9 +134,34 @@ func (c kindCaches) LivePodsBeyond(most int) (cluster.LivePods, bool) {
 
 // Every executor refuses the same plans for ReplicaSets and Deployments, with the same messages.
 func TestVectorsOfOtherKinds(t *testing.T) {
-	first := map[string]kindVector{}
-	for _, vector := range testkit.Vectors[[]kindVector](t, "plan_checks_kinds.json") {
-		if _, isKnown := first[vector.Kind]; !isKnown {
+	for _, vector := range kindVectors(t) {
+		t.Run(vector.Kind+"/"+vector.Name, func(t *testing.T) {
+			leftOut, err := vector.check(t)
+			compare(t, leftOut, err, vector.Refused, vector.LeftOut)
+		})
+	}
+}
+
+// A claim of a newer service may be more than an adoption or a release.
+func TestAnUnknownClaimIsRefused(t *testing.T) {
+	vectors := kindVectors(t)
+	i := slices.IndexFunc(vectors, func(vector kindVector) bool { return vector.Name == "a release of a ReplicaSet" })
+	release := &vectors[i]
+	if leftOut, err := release.check(t); err != nil || len(leftOut) > 0 {
+		t.Fatalf("left out %v: %v", leftOut, err)
+	}
+	release.Plan = bytes.Replace(release.Plan, []byte(`"CLAIM_RELEASE"`), []byte("99"), 1)
+	if _, err := release.check(t); err == nil || !strings.HasSuffix(err.Error(), "its claim 99 is unknown") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func kindVectors(t *testing.T) []kindVector {
+	t.Helper()
+	vectors, first := testkit.Vectors[[]kindVector](t, "plan_checks_kinds.json"), map[string]*kindVector{}
+	for i := range vectors {
+		vector := &vectors[i]
+		if first[vector.Kind] == nil {
 			first[vector.Kind] = vector
 		}
 		if vector.Workload == nil {
@@ -142,11 +173,8 @@ func TestVectorsOfOtherKinds(t *testing.T) {
 		if vector.ReplicaSets == nil {
 			vector.ReplicaSets = first[vector.Kind].ReplicaSets
 		}
-		t.Run(vector.Kind+"/"+vector.Name, func(t *testing.T) {
-			leftOut, err := vector.check(t)
-			compare(t, leftOut, err, vector.Refused, vector.LeftOut)
-		})
 	}
+	return vectors
 }
 
 func (v *kindVector) check(t *testing.T) (leftOut map[uint32]string, err error) {

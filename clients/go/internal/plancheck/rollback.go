@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"nodewise.dev/clients/go/convert"
+	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/rawjson"
 	"nodewise.dev/clients/go/nodewisev1"
-	"nodewise.dev/clients/go/served"
 )
 
 // rollbackRequest is the annotation by which a user asks for an earlier template. A plan removes it in any case (P-50).
@@ -84,28 +83,14 @@ func (c *Checked) checkRollbacks(actions []*nodewisev1.Action) error {
 // isRestored reports whether an object of the workload has the restored template and annotations. It also returns the number of the last change
 // of any of these objects.
 func (c *Checked) isRestored(restored, patch any, actions []*nodewisev1.Action) (isRestored bool, changed uint64) {
-	resource, adopted := c.asked.controls().Resource, adoptedIn(actions)
-	changed = c.caches.Changed(resource, "")
-	template := rawjson.At(restored, "spec", "template")
-	_, hasHash := rawjson.Object(template, "metadata", "labels")[appsv1.DefaultDeploymentUniqueLabelKey]
-	for _, object := range c.caches.Claimable() {
-		parsed, err := served.Parse(object)
-		if err != nil {
-			// What cannot be read has no template to compare with.
-			continue
-		}
-		if owner := convert.Controller(parsed.OwnerReferences); owner == nil && !adopted[string(parsed.UID)] {
-			continue
-		} else if owner != nil && owner.GetUid() != string(c.asked.Workload.UID) {
-			continue
-		}
-		changed = max(changed, c.caches.Changed(resource, parsed.Name))
-		value, err := rawjson.Parse(object)
-		isRestored = isRestored || err == nil && !hasHash &&
-			reflect.DeepEqual(withoutHash(rawjson.At(value, "spec", "template")), withoutHash(template)) &&
-			areOf(rawjson.Object(patch, "metadata", "annotations"), rawjson.Object(value, "metadata", "annotations"))
-	}
-	return isRestored, changed
+	restoredTemplate, owned := rawjson.At(restored, "spec", "template"), c.owned(actions)
+	_, hasHash := rawjson.Object(restoredTemplate, "metadata", "labels")[appsv1.DefaultDeploymentUniqueLabelKey]
+	template := withoutHash(restoredTemplate)
+	isRestored = !hasHash && slices.ContainsFunc(owned, func(object *cluster.Workload) bool {
+		whole, has := hasTemplate(object, template)
+		return has && areOf(rawjson.Object(patch, "metadata", "annotations"), rawjson.Object(whole, "metadata", "annotations"))
+	})
+	return isRestored, c.lastChange(owned)
 }
 
 // areOf reports whether every annotation that a patch sets is one of these.

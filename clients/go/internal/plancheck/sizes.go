@@ -25,8 +25,7 @@ func replicasIn(workload any) int64 {
 	return defaultReplicas
 }
 
-// maxSize returns how many pods a new ReplicaSet of this Deployment may get: spec.replicas and the surge of the Deployment (P-29, P-31). There
-// is no such bound for the others: proportional scaling trusts their annotations (P-44).
+// maxSize returns how many pods the ReplicaSets of this Deployment may get: spec.replicas and the surge of the Deployment (P-29, P-31).
 func maxSize(deployment any) int64 {
 	replicas, strategy := replicasIn(deployment), rawjson.At(deployment, "spec", "strategy")
 	if rawjson.At(strategy, "type") == string(appsv1.RecreateDeploymentStrategyType) {

@@ -73,7 +73,7 @@ func (s shown) Changed(resource cluster.Resource, name string) uint64 {
 	return s.Store.Changed(resource, s.workload.Key.Namespace, name)
 }
 
-func (s shown) Claimable() [][]byte { return nil }
+func (s shown) Claimable() []*cluster.Workload { return nil }
 
 func (s shown) HasHash(hash string) bool {
 	return slices.ContainsFunc(s.Revisions(s.workload), func(revision *cluster.Revision) bool { return revision.Hash() == hash })

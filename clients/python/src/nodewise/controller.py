@@ -40,7 +40,9 @@ class Settings(Protocol):
 
     @property
     def unreachable_delay(self) -> float:
-        """Delay before a workload is reconciled again after the service could not be reached."""
+        """Delay before a workload is reconciled again after the service could not be reached. It is at least twice the
+        time of the failed reconcile.
+        """
 
 
 class Controller:
@@ -179,7 +181,8 @@ class Controller:
                 if code is grpc.StatusCode.UNIMPLEMENTED and self._not_planned.is_due(self.kind):
                     _log.error("no %s is reconciled: %s", self.kind, reason)
                 _log.debug("%s: %s", key, reason)
-                after = self._settings.unreachable_delay
+                # A request that takes the whole deadline at every replica must not keep a worker busy for ever.
+                after = max(self._settings.unreachable_delay, 2 * self._queue.worked(key, now))
         if after is not None:
             self._queue.add_after(key, after, now)
         if executor.waits_for_watches(key):

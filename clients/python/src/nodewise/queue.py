@@ -181,6 +181,11 @@ class Queue(Generic[K]):
         work = self._processing.get(key)
         return 0.0 if work is None else work.waited
 
+    def worked(self, key: K, now: float) -> float:
+        """How long a key has been in work, in seconds."""
+        work = self._processing.get(key)
+        return 0.0 if work is None else now - work.started
+
     def next_change(self) -> float | None:
         """The time at which a delay or a cooldown ends; None if there is none."""
         cooldowns = [until for key, until in self._cooling_down.items() if key in self._dirty]

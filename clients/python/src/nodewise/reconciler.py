@@ -69,7 +69,9 @@ class Config:
     causes one plan request. The first event after a quiet time is handled at once, and retries come when they are due.
     """
     unreachable_delay: float = 5.0
-    """Delay before a workload is reconciled again after the service could not be reached."""
+    """Delay in seconds before a workload is reconciled again after the service could not be reached. It is at least
+    twice the time of the failed reconcile.
+    """
     resync: float = field(default_factory=lambda: 12 * 3600 * random.uniform(1.0, 2.0))
     """Every workload is reconciled after this time even without an event, repeatedly. That repairs missed events. The
     default is upstream's 12 to 24 hours, at random, so that several controllers do not resync together (D-107).

@@ -90,4 +90,15 @@ mod tests {
         used.drop_unneeded(&names(&all[..2]), &names(&all[1..2]));
         assert_eq!(used.to_message(), names(&all[1..2]));
     }
+
+    // While the service refuses the requests for a workload, no plan removes a name.
+    #[test]
+    fn a_node_has_a_limited_number_of_names() {
+        let mut used = UsedNames::default();
+        for number in 0..=MOST_OF_A_NODE {
+            used.record(String::new(), number.to_string());
+        }
+        used.record("n1".to_owned(), "other".to_owned());
+        assert_eq!(used.to_message().len(), 50_000 + 1);
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use nodewise_planner::{
-    plan::{PhaseKind, Reason, Verdict},
+    plan::{Condition, PhaseKind, Reason, Verdict},
     snapshot::{Deviation, OwnWrite},
 };
 
@@ -361,6 +361,25 @@ fn p_3_reasons_of_a_status_write() {
     let action = actions(&plan, PhaseKind::Status)[0];
     assert_eq!(action.reason, Reason::ConditionChanged);
     assert_eq!(action.message, "Progressing is False (ProgressDeadlineExceeded)");
+}
+
+// Each of thousands of conditions would be compared with all others.
+#[test]
+fn many_conditions_are_not_told_one_by_one() {
+    let told = |count: usize| {
+        let mut world = stuck();
+        world.web.progress_deadline_seconds = Some(50);
+        let other = world.web.status.conditions[0].clone();
+        let others = (world.web.status.conditions.len()..count).map(|number| Condition {
+            r#type: format!("Other{number}"),
+            ..other.clone()
+        });
+        world.web.status.conditions.extend(others);
+        let plan = world.plan();
+        actions(&plan, PhaseKind::Status)[0].message.clone()
+    };
+    assert_eq!(told(100), "Progressing is False (ProgressDeadlineExceeded)");
+    assert_eq!(told(101), "the conditions are different");
 }
 
 #[test]

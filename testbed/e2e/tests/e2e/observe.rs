@@ -37,7 +37,7 @@ async fn observe_mode_writes_nothing() -> Result<()> {
     eventually(DEADLINE, "the executor to have planned", async || {
         let (_, metrics) = setup.executor_get("/metrics").await?;
         for action in ["CreatePod", "AdoptPod"] {
-            let series = format!("nodewise_actions_total{{action=\"{action}\"");
+            let series = format!("nodewise_actions_total{{kind=\"DaemonSet\",action=\"{action}\"");
             let is_planned = metrics.lines().any(|line| line.starts_with(&series));
             ensure!(is_planned, "no {action} in its metrics");
         }

@@ -17,7 +17,7 @@ from ..apply.patching import is_adoption
 from ..kinds import ObjectKey, Resource
 from ..sanitize import one_line
 from ..store import LivePods
-from . import bounds, events, hashes, kinds, manifests, named, objects, patches, remembered, rollback
+from . import bounds, events, hashes, kinds, manifests, named, objects, patches, remembered, rollback, totals
 from .asked import Asked, Caches, UnclearError, ViolationError
 from .named import ObjectState, Target
 from .values import WrongError, quoted
@@ -140,6 +140,12 @@ class Checked:
                 if wrong is not None:
                     self._leave_out(action, wrong, changed)
 
+    def check_totals(self) -> None:
+        """Checks the ReplicaSets of a Deployment together. Raises `ViolationError`."""
+        with _violation():
+            for action, wrong, changed in totals.wrong(self._actions, self._asked, self._caches):
+                self._leave_out(action, wrong, changed)
+
     def _creates(self) -> list[v1.Action]:
         return [action for action in self._actions if action.HasField("create_pod")]
 
@@ -210,6 +216,7 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
     else:
         checked.check_replicas()
     checked.check_rollbacks()
+    checked.check_totals()
     return checked
 
 

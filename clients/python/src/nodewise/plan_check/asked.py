@@ -27,8 +27,10 @@ class Caches(Protocol):
     def revisions(self, workload: Workload) -> list[Revision]:
         """The revisions that a workload controls, and orphans that it selects."""
 
-    def objects(self, resource: Resource, workload: Workload) -> list[bytes]:
-        """The JSON of the workloads of this resource that a workload controls, and of those without a controller."""
+    def claimable(self, kind: Kind, workload: Workload) -> list[Workload]:
+        """The workloads of a kind that a workload controls, and those without a controller in its namespace, ordered by
+        name.
+        """
 
     def has_node(self, name: str) -> bool:
         """Whether there is a node of this name."""

@@ -20,8 +20,8 @@ MAX_FOLLOWING_EVENTS = 4
 MAX_OTHER_EVENTS = 10
 """Most Events besides one for each deleted pod."""
 _LEAST_CLAIMS, _MOST_CLAIMS = 1_000, 10_000
-"""Bounds for the number of adoptions, releases, relabels and updates of revisions of a plan: the burst, but within
-these bounds. The plan may delete as many revisions besides.
+"""Bounds for the number of adoptions, releases, relabels, and changes of revisions and other objects of a plan: the
+burst, but within these bounds. The plan may delete as many such objects besides.
 """
 _CLAIMS = (
     "adopt_pod",
@@ -31,6 +31,8 @@ _CLAIMS = (
     "relabel_pod",
     "update_revision",
     "delete_revision",
+    "patch_object",
+    "delete_object",
 )
 """Actions of an unknown kind count, too."""
 
@@ -53,10 +55,10 @@ def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after
         ("creates", counts["create_object"], 1, "objects"),
         ("writes", counts["update_status"], 1, "statuses"),
         (
-            "adopts, releases, relabels, updates and deletes",
+            "adopts, releases, relabels, changes and deletes",
             sum(counts[kind] for kind in (None, *_CLAIMS)),
             claims,
-            "pods and revisions",
+            "objects",
         ),
     ]
     if decides_after_cut:

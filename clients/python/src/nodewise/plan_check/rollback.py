@@ -2,18 +2,17 @@
 controls.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .. import v1
 from ..kinds import TEMPLATE_HASH_LABEL
 from ..objects import Workload
-from . import named
+from . import owned
 from .asked import Asked, Caches
 from .patches import check_objects, only
 from .templates import without_hash
-from .values import WrongError, at, list_at, object_at, parse, quoted, same
+from .values import WrongError, at, object_at, parse, quoted, same
 
 _REQUEST = "deprecated.deployment.rollback.to"
 """The annotation by which a user asks for an earlier template. A plan removes it in any case (P-50)."""
@@ -48,37 +47,17 @@ def wrong(action: v1.Action, actions: Sequence[v1.Action], asked: Asked, caches:
     patch = parse(action.patch_object.patch, "its patch")
     if "spec" not in patch:
         return None, 0
-    controls, namespace = asked.controls, asked.workload.key.namespace
     restored = _merged(parse(asked.workload.object, "the workload"), patch)
     template = at(restored, "spec", "template")
     has_hash = TEMPLATE_HASH_LABEL in object_at(template, "metadata", "labels")
     template, annotations = without_hash(template), object_at(patch, "metadata", "annotations")
-    changed = caches.changed(controls.resource, namespace, "")
-    for owned in _owned(actions, asked, caches):
-        changed = max(changed, caches.changed(controls.resource, namespace, at(owned, "metadata", "name") or ""))
-        is_same = not has_hash and same(without_hash(at(owned, "spec", "template")), template)
-        if is_same and _are_of(annotations, object_at(owned, "metadata", "annotations")):
+    objects = owned.objects(actions, asked, caches)
+    changed = owned.last_change(objects, asked, caches)
+    for found in map(owned.read, objects):
+        is_same = not has_hash and same(without_hash(at(found, "spec", "template")), template)
+        if is_same and _are_of(annotations, object_at(found, "metadata", "annotations")):
             return None, changed
-    return f"it restores a template and annotations that no {controls} of the workload has", changed
-
-
-def _owned(actions: Sequence[v1.Action], asked: Asked, caches: Caches) -> Iterator[Any]:
-    """The objects that the workload controls, or that the plan adopts."""
-    adopted = named.adopted(actions, asked)
-    for served in caches.objects(asked.controls.resource, asked.workload):
-        try:
-            found = json.loads(served)
-        except (ValueError, RecursionError):
-            # What cannot be read has no template to compare with.
-            continue
-        owners = list_at(found, "metadata", "ownerReferences")
-        controller = next((owner for owner in owners if at(owner, "controller") is True), None)
-        if controller is None:
-            is_owned = at(found, "metadata", "uid") in adopted
-        else:
-            is_owned = at(controller, "uid") == asked.workload.uid
-        if is_owned:
-            yield found
+    return f"it restores a template and annotations that no {asked.controls} of the workload has", changed
 
 
 def _are_of(patched: dict[str, Any], annotations: dict[str, Any]) -> bool:

@@ -1,5 +1,5 @@
-"""How many pods a new ReplicaSet of a Deployment may get: no more than spec.replicas and the surge of the Deployment
-(P-29, P-31). There is no such bound for the others: proportional scaling trusts their annotations (P-44).
+"""How many pods the ReplicaSets of a Deployment may get: no more than spec.replicas and the surge of the Deployment
+(P-29, P-31).
 """
 
 import re
@@ -15,7 +15,7 @@ _MAX_PERCENTAGE = (1 << 63) - 1
 
 
 def most(deployment: Any) -> int:
-    """The most pods that a new ReplicaSet of this Deployment may get."""
+    """The most pods that the ReplicaSets of this Deployment may get."""
     replicas, strategy = replicas_of(deployment), at(deployment, "spec", "strategy")
     if at(strategy, "type") == "Recreate":
         return replicas

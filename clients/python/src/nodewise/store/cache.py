@@ -171,11 +171,12 @@ class Store:
         """The number of pods that a workload controls and that have not finished."""
         return sum(not is_finished(pod) for pod in self.controlled_pods(workload))
 
-    def objects(self, resource: Resource, workload: Workload) -> list[bytes]:
-        """The JSON of the workloads of this resource that a workload controls, and of those without a controller."""
-        of_namespace = self._workloads.in_namespace(KIND_OF[resource], workload.key.namespace)
-        uids = (None, workload.uid)
-        return [other.object for other in of_namespace if (other.controller and other.controller.uid) in uids]
+    def claimable(self, kind: Kind, workload: Workload) -> list[Workload]:
+        """The workloads of a kind that a workload controls, and those without a controller in its namespace, ordered by
+        name.
+        """
+        others = self._workloads.in_namespace(kind, workload.key.namespace)
+        return [other for other in others if other.controller is None or other.controller.uid == workload.uid]
 
     def revisions(self, workload: Workload) -> list[Revision]:
         """The revisions that a workload controls, and orphans that its selector matches (D-4), ordered by name."""
