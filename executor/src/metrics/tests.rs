@@ -294,8 +294,16 @@ fn every_metric_is_documented() {
     metrics.cut(Resource::NODES, 1);
     metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, &plan);
     metrics.plan_failed(DAEMON_SET, Duration::ZERO, tonic::Code::Internal);
-    let skipped = Applied::default();
-    metrics.applied(DAEMON_SET, &plan, &skipped);
+    let outcome = v1::Outcome {
+        action_id: 1,
+        result: v1::Result::Succeeded.into(),
+        ..v1::Outcome::default()
+    };
+    let applied = Applied {
+        outcomes: vec![outcome],
+        ..Applied::default()
+    };
+    metrics.applied(DAEMON_SET, &plan, &applied);
     metrics.runtime().api_call("create", "pods", 201, Duration::ZERO);
     metrics.expectations(&agent(), 1, 0);
     metrics.reconciled(&agent(), "failed", Duration::ZERO);
