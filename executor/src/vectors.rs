@@ -4,7 +4,7 @@
 //! `NODEWISE_REGENERATE=1 cargo test -p nodewise-executor vectors` regenerates the outputs.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nodewise_projection::{self, Key, KeySet, LabelKeysRead, Node, Pod, Workload};
@@ -24,19 +24,28 @@ use nodewise_runtime::apply::render_pod;
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::store::Store;
 
-/// Fills in the outputs of each vector of a file with `answer`, and compares the file.
-fn check(file: &str, mut answer: impl FnMut(&mut Value)) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../proto/testdata")
-        .join(file);
-    let text = std::fs::read_to_string(&path).expect(file);
+        .join(file)
+}
+
+/// The vectors of a file.
+fn given(file: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path(file)).expect(file);
     let given: Vec<Value> = serde_json::from_str(&text).expect(file);
     assert!(!given.is_empty(), "{file}");
+    given
+}
+
+/// Fills in the outputs of each vector of a file with `answer`, and compares the file.
+fn check(file: &str, mut answer: impl FnMut(&mut Value)) {
+    let given = given(file);
     let mut made = given.clone();
     made.iter_mut().for_each(&mut answer);
     if std::env::var_os("NODEWISE_REGENERATE").is_some() {
         let text = serde_json::to_string_pretty(&made).expect("JSON") + "\n";
-        std::fs::write(path, text).expect(file);
+        std::fs::write(path(file), text).expect(file);
         return;
     }
     for (made, given) in made.iter().zip(&given) {
@@ -302,9 +311,7 @@ fn plan_checks_of_other_kinds() {
 /// Such a plan is too long for a vector.
 #[test]
 fn a_plan_changes_and_deletes_a_limited_number_of_objects() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proto/testdata/plan_checks_kinds.json");
-    let text = std::fs::read_to_string(path).expect("the vectors");
-    let vectors: Vec<Value> = serde_json::from_str(&text).expect("the vectors");
+    let vectors = given("plan_checks_kinds.json");
     let find = |is: &dyn Fn(&Value) -> bool| vectors.iter().find(|vector| is(vector)).expect("a vector");
     let first = find(&|vector| vector["kind"] == "Deployment");
     for of in ["a size alone", "a delete of a ReplicaSet that is gone"] {

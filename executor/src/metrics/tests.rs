@@ -43,6 +43,20 @@ fn plan() -> v1::Plan {
     }
 }
 
+/// The plan's only action has succeeded.
+fn applied() -> Applied {
+    let outcome = v1::Outcome {
+        action_id: 1,
+        result: v1::Result::Succeeded.into(),
+        ..v1::Outcome::default()
+    };
+    Applied {
+        outcomes: vec![outcome],
+        batches: 1,
+        ..Applied::default()
+    }
+}
+
 // D-110: names and labels that dashboards rely on.
 #[test]
 fn well_known_names_are_exposed() {
@@ -98,20 +112,7 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     let plan = plan();
     metrics.plan_answered(DAEMON_SET, Duration::from_millis(3), 2_000, &plan);
     metrics.plan_failed(DAEMON_SET, Duration::from_millis(3), tonic::Code::Unavailable);
-    let outcome = v1::Outcome {
-        action_id: 1,
-        result: v1::Result::Succeeded.into(),
-        ..v1::Outcome::default()
-    };
-    metrics.applied(
-        DAEMON_SET,
-        &plan,
-        &Applied {
-            outcomes: vec![outcome],
-            batches: 1,
-            ..Applied::default()
-        },
-    );
+    metrics.applied(DAEMON_SET, &plan, &applied());
     metrics.expectations(&agent(), 1, 0);
     let text = metrics.encode();
     for line in [
@@ -294,16 +295,7 @@ fn every_metric_is_documented() {
     metrics.cut(Resource::NODES, 1);
     metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, &plan);
     metrics.plan_failed(DAEMON_SET, Duration::ZERO, tonic::Code::Internal);
-    let outcome = v1::Outcome {
-        action_id: 1,
-        result: v1::Result::Succeeded.into(),
-        ..v1::Outcome::default()
-    };
-    let applied = Applied {
-        outcomes: vec![outcome],
-        ..Applied::default()
-    };
-    metrics.applied(DAEMON_SET, &plan, &applied);
+    metrics.applied(DAEMON_SET, &plan, &applied());
     metrics.runtime().api_call("create", "pods", 201, Duration::ZERO);
     metrics.expectations(&agent(), 1, 0);
     metrics.reconciled(&agent(), "failed", Duration::ZERO);

@@ -10,6 +10,7 @@ use serde::Deserialize;
 /// The fields of an object that the check reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
+    pub(crate) name: String,
     pub(crate) uid: String,
     pub(crate) controller: Option<v1::ControllerReference>,
     pub(crate) labels: Vec<v1::Label>,
@@ -33,6 +34,7 @@ impl Known {
 impl From<v1::Pod> for Known {
     fn from(pod: v1::Pod) -> Self {
         Self {
+            name: pod.name,
             uid: pod.uid,
             controller: pod.controller,
             labels: pod.labels,
@@ -44,6 +46,7 @@ impl From<v1::Pod> for Known {
 impl From<&Revision> for Known {
     fn from(revision: &Revision) -> Self {
         Self {
+            name: revision.name.clone(),
             uid: revision.uid.clone(),
             controller: revision.controller.clone(),
             labels: revision.labels.clone(),
@@ -63,6 +66,7 @@ struct Served {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Metadata {
+    name: String,
     uid: String,
     labels: Option<BTreeMap<String, String>>,
     owner_references: Option<Vec<Owner>>,
@@ -93,6 +97,7 @@ impl From<Served> for Known {
         let controller = owners.find(|owner| owner.controller == Some(true));
         let labels = metadata.labels.into_iter().flatten();
         Self {
+            name: metadata.name,
             uid: metadata.uid,
             controller: controller.map(|owner| v1::ControllerReference {
                 kind: owner.kind,

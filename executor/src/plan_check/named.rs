@@ -32,8 +32,22 @@ enum Orphan {
 
 /// The uids of the objects that a plan adopts.
 pub(super) fn adopted<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> HashSet<&'a str> {
-    let adoptions = plan.actions().filter(|action| action.is_adoption());
-    let objects = adoptions.filter_map(|action| object(action, request)?.1);
+    uids(plan, request, v1::Action::is_adoption)
+}
+
+/// The uids of the objects that a plan releases.
+pub(super) fn released<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> HashSet<&'a str> {
+    uids(plan, request, is_release)
+}
+
+/// The uids of the objects of these actions.
+fn uids<'a>(
+    plan: &'a v1::Plan,
+    request: &RequestContext<'_>,
+    is_meant: fn(&v1::Action) -> bool,
+) -> HashSet<&'a str> {
+    let actions = plan.actions().filter(|action| is_meant(action));
+    let objects = actions.filter_map(|action| object(action, request)?.1);
     objects.map(|reference| &*reference.uid).collect()
 }
 

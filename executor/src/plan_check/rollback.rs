@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::json::parse;
 use super::kinds::{self, Write};
+use super::owned::{self, Owned};
 use super::patches::{are_objects, members, only};
-use super::{Caches, Checked, RequestContext, Violation, owned, templates};
+use super::{Caches, Checked, RequestContext, Violation, templates};
 
 /// The annotation by which a user asks for an earlier template. A plan removes it in any case (P-50).
 const REQUEST: &str = "deprecated.deployment.rollback.to";
@@ -74,15 +75,14 @@ pub(super) fn check(
         let has_hash = template["metadata"]["labels"].get(TEMPLATE_HASH_LABEL).is_some();
         let template = templates::without_hash(template);
         let annotations = &patch["metadata"]["annotations"];
-        let (mut changed, mut is_restored) = (caches.changed(request.controls, ""), false);
-        for owned in owned::objects(plan, request, caches) {
-            let name = owned["metadata"]["name"].as_str().unwrap_or_default();
-            changed = changed.max(caches.changed(request.controls, name));
-            is_restored |= !has_hash
-                && templates::without_hash(&owned["spec"]["template"]) == template
-                && are_of(annotations, &owned["metadata"]["annotations"]);
-        }
+        let owned = owned::objects(plan, request, caches);
+        let is_restored = owned.iter().map(Owned::object).any(|object| {
+            !has_hash
+                && templates::without_hash(&object["spec"]["template"]) == template
+                && are_of(annotations, &object["metadata"]["annotations"])
+        });
         if !is_restored {
+            let changed = owned::last_change(&owned, request, caches);
             let kind = request.controls.kind;
             let what = format!("it restores a template and annotations that no {kind} of the workload has");
             checked.leave_out(action, request, changed, what)?;

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use nodewise_proto::v1::{self, Claim, action::Kind};
+use nodewise_proto::v1::{self, action::Kind};
 use serde_json::Value;
 
 use super::json::parse;
 use super::kinds::{self, Write};
-use super::{Caches, Checked, RequestContext, Violation, owned, sizes, templates};
+use super::{Caches, Checked, RequestContext, Violation, named, owned, sizes, templates};
 
 /// A new set, or a set that gets another size.
 struct Sized<'a> {
@@ -30,10 +30,44 @@ pub(super) fn check(
         return Ok(());
     }
     let object = parse(&request.workload.object, "the workload").map_err(Violation::of_plan)?;
+    let owned = owned::objects(plan, request, caches);
+    let mut released = named::released(plan, request);
     if let Some(created) = writes.iter().find(|write| write.uid.is_empty()) {
-        check_template(created.action, &object, (plan, request, caches), checked)?;
+        let template = templates::without_hash(&object["spec"]["template"]);
+        let kept = owned.iter().filter(|set| !released.contains(&*set.known.uid));
+        for set in kept.filter(|set| templates::without_hash(&set.object()["spec"]["template"]) == template) {
+            let name = &set.known.name;
+            let changed = caches.changed(request.controls, name);
+            let what = format!("{name} of the workload has its template already");
+            checked.leave_out(created.action, request, changed, what)?;
+        }
     }
-    check_total(&writes, &object, (plan, request, caches), checked)
+    // A set that is released and resized counts.
+    for write in &writes {
+        released.remove(write.uid);
+    }
+    let kept = owned.iter().filter(|set| !released.contains(&*set.known.uid));
+    let sizes = kept.map(|set| (&*set.known.uid, set.known.replicas.unwrap_or_default()));
+    let sizes: HashMap<&str, i64> = sizes.collect();
+    if let Some(what) = beyond(&writes, &sizes, sizes::most(&object)) {
+        let changed = owned::last_change(&owned, request, caches);
+        for write in writes.iter().filter(|write| write.growth(&sizes) > 0) {
+            checked.leave_out(write.action, request, changed, &what)?;
+        }
+    }
+    Ok(())
+}
+
+impl Sized<'_> {
+    /// By how much the set grows. `sizes` are the present sizes by uid. The size of a set that the caches do not show is not known, so
+    /// it does not count.
+    fn growth(&self, sizes: &HashMap<&str, i64>) -> i64 {
+        match sizes.get(self.uid) {
+            Some(size) => self.size - size,
+            None if self.uid.is_empty() => self.size,
+            None => 0,
+        }
+    }
 }
 
 /// The new sets, and those that get another size.
@@ -44,85 +78,27 @@ fn sized<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> impl Iterator<
             (Write::Patch, Kind::PatchObject(patch)) => (&*patch.object.as_ref()?.uid, &patch.patch),
             _ => return None,
         };
-        let size = parse(written, "").ok()?["spec"]["replicas"].as_i64()?;
+        // That it can be read is checked before.
+        let written: Value = serde_json::from_slice(written).ok()?;
+        let size = written["spec"]["replicas"].as_i64()?;
         Some(Sized { action, uid, size })
     })
 }
 
-/// Checks that no set of the workload has the template of the one that a plan creates. A set that the plan releases does not count.
-fn check_template<C: Caches>(
-    created: &v1::Action,
-    object: &Value,
-    (plan, request, caches): (&v1::Plan, &RequestContext<'_>, &C),
-    checked: &mut Checked<'_>,
-) -> Result<(), Violation> {
-    let template = templates::without_hash(&object["spec"]["template"]);
-    let is_released = |set: &Value| {
-        let mut claims = plan.actions().filter_map(released);
-        claims.any(|uid| set["metadata"]["uid"] == *uid)
-    };
-    for set in owned::objects(plan, request, caches) {
-        if templates::without_hash(&set["spec"]["template"]) != template || is_released(&set) {
-            continue;
-        }
-        let name = set["metadata"]["name"].as_str().unwrap_or_default();
-        let changed = caches.changed(request.controls, name);
-        let what = format!("{name} of the workload has its template already");
-        checked.leave_out(created, request, changed, what)?;
-    }
-    Ok(())
-}
-
-/// Checks that all sets together get no more pods than the size and the surge of the workload, or than they have. The size of a set that
-/// the caches do not show is not known, so it does not count.
-fn check_total<C: Caches>(
-    writes: &[Sized<'_>],
-    object: &Value,
-    (plan, request, caches): (&v1::Plan, &RequestContext<'_>, &C),
-    checked: &mut Checked<'_>,
-) -> Result<(), Violation> {
-    let mut sizes = owned::sizes(plan, request, caches);
-    for uid in plan.actions().filter_map(released) {
-        if writes.iter().all(|write| write.uid != uid) {
-            sizes.remove(uid);
-        }
-    }
+/// Says that all sets together get more than `most` pods, and more than they have. `None` if they do not.
+fn beyond(writes: &[Sized<'_>], sizes: &HashMap<&str, i64>, most: i64) -> Option<String> {
     let before: i64 = sizes.values().sum();
     // A set may be resized more than once; the largest size counts.
     let mut planned: HashMap<&str, i64> = HashMap::new();
-    let grows = |write: &Sized<'_>| match sizes.get(write.uid) {
-        Some(size) => write.size - size,
-        None if write.uid.is_empty() => write.size,
-        None => 0,
-    };
     for write in writes {
-        let by = grows(write);
-        let most = planned.entry(write.uid).or_insert(by);
-        *most = by.max(*most);
+        let by = write.growth(sizes);
+        let largest = planned.entry(write.uid).or_insert(by);
+        *largest = by.max(*largest);
     }
-    let (after, most) = (
-        before + planned.values().sum::<i64>(),
-        sizes::most(object).max(before),
-    );
-    if after <= most {
-        return Ok(());
-    }
-    let what = format!(
-        "the ReplicaSets of the workload have {before} pods, the plan makes that {after}, and {most} is the most"
-    );
-    let changed = owned::changed(plan, request, caches);
-    for write in writes.iter().filter(|write| grows(write) > 0) {
-        checked.leave_out(write.action, request, changed, &what)?;
-    }
-    Ok(())
-}
-
-/// The uid of the set that an action releases.
-fn released(action: &v1::Action) -> Option<&str> {
-    match &action.kind {
-        Some(Kind::PatchObject(patch)) if patch.claim() == Claim::Release => {
-            patch.object.as_ref().map(|object| &*object.uid)
-        }
-        _ => None,
-    }
+    let (after, most) = (before + planned.values().sum::<i64>(), most.max(before));
+    (after > most).then(|| {
+        format!(
+            "the ReplicaSets of the workload have {before} pods, the plan makes that {after}, and {most} is the most"
+        )
+    })
 }
