@@ -13,7 +13,7 @@ use crate::input::{Cluster, Served};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cause {
-    /// The ReplicaSet.
+    /// The ReplicaSet; empty if it does not exist, because it cannot be created.
     pub(crate) replica_set: String,
     /// The pods; empty if they cannot be created, or if their names are not known.
     pub(crate) pods: Vec<String>,
@@ -92,7 +92,24 @@ struct Condition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
+    reason: String,
     message: String,
+}
+
+/// Why the new ReplicaSet of a Deployment cannot be created: the message of the condition that its controller sets then.
+pub(crate) fn of_creation(deployment: &Served) -> Option<Cause> {
+    let object: Object = serde_json::from_str(deployment.json.get()).unwrap_or_default();
+    let mut conditions = object.status.conditions.into_iter();
+    let condition = conditions.find(|condition| {
+        (&*condition.kind, &*condition.status, &*condition.reason)
+            == ("Progressing", "False", "ReplicaSetCreateError")
+    })?;
+    Some(Cause {
+        replica_set: String::new(),
+        pods: Vec::new(),
+        message: condition.message,
+        restarts: 0,
+    })
 }
 
 impl SetFacts {

@@ -93,11 +93,12 @@ pub(crate) fn notes(
     notes
 }
 
-/// Other kinds of workload that the input has.
+/// Other kinds of workload that the input has. Of a cluster only the kinds that are planned were read.
 fn others(cluster: &Cluster, kinds: &[Kind]) -> String {
     let others: Vec<&str> = [Kind::Deployment, Kind::ReplicaSet, Kind::DaemonSet]
         .into_iter()
-        .filter(|kind| !kinds.contains(kind) && !cluster.workloads(*kind).is_empty())
+        .filter(|kind| !kinds.contains(kind))
+        .filter(|kind| !cluster.is_dump || !cluster.workloads(*kind).is_empty())
         .map(Kind::plural)
         .collect();
     match others.as_slice() {

@@ -99,6 +99,27 @@ fn other_reasons_why_a_rollout_is_not_complete() {
     );
 }
 
+// A controller that cannot create the ReplicaSet does not write status.observedGeneration.
+#[test]
+fn a_replica_set_that_cannot_be_created() {
+    let mut refused = list(STUCK);
+    let said = "Failed to create new replica set \"web-7d9f\": exceeded quota: q";
+    let deployment = object(&mut refused, "Deployment", "web");
+    deployment["status"]["observedGeneration"] = json!(2);
+    deployment["status"]["conditions"][1]["reason"] = json!("ReplicaSetCreateError");
+    deployment["status"]["conditions"][1]["message"] = json!(said);
+    let items = refused["items"].as_array_mut().expect("items");
+    items.retain(|item| {
+        !item["metadata"]["name"]
+            .as_str()
+            .expect("a name")
+            .starts_with("web-7d9f")
+    });
+    let text = with_input(&["explain", "deploy/web"], &refused).ok();
+    assert_eq!(text.lines().nth(2), Some(&*format!("  ✗ {said}")), "{text}");
+    assert!(!text.contains("no controller has acted"), "{text}");
+}
+
 #[test]
 fn explanations_as_json() {
     let answer: Value =

@@ -1,6 +1,6 @@
 //! Command-line flags. Each flag also has an environment variable.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Parser, ValueEnum};
 use nodewise_client::{args::TlsArgs, target::Target};
@@ -135,7 +135,7 @@ pub struct Args {
     )]
     pub concurrent_replicaset_syncs: NonZeroUsize,
 
-    /// Concurrent writes to the apiserver for one workload; the default is the size of a burst
+    /// Concurrent writes to the apiserver for one workload; the default is the burst of a DaemonSet
     #[arg(long, env = "NODEWISE_CONCURRENT_WRITES", default_value_t = DEFAULT_CONCURRENCY, value_name = "N")]
     pub concurrent_writes: NonZeroUsize,
 
@@ -156,6 +156,12 @@ pub struct Args {
     #[arg(long, env = "NODEWISE_DISABLE_DEVIATION", value_delimiter = ',', value_name = "NAME",
           value_parser = parse_deviation)]
     pub disable_deviation: Vec<v1::Deviation>,
+
+    /// Feature gates that change plans, as the cluster's kube-controller-manager has them: PodDeletionCost=false; docs/protocol.md
+    /// lists them
+    #[arg(long, env = "NODEWISE_FEATURE_GATES", value_delimiter = ',', value_name = "NAME=BOOL",
+          value_parser = parse_feature_gate)]
+    pub feature_gates: Vec<(v1::FeatureGate, bool)>,
 
     /// Number of buckets that nodes and pods are divided into (the pods of a ReplicaSet, up to four times as many); unchanged buckets
     /// are not sent again
@@ -292,6 +298,12 @@ impl Args {
             ProfileArg::Default => v1::Profile::Default,
             ProfileArg::UpstreamStrict => v1::Profile::UpstreamStrict,
         };
+        // As with the flag of the same name in Kubernetes, the last value of a gate counts.
+        let gates: BTreeMap<v1::FeatureGate, bool> = self.feature_gates.iter().copied().collect();
+        let gates = |value: bool| {
+            let wanted = gates.iter().filter(move |(_, is_enabled)| **is_enabled == value);
+            wanted.map(|(gate, _)| i32::from(*gate)).collect()
+        };
         v1::PlanOptions {
             profile: profile.into(),
             enabled_deviations: self
@@ -304,8 +316,8 @@ impl Args {
                 .iter()
                 .map(|&deviation| deviation.into())
                 .collect(),
-            feature_gates: Vec::new(),
-            disabled_feature_gates: Vec::new(),
+            feature_gates: gates(true),
+            disabled_feature_gates: gates(false),
             burst: self.burst,
             scope: v1::Scope::Workload.into(),
         }
@@ -317,6 +329,31 @@ fn parse_deviation(name: &str) -> Result<v1::Deviation, String> {
     v1::Deviation::from_str_name(&format!("DEVIATION_{}", name.to_uppercase().replace('-', "_")))
         .filter(|deviation| *deviation != v1::Deviation::Unspecified)
         .ok_or_else(|| format!("there is no deviation {name:?}; docs/upstream-differences.md lists them"))
+}
+
+/// Parses a feature gate in Kubernetes' syntax: `PodDeletionCost=false` for `FEATURE_GATE_POD_DELETION_COST`.
+fn parse_feature_gate(text: &str) -> Result<(v1::FeatureGate, bool), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} is not of the form NAME=true or NAME=false"))?;
+    let value = match value.trim() {
+        "true" => true,
+        "false" => false,
+        other => {
+            return Err(format!(
+                "feature gate {name}: {other:?} is neither true nor false"
+            ));
+        }
+    };
+    let mut gates = (1..).map_while(|number| v1::FeatureGate::try_from(number).ok());
+    let named = |gate: &v1::FeatureGate| {
+        let words = gate.as_str_name().trim_start_matches("FEATURE_GATE_");
+        words.replace('_', "").eq_ignore_ascii_case(name.trim())
+    };
+    let gate = gates.find(named).ok_or_else(|| {
+        format!("there is no feature gate {name:?} that changes plans; docs/protocol.md lists them")
+    })?;
+    Ok((gate, value))
 }
 
 #[cfg(test)]
@@ -526,5 +563,27 @@ mod tests {
             [v1::Deviation::EarliestRequeue as i32]
         );
         assert!(parse_deviation("unspecified").is_err() && parse_deviation("none").is_err());
+    }
+
+    // The syntax and the names are those of kube-controller-manager's flag.
+    #[test]
+    fn feature_gates_have_kubernetes_names() {
+        let gates = "--feature-gates=TaintTolerationComparisonOperators=true,PodDeletionCost=true,PodDeletionCost=false";
+        let options = config(&[
+            gates,
+            "--feature-gates=DeploymentReplicaSetTerminatingReplicas=false",
+        ])
+        .expect("valid")
+        .options;
+        let operators = i32::from(v1::FeatureGate::TaintTolerationComparisonOperators);
+        assert_eq!(options.feature_gates, [operators]);
+        assert_eq!(
+            options.disabled_feature_gates,
+            [2, 3],
+            "PodDeletionCost and DeploymentReplicaSetTerminatingReplicas"
+        );
+        for wrong in ["PodDeletionCost", "PodDeletionCost=no", "AllAlpha=true", "=true"] {
+            assert!(parse_feature_gate(wrong).is_err(), "{wrong}");
+        }
     }
 }

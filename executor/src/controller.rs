@@ -8,6 +8,7 @@ use nodewise_client::PlanService;
 use nodewise_projection::{Key, OwnershipSelector};
 use nodewise_proto::{v1, workload::EXPECTATION_LIFETIME};
 use nodewise_runtime::{
+    Resource,
     actuator::{Actuator, WorkloadEvent},
     queue::{KeyFilter, QueuedKey, WorkQueue},
     watch::Builder,
@@ -73,6 +74,8 @@ pub(crate) trait AnyController: Send + Sync {
     /// Starts the watches of its workloads and of those that they control, unless they are watched already. The returned values
     /// become true when the first lists have been sent.
     fn watch(&self, builder: &mut Builder<'_>) -> [watch::Receiver<bool>; 2];
+    /// Whether its plans are made from a resource.
+    fn reads(&self, resource: Resource) -> bool;
     /// Handles an event before the caches have it.
     fn handle_event(&self, store: &Store, event: &ClusterEvent);
     /// Enqueues a workload. `trigger` is the event that caused it, if reconciles are traced.
@@ -85,6 +88,8 @@ pub(crate) trait AnyController: Send + Sync {
     fn start(&self, workers: &mut JoinSet<()>);
     /// Lets the workers end.
     fn shut_down(&self);
+    /// The workloads that workers reconcile now.
+    fn in_progress(&self) -> Vec<Key>;
 }
 
 impl<K: Kind, A: Actuator, P: PlanService> Controller<K, A, P> {
@@ -123,6 +128,10 @@ impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P>
         ]
     }
 
+    fn reads(&self, resource: Resource) -> bool {
+        K::READS.contains(&resource)
+    }
+
     fn handle_event(&self, store: &Store, event: &ClusterEvent) {
         if let Some(others) = &self.other_owners {
             others.handle_event(store, event);
@@ -152,7 +161,7 @@ impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P>
         tracing::info!(
             kind = self.kind(),
             workers = count,
-            "all caches are filled; starting to work"
+            "its caches are filled; starting to work"
         );
         let serving = std::iter::repeat_n(KeyFilter::All, count.max(1)).chain([KeyFilter::Urgent]);
         for serves in serving {
@@ -163,6 +172,10 @@ impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P>
 
     fn shut_down(&self) {
         self.queue.shut_down();
+    }
+
+    fn in_progress(&self) -> Vec<Key> {
+        self.queue.in_progress()
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::mode::Mode;
+use nodewise_runtime::kind::Kind as _;
+
+use crate::{daemon_set::DaemonSets, deployment::Deployments, mode::Mode, replica_set::ReplicaSets};
 
 /// A controller that this executor has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,23 +22,23 @@ impl Controller {
     /// All controllers, by name. This is also the order in which they start.
     pub const ALL: [Self; 3] = [Self::DaemonSet, Self::Deployment, Self::ReplicaSet];
 
-    /// The name, as in kube-controller-manager.
+    /// The name, as in kube-controller-manager. Also the source of its Events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::DaemonSet => "daemonset-controller",
-            Self::Deployment => "deployment-controller",
-            Self::ReplicaSet => "replicaset-controller",
+            Self::DaemonSet => DaemonSets::EVENT_SOURCE,
+            Self::Deployment => Deployments::EVENT_SOURCE,
+            Self::ReplicaSet => ReplicaSets::EVENT_SOURCE,
         }
     }
 
-    /// The short name, which kube-controller-manager accepts as well.
+    /// The short name, which kube-controller-manager accepts as well. Also the name of its queue in metrics.
     #[must_use]
     pub fn alias(self) -> &'static str {
         match self {
-            Self::DaemonSet => "daemonset",
-            Self::Deployment => "deployment",
-            Self::ReplicaSet => "replicaset",
+            Self::DaemonSet => DaemonSets::QUEUE,
+            Self::Deployment => Deployments::QUEUE,
+            Self::ReplicaSet => ReplicaSets::QUEUE,
         }
     }
 

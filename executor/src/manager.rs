@@ -98,8 +98,8 @@ pub enum ManagerError {
     #[error("the watches ended unexpectedly")]
     WatchesEnded,
     /// Workers did not finish in time.
-    #[error("{0} reconciles were still under way {1:?} after the stop and were cancelled")]
-    NotDrained(usize, Duration),
+    #[error("reconciles were still under way {1:?} after the stop and were cancelled: {0}")]
+    NotDrained(String, Duration),
 }
 
 /// Controllers that share one set of watches and one state. It starts with empty caches: make a new one for each term
@@ -161,7 +161,7 @@ impl Manager {
         if config.is_only_owner {
             kind = kind.with_foreign_deletes();
         }
-        self.state.lock().reconcile(kind);
+        self.state.lock().add_kind(kind);
         let queue_metrics = self.metrics.runtime().queue(K::QUEUE);
         let limits = RateLimits {
             max_retries: K::MAX_RETRIES,
@@ -197,9 +197,13 @@ impl Manager {
         };
         let mut watches = Builder::new(client, namespace, &kinds, checks, self.metrics.runtime());
         let controllers = self.controllers.iter();
-        let are_known: Vec<_> = controllers
-            .flat_map(|controller| controller.watch(&mut watches))
-            .collect();
+        let mut are_known = Vec::new();
+        for controller in controllers {
+            let listed = controller.watch(&mut watches);
+            if controller.reads(Resource::REVISIONS) {
+                are_known.extend(listed);
+            }
+        }
         if inputs.contains(&Resource::PODS) {
             watches.watch::<Pod>();
         }
@@ -216,20 +220,20 @@ impl Manager {
     /// Reconciles workloads as events come in, until the manager is stopped. Then it requests no more plans, lets the
     /// workers finish their writes and returns. Dropping the future cuts all work off at once.
     ///
-    /// Workers start when every resource has been listed.
+    /// The workers of a controller start when every resource that it needs has been listed.
     pub async fn run<E>(self, mut events: E) -> Result<(), ManagerError>
     where
         E: Stream<Item = ClusterEvent> + Unpin + Send,
     {
         let mut workers = JoinSet::new();
-        let mut started = false;
+        let mut waiting: Vec<_> = self.controllers.iter().collect();
         let mut resync = interval_at(Instant::now() + self.config.resync, self.config.resync);
         loop {
             let deletes_due = self.state.lock().foreign_deletes_due();
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
-                finished = workers.join_next(), if started => propagate_panic(finished),
+                finished = workers.join_next(), if !workers.is_empty() => propagate_panic(finished),
                 scopes = self.config.admission_changes.changed() => {
                     let is_meant = |key: &Key| scopes.iter().any(|scope| scope.as_deref().is_none_or(|namespace| namespace == &*key.namespace));
                     self.controllers.iter().for_each(|controller| controller.retry_failed(&is_meant));
@@ -238,10 +242,13 @@ impl Manager {
                 _ = resync.tick() => self.enqueue_all(),
                 event = events.next() => {
                     self.handle(event.ok_or(ManagerError::WatchesEnded)?);
-                    if !started && self.state.lock().store.is_synced() {
-                        started = true;
-                        self.controllers.iter().for_each(|controller| controller.start(&mut workers));
-                    }
+                    waiting.retain(|controller| {
+                        let is_ready = self.state.lock().is_ready(controller.kind());
+                        if is_ready {
+                            controller.start(&mut workers);
+                        }
+                        !is_ready
+                    });
                 }
             }
         }
@@ -276,7 +283,7 @@ impl Manager {
             for controller in &self.controllers {
                 controller.handle_event(&state.store, &event);
             }
-            state.take_in(event, &self.metrics)
+            state.handle_event(event, &self.metrics)
         };
         for wake in wakes {
             if let Some(controller) = self.controller(wake.key.kind) {
@@ -296,6 +303,15 @@ impl Manager {
         }
     }
 
+    /// The workloads that are reconciled now, for messages.
+    fn in_progress(&self) -> String {
+        let controllers = self.controllers.iter();
+        let keys = controllers.flat_map(|controller| controller.in_progress());
+        let mut workloads: Vec<_> = keys.map(|key| format!("{} {key}", key.kind)).collect();
+        workloads.sort_unstable();
+        workloads.join(", ")
+    }
+
     /// Lets the workers finish. Events are still taken in, so that a worker that waits for a cache is woken.
     async fn drain<E: Stream<Item = ClusterEvent> + Unpin>(
         &self,
@@ -305,15 +321,21 @@ impl Manager {
         let timeout = self.config.drain_timeout;
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(deadline);
+        let third = (timeout / 3).max(Duration::from_millis(1));
+        let mut progress = interval_at(Instant::now() + third, third);
         let mut watching = true;
         while !workers.is_empty() {
             tokio::select! {
                 biased;
                 finished = workers.join_next() => propagate_panic(finished),
                 () = &mut deadline => {
-                    let left = workers.len();
+                    let left = self.in_progress();
                     workers.shutdown().await;
                     return Err(ManagerError::NotDrained(left, timeout));
+                }
+                _ = progress.tick() => {
+                    let reconciles = self.in_progress();
+                    tracing::warn!(reconciles, "stopping: reconciles are still under way");
                 }
                 event = events.next(), if watching => match event {
                     Some(event) => self.handle(event),

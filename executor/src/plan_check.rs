@@ -103,7 +103,8 @@ pub(crate) trait Caches {
     fn changed(&self, resource: Resource, name: &str) -> u64;
     /// The JSON of the revisions that the workload controls.
     fn own_revisions(&self) -> Vec<Bytes>;
-    /// The JSON of the objects of this resource that the workload controls, and of those without a controller.
+    /// The JSON of the objects of this resource that the workload controls, and of those without a controller that it
+    /// selects.
     fn controlled(&self, resource: Resource) -> Vec<Bytes>;
     /// The hash labels of the revisions that a snapshot would contain; empty for a revision without the label.
     fn hashes(&self) -> HashSet<String>;
@@ -169,6 +170,7 @@ pub(crate) fn check<'a>(
     caches: &impl Caches,
 ) -> Result<Checked<'a>, Violation> {
     check_workload(plan, request.workload)?;
+    check_verdict(plan)?;
     check_scope(plan, request.scope)?;
     kinds::check(plan, request)?;
     bounds::check(plan, request)?;
@@ -225,7 +227,18 @@ impl Checked<'_> {
             )
         })?;
         if known.uid == named.reference.uid {
-            self.check_controller(named, request, caches, &known)
+            self.check_controller(named, request, caches, &known)?;
+            // The caches do not show whether all objects together may get larger.
+            if totals::grows(named.action, &known) {
+                let message = || {
+                    format!(
+                        "{} grows, and the caches do not show it yet",
+                        named::describe(named)
+                    )
+                };
+                self.left_out.entry(named.action.id).or_insert_with(message);
+            }
+            Ok(())
         } else {
             let with_uid = match &named.action.kind {
                 Some(Kind::DeletePod(delete)) => delete.uid_precondition,
@@ -344,6 +357,26 @@ fn check_workload(plan: &v1::Plan, workload: &Workload) -> Result<(), Violation>
         workload.key,
         workload.uid
     )))
+}
+
+/// Checks that a plan does not contain what its verdict rules out.
+fn check_verdict(plan: &v1::Plan) -> Result<(), Violation> {
+    let excluded = |action: &v1::Action| match plan.verdict() {
+        v1::Verdict::Apply => false,
+        v1::Verdict::StatusOnly => matches!(action.kind, Some(Kind::CreatePod(_) | Kind::DeletePod(_))),
+        v1::Verdict::Unspecified | v1::Verdict::Stale | v1::Verdict::Noop => true,
+    };
+    let Some(action) = plan.actions().find(|action| excluded(action)) else {
+        return Ok(());
+    };
+    let verdict = v1::Verdict::try_from(plan.verdict).map_or_else(
+        |_| plan.verdict.to_string(),
+        |known| known.as_str_name().to_owned(),
+    );
+    Err(Violation::of(
+        action,
+        format!("the verdict of the plan is {verdict}, which rules it out"),
+    ))
 }
 
 /// Checks the plan's scope. A service that does not support scopes plans for whole workloads.

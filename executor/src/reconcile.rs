@@ -34,6 +34,7 @@ use nodewise_runtime::kind::Kind;
 use nodewise_runtime::snapshot::{self, LiveObjects};
 use nodewise_telemetry::in_short;
 
+mod log;
 mod pace;
 
 pub use pace::Pace;
@@ -439,7 +440,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         let may_be_state =
             matches!(error, ServiceError::Refused(refusal) if refusal.may_be_of("snapshot.state"));
         if may_be_state && state.reconcile_states.drop_planned_state(key, (self.clock)()) {
-            state.tell(key, &self.metrics);
+            state.update_metrics(key, &self.metrics);
             tracing::warn!(
                 %error,
                 "the service refused the request; the state from earlier plans is dropped, because it may be the cause"
@@ -610,7 +611,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         state
             .reconcile_states
             .replace(key, uid, held, &planned.sent, &own_pods);
-        state.tell(key, &self.metrics);
+        state.update_metrics(key, &self.metrics);
     }
 
     /// Whether pods are created before earlier creates are seen.
@@ -650,6 +651,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         nodewise_runtime::trace::count(&span, "nodewise.apply.failed", failed);
         nodewise_runtime::trace::count(&span, "nodewise.apply.batches", applied.batches as usize);
         drop(span);
+        log::applied(plan, &applied);
         self.metrics.applied(key.kind, plan, &applied);
         let mut state = self.state.lock();
         // After a restore of etcd the versions of earlier writes mean nothing.
@@ -670,7 +672,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             state.gate.await_creates(key, uid);
         }
         state.reconcile_states.lower(key, uid, &applied.outcomes);
-        state.tell(key, &self.metrics);
+        state.update_metrics(key, &self.metrics);
         if applied.aborted {
             state.reconcile_states.restore_failed_pod_backoffs(key, uid, sent);
         }
@@ -725,7 +727,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                     let sent = report.state.as_ref().unwrap_or(&planned.sent);
                     retain_valid_entries(key.kind, &mut settled, sent, |node| state.store.has_node(node));
                     state.reconcile_states.settle(key, uid, settled);
-                    state.tell(key, &self.metrics);
+                    state.update_metrics(key, &self.metrics);
                 }
                 Ok(match requeue {
                     v1::Requeue::Backoff => Ending::Failed {

@@ -18,7 +18,7 @@ use nodewise_runtime::{
     lead::{Elector, KubeLeaseStore, LeaderStatus},
     queue::RateLimits,
 };
-use nodewise_telemetry::http::{self, Exposition, Health};
+use nodewise_telemetry::http::{self, Checks, Exposition, Health};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +80,7 @@ pub async fn run(
     // A standby has no manager. It exports the series of the queues all the same.
     let of_all = config.controllers.iter();
     let _queues: Vec<_> = of_all
-        .map(|of| metrics.runtime().queue(names(of.controller).queue))
+        .map(|of| metrics.runtime().queue(of.controller.alias()))
         .collect();
     let exposed = metrics.clone();
     let mut health = Health {
@@ -133,8 +133,7 @@ pub async fn run(
     .with_most_calls_per_second(config.calls_per_second)
     .with_most_creates_per_second(config.creates_per_second)
     .with_lease_check(lease_check(&config, &leader_status));
-    let mut writer =
-        |of: &ControllerConfig| actuator.with_recorder(recorder(names(of.controller).event_source));
+    let mut writer = |of: &ControllerConfig| actuator.with_recorder(recorder(of.controller.name()));
     let writers = config.controllers.iter().map(|of| (*of, writer(of))).collect();
     drop(actuator);
     let parts = Parts {
@@ -258,7 +257,7 @@ impl Parts {
         let checked: Vec<_> = self
             .writers
             .iter()
-            .map(|(of, _)| self.check(of.controller))
+            .map(|(of, _)| add_check(&self.health.live, &self.metrics, of.controller))
             .collect();
         let mut watches = manager.watch(&self.client, config.namespace.as_deref(), &self.health.ready);
         let work = Box::pin(manager.run(&mut watches));
@@ -279,20 +278,6 @@ impl Parts {
             self.health.live.remove(name);
         }
         result
-    }
-
-    /// Adds the health check of a controller, and returns the check's name. It fails while a reconcile does not end.
-    fn check(&self, controller: Controller) -> &'static str {
-        let queue = self.metrics.runtime().queue(names(controller).queue);
-        self.health.live.add(controller.name(), move || {
-            let age = queue.longest_running();
-            if age < MAX_RECONCILE {
-                return Ok(());
-            }
-            let age = humantime::format_duration(Duration::from_secs(age.as_secs()));
-            Err(format!("a reconcile has been running for {age}"))
-        });
-        controller.name()
     }
 
     /// Adds the controller of a kind to the manager.
@@ -318,26 +303,18 @@ impl Parts {
     }
 }
 
-/// What a controller is called.
-struct Names {
-    /// The queue, in metrics.
-    queue: &'static str,
-    /// The source of its Events.
-    event_source: &'static str,
-}
-
-fn names(controller: Controller) -> Names {
-    fn of<K: Kind>() -> Names {
-        Names {
-            queue: K::QUEUE,
-            event_source: K::EVENT_SOURCE,
+/// Adds the health check of a controller, and returns the check's name. It fails while a reconcile does not end.
+fn add_check(checks: &Checks, metrics: &Metrics, controller: Controller) -> &'static str {
+    let queue = metrics.runtime().queue(controller.alias());
+    checks.add(controller.name(), move || {
+        let age = queue.longest_running();
+        if age < MAX_RECONCILE {
+            return Ok(());
         }
-    }
-    match controller {
-        Controller::DaemonSet => of::<DaemonSets>(),
-        Controller::Deployment => of::<Deployments>(),
-        Controller::ReplicaSet => of::<ReplicaSets>(),
-    }
+        let age = humantime::format_duration(Duration::from_secs(age.as_secs()));
+        Err(format!("a reconcile has been running for {age}"))
+    });
+    controller.name()
 }
 
 /// Back-off of failed workloads. Upstream waits up to 1,000 s, which is long after a quota was raised or a webhook was

@@ -78,12 +78,12 @@ impl State {
     #[must_use]
     pub fn of<K: Kind>(bucket_count: u32, options: &v1::PlanOptions) -> Self {
         let mut state = Self::new(bucket_count, options);
-        state.reconcile(ReconciledKind::new::<K>(options, OwnershipSelector::default()));
+        state.add_kind(ReconciledKind::new::<K>(options, OwnershipSelector::default()));
         state
     }
 
     /// Adds a kind of workload.
-    pub fn reconcile(&mut self, kind: ReconciledKind) {
+    pub fn add_kind(&mut self, kind: ReconciledKind) {
         for cached in kind.cached() {
             self.store.add_kind(*cached);
         }
@@ -91,6 +91,12 @@ impl State {
             self.reconcile_states.track_by_uid(kind.resource().kind);
         }
         self.kinds.push(kind);
+    }
+
+    /// Whether all that plans for workloads of this kind need was listed.
+    #[must_use]
+    pub fn is_ready(&self, kind: &str) -> bool {
+        self.kind(kind).is_some_and(|kind| kind.is_ready(&self.store))
     }
 
     fn kind(&self, kind: &str) -> Option<&ReconciledKind> {
@@ -143,10 +149,14 @@ impl State {
     }
 
     /// Handles a watch event. Returns which workloads to enqueue, and when.
-    pub fn take_in(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Wake> {
+    pub fn handle_event(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Wake> {
         self.handle_version_restart(&event);
         let was_relisting = self.store.relisting().is_some();
-        let was_synced = self.store.is_synced();
+        // Only a list can make a kind ready.
+        let were_ready: Vec<_> = match event.listed() {
+            Some(_) => self.kinds.iter().map(|kind| kind.is_ready(&self.store)).collect(),
+            None => Vec::new(),
+        };
         let resource = event.resource();
         let mut shown = Shown {
             // Pods that vanish through a restore of etcd were not deleted by anybody.
@@ -186,13 +196,14 @@ impl State {
                 *wake_all = all.max(*wake_all);
             }
         });
-        if self.store.is_synced() && !was_synced {
-            shown.came = self
-                .store
-                .workloads()
-                .filter(|workload| self.owns(workload) && !workload.is_scaled_to_zero())
-                .cloned()
-                .collect();
+        for (kind, was_ready) in self.kinds.iter().zip(were_ready) {
+            if kind.is_ready(&self.store) && !was_ready {
+                let name = kind.resource().kind;
+                let all = self.store.workloads_of(name);
+                let owned = all.filter(|workload| kind.owns(workload) && !workload.is_scaled_to_zero());
+                shown.came.retain(|workload| workload.key.kind != name);
+                shown.came.extend(owned.cloned());
+            }
         }
         self.create_metrics(&shown.came, metrics);
         for (resource, count) in self.store.take_cuts() {
@@ -220,7 +231,7 @@ impl State {
     /// Creates the metrics of workloads that came.
     fn create_metrics(&self, came: &[Arc<Workload>], metrics: &Metrics) {
         for workload in came {
-            if self.store.is_synced() {
+            if self.is_ready(workload.key.kind) {
                 let stalled = || self.store.stalled(workload, jiff::Timestamp::now());
                 metrics.rollout_found(&workload.key, stalled);
             }
@@ -274,7 +285,7 @@ impl State {
     }
 
     /// Updates the metrics of a workload's open expectations.
-    pub fn tell(&self, key: &Key, metrics: &Metrics) {
+    pub fn update_metrics(&self, key: &Key, metrics: &Metrics) {
         set_expectation_metrics(&self.reconcile_states, key, metrics);
     }
 
@@ -315,7 +326,7 @@ impl State {
             kept.uid == read.uid && gate::is_behind(&read.resource_version, &kept.resource_version)
         });
         if is_newer {
-            self.pending_wakes = self.take_in(ClusterEvent::RevisionRead(read.clone()), metrics);
+            self.pending_wakes = self.handle_event(ClusterEvent::RevisionRead(read.clone()), metrics);
         }
         self.store.keep_whole(workload, read);
     }
@@ -326,7 +337,7 @@ impl State {
         let kept = self.store.revision(&namespace, &name);
         // Another object may have this name by now.
         if kept.is_some_and(|kept| kept.uid == uid) {
-            self.pending_wakes = self.take_in(ClusterEvent::RevisionGone { namespace, name }, metrics);
+            self.pending_wakes = self.handle_event(ClusterEvent::RevisionGone { namespace, name }, metrics);
         }
     }
 
@@ -341,8 +352,9 @@ impl State {
         if of != uid {
             (*of, *kept) = (Arc::clone(uid), LiveObjects::default());
         }
-        keep_newest(&mut kept.revisions, live.revisions, |revision| &revision.name);
-        keep_newest(&mut kept.workloads, live.workloads, |workload| &workload.key.name);
+        // A faulty service could have the same object read again and again.
+        kept.extend(live);
+        kept.truncate(MAX_LIVE);
     }
 
     /// Takes the objects that were kept. In the next snapshot they replace the cached ones of the same names, as they
@@ -351,15 +363,6 @@ impl State {
         let kept = self.read_live.remove(key).filter(|(of, _)| of == uid);
         kept.map_or_else(LiveObjects::default, |(_, live)| live)
     }
-}
-
-/// Adds objects to those that are kept, each name once, up to a number. A faulty service could have the same object read again
-/// and again.
-fn keep_newest<T>(kept: &mut Vec<T>, objects: Vec<T>, name: impl Fn(&T) -> &str) {
-    kept.retain(|kept| objects.iter().all(|object| name(object) != name(kept)));
-    kept.extend(objects);
-    let beyond = kept.len().saturating_sub(MAX_LIVE);
-    kept.drain(..beyond);
 }
 
 /// The state without the caches.
@@ -491,9 +494,9 @@ mod tests {
         for (case, event) in events {
             let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
             for event in crate::testing::first_lists() {
-                state.take_in(event, &metrics);
+                state.handle_event(event, &metrics);
             }
-            state.take_in(ClusterEvent::Pods(Delta::Applied(known("11"))), &metrics);
+            state.handle_event(ClusterEvent::Pods(Delta::Applied(known("11"))), &metrics);
             let key = crate::testing::key();
             state.gate.record(&key, &Arc::from("u1"), Resource::PODS, "20");
             let refused = state
@@ -503,7 +506,7 @@ mod tests {
             assert!(refused, "{case}");
             for (version, expected) in [("19", vec![]), ("20", vec![Wake::now(key)]), ("21", vec![])] {
                 assert_eq!(
-                    state.take_in(event(version), &metrics),
+                    state.handle_event(event(version), &metrics),
                     expected,
                     "{case} at {version}"
                 );
@@ -533,9 +536,9 @@ mod tests {
             let metrics = Metrics::new();
             let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
             for event in crate::testing::first_lists() {
-                state.take_in(event, &metrics);
+                state.handle_event(event, &metrics);
             }
-            state.take_in(ClusterEvent::Bookmark(Resource::PODS, reached.into()), &metrics);
+            state.handle_event(ClusterEvent::Bookmark(Resource::PODS, reached.into()), &metrics);
             metrics.runtime().written(Resource::PODS, "2000");
             state.gate.record(&key, &Arc::from("u1"), Resource::PODS, "2000");
             state.gate.record(&key, &Arc::from("u1"), DAEMON_SETS, "1");
@@ -545,15 +548,15 @@ mod tests {
             };
             assert!(!check(&mut state));
             let wakes = |woken: Vec<Wake>| woken.contains(&Wake::now(key.clone()));
-            let mut woken = wakes(state.take_in(listed(version), &metrics));
+            let mut woken = wakes(state.handle_event(listed(version), &metrics));
             let begins_anew = expected && version != "odd";
             assert_eq!(state.store.relisting().is_some(), begins_anew, "{version}");
             // The other watches still show the time before the restore, and send no list.
             let bookmark = ClusterEvent::Bookmark(Resource::NODES, "1001".into());
-            state.take_in(bookmark, &metrics);
+            state.handle_event(bookmark, &metrics);
             for event in crate::testing::first_lists() {
                 if begins_anew && event.resource() != Resource::PODS {
-                    woken = wakes(state.take_in(event, &metrics));
+                    woken = wakes(state.handle_event(event, &metrics));
                 }
             }
             assert_eq!(woken, expected, "{version}");
@@ -579,11 +582,11 @@ mod tests {
         };
         let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
         for event in crate::testing::first_lists() {
-            state.take_in(event, &metrics);
+            state.handle_event(event, &metrics);
         }
         for (version, stays) in [("20", true), ("21", true), ("15", false)] {
             state.keep_live(&key, &uid, live(vec![revision()]));
-            state.take_in(list(version), &metrics);
+            state.handle_event(list(version), &metrics);
             if version == "20" {
                 state.store.seal(Resource::REVISIONS, "ns", "r");
             }
@@ -592,13 +595,13 @@ mod tests {
         }
         // The pod has the same version but another state.
         let mut pod = crate::testing::pod("p", "11");
-        state.take_in(ClusterEvent::Pods(Delta::Applied(pod.clone())), &metrics);
+        state.handle_event(ClusterEvent::Pods(Delta::Applied(pod.clone())), &metrics);
         pod.projection.phase = v1::PodPhase::Failed.into();
         let list = Delta::Listed {
             objects: vec![pod],
             resource_version: "9".to_owned(),
         };
-        state.take_in(ClusterEvent::Pods(list), &metrics);
+        state.handle_event(ClusterEvent::Pods(list), &metrics);
         let phase = state.store.pod("ns", "p").map(|pod| pod.phase());
         assert_eq!(phase, Some(v1::PodPhase::Failed));
     }
@@ -628,7 +631,7 @@ mod tests {
             let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
             lists.rotate_left(first);
             for list in lists {
-                state.take_in(list, &metrics);
+                state.handle_event(list, &metrics);
             }
             let scrape = metrics.encode();
             let series =
@@ -644,7 +647,7 @@ mod tests {
     fn many_nodes_enqueue_each_workload_once() {
         let mut state = State::of::<DaemonSets>(1, &v1::PlanOptions::default());
         for event in crate::testing::first_lists() {
-            state.take_in(event, &Metrics::new());
+            state.handle_event(event, &Metrics::new());
         }
         let node = |index: usize| {
             let object =
@@ -652,14 +655,14 @@ mod tests {
             nodewise_projection::Node::from_json(&object).expect("a node")
         };
         let list = crate::testing::listed((0..1_000).map(node).collect());
-        let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
+        let woken = state.handle_event(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Wake::urgent(Key::new(DAEMON_SET, "ns", "foo"))]);
         // One added node makes the event urgent, however many nodes were removed.
         let list = crate::testing::listed(vec![node(1_000)]);
-        let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
+        let woken = state.handle_event(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Wake::urgent(Key::new(DAEMON_SET, "ns", "foo"))]);
         let list = crate::testing::listed(Vec::new());
-        let woken = state.take_in(ClusterEvent::Nodes(list), &Metrics::new());
+        let woken = state.handle_event(ClusterEvent::Nodes(list), &Metrics::new());
         assert_eq!(woken, [Wake::now(Key::new(DAEMON_SET, "ns", "foo"))]);
     }
 
@@ -681,10 +684,11 @@ mod tests {
             };
             let mut state = State::of::<DaemonSets>(1, &options);
             for event in crate::testing::first_lists() {
-                state.take_in(event, &Metrics::new());
+                state.handle_event(event, &Metrics::new());
             }
             let revision = Revision::from_json(&controlled).expect("a revision");
-            let woken = state.take_in(ClusterEvent::Revisions(Delta::Applied(revision)), &Metrics::new());
+            let woken =
+                state.handle_event(ClusterEvent::Revisions(Delta::Applied(revision)), &Metrics::new());
             assert_eq!(woken, expected, "{scope:?}");
         }
     }
@@ -696,7 +700,7 @@ mod tests {
         let metrics = Metrics::new();
         let mut state = crate::testing::selective_state();
         for event in crate::testing::first_lists() {
-            assert_eq!(state.take_in(event, &metrics), []);
+            assert_eq!(state.handle_event(event, &metrics), []);
         }
         let changed =
             |version: &str| ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", version)));
@@ -704,19 +708,19 @@ mod tests {
         let node = ClusterEvent::Nodes(Delta::Applied(node.expect("a node")));
         let pod = |version| ClusterEvent::Pods(Delta::Applied(pod("p", version)));
         for event in [changed("11"), node, pod("11")] {
-            assert_eq!(state.take_in(event, &metrics), []);
+            assert_eq!(state.handle_event(event, &metrics), []);
         }
         assert!(!metrics.encode().contains("name=\"foo\""));
         let wakes = [Wake::now(key())];
         let selected = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(labelled("12")));
-        assert_eq!(state.take_in(selected, &metrics), wakes);
+        assert_eq!(state.handle_event(selected, &metrics), wakes);
         assert_eq!(state.every_workload(DAEMON_SET), [key()]);
         assert!(metrics.encode().contains("name=\"foo\""));
         // The workload is enqueued to be forgotten.
-        assert_eq!(state.take_in(changed("13"), &metrics), wakes);
+        assert_eq!(state.handle_event(changed("13"), &metrics), wakes);
         let gone = ClusterEvent::Workloads(DAEMON_SETS, Delta::Deleted(daemon_set("u1", "14")));
         for event in [changed("14"), pod("14"), gone] {
-            assert_eq!(state.take_in(event, &metrics), []);
+            assert_eq!(state.handle_event(event, &metrics), []);
         }
     }
 
@@ -734,9 +738,9 @@ mod tests {
             });
             Workload::replica_set_from_json(&object).expect("a ReplicaSet")
         };
-        state.take_in(ClusterEvent::Pods(listed(Vec::new())), &metrics);
+        state.handle_event(ClusterEvent::Pods(listed(Vec::new())), &metrics);
         let list = ClusterEvent::Workloads(REPLICA_SETS, listed(vec![set("10", 0, 0)]));
-        let woken = state.take_in(list, &metrics);
+        let woken = state.handle_event(list, &metrics);
         assert_eq!(woken.len(), 1, "it is reconciled all the same");
         for (version, replicas, current, expected) in [
             ("11", 0, 0, false),
@@ -745,7 +749,7 @@ mod tests {
             ("14", 0, 0, false),
         ] {
             let event = Delta::Applied(set(version, replicas, current));
-            state.take_in(ClusterEvent::Workloads(REPLICA_SETS, event), &metrics);
+            state.handle_event(ClusterEvent::Workloads(REPLICA_SETS, event), &metrics);
             assert_eq!(metrics.encode().contains("name=\"foo\""), expected, "{version}");
         }
     }
@@ -757,7 +761,7 @@ mod tests {
         use crate::replica_set::REPLICA_SETS;
         let (options, metrics) = (v1::PlanOptions::default(), Metrics::new());
         let mut state = State::new(1, &options);
-        state.reconcile(ReconciledKind::new::<Deployments>(
+        state.add_kind(ReconciledKind::new::<Deployments>(
             &options,
             crate::testing::owned(),
         ));
@@ -779,14 +783,14 @@ mod tests {
             ClusterEvent::Workloads(REPLICA_SETS, Delta::Applied(set))
         };
         assert_eq!(
-            state.take_in(deployment("10", serde_json::json!({})), &metrics),
+            state.handle_event(deployment("10", serde_json::json!({})), &metrics),
             []
         );
-        assert_eq!(state.take_in(set("10"), &metrics), []);
+        assert_eq!(state.handle_event(set("10"), &metrics), []);
         let mine = deployment("11", serde_json::json!({"owned": "yes"}));
         let key = Key::new(DEPLOYMENTS.kind, "ns", "foo");
-        assert_eq!(state.take_in(mine, &metrics), [Wake::now(key.clone())]);
-        assert_eq!(state.take_in(set("11"), &metrics), [Wake::now(key)]);
+        assert_eq!(state.handle_event(mine, &metrics), [Wake::now(key.clone())]);
+        assert_eq!(state.handle_event(set("11"), &metrics), [Wake::now(key)]);
     }
 
     #[test]

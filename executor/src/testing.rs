@@ -278,7 +278,7 @@ pub(crate) fn owned() -> OwnershipSelector {
 pub(crate) fn selective_state() -> State {
     let options = v1::PlanOptions::default();
     let mut state = State::new(1, &options);
-    state.reconcile(ReconciledKind::new::<DaemonSets>(&options, owned()));
+    state.add_kind(ReconciledKind::new::<DaemonSets>(&options, owned()));
     state
 }
 

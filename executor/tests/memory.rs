@@ -217,7 +217,7 @@ fn a_list_takes_no_more_than_is_kept_of_it() {
     );
     for index in 0..20 {
         let event = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload(index)));
-        state.take_in(event, &metrics);
+        state.handle_event(event, &metrics);
     }
     let page = |number: usize| -> Vec<Pod> {
         let indices = number * PAGE..(number + 1) * PAGE;
@@ -233,13 +233,17 @@ fn a_list_takes_no_more_than_is_kept_of_it() {
             pods: page(number),
             is_first: number == 0,
         };
-        assert_eq!(state.take_in(event, &metrics), []);
+        assert_eq!(state.handle_event(event, &metrics), []);
     }
     let event = ClusterEvent::Pods(Delta::Listed {
         objects: page(pages - 1),
         resource_version: "200000000".into(),
     });
-    assert_eq!(state.take_in(event, &metrics).len(), 20, "each workload once");
+    assert_eq!(
+        state.handle_event(event, &metrics).len(),
+        20,
+        "each workload once"
+    );
     let most = (ALLOCATED.peak_usage() - empty) / LISTED;
     let kept = (ALLOCATED.current_usage() - empty) / LISTED;
     println!("bytes per pod: {most} while a list is taken in, {kept} kept of it");

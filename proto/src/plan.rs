@@ -34,6 +34,15 @@ impl v1::Action {
         }
     }
 
+    /// Whether the action creates an object.
+    #[must_use]
+    pub fn is_create(&self) -> bool {
+        matches!(
+            self.kind,
+            Some(Kind::CreatePod(_) | Kind::CreateRevision(_) | Kind::CreateObject(_))
+        )
+    }
+
     /// Whether the action makes the workload the controller of an object.
     #[must_use]
     pub fn is_adoption(&self) -> bool {

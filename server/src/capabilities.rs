@@ -91,6 +91,9 @@ fn description(deviation: Deviation) -> &'static str {
         Deviation::NoHotRequeue => {
             "A Deployment without progress after its deadline is not planned again every few milliseconds."
         }
+        Deviation::ConfirmBeforeCreates => {
+            "Before the executor replaces deleted pods or a deleted ReplicaSet, it checks that the owner still exists."
+        }
         Deviation::RetryOldSetScaling => "A failed scale-down of an old ReplicaSet is retried with back-off.",
     }
 }

@@ -18,8 +18,9 @@ pub struct Limits {
 impl Limits {
     /// Bytes of a request for health, capabilities or reflection.
     pub const SMALL_MESSAGE_BYTES: usize = 4 << 10;
-    /// Bytes of the workload's JSON. The apiserver accepts less.
-    pub const OBJECT_BYTES: usize = 4 << 20;
+    /// Bytes of the JSON of a workload, or of a ReplicaSet of a Deployment. etcd stores 1.5 MiB of an object, and the apiserver
+    /// writes a byte such as `<` with six characters. This limit is above the size of every object that a user can create.
+    pub const OBJECT_BYTES: usize = 16 << 20;
     /// Entries of a list of the workload that the planner walks for every node or pod: tolerations, requirements of a selector or
     /// an affinity. Real clusters have less than a tenth. A node or pod may have more labels or taints than this; the plan then has
     /// a warning.

@@ -652,7 +652,7 @@ fn capabilities_contain_limits_and_deviations() {
     let ids: Vec<_> = deviations.iter().map(|info| info.deviation).collect();
     assert_eq!(
         ids,
-        (1..=22).collect::<Vec<_>>(),
+        (1..=23).collect::<Vec<_>>(),
         "every deviation of the protocol"
     );
     let off: Vec<_> = deviations

@@ -4,109 +4,11 @@ mod support;
 
 use nodewise_proto::{bucket, v1};
 use nodewise_server::{Refusal, never};
-use prost::Message as _;
 use serde_json::{Value, json};
-use support::{NOW, engine, moment};
-
-fn template() -> Value {
-    json!({
-        "metadata": {"labels": {"app": "web"}},
-        "spec": {"containers": [{"name": "web", "image": "registry.example/web:1"}]},
-    })
-}
-
-fn replica_set(replicas: i32) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "web-1", "namespace": "shop", "uid": "uid-set", "resourceVersion": "7", "generation": 1},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template()},
-        "status": {"replicas": 0, "terminatingReplicas": 0},
-    })
-}
-
-fn pod(number: usize) -> v1::Pod {
-    v1::Pod {
-        name: format!("web-1-{number}"),
-        uid: format!("uid-pod-{number}"),
-        labels: vec![v1::Label {
-            key: "app".into(),
-            value: "web".into(),
-        }],
-        controller: Some(v1::ControllerReference {
-            kind: "ReplicaSet".into(),
-            name: "web-1".into(),
-            uid: "uid-set".into(),
-        }),
-        node_name: format!("node-{number}"),
-        phase: v1::PodPhase::Running.into(),
-        creation_time: moment(NOW - 60),
-        ..Default::default()
-    }
-}
-
-/// Pods in buckets by their own names.
-fn buckets(pods: Vec<v1::Pod>, count: u32) -> Vec<v1::Bucket> {
-    let mut divided = vec![v1::PodBucket::default(); count as usize];
-    for pod in pods {
-        divided[bucket::of(&pod.name, count) as usize].pods.push(pod);
-    }
-    let inline = |bucket: v1::PodBucket| v1::Bucket {
-        data: Some(bucket.encode_to_vec().into()),
-        ..Default::default()
-    };
-    divided.into_iter().map(inline).collect()
-}
-
-fn request(kind: v1::workload::Kind, pods: Vec<v1::Pod>, count: u32) -> v1::PlanRequest {
-    v1::PlanRequest {
-        snapshot: Some(v1::Snapshot {
-            now: moment(NOW),
-            workload: Some(v1::Workload { kind: Some(kind) }),
-            caches_synced: true,
-            bucket_count: count,
-            pod_buckets: buckets(pods, count),
-            ..Default::default()
-        }),
-        ..Default::default()
-    }
-}
-
-fn of_replica_set(object: &Value, pods: Vec<v1::Pod>) -> v1::PlanRequest {
-    let kind = v1::workload::Kind::ReplicaSet(v1::ReplicaSet {
-        object: object.to_string().into(),
-        ..Default::default()
-    });
-    request(kind, pods, 4)
-}
-
-fn deployment() -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "shop", "uid": "uid-web", "resourceVersion": "9", "generation": 1},
-        "spec": {
-            "replicas": 3,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": template(),
-            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
-            "progressDeadlineSeconds": 600,
-            "revisionHistoryLimit": 10,
-        },
-    })
-}
-
-fn of_deployment(object: &Value, sets: &[Value]) -> v1::PlanRequest {
-    let sets = sets.iter().map(|set| v1::DeploymentReplicaSet {
-        object: set.to_string().into(),
-        ..Default::default()
-    });
-    let kind = v1::workload::Kind::Deployment(v1::Deployment {
-        object: object.to_string().into(),
-        replica_sets: sets.collect(),
-    });
-    request(kind, Vec::new(), 0)
-}
+use support::{
+    Cluster, Form, engine,
+    kinds::{deployment, of_deployment, of_replica_set, pod, pod_buckets, replica_set},
+};
 
 fn plan(request: v1::PlanRequest) -> v1::Plan {
     let response = engine().plan(request, &never).expect("a plan");
@@ -273,6 +175,67 @@ fn odd_deployments_are_planned_for() {
     }
 }
 
+// The apiserver accepts no such object.
+#[test]
+fn negative_replicas_count_as_none() {
+    let plan = plan(of_replica_set(&replica_set(-5), (0..2).map(pod).collect()));
+    let deleted = plan
+        .actions()
+        .filter(|action| matches!(action.kind, Some(v1::action::Kind::DeletePod(_))));
+    assert_eq!(deleted.count(), 2);
+    let created = plan
+        .actions()
+        .filter(|action| matches!(action.kind, Some(v1::action::Kind::CreatePod(_))));
+    assert_eq!(created.count(), 0);
+}
+
+// As upstream, which the apiserver protects from such objects: pods that do not match are released, and others are created.
+#[test]
+fn a_replica_set_whose_template_does_not_match_its_selector_keeps_no_pod() {
+    let mut set = replica_set(2);
+    set["spec"]["selector"]["matchLabels"]["app"] = json!("other");
+    let plan = plan(of_replica_set(&set, (0..2).map(pod).collect()));
+    let kinds: Vec<_> = plan.phases.iter().map(v1::Phase::kind).collect();
+    assert_eq!(kinds[0], v1::PhaseKind::Claims, "{plan:#?}");
+    let reasons: Vec<_> = plan.phases[0].batches[0]
+        .actions
+        .iter()
+        .map(v1::Action::reason)
+        .collect();
+    assert_eq!(reasons, [v1::Reason::SelectorDoesNotMatch; 2]);
+    assert!(
+        plan.actions()
+            .all(|action| !matches!(action.kind, Some(v1::action::Kind::DeletePod(_)))),
+        "no pod is deleted on doubt"
+    );
+}
+
+// The apiserver writes such a character as six, so an object of 1.4 MB is served with 8.4. Anyone who may create ReplicaSets in the
+// namespace may create an orphan like this.
+#[test]
+fn the_largest_orphan_does_not_stop_a_deployment() {
+    let mut orphan = replica_set(0);
+    orphan["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["<".repeat(1_400_000)]);
+    let mut request = of_deployment(&deployment(), &[orphan]);
+    let snapshot = request.snapshot.as_mut().expect("a snapshot");
+    let Some(v1::workload::Kind::Deployment(sent)) = snapshot
+        .workload
+        .as_mut()
+        .and_then(|workload| workload.kind.as_mut())
+    else {
+        panic!("a Deployment");
+    };
+    let text = String::from_utf8(sent.replica_sets[0].object.to_vec()).expect("text");
+    let text = text.replace('<', r"\u003c");
+    assert!(text.len() > 8_400_000);
+    sent.replica_sets[0].object = text.into();
+    let created = plan(request)
+        .actions()
+        .filter(|action| matches!(action.kind, Some(v1::action::Kind::CreateObject(_))))
+        .count();
+    assert_eq!(created, 1);
+}
+
 #[test]
 fn a_deployment_has_a_limited_number_of_replica_sets() {
     let request = of_deployment(&deployment(), &vec![Value::Null; 10_001]);
@@ -303,7 +266,21 @@ fn wrong_requests_name_the_field() {
         &json!({"metadata": {"name": "web", "namespace": "shop", "uid": "u"}}),
         &[],
     );
+    let with_selector = |mut object: Value, selector: Value| {
+        object["spec"]["selector"] = selector;
+        object
+    };
+    let unknown = json!({"matchExpressions": [{"key": "app", "operator": "Like", "values": ["web"]}]});
     for (request, expected) in [
+        // R-13, P-14.
+        (
+            of_replica_set(&with_selector(replica_set(1), unknown.clone()), vec![pod(0)]),
+            "snapshot.workload.replica_set.object: spec.selector.matchExpressions[0].operator: ",
+        ),
+        (
+            of_deployment(&with_selector(deployment(), unknown), &[]),
+            "snapshot.workload.deployment.object: spec.selector.matchExpressions[0].operator: ",
+        ),
         (
             set(&|snapshot| snapshot.bucket_count = 0),
             "snapshot.bucket_count: is required",
@@ -319,7 +296,7 @@ fn wrong_requests_name_the_field() {
         (
             set(&|snapshot| {
                 snapshot.caches_synced = false;
-                snapshot.pod_buckets = buckets(Vec::new(), 4);
+                snapshot.pod_buckets = pod_buckets(Vec::new(), 4);
             }),
             "snapshot.caches_synced: is false, and there are no pods",
         ),
@@ -391,22 +368,41 @@ fn explanations_say_what_happens_next() {
 /// Equal buckets may be sent for kinds that divide pods in different ways.
 #[test]
 fn a_cached_bucket_is_checked_for_the_kind_that_uses_it() {
+    use sha2::Digest as _;
+    const COUNT: u32 = 4;
     let engine = engine();
-    let mut request = of_replica_set(&replica_set(1), vec![pod(0)]);
-    let snapshot = request.snapshot.as_mut().expect("a snapshot");
+    let other = (0..100)
+        .map(pod)
+        .find(|pod| bucket::of(&pod.name, COUNT) != bucket::of(&pod.node_name, COUNT))
+        .expect("a pod whose name and node belong to different buckets");
+    let expected = format!("is for node `{}`, which belongs to bucket", other.node_name);
+    let mut of_set = of_replica_set(&replica_set(1), vec![other]);
+    let snapshot = of_set.snapshot.as_mut().expect("a snapshot");
     snapshot.digest_function = v1::DigestFunction::Sha256.into();
     for bucket in &mut snapshot.pod_buckets {
-        use sha2::Digest as _;
         let digest = sha2::Sha256::digest(bucket.data.as_ref().expect("data"));
         bucket.digest = digest.to_vec().into();
     }
     for _ in 0..2 {
-        engine.plan(request.clone(), &never).expect("a plan");
+        engine.plan(of_set.clone(), &never).expect("a plan");
     }
-    let snapshot = request.snapshot.as_mut().expect("a snapshot");
-    snapshot
-        .pod_buckets
-        .iter_mut()
-        .for_each(|bucket| bucket.data = None);
-    engine.plan(request, &never).expect("by digest");
+    let snapshot = of_set.snapshot.as_mut().expect("a snapshot");
+    for bucket in &mut snapshot.pod_buckets {
+        bucket.data = None;
+    }
+    let by_digest = snapshot.pod_buckets.clone();
+    engine.plan(of_set, &never).expect("by digest");
+
+    let mut of_daemon_set = Cluster::empty(1).request(COUNT, Form::InlineWithDigest);
+    of_daemon_set.snapshot.as_mut().expect("a snapshot").pod_buckets = by_digest;
+    let refusal = engine.plan(of_daemon_set, &never).expect_err("a wrong bucket");
+    let Refusal::Invalid { violations, .. } = refusal else {
+        panic!("{refusal:?}");
+    };
+    assert!(
+        violations
+            .iter()
+            .any(|found| found.to_string().contains(&expected)),
+        "{violations:#?}"
+    );
 }

@@ -346,7 +346,7 @@ fn errors_of_the_workload_name_the_field_inside_the_json() {
             with_daemon_set(|d| {
                 d["metadata"]["annotations"] = json!({"a": "x".repeat(Limits::OBJECT_BYTES)});
             }),
-            at("has 4"),
+            at("has 16"),
         ),
         (raw(b"{"), at("EOF")),
         (raw(b"[]"), at("invalid length 0")),

@@ -1,133 +1,25 @@
-//! The HTTP endpoints `/healthz`, `/livez`, `/readyz` and `/metrics`.
+//! The HTTP endpoints `/healthz`, `/livez`, `/readyz`, `/metrics` and `/metrics/slis`.
 
+mod checks;
 mod connections;
 mod plain_text;
+mod slis;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    fmt::Write as _,
-    io,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::BTreeMap, fmt, io, sync::Arc};
 
 use axum::{
     Router,
     extract::{Path, RawQuery, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, header},
     response::IntoResponse,
     routing::get,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub use checks::Checks;
 use connections::Limits;
-
-type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// Named health checks. A check returns Ok, or the reason why it fails. Clones share the checks.
-#[derive(Clone, Default)]
-pub struct Checks(Arc<RwLock<BTreeMap<String, Check>>>);
-
-impl Checks {
-    /// Without checks: every probe succeeds.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds or replaces the check with this name. The check runs at every probe and must not block.
-    pub fn add(&self, name: &str, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
-        self.0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(name.to_owned(), Arc::new(check));
-    }
-
-    /// Adds or replaces the check with this name by a fixed result.
-    pub fn set(&self, name: &str, state: Result<(), String>) {
-        self.add(name, move || state.clone());
-    }
-
-    /// Removes a check.
-    pub fn remove(&self, name: &str) {
-        self.0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(name);
-    }
-
-    /// The names and reasons of all failing checks, sorted by name.
-    #[must_use]
-    pub fn failing(&self) -> Vec<(String, String)> {
-        self.run()
-            .into_iter()
-            .filter_map(|(name, result)| result.err().map(|reason| (name, reason)))
-            .collect()
-    }
-
-    fn run(&self) -> Vec<(String, Result<(), String>)> {
-        // Run the checks without the lock, because a check may use these checks.
-        let checks = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        checks.into_iter().map(|(name, check)| (name, check())).collect()
-    }
-
-    /// The response to a probe: `ok`, or one line per check if any check fails or `verbose` is set.
-    fn answer(&self, endpoint: &str, verbose: bool) -> (StatusCode, String) {
-        let results = self.run();
-        let passed = results.iter().all(|(_, result)| result.is_ok());
-        if passed && !verbose {
-            return (StatusCode::OK, "ok".to_owned());
-        }
-        let mut text = String::new();
-        if results.is_empty() {
-            text.push_str("[+]ping ok\n");
-        }
-        for (name, result) in results {
-            let _ = match result {
-                Ok(()) => writeln!(text, "[+]{name} ok"),
-                Err(reason) => writeln!(text, "[-]{name} failed: {reason}"),
-            };
-        }
-        let _ = writeln!(
-            text,
-            "{endpoint} check {}",
-            if passed { "passed" } else { "failed" }
-        );
-        (
-            if passed {
-                StatusCode::OK
-            } else {
-                StatusCode::INTERNAL_SERVER_ERROR
-            },
-            text,
-        )
-    }
-
-    fn answer_one(&self, name: &str) -> (StatusCode, String) {
-        let check = self
-            .0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(name)
-            .cloned();
-        match check.map(|check| check()) {
-            Some(Ok(())) => (StatusCode::OK, "ok".to_owned()),
-            Some(Err(reason)) => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                format!("{name} failed: {reason}\n"),
-            ),
-            None => (StatusCode::NOT_FOUND, format!("there is no check {name}\n")),
-        }
-    }
-}
-
-impl fmt::Debug for Checks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let checks = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        f.debug_list().entries(checks.keys()).finish()
-    }
-}
+use slis::Slis;
 
 /// The content of the HTTP endpoints. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -178,40 +70,58 @@ pub fn spawn(listener: TcpListener, health: Health) -> io::Result<DropGuard> {
 }
 
 fn router(health: Health) -> Router {
-    let mut router = Router::new().route("/metrics", get(metrics));
+    let slis = Slis::default();
+    let exposed = slis.clone();
+    let mut router = Router::new().route("/metrics", get(metrics)).route(
+        "/metrics/slis",
+        get(async move |headers: HeaderMap| exposition(exposed.encode(), &headers)),
+    );
     for (path, page) in health.pages {
         router = router.route(path, get(async move || (page.0)()));
     }
     router
-        .nest("/healthz", probe("healthz", health.live.clone()))
-        .nest("/livez", probe("livez", health.live.clone()))
-        .nest("/readyz", probe("readyz", health.ready.clone()))
+        .nest("/healthz", probe("healthz", &health.live, &slis))
+        .nest("/livez", probe("livez", &health.live, &slis))
+        .nest("/readyz", probe("readyz", &health.ready, &slis))
         .with_state(health.metrics)
 }
 
-/// The routes of one probe: `/` for all checks, and `/NAME` for one check.
-fn probe<S: Clone + Send + Sync + 'static>(endpoint: &'static str, checks: Checks) -> Router<S> {
-    let one = checks.clone();
-    Router::new()
-        .route(
-            "/",
-            get(move |RawQuery(query): RawQuery| async move {
-                let verbose =
-                    query.is_some_and(|query| query.split(['&', '=']).any(|part| part == "verbose"));
-                checks.answer(endpoint, verbose)
-            }),
-        )
-        .route(
-            "/{check}",
-            get(move |Path(name): Path<String>| async move { one.answer_one(&name) }),
-        )
+/// The routes of one probe: `/` for all checks, and `/NAME` for one check. The results are counted.
+fn probe<S: Clone + Send + Sync + 'static>(
+    endpoint: &'static str,
+    checks: &Checks,
+    slis: &Slis,
+) -> Router<S> {
+    let of_all = (checks.clone(), slis.clone());
+    let of_one = of_all.clone();
+    let all = async move |RawQuery(query): RawQuery| {
+        let (checks, slis) = of_all;
+        let verbose = query.is_some_and(|query| query.split(['&', '=']).any(|part| part == "verbose"));
+        let results = checks.run();
+        for (name, result) in &results {
+            slis.count(endpoint, name, result.is_ok());
+        }
+        checks::answer(endpoint, &results, verbose)
+    };
+    let one = async move |Path(name): Path<String>| {
+        let (checks, slis) = of_one;
+        let result = checks.run_one(&name);
+        if let Some(result) = &result {
+            slis.count(endpoint, &name, result.is_ok());
+        }
+        checks::answer_one(&name, result)
+    };
+    Router::new().route("/", get(all)).route("/{check}", get(one))
+}
+
+async fn metrics(State(metrics): State<Exposition>, headers: HeaderMap) -> impl IntoResponse {
+    exposition((metrics.0)(), &headers)
 }
 
 /// Returns OpenMetrics if the `Accept` header names it, as Prometheus does; otherwise the older text format of Prometheus.
-async fn metrics(State(metrics): State<Exposition>, headers: HeaderMap) -> impl IntoResponse {
+fn exposition(text: String, headers: &HeaderMap) -> impl IntoResponse + use<> {
     const OPEN_METRICS: &str = "application/openmetrics-text";
     let mut accepted = headers.get_all(header::ACCEPT).iter();
-    let text = (metrics.0)();
     if accepted.any(|types| types.to_str().is_ok_and(|types| types.contains(OPEN_METRICS))) {
         let media_type = format!("{OPEN_METRICS}; version=1.0.0; charset=utf-8");
         ([(header::CONTENT_TYPE, media_type)], text)
@@ -246,9 +156,13 @@ mod tests {
     }
 
     async fn ask_for(health: &Health, path: &str, accept: &str) -> (u16, String) {
+        ask_router(&router(health.clone()), path, accept).await
+    }
+
+    async fn ask_router(router: &Router, path: &str, accept: &str) -> (u16, String) {
         let request = Request::get(path).header(header::ACCEPT, accept);
         let request = request.body(Body::empty()).expect("a request");
-        let response = router(health.clone()).oneshot(request).await.expect("an answer");
+        let response = router.clone().oneshot(request).await.expect("an answer");
         let status = response.status().as_u16();
         let body = axum::body::to_bytes(response.into_body(), usize::MAX)
             .await
@@ -303,6 +217,28 @@ mod tests {
             health.ready.failing(),
             [("plan-service".to_owned(), "no replica answers".to_owned())]
         );
+    }
+
+    // The router counts the probes, so all requests go to one.
+    #[tokio::test]
+    async fn the_results_of_probes_are_counted() {
+        let health = Health::default();
+        health.live.set("good", Ok(()));
+        health.ready.set("bad", Err("it broke".to_owned()));
+        let router = router(health);
+        for path in ["/livez", "/livez/good", "/readyz", "/readyz/none"] {
+            ask_router(&router, path, "*/*").await;
+        }
+        let (_, text) = ask_router(&router, "/metrics/slis", "*/*").await;
+        let mut series: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        series.sort_unstable();
+        let expected = [
+            r#"kubernetes_healthchecks_total{name="bad",type="readyz",status="error"} 1"#,
+            r#"kubernetes_healthchecks_total{name="good",type="livez",status="success"} 2"#,
+            r#"kubernetes_healthcheck{name="bad",type="readyz"} 0"#,
+            r#"kubernetes_healthcheck{name="good",type="livez"} 1"#,
+        ];
+        assert_eq!(series, expected);
     }
 
     #[tokio::test]

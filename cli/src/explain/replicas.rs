@@ -129,7 +129,7 @@ pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyho
     let explanation = workload_explanation(case, &request).await?;
     let warnings = Warnings::of(case.engine.plan(&request).await?);
     let mut sets = Vec::with_capacity(explanation.replica_sets.len());
-    let mut causes = Vec::new();
+    let mut causes = Vec::from_iter(causes::of_creation(deployment));
     for counts in &explanation.replica_sets {
         let Some(set) = explained_set(case, &counts.name).await? else {
             continue;

@@ -116,9 +116,15 @@ fn when(delay: &nodewise_proto::Duration) -> String {
     }
 }
 
+/// In milliseconds, or in seconds from ten seconds on.
 fn duration(duration: &nodewise_proto::Duration) -> String {
-    let exact = jiff::SignedDuration::new(duration.seconds, duration.nanos);
-    format!("{exact:#}")
+    let millis = i64::from(duration.nanos / 1_000_000);
+    let rounded = if duration.seconds < 10 {
+        jiff::SignedDuration::from_millis(duration.seconds.saturating_mul(1_000).saturating_add(millis))
+    } else {
+        jiff::SignedDuration::from_secs(duration.seconds)
+    };
+    format!("{rounded:#}")
 }
 
 /// Whether a deviation changes which actions a plan has. The other ones change only their form, in every plan that creates or

@@ -973,8 +973,9 @@ type Batch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The actions. Never empty.
 	Actions []*Action `protobuf:"bytes,1,rep,name=actions,proto3" json:"actions,omitempty"`
-	// Before the first adoption of the batch the executor reads the workload from the apiserver. If the workload's uid differs or it
-	// has a deletionTimestamp, every adoption of the batch fails. The other actions do not wait for this check.
+	// Before the first adoption or create of the batch the executor reads the workload from the apiserver. If the read fails, the
+	// workload's uid differs or it has a deletionTimestamp, every adoption and every create of the batch fails, and a failed create
+	// ends the plan. The other actions do not wait for this check.
 	ConfirmWorkload bool `protobuf:"varint,2,opt,name=confirm_workload,json=confirmWorkload,proto3" json:"confirm_workload,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

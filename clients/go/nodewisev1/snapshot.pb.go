@@ -411,6 +411,9 @@ const (
 	Deviation_DEVIATION_NO_HOT_REQUEUE Deviation = 21
 	// A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error.
 	Deviation_DEVIATION_RETRY_OLD_SET_SCALING Deviation = 22
+	// Before the executor replaces pods or a ReplicaSet that somebody deleted, it reads the owner from the apiserver. It replaces
+	// nothing if the owner is gone or is being deleted.
+	Deviation_DEVIATION_CONFIRM_BEFORE_CREATES Deviation = 23
 )
 
 // Enum value maps for Deviation.
@@ -439,6 +442,7 @@ var (
 		20: "DEVIATION_WIDE_PROPORTIONS",
 		21: "DEVIATION_NO_HOT_REQUEUE",
 		22: "DEVIATION_RETRY_OLD_SET_SCALING",
+		23: "DEVIATION_CONFIRM_BEFORE_CREATES",
 	}
 	Deviation_value = map[string]int32{
 		"DEVIATION_UNSPECIFIED":                    0,
@@ -464,6 +468,7 @@ var (
 		"DEVIATION_WIDE_PROPORTIONS":               20,
 		"DEVIATION_NO_HOT_REQUEUE":                 21,
 		"DEVIATION_RETRY_OLD_SET_SCALING":          22,
+		"DEVIATION_CONFIRM_BEFORE_CREATES":         23,
 	}
 )
 
@@ -742,7 +747,7 @@ func (*Workload_Deployment) isWorkload_Kind() {}
 // DaemonSet is an apps/v1 DaemonSet as the apiserver served it.
 type DaemonSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 4 MiB; 1,024
+	// The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 16 MiB; 1,024
 	// entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
 	// expressions; 16,384 values in the selector and in the affinity.
 	Object        []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
@@ -790,7 +795,7 @@ func (x *DaemonSet) GetObject() []byte {
 // ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs.
 type ReplicaSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The object as unmodified JSON (UTF-8). Required. Limits: 4 MiB; 1,024 entries each of selector labels and selector expressions;
+	// The object as unmodified JSON (UTF-8). Required. Limits: 16 MiB; 1,024 entries each of selector labels and selector expressions;
 	// 16,384 values in the selector.
 	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
 	// The number of related pods on each node. Of two pods that are otherwise alike, a plan deletes the one on the node with more
@@ -1776,7 +1781,7 @@ type ReconcileState struct {
 	// Back-offs of failed pods. At most one entry per observed generation and node.
 	FailedPodBackoffs []*FailedPodBackoff `protobuf:"bytes,2,rep,name=failed_pod_backoffs,json=failedPodBackoffs,proto3" json:"failed_pod_backoffs,omitempty"`
 	// Nodes for which a derived pod name was taken, in the snapshot or in the apiserver (RESULT_NAME_TAKEN). At most one entry per
-	// node.
+	// node. A ReplicaSet has at most one entry, without a node.
 	PodNameCollisions []*PodNameCollision `protobuf:"bytes,3,rep,name=pod_name_collisions,json=podNameCollisions,proto3" json:"pod_name_collisions,omitempty"`
 	// The progress of the slow start of pod creates. Absent: the slow start begins with one create.
 	SlowStart *SlowStart `protobuf:"bytes,4,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
@@ -1856,7 +1861,7 @@ func (x *ReconcileState) GetUsedPodNames() []*UsedPodName {
 //
 // While there are expectations that are not older than five minutes, a plan contains no creates and no deletes of pods
 // (VERDICT_STATUS_ONLY). Exception: if DEVIATION_SLOW_START_ACROSS_PLANS is enabled and only creates of named pods are outstanding,
-// the plan may create pods on other nodes that have none.
+// the plan may create pods on other nodes that have none; for a ReplicaSet, as many as are missing besides the outstanding ones.
 //
 // The executor removes a create when its watch shows the pod or when the call fails. It removes a delete when its watch shows that
 // the pod is gone or being deleted, or when the call fails.
@@ -1980,7 +1985,7 @@ func (x *ExpectedCreate) GetNodeName() string {
 }
 
 // SlowStart is the number of pods that a plan may create concurrently. It grows by one with each create that succeeds, up to the
-// burst. It goes back to 1 after a create that failed, for pods of another revision, and after 30 seconds without a create.
+// burst. It goes back to 1 after a create that failed, for pods of another `revision_hash`, and after 30 seconds without a create.
 type SlowStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The size of the next batch of creates, in pods.
@@ -2584,7 +2589,7 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x18FEATURE_GATE_UNSPECIFIED\x10\x00\x126\n" +
 	"2FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS\x10\x01\x12\"\n" +
 	"\x1eFEATURE_GATE_POD_DELETION_COST\x10\x02\x12<\n" +
-	"8FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS\x10\x03*\xd7\x06\n" +
+	"8FEATURE_GATE_DEPLOYMENT_REPLICA_SET_TERMINATING_REPLICAS\x10\x03*\xfd\x06\n" +
 	"\tDeviation\x12\x19\n" +
 	"\x15DEVIATION_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cDEVIATION_IDEMPOTENT_CREATES\x10\x01\x12'\n" +
@@ -2609,7 +2614,8 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"#DEVIATION_RELEASED_SET_IS_COLLISION\x10\x13\x12\x1e\n" +
 	"\x1aDEVIATION_WIDE_PROPORTIONS\x10\x14\x12\x1c\n" +
 	"\x18DEVIATION_NO_HOT_REQUEUE\x10\x15\x12#\n" +
-	"\x1fDEVIATION_RETRY_OLD_SET_SCALING\x10\x16B\x91\x01\n" +
+	"\x1fDEVIATION_RETRY_OLD_SET_SCALING\x10\x16\x12$\n" +
+	" DEVIATION_CONFIRM_BEFORE_CREATES\x10\x17B\x91\x01\n" +
 	"\x0fcom.nodewise.v1B\rSnapshotProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (

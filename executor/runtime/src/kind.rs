@@ -61,6 +61,12 @@ pub fn cached_kinds<K: Kind>() -> Vec<CachedKind> {
     kinds
 }
 
+/// The resources that must have been listed before plans of this kind are made.
+pub fn needed<K: Kind>() -> impl Iterator<Item = Resource> {
+    let of_workloads = [K::RESOURCE, K::Controls::RESOURCE];
+    of_workloads.into_iter().chain(K::READS.iter().copied())
+}
+
 fn cached<K: Kind>() -> CachedKind {
     CachedKind {
         resource: K::RESOURCE,

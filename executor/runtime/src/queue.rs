@@ -289,6 +289,11 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         self.len() == 0
     }
 
+    /// The keys that workers process now, in no order.
+    pub fn in_progress(&self) -> impl Iterator<Item = &K> {
+        self.processing.keys()
+    }
+
     /// Whether no key is queued, being processed, or delayed.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -7,7 +7,7 @@ use nodewise_projection::{ProjectError, Revision, Workload, buckets::RenderedBuc
 use nodewise_proto::bucket::Digest;
 use nodewise_proto::{Timestamp, v1};
 
-use crate::kind::Kind;
+use crate::kind::{Kind, needed};
 use crate::store::{REVISION_BYTES, Store};
 
 /// Objects that were read live because a plan found their names taken, or because the caches do not show them yet. In a
@@ -38,11 +38,24 @@ impl LiveObjects {
         self.revisions.is_empty() && self.workloads.is_empty()
     }
 
-    /// Adds these objects.
+    /// Adds these objects. They replace those of the same names: a snapshot may have each name once.
     pub fn extend(&mut self, others: Self) {
-        self.revisions.extend(others.revisions);
-        self.workloads.extend(others.workloads);
+        replace(&mut self.revisions, others.revisions, |revision| &revision.name);
+        replace(&mut self.workloads, others.workloads, |workload| {
+            &workload.key.name
+        });
     }
+
+    /// Drops the oldest objects beyond this number of each resource.
+    pub fn truncate(&mut self, most: usize) {
+        self.revisions.drain(..self.revisions.len().saturating_sub(most));
+        self.workloads.drain(..self.workloads.len().saturating_sub(most));
+    }
+}
+
+fn replace<T>(known: &mut Vec<T>, objects: Vec<T>, name: impl Fn(&T) -> &str) {
+    known.retain(|known| objects.iter().all(|object| name(object) != name(known)));
+    known.extend(objects);
 }
 
 /// Takes the snapshot of a workload. `known` says of which buckets the receiver already has the content: these are sent
@@ -83,7 +96,7 @@ pub fn take<K: Kind>(
             kind: Some(K::message(store, workload, &live.workloads)),
         }),
         revisions,
-        caches_synced: store.unsynced().next().is_none(),
+        caches_synced: store.are_listed(needed::<K>()),
         bucket_count: bucket_count.try_into().unwrap_or(u32::MAX),
         node_buckets: nodes.buckets,
         pod_buckets: pods.buckets,
@@ -242,6 +255,32 @@ mod tests {
     use nodewise_projection::{Node, Pod};
     use prost::Message as _;
     use serde_json::{Value, json};
+
+    // A service may have one object read several times in a reconcile.
+    #[test]
+    fn of_objects_with_one_name_the_last_is_kept() {
+        let read = |name: &str, data: &str| LiveObjects {
+            revisions: vec![Revision::from_json(&revision(name, None, data)).expect("a revision")],
+            ..LiveObjects::default()
+        };
+        let mut live = LiveObjects::default();
+        for (name, data) in [("a", "old"), ("b", "x"), ("a", "new")] {
+            live.extend(read(name, data));
+        }
+        let sizes = |live: &LiveObjects| {
+            live.revisions
+                .iter()
+                .map(|one| (one.name.clone(), one.size))
+                .collect::<Vec<_>>()
+        };
+        let size = |data| read("a", data).revisions[0].size;
+        assert_eq!(
+            sizes(&live),
+            [("b".to_owned(), size("x")), ("a".to_owned(), size("new"))]
+        );
+        live.truncate(1);
+        assert_eq!(sizes(&live), [("a".to_owned(), size("new"))]);
+    }
 
     // A tenant may create large revisions. The revisions that decide take precedence, and the request stays within its
     // limit.

@@ -276,10 +276,10 @@ impl Store {
         watched.filter(|resource| !self.reached.contains_key(resource))
     }
 
-    /// Whether every resource was listed.
+    /// Whether all of these resources were listed.
     #[must_use]
-    pub fn is_synced(&self) -> bool {
-        self.unsynced().next().is_none()
+    pub fn are_listed(&self, mut resources: impl Iterator<Item = Resource>) -> bool {
+        resources.all(|resource| self.reached.contains_key(&resource))
     }
 
     /// The resourceVersion that the watch of a resource has reached; empty before its first list.

@@ -22,7 +22,7 @@ use kube::Client;
 use kube::api::{ListParams, WatchParams};
 use kube::core::{Request, Status};
 use nodewise_projection::ProjectError;
-use nodewise_telemetry::{http::Checks, in_short};
+use nodewise_telemetry::{http::Checks, in_short, with_causes};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -220,12 +220,15 @@ enum WatchError {
 
 impl WatchError {
     fn describe(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
+        let text = match self {
+            // The error's own text has the message three times.
+            Self::List(_, kube::Error::Api(status)) | Self::Watch(_, kube::Error::Api(status))
+                if !status.message.is_empty() =>
+            {
+                format!("{self}: {}", status.message)
+            }
+            _ => with_causes(self.to_string(), self),
+        };
         // The message of the apiserver may quote a whole object.
         in_short(&text)
     }

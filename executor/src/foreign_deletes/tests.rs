@@ -63,7 +63,7 @@ fn state(pods: &[&str]) -> State {
     let options = v1::PlanOptions::default();
     let mut state = State::new(1, &options);
     let kind = ReconciledKind::new::<DaemonSets>(&options, OwnershipSelector::default());
-    state.reconcile(kind.with_foreign_deletes());
+    state.add_kind(kind.with_foreign_deletes());
     let node = json!({ "metadata": { "name": "n1", "resourceVersion": "9" } });
     let node = Node::from_json(&node).expect("a node");
     for event in [
@@ -78,7 +78,7 @@ fn state(pods: &[&str]) -> State {
 }
 
 fn take(state: &mut State, event: ClusterEvent) {
-    state.take_in(event, &Metrics::new());
+    state.handle_event(event, &Metrics::new());
 }
 
 fn expect(state: &mut State, pods: &[&str]) {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::Entry},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::{Duration, Instant},
 };
@@ -12,6 +13,8 @@ use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
     registry::Registry,
 };
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::labels::{BudgetLabels, StateLabels, WorkloadLabels};
 use nodewise_runtime::store::Stalled;
@@ -36,12 +39,17 @@ pub(super) struct Rollouts {
     progress: Mutex<HashMap<Key, Progress>>,
 }
 
-/// The progress of the rollout of one generation.
+/// The progress of the rollout of one template.
 struct Progress {
     uid: Arc<str>,
     generation: i64,
-    /// The lowest numbers so far of nodes without a pod, without an updated pod, and without an available pod.
-    fewest: [i64; 3],
+    /// A hash of the template.
+    template: u64,
+    /// The lowest numbers so far of pods that are missing, that are not updated, that are not available, and that are left of
+    /// older templates.
+    fewest: [i64; 4],
+    /// The rollout has begun in an earlier generation, so that the first numbers of this one are no progress.
+    continues: bool,
     /// The rollout is complete, or somebody has paused it. Pods that become unavailable later do not belong to it.
     done: bool,
     since: Instant,
@@ -50,9 +58,18 @@ struct Progress {
 }
 
 /// Placeholder until a status of the generation is seen.
-const UNKNOWN: [i64; 3] = [i64::MAX; 3];
+const UNKNOWN: [i64; 4] = [i64::MAX; 4];
 
 impl Progress {
+    /// The rollout of a workload that is new to this executor.
+    fn new(workload: &Workload, now: Instant) -> Self {
+        Self {
+            template: template_hash(workload),
+            ..Self::of(workload, now)
+        }
+    }
+
+    /// The state of a rollout, without the hash of its template, which takes some time.
     fn of(workload: &Workload, now: Instant) -> Self {
         let StatusCounts {
             observed_generation,
@@ -69,28 +86,41 @@ impl Progress {
         };
         // The status is of an earlier generation.
         let fewest = if observed_generation >= workload.generation {
-            [current, updated, available].map(|count| (desired - count).max(0))
+            // The available pods of a Deployment may be old ones.
+            let left = current - updated;
+            [desired - current, desired - updated, desired - available, left].map(|count| count.max(0))
         } else {
             UNKNOWN
         };
         Self {
             uid: Arc::clone(&workload.uid),
             generation: workload.generation,
+            template: 0,
             fewest,
-            done: fewest == [0; 3] || workload.is_paused,
+            continues: false,
+            done: fewest == [0; 4] || workload.is_paused,
             since: now,
             before: Duration::ZERO,
         }
     }
 
     /// Merges a newer state. Only new lowest numbers are progress: a number that rises and falls again is not, and nor
-    /// are nodes that come and go.
-    fn advance(&mut self, now: Self) {
+    /// are nodes that come and go. A change of the workload, such as another number of replicas, is no progress as long as the
+    /// template stays the same.
+    fn advance(&mut self, workload: &Workload, now: Instant) {
+        let mut now = Self::of(workload, now);
         if now.generation != self.generation || now.uid != self.uid {
+            now.template = template_hash(workload);
+            if now.uid == self.uid && now.template == self.template && !self.done {
+                (now.since, now.before, now.continues) = (self.since, self.before, true);
+            }
             *self = now;
             return;
         }
         self.done |= now.done;
+        if self.continues && self.fewest == UNKNOWN {
+            self.fewest = now.fewest;
+        }
         if now
             .fewest
             .iter()
@@ -110,6 +140,25 @@ impl Progress {
         }
         self.before + now.saturating_duration_since(self.since)
     }
+}
+
+/// A hash of spec.template, as the apiserver wrote it. 0 if there is none.
+fn template_hash(workload: &Workload) -> u64 {
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        spec: Spec<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Spec<'a> {
+        #[serde(borrow)]
+        template: &'a RawValue,
+    }
+    serde_json::from_slice::<Object<'_>>(&workload.object).map_or(0, |object| {
+        let mut hasher = DefaultHasher::new();
+        object.spec.template.get().hash(&mut hasher);
+        hasher.finish()
+    })
 }
 
 impl Rollouts {
@@ -151,10 +200,9 @@ impl Rollouts {
 
     /// Updates the progress from a status.
     pub(super) fn status(&self, workload: &Workload, now: Instant) {
-        let now = Progress::of(workload, now);
         match self.progress().entry(workload.key.clone()) {
-            Entry::Occupied(mut before) => before.get_mut().advance(now),
-            Entry::Vacant(first) => _ = first.insert(now),
+            Entry::Occupied(mut before) => before.get_mut().advance(workload, now),
+            Entry::Vacant(first) => _ = first.insert(Progress::new(workload, now)),
         }
     }
 
@@ -166,9 +214,8 @@ impl Rollouts {
         if let Some(progress) = progress.filter(|progress| !progress.done && progress.fewest != UNKNOWN) {
             let Stalled { age, lost } = stalled();
             (progress.since, progress.before) = (now, age);
-            let [without_pod, outdated, unavailable] = progress.fewest;
-            progress.done = without_pod == 0
-                && outdated == 0
+            let [missing, outdated, unavailable, left] = progress.fewest;
+            progress.done = [missing, outdated, left] == [0; 3]
                 && usize::try_from(unavailable).is_ok_and(|unavailable| unavailable <= lost);
         }
     }
@@ -241,7 +288,7 @@ mod tests {
     #[test]
     fn a_rollout_ages_until_it_makes_progress() {
         let (start, minute) = (Instant::now(), Duration::from_mins(1));
-        let mut progress = Progress::of(&workload(2, 1, [3, 3, 3]), start);
+        let mut progress = Progress::new(&workload(2, 1, [3, 3, 3]), start);
         let steps = [
             ("the status is of the generation before", (2, 1), [3, 3, 3], 1),
             ("pods of the new template are counted", (2, 2), [3, 0, 3], 0),
@@ -253,7 +300,7 @@ mod tests {
         ];
         for (minutes, (what, (generation, observed), counts, age)) in (1..).zip(steps) {
             let now = start + minute * minutes;
-            progress.advance(Progress::of(&workload(generation, observed, counts), now));
+            progress.advance(&workload(generation, observed, counts), now);
             assert_eq!(progress.age(now), minute * age, "{what}");
         }
     }
@@ -261,7 +308,7 @@ mod tests {
     #[test]
     fn progress_resets_the_age_and_a_complete_rollout_has_none() {
         let (start, minute) = (Instant::now(), Duration::from_mins(1));
-        let mut progress = Progress::of(&workload(2, 2, [3, 0, 3]), start);
+        let mut progress = Progress::new(&workload(2, 2, [3, 0, 3]), start);
         let steps = [
             ("one more is new", 2, [3, 1, 2], 0),
             ("nothing", 2, [3, 1, 2], 60),
@@ -273,7 +320,7 @@ mod tests {
         ];
         for (minutes, (what, generation, counts, age)) in (1..).zip(steps) {
             let now = start + minute * minutes;
-            progress.advance(Progress::of(&workload(generation, generation, counts), now));
+            progress.advance(&workload(generation, generation, counts), now);
             assert_eq!(progress.age(now), Duration::from_secs(age), "{what}");
         }
     }
@@ -291,10 +338,55 @@ mod tests {
             Workload::deployment_from_json(&object).expect("a Deployment")
         };
         let (start, hour) = (Instant::now(), Duration::from_hours(1));
-        let mut progress = Progress::of(&deployment(2, true), start);
+        let mut progress = Progress::new(&deployment(2, true), start);
         assert_eq!(progress.age(start + hour), Duration::ZERO);
-        progress.advance(Progress::of(&deployment(3, false), start + hour));
+        progress.advance(&deployment(3, false), start + hour);
         assert_eq!(progress.age(start + hour * 2), hour, "somebody has resumed it");
+    }
+
+    fn scaled(
+        generation: i64,
+        observed: i64,
+        replicas: i64,
+        [current, updated, available]: [i64; 3],
+        image: &str,
+    ) -> Workload {
+        let object = serde_json::json!({
+            "metadata": {"namespace": "a", "name": "web", "uid": "u1", "generation": generation},
+            "spec": {
+                "replicas": replicas, "selector": {"matchLabels": {"app": "web"}},
+                "template": {"spec": {"containers": [{"image": image}]}},
+            },
+            "status": {
+                "observedGeneration": observed, "replicas": current, "updatedReplicas": updated, "availableReplicas": available,
+            },
+        });
+        Workload::deployment_from_json(&object).expect("a Deployment")
+    }
+
+    // Pods of the template before, which are available, do not make a rollout complete.
+    #[test]
+    fn a_stuck_rollout_that_is_scaled_keeps_its_age() {
+        let (start, minute) = (Instant::now(), Duration::from_mins(1));
+        let mut progress = Progress::new(&scaled(2, 2, 4, [5, 2, 3], "b"), start);
+        let steps = [
+            ("it is scaled", (3, 2, 2), [5, 2, 3], "b", 1),
+            ("the controller has seen it", (3, 3, 2), [4, 2, 2], "b", 2),
+            ("it is scaled again", (4, 3, 9), [4, 2, 2], "b", 3),
+            ("more pods are wanted", (4, 4, 9), [11, 4, 2], "b", 4),
+            ("one more is available", (4, 4, 9), [11, 4, 3], "b", 0),
+            ("another template", (5, 4, 9), [11, 4, 3], "c", 0),
+            ("it is not seen", (5, 4, 9), [11, 4, 3], "c", 1),
+            ("the controller has seen it", (5, 5, 9), [11, 0, 3], "c", 0),
+            ("it is done", (5, 5, 9), [9, 9, 9], "c", 0),
+            ("a larger number", (6, 6, 12), [9, 9, 9], "c", 0),
+            ("which nothing comes of", (6, 6, 12), [9, 9, 9], "c", 1),
+        ];
+        for (minutes, (what, (generation, observed, replicas), counts, image, age)) in (1..).zip(steps) {
+            let now = start + minute * minutes;
+            progress.advance(&scaled(generation, observed, replicas, counts, image), now);
+            assert_eq!(progress.age(now), minute * age, "{what}");
+        }
     }
 
     // An executor has not seen what happened before its start.

@@ -7,6 +7,8 @@ use nodewise_proto::v1;
 use nodewise_runtime::Resource;
 use serde::Deserialize;
 
+use super::named::Identity;
+
 /// The fields of an object that the check reads.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
@@ -19,6 +21,11 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// Its name and uid.
+    pub(super) fn identity(&self) -> Identity<'_> {
+        (&self.name, &self.uid)
+    }
+
     /// Reads an object of this resource, as the apiserver sent it. The error says why it cannot be read.
     pub(crate) fn read(resource: Resource, object: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(object);

@@ -30,25 +30,33 @@ enum Orphan {
     Released,
 }
 
-/// The uids of the objects that a plan adopts.
-pub(super) fn adopted<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> HashSet<&'a str> {
-    uids(plan, request, v1::Action::is_adoption)
+/// The name and the uid of an object. A service could send the uid of one object with the name of another, or of none. Such an
+/// action does nothing to the first one.
+pub(super) type Identity<'a> = (&'a str, &'a str);
+
+/// The objects that a plan adopts.
+pub(super) fn adopted<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> HashSet<Identity<'a>> {
+    identities(plan, request, v1::Action::is_adoption)
 }
 
-/// The uids of the objects that a plan releases.
-pub(super) fn released<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> HashSet<&'a str> {
-    uids(plan, request, is_release)
+/// The objects that a plan releases.
+pub(super) fn released<'a>(plan: &'a v1::Plan, request: &RequestContext<'_>) -> HashSet<Identity<'a>> {
+    identities(plan, request, is_release)
 }
 
-/// The uids of the objects of these actions.
-fn uids<'a>(
+/// The objects of these actions.
+fn identities<'a>(
     plan: &'a v1::Plan,
     request: &RequestContext<'_>,
     is_meant: fn(&v1::Action) -> bool,
-) -> HashSet<&'a str> {
+) -> HashSet<Identity<'a>> {
     let actions = plan.actions().filter(|action| is_meant(action));
     let objects = actions.filter_map(|action| object(action, request)?.1);
-    objects.map(|reference| &*reference.uid).collect()
+    objects.map(identity).collect()
+}
+
+fn identity(reference: &v1::ObjectReference) -> Identity<'_> {
+    (&reference.name, &reference.uid)
 }
 
 /// The resource and the reference of an object, other than the workload, that an action changes or deletes.
@@ -70,7 +78,7 @@ fn object<'a>(
 pub(super) fn named<'a>(
     action: &'a v1::Action,
     request: &RequestContext<'_>,
-    adopted: &HashSet<&str>,
+    adopted: &HashSet<Identity<'_>>,
 ) -> Result<Option<Named<'a>>, Violation> {
     // An action of an unknown kind is not carried out, so it needs no check.
     let Some((resource, reference)) = object(action, request) else {
@@ -91,7 +99,7 @@ pub(super) fn named<'a>(
     }
     let orphan = match &action.kind {
         _ if is_release(action) => Orphan::Released,
-        _ if adopted.contains(&*reference.uid) => Orphan::IfSelected,
+        _ if adopted.contains(&identity(reference)) => Orphan::IfSelected,
         _ => Orphan::Refused,
     };
     Ok(Some(Named {

@@ -24,7 +24,7 @@ pub(super) fn objects(plan: &v1::Plan, request: &RequestContext<'_>, caches: &im
     let adopted = named::adopted(plan, request);
     let is_owned = |known: &Known| match &known.controller {
         Some(controller) => *controller.uid == *request.workload.uid,
-        None => adopted.contains(&*known.uid),
+        None => adopted.contains(&known.identity()),
     };
     let objects = caches.controlled(request.controls).into_iter();
     let objects = objects.filter_map(|json| {

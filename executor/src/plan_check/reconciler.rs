@@ -44,16 +44,13 @@ impl Caches for WorkloadCaches<'_> {
     }
 
     fn controlled(&self, resource: Resource) -> Vec<Bytes> {
-        let (state, key) = (self.state.lock(), &self.workload.key);
-        let all = state.store.workloads();
-        let is_own = |found: &Workload| {
-            let controller = found.controller.as_ref();
-            controller.is_none_or(|controller| *controller.uid == *self.workload.uid)
-        };
-        let of_kind = all.filter(|found| {
-            found.key.kind == resource.kind && found.key.namespace == key.namespace && is_own(found)
-        });
-        of_kind.map(|found| found.object.clone()).collect()
+        let state = self.state.lock();
+        let controlled = state.store.controlled(resource.kind, self.workload);
+        let orphans = state.store.orphans(resource.kind, self.workload);
+        controlled
+            .chain(orphans)
+            .map(|found| found.object.clone())
+            .collect()
     }
 
     fn own_revisions(&self) -> Vec<Bytes> {

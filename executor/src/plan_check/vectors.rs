@@ -70,7 +70,7 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
 fn caches(vector: &Value, first: &Value, workload: &Workload) -> (Shared, u64) {
     let of = |field| vector.get(field).unwrap_or(&first[field]);
     let state = Shared::new(State::of::<DaemonSets>(4, &v1::PlanOptions::default()));
-    let show = |event| _ = state.lock().take_in(event, &Metrics::new());
+    let show = |event| _ = state.lock().handle_event(event, &Metrics::new());
     let show_objects = |are_changed: bool| {
         for resource in ["pods", "revisions"] {
             let objects = of(resource).as_array().cloned().unwrap_or_default();

@@ -28,7 +28,7 @@ fn fixture(service: ScriptedService, actuator: ScriptedActuator) -> Fixture {
     let state = Shared::new(State::of::<DaemonSets>(1, &v1::PlanOptions::default()));
     let (service, actuator, metrics) = (Arc::new(service), Arc::new(actuator), Metrics::new());
     for event in first_lists() {
-        state.lock().take_in(event, &metrics);
+        state.lock().handle_event(event, &metrics);
     }
     let reconciler = Reconciler {
         kind: PhantomData::<DaemonSets>,
@@ -83,7 +83,7 @@ impl Fixture {
     }
 
     fn watch(&self, event: ClusterEvent) {
-        self.state.lock().take_in(event, &self.metrics);
+        self.state.lock().handle_event(event, &self.metrics);
     }
 
     fn held(&self) -> v1::ReconcileState {
@@ -145,7 +145,7 @@ fn selective(service: ScriptedService, first: Workload) -> Fixture {
         let mut state = fixture.state.lock();
         *state = crate::testing::selective_state();
         for event in first_lists() {
-            state.take_in(event, &fixture.metrics);
+            state.handle_event(event, &fixture.metrics);
         }
     }
     fixture.watch(ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(first)));
@@ -187,7 +187,7 @@ async fn a_plan_for_what_is_not_selected_any_more_is_dropped() {
     let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
     fixture.service.meanwhile(move || {
         let without = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", "12")));
-        let woken = state.lock().take_in(without, &metrics);
+        let woken = state.lock().handle_event(without, &metrics);
         assert_eq!(woken, [Wake::now(key())]);
     });
     assert_eq!(fixture.reconcile().await, SETTLED);
@@ -244,7 +244,7 @@ async fn waits_for_the_caches_to_show_our_writes() {
         fixture.metrics.encode()
     );
     let bookmark = ClusterEvent::Bookmark(Resource::PODS, "100".into());
-    let woken = fixture.state.lock().take_in(bookmark, &fixture.metrics);
+    let woken = fixture.state.lock().handle_event(bookmark, &fixture.metrics);
     assert_eq!(woken, [Wake::now(key())]);
     assert_eq!(fixture.reconcile().await, SETTLED);
     assert_eq!(fixture.service.plans_asked(), 2);
@@ -444,7 +444,7 @@ async fn what_is_observed_during_a_plan_stays_observed() {
     fixture.service.meanwhile({
         let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
         move || {
-            state.lock().take_in(
+            state.lock().handle_event(
                 ClusterEvent::Pods(Delta::Applied(pod("foo-bbbbbbbbbb", "101"))),
                 &metrics,
             );
@@ -668,6 +668,7 @@ async fn a_lost_report_is_sent_with_the_next_plan_request() {
 async fn without_a_plan_nothing_is_written() {
     let stale = v1::Plan {
         verdict: v1::Verdict::Stale.into(),
+        phases: Vec::new(),
         ..creating(&[("foo-zzzzzzzzzz", "n3")])
     };
     let service = ScriptedService::default()
@@ -1058,7 +1059,7 @@ async fn a_changed_revision_is_planned_with() {
         // event of the watch.
         assert_ne!(fixture.state.lock().store.reached(Resource::REVISIONS), "12");
         let event = ClusterEvent::Bookmark(Resource::REVISIONS, "13".into());
-        let woken = fixture.state.lock().take_in(event, &fixture.metrics);
+        let woken = fixture.state.lock().handle_event(event, &fixture.metrics);
         let other = Wake::now(Key::new(DAEMON_SET, "ns", "other"));
         assert_eq!(woken.contains(&other), wakes_other, "{live:?}");
     }
@@ -1225,7 +1226,7 @@ async fn labels_are_taken_from_the_same_pod() {
         if let Some(listed) = listed {
             let pod = nodewise_projection::Pod::from_json(&listed).expect("a pod");
             let event = ClusterEvent::Pods(Delta::Applied(pod));
-            let woken = fixture.state.lock().take_in(event, &fixture.metrics);
+            let woken = fixture.state.lock().handle_event(event, &fixture.metrics);
             let is_newer = listed["metadata"]["resourceVersion"] == "12";
             assert_eq!(woken.contains(&Wake::now(key())), is_newer, "{listed}");
         }
@@ -1458,7 +1459,7 @@ async fn a_plan_for_an_object_that_is_not_the_workloads_is_refused_the_first_tim
 fn meanwhile(fixture: &Fixture, event: ClusterEvent) {
     let (state, metrics) = (fixture.state.clone(), fixture.metrics.clone());
     fixture.service.meanwhile(move || {
-        state.lock().take_in(event.clone(), &metrics);
+        state.lock().handle_event(event.clone(), &metrics);
     });
 }
 
@@ -1708,7 +1709,7 @@ impl PlanService for Hedger {
     async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         build(&|_| false);
         let changed = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", "11")));
-        self.state.lock().take_in(changed, &self.metrics);
+        self.state.lock().handle_event(changed, &self.metrics);
         build(&|_| false);
         let plan = noop();
         Ok(Answer { plan, request: 0 })

@@ -150,6 +150,47 @@ async fn without_the_service_nothing_is_written() {
     }
 }
 
+// The settings that are served are those that the process was started with.
+#[tokio::test]
+async fn configz_has_the_settings() {
+    let running = start(Mode::Observe, false).await;
+    let answer = running.get("/configz").await;
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    let settings: Value = serde_json::from_str(body).expect("JSON");
+    let settings = &settings["nodewise-executor"];
+    assert_eq!(
+        settings["controllers"],
+        json!([{"name": "daemonset-controller", "mode": "observe", "concurrentSyncs": 2}])
+    );
+    assert_eq!(settings["leaderElection"], Value::Null);
+    assert_eq!(settings["drainTimeoutSeconds"], 20.0);
+    assert_eq!(settings["buckets"], 4);
+    assert_eq!(settings["tls"], false);
+    running.stop().await;
+}
+
+// Of the controllers only the one with the long reconcile fails its check.
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_does_not_end_fails_the_check_of_its_controller() {
+    let (metrics, checks) = (Metrics::new(), Checks::new());
+    let [stuck, idle] = [Controller::Deployment, Controller::ReplicaSet];
+    for controller in [stuck, idle] {
+        add_check(&checks, &metrics, controller);
+    }
+    let queue = metrics.runtime().queue(stuck.alias());
+    let _working = queue.work_started(Duration::ZERO);
+    tokio::time::advance(MAX_RECONCILE / 2).await;
+    assert_eq!(checks.failing(), []);
+    tokio::time::advance(MAX_RECONCILE / 2 + Duration::from_mins(1)).await;
+    assert_eq!(
+        checks.failing(),
+        [(
+            "deployment-controller".to_owned(),
+            "a reconcile has been running for 31m".to_owned()
+        )]
+    );
+}
+
 // Health is served next to the election, which is a liveness check. The Lease is acquired first and released last.
 #[tokio::test]
 async fn leads_and_hands_over() {

@@ -9,7 +9,7 @@ use nodewise_runtime::{Resource, queue::Urgency};
 use crate::foreign_deletes::ForeignDeletes;
 use crate::metrics::Metrics;
 use nodewise_runtime::effects::{Author, Effects, Observation, Rules, Wake};
-use nodewise_runtime::kind::{Kind, cached_kinds};
+use nodewise_runtime::kind::{Kind, cached_kinds, needed};
 use nodewise_runtime::store::{CachedKind, Change, Store, Transition};
 
 /// A kind of workload that is reconciled.
@@ -17,6 +17,7 @@ use nodewise_runtime::store::{CachedKind, Change, Store, Transition};
 pub struct ReconciledKind {
     resource: Resource,
     cached: Vec<CachedKind>,
+    needed: Vec<Resource>,
     has_pods: bool,
     counts_deletions: bool,
     effects: fn(&Store, &Transition, Rules) -> Effects,
@@ -45,6 +46,7 @@ impl ReconciledKind {
         Self {
             resource: K::RESOURCE,
             cached: cached_kinds::<K>(),
+            needed: needed::<K>().collect(),
             has_pods: K::PODS.is_some(),
             counts_deletions: K::COUNTS_DELETIONS,
             effects: K::effects,
@@ -89,6 +91,11 @@ impl ReconciledKind {
     #[must_use]
     pub fn counts_deletions(&self) -> bool {
         self.counts_deletions
+    }
+
+    /// Whether all that plans of this kind need was listed.
+    pub(super) fn is_ready(&self, store: &Store) -> bool {
+        store.are_listed(self.needed.iter().copied())
     }
 
     pub(super) fn owns(&self, workload: &Workload) -> bool {

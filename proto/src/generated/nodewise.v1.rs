@@ -73,7 +73,7 @@ pub mod workload {
 /// DaemonSet is an apps/v1 DaemonSet as the apiserver served it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct DaemonSet {
-    /// The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 4 MiB; 1,024
+    /// The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 16 MiB; 1,024
     /// entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
     /// expressions; 16,384 values in the selector and in the affinity.
     #[prost(bytes = "bytes", tag = "1")]
@@ -82,7 +82,7 @@ pub struct DaemonSet {
 /// ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReplicaSet {
-    /// The object as unmodified JSON (UTF-8). Required. Limits: 4 MiB; 1,024 entries each of selector labels and selector expressions;
+    /// The object as unmodified JSON (UTF-8). Required. Limits: 16 MiB; 1,024 entries each of selector labels and selector expressions;
     /// 16,384 values in the selector.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
@@ -320,7 +320,7 @@ pub struct ReconcileState {
     #[prost(message, repeated, tag = "2")]
     pub failed_pod_backoffs: ::prost::alloc::vec::Vec<FailedPodBackoff>,
     /// Nodes for which a derived pod name was taken, in the snapshot or in the apiserver (RESULT_NAME_TAKEN). At most one entry per
-    /// node.
+    /// node. A ReplicaSet has at most one entry, without a node.
     #[prost(message, repeated, tag = "3")]
     pub pod_name_collisions: ::prost::alloc::vec::Vec<PodNameCollision>,
     /// The progress of the slow start of pod creates. Absent: the slow start begins with one create.
@@ -335,7 +335,7 @@ pub struct ReconcileState {
 ///
 /// While there are expectations that are not older than five minutes, a plan contains no creates and no deletes of pods
 /// (VERDICT_STATUS_ONLY). Exception: if DEVIATION_SLOW_START_ACROSS_PLANS is enabled and only creates of named pods are outstanding,
-/// the plan may create pods on other nodes that have none.
+/// the plan may create pods on other nodes that have none; for a ReplicaSet, as many as are missing besides the outstanding ones.
 ///
 /// The executor removes a create when its watch shows the pod or when the call fails. It removes a delete when its watch shows that
 /// the pod is gone or being deleted, or when the call fails.
@@ -363,7 +363,7 @@ pub struct ExpectedCreate {
     pub node_name: ::prost::alloc::string::String,
 }
 /// SlowStart is the number of pods that a plan may create concurrently. It grows by one with each create that succeeds, up to the
-/// burst. It goes back to 1 after a create that failed, for pods of another revision, and after 30 seconds without a create.
+/// burst. It goes back to 1 after a create that failed, for pods of another `revision_hash`, and after 30 seconds without a create.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SlowStart {
     /// The size of the next batch of creates, in pods.
@@ -741,6 +741,9 @@ pub enum Deviation {
     NoHotRequeue = 21,
     /// A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error.
     RetryOldSetScaling = 22,
+    /// Before the executor replaces pods or a ReplicaSet that somebody deleted, it reads the owner from the apiserver. It replaces
+    /// nothing if the owner is gone or is being deleted.
+    ConfirmBeforeCreates = 23,
 }
 impl Deviation {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -776,6 +779,7 @@ impl Deviation {
             Self::WideProportions => "DEVIATION_WIDE_PROPORTIONS",
             Self::NoHotRequeue => "DEVIATION_NO_HOT_REQUEUE",
             Self::RetryOldSetScaling => "DEVIATION_RETRY_OLD_SET_SCALING",
+            Self::ConfirmBeforeCreates => "DEVIATION_CONFIRM_BEFORE_CREATES",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -810,6 +814,7 @@ impl Deviation {
             "DEVIATION_WIDE_PROPORTIONS" => Some(Self::WideProportions),
             "DEVIATION_NO_HOT_REQUEUE" => Some(Self::NoHotRequeue),
             "DEVIATION_RETRY_OLD_SET_SCALING" => Some(Self::RetryOldSetScaling),
+            "DEVIATION_CONFIRM_BEFORE_CREATES" => Some(Self::ConfirmBeforeCreates),
             _ => None,
         }
     }
@@ -1320,8 +1325,9 @@ pub struct Batch {
     /// The actions. Never empty.
     #[prost(message, repeated, tag = "1")]
     pub actions: ::prost::alloc::vec::Vec<Action>,
-    /// Before the first adoption of the batch the executor reads the workload from the apiserver. If the workload's uid differs or it
-    /// has a deletionTimestamp, every adoption of the batch fails. The other actions do not wait for this check.
+    /// Before the first adoption or create of the batch the executor reads the workload from the apiserver. If the read fails, the
+    /// workload's uid differs or it has a deletionTimestamp, every adoption and every create of the batch fails, and a failed create
+    /// ends the plan. The other actions do not wait for this check.
     #[prost(bool, tag = "2")]
     pub confirm_workload: bool,
 }

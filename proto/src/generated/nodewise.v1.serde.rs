@@ -3069,6 +3069,7 @@ impl serde::Serialize for Deviation {
             Self::WideProportions => "DEVIATION_WIDE_PROPORTIONS",
             Self::NoHotRequeue => "DEVIATION_NO_HOT_REQUEUE",
             Self::RetryOldSetScaling => "DEVIATION_RETRY_OLD_SET_SCALING",
+            Self::ConfirmBeforeCreates => "DEVIATION_CONFIRM_BEFORE_CREATES",
         };
         serializer.serialize_str(variant)
     }
@@ -3103,6 +3104,7 @@ impl<'de> serde::Deserialize<'de> for Deviation {
             "DEVIATION_WIDE_PROPORTIONS",
             "DEVIATION_NO_HOT_REQUEUE",
             "DEVIATION_RETRY_OLD_SET_SCALING",
+            "DEVIATION_CONFIRM_BEFORE_CREATES",
         ];
 
         struct GeneratedVisitor;
@@ -3166,6 +3168,7 @@ impl<'de> serde::Deserialize<'de> for Deviation {
                     "DEVIATION_WIDE_PROPORTIONS" => Ok(Deviation::WideProportions),
                     "DEVIATION_NO_HOT_REQUEUE" => Ok(Deviation::NoHotRequeue),
                     "DEVIATION_RETRY_OLD_SET_SCALING" => Ok(Deviation::RetryOldSetScaling),
+                    "DEVIATION_CONFIRM_BEFORE_CREATES" => Ok(Deviation::ConfirmBeforeCreates),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }

@@ -129,5 +129,6 @@ pub(crate) fn to_message(deviation: Deviation) -> v1::Deviation {
         Deviation::WideProportions => v1::Deviation::WideProportions,
         Deviation::NoHotRequeue => v1::Deviation::NoHotRequeue,
         Deviation::RetryOldSetScaling => v1::Deviation::RetryOldSetScaling,
+        Deviation::ConfirmBeforeCreates => v1::Deviation::ConfirmBeforeCreates,
     }
 }

@@ -28,7 +28,7 @@ fn an_invalid_workload_is_refused_and_others_are_planned() {
         (
             "annotation",
             |v, d| d["metadata"]["annotations"] = json!({"a": v}),
-            json!("x".repeat(5 << 20)),
+            json!("x".repeat(17 << 20)),
         ),
         (
             "operator",

@@ -113,7 +113,7 @@ fn stops_at_a_refused_status(theirs: &Effects, ours: &Effects) -> bool {
             .all(|field| is_part(theirs, ours, *field))
 }
 
-/// Whether a write was refused, and only the content of objects differs, and the events about it. Upstream writes an object
+/// Whether a write was refused, and only the content of objects differs, and Nodewise emitted more events. Upstream writes an object
 /// several times: the status and the annotations of the new set before sizes, and an old set once for its unhealthy pods
 /// and once more. Nodewise writes each object once, with the final content, and the status last.
 fn stops_in_the_middle(theirs: &Effects, ours: &Effects) -> bool {
@@ -122,6 +122,7 @@ fn stops_in_the_middle(theirs: &Effects, ours: &Effects) -> bool {
             .differing(ours)
             .iter()
             .all(|field| matches!(field, Field::Stored | Field::Events))
+        && is_part(theirs, ours, Field::Events)
 }
 
 /// Whether a create, write or delete of a ReplicaSet was refused.

@@ -88,6 +88,20 @@ pub fn may_change(deviation: Deviation) -> &'static [Field] {
             Field::SetDeletes,
             Field::Requeue,
         ],
+        // Nothing is created for a workload that is gone, and the plan ends.
+        Deviation::ConfirmBeforeCreates => &[
+            Field::PodCreates,
+            Field::SetCreates,
+            Field::SetDeletes,
+            Field::SetRefusals,
+            Field::Stored,
+            Field::Status,
+            Field::Order,
+            Field::Error,
+            Field::Events,
+            Field::Expectations,
+            Field::Requeue,
+        ],
         Deviation::RetryOldSetScaling => &[Field::Error, Field::Requeue, Field::SetDeletes, Field::Order],
         // The comparison ignores names and preconditions, and the others have an effect only between syncs.
         Deviation::IdempotentCreates

@@ -9,6 +9,7 @@ use kube::{
     api::{PatchParams, PostParams},
 };
 use nodewise_testbed::{AuditEvent, Builder, Component, ControlPlane, Process, User, eventually, manifests};
+use serde_json::Value;
 
 use crate::{
     audit::{Audit, AuditPosition},
@@ -59,9 +60,9 @@ impl Cluster {
 
     /// The same, but the apiserver and etcd export the spans of sampled requests to a collector. The executor is in a
     /// group from which the apiserver accepts trace contexts, so it cannot use a ServiceAccount token.
-    pub async fn start_traced(collector: &str) -> Result<Self> {
+    pub async fn start_traced(builder: Builder, overlay: &str, collector: &str) -> Result<Self> {
         let executor = User::new(EXECUTOR_USER).group("system:monitoring");
-        Self::start_as(ControlPlane::builder().tracing(collector).user(executor), "own").await
+        Self::start_as(builder.tracing(collector).user(executor), overlay).await
     }
 
     async fn start_as(builder: Builder, overlay: &str) -> Result<Self> {
@@ -73,20 +74,20 @@ impl Cluster {
             .await?;
         let audit = Audit::of(&plane)?;
         let cluster = Self { audit, plane };
-        cluster.give_rights(overlay).await?;
+        let overlay = overlay.to_owned();
+        let objects = tokio::task::spawn_blocking(move || rights::objects(&overlay)).await??;
+        cluster.give_rights(&objects).await?;
         Ok(cluster)
     }
 
-    /// Applies the RBAC objects of an overlay, and waits until the apiserver's authorizer has seen them.
-    async fn give_rights(&self, overlay: &str) -> Result<()> {
-        let overlay = overlay.to_owned();
-        let objects = tokio::task::spawn_blocking(move || rights::objects(&overlay)).await??;
+    /// Applies RBAC objects, and waits until the apiserver's authorizer has seen them.
+    pub async fn give_rights(&self, objects: &[Value]) -> Result<()> {
         let (client, params) = (self.client(), PatchParams::apply("nodewise-conformance"));
-        for object in &objects {
+        for object in objects {
             manifests::apply(&client, object, &params).await?;
         }
         let reviews = Api::<SubjectAccessReview>::all(client);
-        for right in Right::given_by(&objects)? {
+        for right in Right::given_by(objects)? {
             eventually(DEADLINE, format!("the right to {right}"), async || {
                 let review = right.review(EXECUTOR_USER);
                 let answer = reviews.create(&PostParams::default(), &review).await?;

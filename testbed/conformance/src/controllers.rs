@@ -1,7 +1,7 @@
 //! The controllers that the executor of a case runs.
 
 use anyhow::Result;
-use nodewise_testbed::ControlPlane;
+use nodewise_testbed::{Builder, ControlPlane};
 
 use crate::cluster::Cluster;
 
@@ -44,14 +44,23 @@ impl Controllers {
         (self == Self::DaemonSets) == (other == Self::DaemonSets)
     }
 
+    /// The control plane that their cases need: without these built-in controllers.
+    #[must_use]
+    pub fn control_plane(self) -> Builder {
+        match self {
+            Self::DaemonSets => ControlPlane::builder(),
+            _ => ControlPlane::builder()
+                .controllers("*,-daemonset-controller,-deployment-controller,-replicaset-controller"),
+        }
+    }
+
     /// Starts a control plane for their cases.
     pub(crate) async fn start_cluster(self) -> Result<Cluster> {
-        if self == Self::DaemonSets {
-            return Cluster::start().await;
-        }
-        let builder = ControlPlane::builder()
-            .controllers("*,-daemonset-controller,-deployment-controller,-replicaset-controller");
-        Cluster::start_with(builder, "own-all-controllers").await
+        let overlay = match self {
+            Self::DaemonSets => "own",
+            _ => "own-all-controllers",
+        };
+        Cluster::start_with(self.control_plane(), overlay).await
     }
 
     /// The name of the folder for the logs of a lane.

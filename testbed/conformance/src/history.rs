@@ -34,7 +34,7 @@ struct Listed<K> {
 
 /// The start of a history.
 #[derive(Debug)]
-pub(crate) struct Beginning {
+pub struct Beginning {
     labels: String,
     pods: Listed<Pod>,
     sets: Listed<ReplicaSet>,
@@ -42,7 +42,7 @@ pub(crate) struct Beginning {
 
 /// The worst values that occurred.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub struct History {
     /// Uids of the pods that were created.
     pub(crate) created: BTreeSet<String>,
     /// Uids of the pods that were deleted, from the request on.
@@ -61,7 +61,7 @@ pub(crate) struct History {
 
 impl TestNamespace {
     /// Starts the history of the workload whose pods and ReplicaSets have the label `app: name`.
-    pub(crate) async fn begin_history(&self, name: &str) -> Result<Beginning> {
+    pub async fn begin_history(&self, name: &str) -> Result<Beginning> {
         let labels = format!("app={name}");
         Ok(Beginning {
             pods: list(&self.api(), &labels).await?,
@@ -71,7 +71,7 @@ impl TestNamespace {
     }
 
     /// What has happened since then.
-    pub(crate) async fn history(&self, begun: &Beginning) -> Result<History> {
+    pub async fn history(&self, begun: &Beginning) -> Result<History> {
         let (pods, sets) = (self.pod_api(), self.replica_set_api());
         let (pods, sets) = try_join!(
             changes(self, &pods, &begun.labels, &begun.pods),
@@ -164,7 +164,7 @@ impl History {
 
     /// Fails unless exactly `created` pods were created and `deleted` pods were deleted, and no ReplicaSet ever had too
     /// many pods.
-    pub(crate) fn expect_pods(&self, created: usize, deleted: usize) -> Result<()> {
+    pub fn expect_pods(&self, created: usize, deleted: usize) -> Result<()> {
         self.expect_no_excess_pods()?;
         let counts = (self.created.len(), self.deleted.len());
         ensure!(
@@ -177,7 +177,7 @@ impl History {
     }
 
     /// P-65. Fails if the ReplicaSets ever wanted more than `most` pods, or fewer than `fewest` pods were ready.
-    pub(crate) fn expect_within(&self, most: usize, fewest: usize) -> Result<()> {
+    pub fn expect_within(&self, most: usize, fewest: usize) -> Result<()> {
         self.expect_no_excess_pods()?;
         ensure!(
             self.most_replicas <= most,

@@ -48,7 +48,7 @@ pub(crate) fn size_of(set: &ReplicaSet) -> i32 {
 impl TestNamespace {
     /// The API of its ReplicaSets.
     #[must_use]
-    pub(crate) fn replica_set_api(&self) -> Api<ReplicaSet> {
+    pub fn replica_set_api(&self) -> Api<ReplicaSet> {
         self.api()
     }
 
@@ -59,13 +59,13 @@ impl TestNamespace {
     }
 
     /// Creates a ReplicaSet and waits until all its pods are available.
-    pub(crate) async fn start_replica_set(&self, object: Value) -> Result<ReplicaSet> {
+    pub async fn start_replica_set(&self, object: Value) -> Result<ReplicaSet> {
         let created: ReplicaSet = self.create_as(object).await?;
         self.wait_for_replica_set(&created.name_any()).await
     }
 
     /// Creates a Deployment and waits until it is rolled out.
-    pub(crate) async fn start_deployment(&self, object: Value) -> Result<Deployment> {
+    pub async fn start_deployment(&self, object: Value) -> Result<Deployment> {
         let created: Deployment = self.create_as(object).await?;
         self.wait_for_deployment(&created.name_any()).await
     }
@@ -80,7 +80,7 @@ impl TestNamespace {
     }
 
     /// Changes a Deployment with a strategic merge patch.
-    pub(crate) async fn patch_deployment(&self, name: &str, patch: Value) -> Result<Deployment> {
+    pub async fn patch_deployment(&self, name: &str, patch: Value) -> Result<Deployment> {
         self.patch_as(name, patch).await
     }
 
@@ -102,7 +102,7 @@ impl TestNamespace {
     }
 
     /// Waits until a ReplicaSet has as many available pods as replicas, and its status says so. Returns it.
-    pub(crate) async fn wait_for_replica_set(&self, name: &str) -> Result<ReplicaSet> {
+    pub async fn wait_for_replica_set(&self, name: &str) -> Result<ReplicaSet> {
         self.eventually(format!("the ReplicaSet {name} to be complete"), async || {
             let set = self.replica_set_api().get(name).await?;
             let (wanted, status) = (size_of(&set), set.status.clone().unwrap_or_default());
@@ -113,16 +113,29 @@ impl TestNamespace {
                     && status.terminating_replicas.unwrap_or(0) == 0,
                 "{wanted} replicas: {status:?}"
             );
-            // Those in deletion are gone, too.
-            let pods = self.pods(name).await?.len();
-            ensure!(i32::try_from(pods)? == wanted, "{pods} pods");
+            self.expect_only_live_pods(name, Some(wanted)).await?;
             Ok(set)
         })
         .await
     }
 
+    /// Fails unless a workload has `wanted` pods, none of them in deletion: a status may be older than a deletion.
+    async fn expect_only_live_pods(&self, name: &str, wanted: Option<i32>) -> Result<()> {
+        let pods = self.pods(name).await?;
+        let leaving = pods
+            .iter()
+            .filter(|pod| pod.metadata.deletion_timestamp.is_some())
+            .count();
+        ensure!(
+            i32::try_from(pods.len()).ok() == wanted && leaving == 0,
+            "{} pods, {leaving} of them in deletion",
+            pods.len()
+        );
+        Ok(())
+    }
+
     /// Waits until a Deployment is rolled out completely, and its status says so. Returns it.
-    pub(crate) async fn wait_for_deployment(&self, name: &str) -> Result<Deployment> {
+    pub async fn wait_for_deployment(&self, name: &str) -> Result<Deployment> {
         self.eventually(format!("the Deployment {name} to be complete"), async || {
             let deployment = self.deployment_api().get(name).await?;
             let status = deployment.status.clone().unwrap_or_default();
@@ -137,8 +150,7 @@ impl TestNamespace {
                     && reason.as_deref() == Some("NewReplicaSetAvailable"),
                 "{wanted:?} replicas: {status:?}"
             );
-            let pods = self.pods(name).await?.len();
-            ensure!(i32::try_from(pods).ok() == wanted, "{pods} pods");
+            self.expect_only_live_pods(name, wanted).await?;
             Ok(deployment)
         })
         .await
@@ -192,7 +204,7 @@ impl TestNamespace {
     }
 
     /// Waits until the ReplicaSets of a Deployment have these sizes, by the versions of their images, and as many pods.
-    pub(crate) async fn wait_for_sizes(&self, name: &str, expected: &[(u32, i32)]) -> Result<()> {
+    pub async fn wait_for_sizes(&self, name: &str, expected: &[(u32, i32)]) -> Result<()> {
         self.eventually(format!("ReplicaSets of the sizes {expected:?}"), async || {
             let sets = self.replica_sets(name).await?;
             let sizes: Vec<_> = sets

@@ -19,8 +19,17 @@ const KINDS: [&str; 5] = [
 
 /// The namespace and the RBAC objects of an overlay of `deploy/kustomize`.
 pub fn objects(overlay: &str) -> Result<Vec<Value>> {
-    let overlays = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kustomize/overlays");
-    let mut objects = manifests::kustomize(&overlays.join(overlay))?;
+    rendered("overlays", overlay)
+}
+
+/// The RBAC objects that a component of `deploy/kustomize` adds to an overlay.
+pub fn added_by(component: &str) -> Result<Vec<Value>> {
+    rendered("components", component)
+}
+
+fn rendered(folder: &str, name: &str) -> Result<Vec<Value>> {
+    let kustomize = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kustomize");
+    let mut objects = manifests::kustomize(&kustomize.join(folder).join(name))?;
     objects.retain(|object| {
         let kind = object["kind"].as_str().unwrap_or_default();
         kind == "Namespace" || KINDS.contains(&kind)

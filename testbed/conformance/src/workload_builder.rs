@@ -14,7 +14,7 @@ pub fn daemon_set(name: &str) -> WorkloadBuilder {
 
 /// A ReplicaSet of the same form. It has the label `app: name` too.
 #[must_use]
-pub(crate) fn replica_set(name: &str, replicas: i32) -> WorkloadBuilder {
+pub fn replica_set(name: &str, replicas: i32) -> WorkloadBuilder {
     workload("ReplicaSet", name)
         .set("/metadata", "labels", json!({ "app": name }))
         .replicas(replicas)
@@ -22,7 +22,7 @@ pub(crate) fn replica_set(name: &str, replicas: i32) -> WorkloadBuilder {
 
 /// A Deployment of the same form.
 #[must_use]
-pub(crate) fn deployment(name: &str, replicas: i32) -> WorkloadBuilder {
+pub fn deployment(name: &str, replicas: i32) -> WorkloadBuilder {
     workload("Deployment", name).replicas(replicas)
 }
 

@@ -6,5 +6,5 @@ mod setup;
 mod slow_proxy;
 
 pub use replicas::{Load, own_address};
-pub use setup::{Setup, SetupOptions};
+pub use setup::{OBSERVER_COMPONENTS, OWNER_COMPONENTS, Setup, SetupOptions};
 pub use slow_proxy::SlowProxy;

@@ -11,8 +11,11 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use nodewise_conformance::{AuditPosition, Cluster, DEADLINE, Server, TestNamespace, binaries, http_get};
-use nodewise_testbed::{AuditEvent, ControlPlane, Process, eventually};
+use nodewise_conformance::{
+    AuditPosition, Cluster, Controllers, DEADLINE, EXECUTOR_USER, Server, TestNamespace, binaries, http_get,
+    rights,
+};
+use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, eventually};
 use serde_json::json;
 
 /// The namespace of the executors' Lease, as in `deploy/`.
@@ -20,17 +23,28 @@ const LEASE_NAMESPACE: &str = "nodewise-system";
 /// The name of this Lease.
 const LEASE: &str = "nodewise-executor";
 
+/// The components of `deploy/` with the rights to observe Deployments and ReplicaSets, as in docs/install.md.
+pub const OBSERVER_COMPONENTS: &[&str] = &["deployment-controller", "replicaset-controller"];
+
+/// The components of `deploy/` with the rights to own them.
+pub const OWNER_COMPONENTS: &[&str] = &["deployment-controller-own", "replicaset-controller-own"];
+
 /// The options of a test environment.
 #[derive(Debug, Clone)]
 pub struct SetupOptions {
     nodes: usize,
+    control_plane: Builder,
     /// The overlay with the RBAC rights of the executor.
     overlay: &'static str,
+    /// The components that add rights to it.
+    components: &'static [&'static str],
     pub(crate) executor_args: Vec<String>,
     /// The collector for the spans of the control plane.
     collector: Option<String>,
     /// Environment variables of the server and the executor.
     environment: Vec<(String, String)>,
+    /// Whether to wait until an executor is ready.
+    awaits_readiness: bool,
 }
 
 impl SetupOptions {
@@ -39,11 +53,21 @@ impl SetupOptions {
     pub fn nodes(nodes: usize) -> Self {
         Self {
             nodes,
+            control_plane: Controllers::DaemonSets.control_plane(),
             overlay: "own",
+            components: &[],
             executor_args: vec!["--mode=own".into(), "--leader-elect=false".into()],
             collector: None,
             environment: Vec::new(),
+            awaits_readiness: true,
         }
+    }
+
+    /// Executors that are not expected to become ready.
+    #[must_use]
+    pub fn never_ready(mut self) -> Self {
+        self.awaits_readiness = false;
+        self
     }
 
     /// The server, the executor, the apiserver and etcd export their spans to this collector.
@@ -65,6 +89,15 @@ impl SetupOptions {
     pub fn executor_arg(mut self, flag: &str) -> Self {
         self.executor_args.push(flag.to_owned());
         self
+    }
+
+    /// The executor runs these controllers (in the form of `--controllers`), with the rights of these components of
+    /// `deploy/` too. The built-in controllers of DaemonSets, ReplicaSets and Deployments do not run.
+    #[must_use]
+    pub fn controllers(mut self, list: &str, components: &'static [&'static str]) -> Self {
+        self.control_plane = Controllers::Deployments.control_plane();
+        self.components = components;
+        self.executor_arg(&format!("--controllers={list}"))
     }
 
     /// The executor runs in mode `observe`, with the rights for that.
@@ -124,10 +157,15 @@ impl Setup {
     /// Starts everything and waits until the executor is ready.
     pub async fn start(options: SetupOptions) -> Result<Self> {
         tokio::task::spawn_blocking(binaries).await??;
+        let (control_plane, overlay) = (options.control_plane.clone(), options.overlay);
         let cluster = match &options.collector {
-            Some(collector) => Cluster::start_traced(collector).await?,
-            None => Cluster::start_for(options.overlay).await?,
+            Some(collector) => Cluster::start_traced(control_plane, overlay, collector).await?,
+            None => Cluster::start_with(control_plane, overlay).await?,
         };
+        for component in options.components {
+            let added = tokio::task::spawn_blocking(|| rights::added_by(component)).await??;
+            cluster.give_rights(&added).await?;
+        }
         let plane = cluster.plane();
         plane.create_nodes(options.nodes).await?;
         let flags = ["--http-listen", "127.0.0.1:0"];
@@ -179,6 +217,43 @@ impl Setup {
         self.cluster.audited(AuditPosition::BEGINNING, wanted).await
     }
 
+    /// The executor's requests so far. Fails if the apiserver forbade one of them.
+    pub async fn executor_requests(&self) -> Result<Vec<AuditEvent>> {
+        let requests = self.audit(|event| event.user == EXECUTOR_USER).await?;
+        let refused: Vec<_> = requests.iter().filter(|event| event.is_forbidden).collect();
+        ensure!(refused.is_empty(), "a right is missing: {refused:?}");
+        Ok(requests)
+    }
+
+    /// Waits until the executor's plans have had actions of these kinds for these reasons, by the kind of the workload.
+    pub async fn wait_for_planned(&self, actions: &[(&str, &str, &str)]) -> Result<()> {
+        eventually(DEADLINE, "the executor to have planned", async || {
+            let (_, metrics) = self.executor_get("/metrics").await?;
+            for (kind, action, reason) in actions {
+                let series = format!(
+                    "nodewise_actions_total{{kind=\"{kind}\",action=\"{action}\",reason=\"{reason}\","
+                );
+                let is_planned = metrics.lines().any(|line| line.starts_with(&series));
+                ensure!(is_planned, "no {series} in its metrics");
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Waits until the executor's report of divergences starts with `beginning`, and returns it.
+    pub async fn divergences(&self, beginning: &str) -> Result<String> {
+        eventually(DEADLINE, "the report of divergences", async || {
+            let (status, report) = self.executor_get("/divergence").await?;
+            ensure!(
+                status == 200 && report.starts_with(beginning),
+                "{status}: {report}"
+            );
+            Ok(report)
+        })
+        .await
+    }
+
     /// Kills the executor.
     pub fn kill_executor(&self) -> Result<()> {
         self.executor.kill9()
@@ -225,6 +300,18 @@ impl Setup {
     pub async fn lease_holder(&self) -> Result<Option<String>> {
         let lease = self.leases().get_opt(LEASE).await?;
         Ok(lease.and_then(|lease| lease.spec?.holder_identity))
+    }
+
+    /// Waits until an executor holds the lease.
+    pub async fn wait_for_leader(&self) -> Result<()> {
+        eventually(DEADLINE, "an executor to lead", async || {
+            ensure!(
+                self.lease_holder().await?.is_some(),
+                "no executor holds the lease"
+            );
+            Ok(())
+        })
+        .await
     }
 
     /// Makes somebody who is no executor the holder of the Lease, for a day.
@@ -290,12 +377,14 @@ pub(crate) async fn start_executor(
     command.envs(options.environment.iter().cloned());
     let process = plane.spawn(name, command)?;
     let address = process.listening_on(DEADLINE).await?;
-    eventually(DEADLINE, format!("{name} to be ready"), async || {
+    let is_ready = async || {
         process.check_running()?;
         let (status, body) = http_get(address, "/readyz").await?;
         ensure!(status == 200, "{status}: {body}");
         Ok(())
-    })
-    .await?;
+    };
+    if options.awaits_readiness {
+        eventually(DEADLINE, format!("{name} to be ready"), is_ready).await?;
+    }
     Ok((process, address))
 }

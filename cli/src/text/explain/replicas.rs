@@ -254,7 +254,7 @@ fn on_node(pod: &v1::ReplicaExplanation) -> String {
 fn causes(page: &mut Page, causes: &[Cause], of_many: bool) {
     for cause in causes.iter().take(MAX_CAUSES) {
         let pods = match cause.pods.as_slice() {
-            [] if of_many => format!("{}: ", cause.replica_set),
+            [] if of_many && !cause.replica_set.is_empty() => format!("{}: ", cause.replica_set),
             [] => String::new(),
             [one] => format!("{one}: "),
             many => format!(

@@ -271,7 +271,7 @@ impl<A: Actuator> Context<'_, A> {
         let hash = manifest.revision_hash();
         Some(manifest::is_same_pod(
             live,
-            &self.workload.uid,
+            &self.workload,
             &create.node_name,
             hash,
         ))

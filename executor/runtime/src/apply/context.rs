@@ -91,7 +91,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         Ok(live)
     }
 
-    /// Checks before an adoption that the workload exists and is not being deleted (D-27).
+    /// Checks before adoptions (D-27) and creates that the workload exists and is not being deleted.
     pub(super) async fn confirm_workload(&self) -> Result<(), ActuatorError> {
         let live = self.read_workload(true).await?;
         match live["metadata"]["deletionTimestamp"].as_str() {

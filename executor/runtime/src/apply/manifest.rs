@@ -87,7 +87,15 @@ pub fn render_pod(plan: &v1::Plan, create: &v1::CreatePod) -> Result<Bytes, Stri
 
 /// Whether a live pod is the one that a create of this plan would have made: same controller, node and revision. If the
 /// create is for no node, any pod of the workload is.
-pub(super) fn is_same_pod(live: Pod, workload_uid: &str, node_name: &str, revision_hash: &str) -> bool {
+///
+/// Anyone who may create pods can name the workload's uid in a reference with another kind or name. The caches do not count such
+/// a pod as the workload's.
+pub(super) fn is_same_pod(
+    live: Pod,
+    workload: &v1::WorkloadReference,
+    node_name: &str,
+    revision_hash: &str,
+) -> bool {
     let pod = live.projection;
     let hash = pod
         .labels
@@ -99,8 +107,9 @@ pub(super) fn is_same_pod(live: Pod, workload_uid: &str, node_name: &str, revisi
     } else {
         &pod.node_name
     };
-    let controlled = pod
-        .controller
-        .is_some_and(|controller| controller.uid == workload_uid);
+    let controlled = pod.controller.is_some_and(|controller| {
+        (&controller.kind, &controller.name, &controller.uid)
+            == (&workload.kind, &workload.name, &workload.uid)
+    });
     controlled && (node_name.is_empty() || hash == revision_hash && target == node_name)
 }

@@ -30,7 +30,7 @@ use done::Done;
 #[cfg(any(test, feature = "testing"))]
 pub use manifest::render_pod;
 
-/// Default for the calls of one batch that run concurrently: the size of a default burst.
+/// Default for the calls of one batch that run concurrently: the least default burst of all kinds.
 pub const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(250).unwrap();
 
 /// Options for applying plans.
@@ -229,6 +229,7 @@ async fn run_batch<A: Actuator>(
             let done = match (left_out.get(&action.id), unconfirmed) {
                 (Some(why), _) => Done::left_out(action, why),
                 (None, Some(error)) if action.is_adoption() => Done::failed(action, error),
+                (None, Some(error)) if action.is_create() => Done::failed(action, error).ending_plan(),
                 (None, _) => context.run(action, failure).await,
             };
             (position, done)

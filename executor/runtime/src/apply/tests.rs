@@ -268,6 +268,14 @@ fn live_pod(owner: &str, node: &str, hash: &str) -> Value {
     })
 }
 
+/// A live pod whose controller has the uid of the workload.
+fn controlled_by(kind: &str, name: &str) -> Value {
+    let mut pod = live_pod("uid-agent", "node-p", "h1");
+    pod["metadata"]["ownerReferences"][0]["kind"] = kind.into();
+    pod["metadata"]["ownerReferences"][0]["name"] = name.into();
+    pod
+}
+
 /// The same object with a managed field that is nested too deeply for a parser of whole objects. Anyone who may create
 /// pods may write such a field.
 fn with_deep_fields(mut object: Value) -> Value {
@@ -461,6 +469,8 @@ async fn a_taken_name_is_read_live() {
     for (name, live, expected) in [
         ("ours", live_pod("uid-agent", "node-p", "h1"), R::AlreadyExists),
         ("other owner", live_pod("uid-other", "node-p", "h1"), R::NameTaken),
+        ("other kind", controlled_by("ReplicaSet", "agent"), R::NameTaken),
+        ("other name", controlled_by("DaemonSet", "other"), R::NameTaken),
         ("other node", live_pod("uid-agent", "node-q", "h1"), R::NameTaken),
         (
             "other revision",

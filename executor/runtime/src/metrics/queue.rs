@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use nodewise_telemetry::metrics::{Histogram, Histograms, observe};
@@ -12,6 +12,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::exponential_buckets},
     registry::Registry,
 };
+use tokio::time::Instant;
 
 use super::{gauge, labels::Name};
 

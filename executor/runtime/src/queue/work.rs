@@ -98,6 +98,12 @@ impl<K: Clone + Eq + Hash + Ord> WorkQueue<K> {
         self.lock().is_idle()
     }
 
+    /// See [`Queue::in_progress`].
+    #[must_use]
+    pub fn in_progress(&self) -> Vec<K> {
+        self.lock().in_progress().cloned().collect()
+    }
+
     /// Waits for the next key. Returns `None` when the queue is shut down and empty. Cancel safe.
     pub async fn take(&self, filter: KeyFilter) -> Option<QueuedKey<K>> {
         loop {

@@ -51,7 +51,7 @@ impl Plan {
 pub enum Verdict {
     /// The executor must apply the plan.
     Apply,
-    /// Expectations are outstanding: only the status is planned.
+    /// Expectations are outstanding: only revisions, claims and the status are planned.
     StatusOnly,
     /// The snapshot does not show the executor's own writes yet: nothing is planned.
     Stale,
@@ -163,7 +163,7 @@ pub struct Batch {
     /// The actions; never empty.
     pub actions: Vec<Action>,
     /// Whether the executor must first read the workload from the apiserver and check that it has the same uid and is not being
-    /// deleted.
+    /// deleted. If not, adoptions fail, and creates fail and end the plan.
     pub confirm_workload: bool,
 }
 

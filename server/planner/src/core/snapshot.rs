@@ -188,11 +188,13 @@ pub enum Deviation {
     NoHotRequeue,
     /// Deployments: a failed scale-down of an old ReplicaSet is retried.
     RetryOldSetScaling,
+    /// ReplicaSets and Deployments: before the executor replaces what somebody deleted, it reads the workload from the apiserver.
+    ConfirmBeforeCreates,
 }
 
 impl Deviation {
     /// All deviations, in the order of the protocol.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::IdempotentCreates,
         Self::ClearReplacedOwnWrites,
         Self::RelabelDuplicatesOnly,
@@ -215,6 +217,7 @@ impl Deviation {
         Self::WideProportions,
         Self::NoHotRequeue,
         Self::RetryOldSetScaling,
+        Self::ConfirmBeforeCreates,
     ];
 
     /// Whether the default profile has it on.

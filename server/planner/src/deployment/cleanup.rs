@@ -110,6 +110,19 @@ mod tests {
             ("no number in the middle", "3 x 1", "abc", "bca"),
             ("no number first", "x 3 1", "acb", "acb"),
             ("an empty revision is no number", "3  1", "abc", "bca"),
+            ("equal revisions beside no number", "2 2 x", "abc", "abc"),
+            (
+                "the most of an insertion sort",
+                "1 2 3 4 5 6 7 8 9 10 11 x",
+                "abcdefghijkl",
+                "abcdefghijkl",
+            ),
+            (
+                "more than an insertion sort, no number last",
+                "1 2 3 4 5 6 7 8 9 10 11 12 x",
+                "mabcdefghijkl",
+                "mabcdefghijkl",
+            ),
             (
                 "more than an insertion sort",
                 "x 1 2 3 4 5 6 7 8 9 10 11 0",

@@ -278,6 +278,12 @@ impl<'a> PlanBuilder<'a> {
         );
         phases.one(PhaseKind::Rollback, self.rollback.take(), When::Always);
         phases.one(PhaseKind::Creates, self.create.take(), When::Always);
+        if let Some(creates) = phases.get(PhaseKind::Creates)
+            && self.replaces_lost_set()
+        {
+            creates.batches[0].confirm_workload = true;
+            self.deviations.insert(Deviation::ConfirmBeforeCreates);
+        }
         for (kind, actions) in [
             (
                 PhaseKind::ReplicaSets,
@@ -297,6 +303,13 @@ impl<'a> PlanBuilder<'a> {
         phases.one(PhaseKind::Failure, self.failure.take(), When::AfterFailure);
         phases.one(PhaseKind::Status, status, when);
         (phases.0, is_cut)
+    }
+
+    /// Whether a status was written for this generation, so that its set existed. Somebody else may have deleted the set because the
+    /// Deployment is gone, which the executor's watch may not show yet. Then a create needs a live read of the Deployment.
+    fn replaces_lost_set(&self) -> bool {
+        let observed = self.deployment.status.observed_generation;
+        self.deviates(Deviation::ConfirmBeforeCreates) && observed == self.deployment.generation
     }
 
     /// Settles which failures count. A failed write of an old set in a rolling update ends that step, but not the sync (P-36).

@@ -167,6 +167,33 @@ mod tests {
     }
 
     #[test]
+    fn p_59_a_finished_rollout_stays_so_until_there_are_old_pods() {
+        let now = Timestamp::from_second(1_000).expect("a time");
+        // (stored, new, reason); the stored reason is that the rollout is complete.
+        let table = [
+            ((3, 3, 2, 2), (3, 3, 3, 2), NEW_SET_AVAILABLE),
+            ((3, 3, 2, 2), (4, 3, 3, 2), SET_UPDATED),
+        ];
+        for (stored, new, expected) in table {
+            let present = conditions::new(PROGRESSING, "True", NEW_SET_AVAILABLE, "", now);
+            let deployment = Deployment {
+                status: counts(stored),
+                ..deployment(3)
+            };
+            let mut status = DeploymentStatus {
+                conditions: vec![present],
+                ..counts(new)
+            };
+            estimate(&deployment, &mut status, None, now);
+            assert_eq!(
+                conditions::progress_reason(&status.conditions),
+                expected,
+                "{stored:?} {new:?}"
+            );
+        }
+    }
+
+    #[test]
     fn p_60_what_counts_as_progress() {
         // PS-105: (stored, new, progress)
         let table = [

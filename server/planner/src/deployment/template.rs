@@ -58,7 +58,13 @@ impl<'a> At<'a> {
 
     fn is_quantity(self) -> bool {
         matches!(self.parent, "limits" | "requests" | "overhead")
-            || matches!(self.key, "sizeLimit" | "divisor")
+            || (self.parent, self.key) == ("emptyDir", "sizeLimit")
+            || self.is_divisor()
+    }
+
+    /// The only quantity that is no pointer.
+    fn is_divisor(self) -> bool {
+        (self.parent, self.key) == ("resourceFieldRef", "divisor")
     }
 
     fn is_hash_label(self) -> bool {
@@ -82,8 +88,7 @@ fn is_empty(value: Part<'_>, at: At<'_>) -> bool {
     } else if value.is_object() {
         at.is_value() && equal_objects(value, Part::EMPTY, at)
     } else {
-        // The only quantity that is no pointer.
-        at.key == "divisor" && quantity::equal(bare(value), "0")
+        at.is_divisor() && quantity::equal(bare(value), "0")
     }
 }
 
@@ -181,11 +186,13 @@ mod tests {
             ("/metadata/labels/pod-template-hash", json!("x"), true),
             ("/metadata/labels/other", json!("x"), false),
             ("/metadata/labels/other", json!(""), false),
+            ("/metadata/labels/divisor", json!("0"), false),
             ("/metadata/annotations", json!({}), true),
             ("/metadata/annotations", json!({"pod-template-hash": "x"}), false),
             ("/metadata/creationTimestamp", json!(null), true),
             ("/spec/nodeSelector", json!({}), true),
             ("/spec/nodeSelector", json!({"pod-template-hash": "x"}), false),
+            ("/spec/nodeSelector", json!({"divisor": "0"}), false),
             ("/spec/tolerations", json!([]), true),
             ("/spec/tolerations", json!(null), true),
             ("/spec/tolerations", json!([{}]), false),
@@ -231,10 +238,21 @@ mod tests {
         assert!(equal(&limit(json!(1)), &limit(json!("1"))));
         assert!(!equal(&limit(json!("1")), &limit(json!("2"))));
         // PS-67: other text is compared as it is, and the order of a list matters.
+        let label = |value: &str| set("/metadata/labels/sizeLimit", json!(value));
+        assert!(!equal(&label("1"), &label("1000m")));
         let args = |list: Value| set("/spec/containers/0/args", list);
         assert!(!equal(&args(json!(["1"])), &args(json!(["1000m"]))));
         assert!(!equal(&args(json!(["a", "b"])), &args(json!(["b", "a"]))));
         assert!(!equal(&args(json!(["a", "b"])), &args(json!(["a"]))));
+        // Values of different kinds differ, even if both have no content.
+        let kinds = [json!([]), json!({}), json!("x"), json!(1)];
+        for (index, a) in kinds.iter().enumerate() {
+            for b in &kinds[index + 1..] {
+                let (left, right) = (args(a.clone()), args(b.clone()));
+                assert!(!equal(&left, &right), "{a} and {b}");
+                assert!(!equal(&right, &left), "{b} and {a}");
+            }
+        }
         let divisor = |value: Value| {
             set(
                 "/spec/containers/0/env",

@@ -162,3 +162,24 @@ fn is_fully_labeled(pod: &Pod, rs: &ReplicaSet) -> bool {
     let mut labels = rs.template_labels.iter();
     labels.all(|(key, value)| pod.labels.get(key) == Some(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The memory is that of the summary and of what its lists have reserved.
+    #[test]
+    fn memory() {
+        let mut summary = BucketSummary::default();
+        let empty = size_of::<BucketSummary>();
+        assert_eq!(summary.bytes(), empty);
+        summary.adopted = Vec::with_capacity(100);
+        let adopted = summary.adopted.capacity() * size_of::<usize>();
+        assert_eq!(summary.bytes(), empty + adopted);
+        summary.released = Vec::with_capacity(10);
+        let released = summary.released.capacity() * size_of::<usize>();
+        assert_eq!(summary.bytes(), empty + adopted + released);
+        summary.numbers = Some(Box::new([1, 2, 3]));
+        assert_eq!(summary.bytes(), empty + adopted + released + 12);
+    }
+}

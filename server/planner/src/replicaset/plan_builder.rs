@@ -185,7 +185,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             (expected, before) => expected.or(before),
         };
         let may_go_on = !generated && slow_start::may_plan_again_at_once(&snapshot.options);
-        if count < missing && count > 0 && may_go_on {
+        if count < missing && may_go_on {
             self.deviations.insert(Deviation::SlowStartAcrossPlans);
             self.timers
                 .at_once("there are more pods to create than one plan may");
@@ -231,8 +231,21 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         if creates.len() > 1 && first.is_some_and(|first| first > 1) {
             self.deviations.insert(Deviation::SlowStartAcrossPlans);
         }
-        let batches = batches::slow_start(creates, first.unwrap_or(1));
+        let mut batches = batches::slow_start(creates, first.unwrap_or(1));
+        if let Some(first) = batches.first_mut()
+            && self.replaces_lost_pods()
+        {
+            first.confirm_workload = true;
+            self.deviations.insert(Deviation::ConfirmBeforeCreates);
+        }
         self.phase(PhaseKind::Creates, batches);
+    }
+
+    /// Whether there are fewer pods than the last status says. Somebody else may have deleted them because the ReplicaSet is gone,
+    /// which the executor's watch may not show yet. Then creates need a live read of the ReplicaSet.
+    fn replaces_lost_pods(&self) -> bool {
+        let before = usize::try_from(self.snapshot.workload.status.replicas).unwrap_or(0);
+        self.snapshot.options.deviates(Deviation::ConfirmBeforeCreates) && before > self.view.counts.active
     }
 
     /// Adds deletes. `None` if cancelled.

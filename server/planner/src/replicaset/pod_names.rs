@@ -17,7 +17,7 @@ const LENGTH: usize = 5;
 /// The number of suffixes: 27^5, which is 3^15.
 const COUNT: u64 = 27_u64.pow(5);
 /// The number of factors that can be reversed: numbers below [`COUNT`] that 3 does not divide.
-const UNITS: u64 = COUNT / 3 * 2;
+const UNITS: u64 = 2 * 3_u64.pow(14);
 
 /// The digit of each character of the alphabet, and [`NO_DIGIT`] for all others.
 const DIGITS: [u8; 256] = digits();

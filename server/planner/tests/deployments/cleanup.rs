@@ -1,5 +1,7 @@
 //! Deletes of old sets (P-51, P-37).
 
+use std::time::Duration;
+
 use nodewise_planner::plan::{ActionKind, PhaseKind, Reason, When};
 
 use crate::support::{World, actions, phase};
@@ -37,7 +39,7 @@ fn deleted(limit: Option<i32>, sets: &str) -> Vec<String> {
 #[test]
 fn p_51_which_old_sets_are_deleted() {
     // (scenario, limit, sets from the oldest, deleted)
-    let table: [(&str, Option<i32>, &str, &[&str]); 13] = [
+    let table: [(&str, Option<i32>, &str, &[&str]); 14] = [
         (
             "PS-98",
             Some(1),
@@ -86,6 +88,12 @@ fn p_51_which_old_sets_are_deleted() {
         ("within the limit", Some(2), "a 0/0 rev=1; b 0/0 rev=2", &[]),
         ("a negative limit is 0", Some(-1), "a 0/0 rev=1", &["a"]),
         ("a limit of 0", Some(0), "a 0/0 rev=1", &["a"]),
+        (
+            "P-37, an old set shrinks first",
+            Some(0),
+            "a 0/0 rev=1; b 1/1 rev=2",
+            &[],
+        ),
     ];
     for (scenario, limit, sets, expected) in table {
         assert_eq!(deleted(limit, sets), expected, "{scenario}");
@@ -132,4 +140,22 @@ fn p_51_the_sets_of_a_paused_deployment_are_sorted_from_the_newest() {
     assert_eq!(names(&rolling), ["a"]);
     rolling.web.paused = true;
     assert_eq!(names(&rolling), ["b"]);
+}
+
+#[test]
+fn p_51_deletes_that_one_plan_has_no_room_for() {
+    // (old sets, deletes of the first plan, delay of the next)
+    for (count, deletes, delay) in [(1_000, 1_000, None), (1_001, 1_000, Some(Duration::ZERO))] {
+        let mut world = World::new(1);
+        for index in 0..count {
+            world.set(&format!("a{index} 0/0 rev=1"));
+        }
+        let mut world = world
+            .with("new 1/1 rev=9 desired=1 max=2")
+            .settled("NewReplicaSetAvailable", 900);
+        world.web.revision_history_limit = Some(0);
+        let plan = world.plan();
+        assert_eq!(actions(&plan, PhaseKind::Cleanup).len(), deletes);
+        assert_eq!(plan.requeue.map(|requeue| requeue.delay), delay, "{count} sets");
+    }
 }

@@ -227,6 +227,8 @@ fn p_27_a_name_that_is_taken() {
     let mut paused = taken(&world, |_| ());
     paused.web.paused = true;
     assert_eq!(status(&paused.plan()).replicas, 6);
+    let found = taken(&world, other_template).with("new 2/2 rev=2");
+    assert_eq!(status(&found.plan()).replicas, 8);
 }
 
 #[test]

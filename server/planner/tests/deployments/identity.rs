@@ -121,6 +121,26 @@ fn p_12_p_13_sets_are_adopted_and_released() {
 }
 
 #[test]
+fn a_create_for_a_lost_set_is_confirmed() {
+    for (observed, confirmed) in [(6, false), (7, true)] {
+        let mut world = World::new(3)
+            .with("old 3/3 rev=1")
+            .deviating(&[Deviation::ConfirmBeforeCreates]);
+        world.web.generation = 7;
+        world.web.status.observed_generation = observed;
+        let is_confirmed = |world: &World| {
+            phase(&world.plan(), PhaseKind::Creates)
+                .expect("a create")
+                .batches[0]
+                .confirm_workload
+        };
+        assert_eq!(is_confirmed(&world), confirmed);
+        world.options.deviations.remove(&Deviation::ConfirmBeforeCreates);
+        assert!(!is_confirmed(&world));
+    }
+}
+
+#[test]
 fn p_14_an_adopted_set_keeps_its_labels_and_is_written_once() {
     // PS-72: its revision is written, the Deployment's with the next plan. Its sizes are not noted.
     let mut world = World::new(3).with("new 3/3 orphan");
@@ -174,6 +194,7 @@ fn p_10_a_selector_that_selects_everything() {
         assert_eq!(phases(&plan), [PhaseKind::Events, PhaseKind::Status]);
         assert!(phase(&plan, PhaseKind::Status).expect("a write").ignores_failure);
         assert_eq!(world.web.status.observed_generation, 4);
+        assert_eq!(status(&plan).observed_generation, 4);
         assert!(world.events[0].starts_with("SelectingAll: This deployment is selecting all pods."));
         assert_eq!(phases(&world.plan()), [PhaseKind::Events]);
     }

@@ -144,3 +144,34 @@ fn p_22_p_32_a_set_that_follows_and_grows_is_written_once() {
     );
     assert_eq!(patch["spec"], json!({"replicas": 4}));
 }
+
+#[test]
+fn a_write_that_changes_no_size_says_what_follows() {
+    // (set, minReadySeconds of the Deployment, what the action says)
+    for (set, seconds, message) in [
+        (
+            "new 3/3 rev=1 min=5",
+            7,
+            "new follows the Deployment: minReadySeconds 7",
+        ),
+        (
+            "new 3/3",
+            0,
+            "new follows the Deployment: deployment.kubernetes.io/revision",
+        ),
+        (
+            "new 3/3 min=5",
+            7,
+            "new follows the Deployment: deployment.kubernetes.io/revision, minReadySeconds 7",
+        ),
+    ] {
+        let mut world = World::new(3).with(set);
+        world.web.min_ready_seconds = seconds;
+        let plan = world.plan();
+        let found: Vec<_> = actions(&plan, PhaseKind::ReplicaSets)
+            .into_iter()
+            .map(|action| &*action.message)
+            .collect();
+        assert_eq!(found, [message]);
+    }
+}

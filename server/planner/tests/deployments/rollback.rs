@@ -95,16 +95,20 @@ fn p_48_p_49_requests_that_cannot_be_met() {
         assert_eq!(world.web.template.to_value(), template("new"), "{scenario}");
         assert_eq!(world.plan().verdict, Verdict::Noop, "{scenario}");
     }
-    // PS-95: revision 0 of a Deployment with one set.
-    let mut world = World::new(3)
-        .with("new 3/3 rev=1")
-        .settled("NewReplicaSetAvailable", 900)
-        .annotated(ROLLBACK, "0");
-    world.sync();
-    assert_eq!(
-        world.events,
-        ["DeploymentRollbackRevisionNotFound: Unable to find last revision."]
-    );
+    // PS-95: revision 0 of a Deployment with one set, and with one more that has no revision.
+    for sets in ["new 3/3 rev=1", "old 0/0; new 3/3 rev=1"] {
+        let mut world = World::new(3)
+            .with(sets)
+            .settled("NewReplicaSetAvailable", 900)
+            .annotated(ROLLBACK, "0");
+        world.sync();
+        assert_eq!(
+            world.events,
+            ["DeploymentRollbackRevisionNotFound: Unable to find last revision."],
+            "{sets}"
+        );
+        assert_eq!(world.web.template.to_value(), template("new"), "{sets}");
+    }
 }
 
 #[test]
@@ -135,4 +139,52 @@ fn p_48_the_new_set_is_created_before_a_rollback() {
     assert_eq!(phases(&plan), [PhaseKind::Rollback]);
     assert!(world.events[1].ends_with("to revision 2"), "{:?}", world.events);
     assert_eq!(world.web.template.to_value(), template("b"));
+}
+
+#[test]
+fn p_48_a_rollback_waits_for_each_early_write() {
+    type Row = (&'static str, World, fn(&mut World), &'static [PhaseKind]);
+
+    let creates = || {
+        World::new(3)
+            .with("a 0/0 rev=1; b 3/3 rev=2")
+            .settled("NewReplicaSetAvailable", 900)
+            .annotated(ROLLBACK, "1")
+    };
+    // (what, world, its change, phases of the first plan)
+    let table: [Row; 5] = [
+        ("nothing", requested("1"), |_| (), &[PhaseKind::Rollback]),
+        (
+            "only a create",
+            creates(),
+            |world| world.web.progress_deadline_seconds = None,
+            &[PhaseKind::Creates],
+        ),
+        (
+            "only the Deployment's revision",
+            requested("1"),
+            |world| world.web.annotations.retain(|(key, _)| key != REVISION),
+            &[PhaseKind::Status],
+        ),
+        (
+            "only the new set",
+            requested("1"),
+            |world| world.web.min_ready_seconds = 5,
+            &[PhaseKind::ReplicaSets],
+        ),
+        (
+            "only a condition",
+            requested("1"),
+            |world| world.web.status.conditions.clear(),
+            &[PhaseKind::Status],
+        ),
+    ];
+    for (what, mut world, change, expected) in table {
+        change(&mut world);
+        let plan = world.sync();
+        assert_eq!(phases(&plan), expected, "{what}");
+        if !expected.contains(&PhaseKind::Rollback) {
+            assert!(phases(&world.plan()).contains(&PhaseKind::Rollback), "{what}");
+        }
+    }
 }

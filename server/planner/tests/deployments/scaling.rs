@@ -2,7 +2,7 @@
 
 use nodewise_planner::{plan::PhaseKind, snapshot::Deviation};
 
-use crate::support::{DESIRED, MAX, World, annotate, annotation, events, phases, set_patch};
+use crate::support::{DESIRED, MAX, World, actions, annotate, annotation, events, phases, set_patch};
 
 /// A Deployment that was scaled from `before` to `after` replicas. Its sets have the annotations of `before`.
 fn scaled(before: i32, after: i32, surge: i32, sets: &str) -> World {
@@ -24,76 +24,103 @@ fn scaled(before: i32, after: i32, surge: i32, sets: &str) -> World {
     world
 }
 
+/// Scenario, replicas before, after, maxSurge, sets from the oldest, sizes after one plan.
+type Row = (&'static str, i32, i32, i32, &'static str, &'static str);
+
+const SHARES: [Row; 25] = [
+    ("PS-1", 10, 12, 0, "new 10/10", "new 12"),
+    ("PS-1", 10, 5, 0, "new 10/10", "new 5"),
+    ("PS-2", 5, 10, 0, "old 3/3; new 2/2", "new 4, old 6"),
+    ("PS-3", 5, 3, 0, "old 3/3; new 2/2", "new 1, old 2"),
+    ("PS-4", 9, 4, 0, "old 1/1; new 8/8", "new 4, old 0"),
+    (
+        "PS-5",
+        7,
+        10,
+        0,
+        "older 2/2; old 3/3; new 2/2",
+        "new 3, old 4, older 3",
+    ),
+    (
+        "PS-6",
+        13,
+        8,
+        0,
+        "older 3/3; old 8/8; new 2/2",
+        "new 1, old 5, older 2",
+    ),
+    (
+        "PS-7",
+        3,
+        4,
+        0,
+        "older 1/1; old 1/1; new 1/1",
+        "new 2, old 1, older 1",
+    ),
+    (
+        "PS-8",
+        3,
+        2,
+        0,
+        "older 1/1; old 1/1; new 1/1",
+        "new 1, old 1, older 0",
+    ),
+    ("PS-9", 4, 5, 0, "older 2/2; old 2/2", "old 3, older 2"),
+    (
+        "the last share is what is left",
+        18,
+        23,
+        0,
+        "older 6/6; old 6/6; new 6/6",
+        "new 8, old 8, older 7",
+    ),
+    (
+        "PS-10",
+        6,
+        0,
+        0,
+        "older 3/3; old 2/2; new 1/1",
+        "new 0, old 0, older 0",
+    ),
+    (
+        "nothing is left of maxSurge, either",
+        6,
+        0,
+        3,
+        "older 3/3; old 2/2; new 1/1",
+        "new 0, old 0, older 0",
+    ),
+    (
+        "nothing is left for a set that would shrink",
+        10,
+        12,
+        0,
+        "old 6/6 desired=6 max=6; new 4/4 desired=20 max=20",
+        "new 4, old 8",
+    ),
+    ("PS-13", 10, 20, 2, "old 6/6; new 6/6", "new 11, old 11"),
+    ("PS-15", 10, 14, 0, "older 3/3; old 7/7", "old 10, older 4"),
+    ("PS-16", 10, 30, 3, "old 8/8; new 5/5", "new 13, old 20"),
+    (
+        "PS-17",
+        100,
+        120,
+        20,
+        "old 100/100 terminating=7; new 20/20",
+        "new 23, old 117",
+    ),
+    ("PS-18", 10, 11, 3, "old 8/8; new 5/5", "new 5, old 9"),
+    ("PS-19", 10, 1, 3, "old 8/8; new 5/5", "new 2, old 2"),
+    ("PS-20", 10, 5, 3, "old 8/8; new 5/5", "new 3, old 5"),
+    ("PS-20", 10, 20, 3, "old 8/8; new 5/5", "new 9, old 14"),
+    ("PS-21", 10, 12, 3, "old 13/13; new 0/0", "new 0, old 12"),
+    ("PS-22", 10, 3, 0, "old 7/7; new 3/3", "new 1, old 2"),
+    ("PS-31", 2, 1, 0, "old 2/2", "old 1"),
+];
+
 #[test]
 fn p_42_p_43_p_44_shares_of_a_changed_size() {
-    // (scenario, replicas before, after, maxSurge, sets from the oldest, sizes after one plan)
-    let table = [
-        ("PS-1", 10, 12, 0, "new 10/10", "new 12"),
-        ("PS-1", 10, 5, 0, "new 10/10", "new 5"),
-        ("PS-2", 5, 10, 0, "old 3/3; new 2/2", "new 4, old 6"),
-        ("PS-3", 5, 3, 0, "old 3/3; new 2/2", "new 1, old 2"),
-        ("PS-4", 9, 4, 0, "old 1/1; new 8/8", "new 4, old 0"),
-        (
-            "PS-5",
-            7,
-            10,
-            0,
-            "older 2/2; old 3/3; new 2/2",
-            "new 3, old 4, older 3",
-        ),
-        (
-            "PS-6",
-            13,
-            8,
-            0,
-            "older 3/3; old 8/8; new 2/2",
-            "new 1, old 5, older 2",
-        ),
-        (
-            "PS-7",
-            3,
-            4,
-            0,
-            "older 1/1; old 1/1; new 1/1",
-            "new 2, old 1, older 1",
-        ),
-        (
-            "PS-8",
-            3,
-            2,
-            0,
-            "older 1/1; old 1/1; new 1/1",
-            "new 1, old 1, older 0",
-        ),
-        ("PS-9", 4, 5, 0, "older 2/2; old 2/2", "old 3, older 2"),
-        (
-            "PS-10",
-            6,
-            0,
-            0,
-            "older 3/3; old 2/2; new 1/1",
-            "new 0, old 0, older 0",
-        ),
-        ("PS-13", 10, 20, 2, "old 6/6; new 6/6", "new 11, old 11"),
-        ("PS-15", 10, 14, 0, "older 3/3; old 7/7", "old 10, older 4"),
-        ("PS-16", 10, 30, 3, "old 8/8; new 5/5", "new 13, old 20"),
-        (
-            "PS-17",
-            100,
-            120,
-            20,
-            "old 100/100 terminating=7; new 20/20",
-            "new 23, old 117",
-        ),
-        ("PS-18", 10, 11, 3, "old 8/8; new 5/5", "new 5, old 9"),
-        ("PS-19", 10, 1, 3, "old 8/8; new 5/5", "new 2, old 2"),
-        ("PS-20", 10, 5, 3, "old 8/8; new 5/5", "new 3, old 5"),
-        ("PS-20", 10, 20, 3, "old 8/8; new 5/5", "new 9, old 14"),
-        ("PS-21", 10, 12, 3, "old 13/13; new 0/0", "new 0, old 12"),
-        ("PS-22", 10, 3, 0, "old 7/7; new 3/3", "new 1, old 2"),
-        ("PS-31", 2, 1, 0, "old 2/2", "old 1"),
-    ];
-    for (scenario, before, after, surge, sets, sizes) in table {
+    for (scenario, before, after, surge, sets, sizes) in SHARES {
         let mut world = scaled(before, after, surge, sets);
         let plan = world.sync();
         assert_eq!(world.sizes(), sizes, "{scenario}");
@@ -281,4 +308,30 @@ fn p_44_wide_numbers_do_not_overflow() {
     // Without an overflow nothing differs.
     let mut world = scaled(10, 20, 2, "old 6/6; new 6/6").deviating(&[Deviation::WideProportions]);
     assert!(world.sync().deviations.is_empty());
+}
+
+#[test]
+fn p_45_annotations_are_written_if_either_differs() {
+    // (annotations of the set that keeps its size, what is written); another set makes it a scaling event.
+    for (annotations, written) in [
+        ("desired=5 max=4", true),
+        ("desired=4 max=5", true),
+        ("desired=5 max=5", false),
+    ] {
+        let world = World::new(5).rolling("0", "1").with(&format!(
+            "older 1/1 {annotations} rev=1; old 1/1 desired=3 max=3 rev=2; new 2/2 desired=5 max=5 rev=3"
+        ));
+        let patch = set_patch(&world.plan(), "older");
+        assert_eq!(patch.is_some(), written, "{annotations}");
+    }
+}
+
+#[test]
+fn p_43_without_a_change_of_the_sum_the_new_set_comes_last() {
+    let plan = scaled(10, 12, 1, "a 3/3; b 4/4; new 6/6").plan();
+    let names: Vec<_> = actions(&plan, PhaseKind::ReplicaSets)
+        .into_iter()
+        .map(|action| action.message.split(' ').next().unwrap_or_default())
+        .collect();
+    assert_eq!(names, ["b", "a", "new"]);
 }

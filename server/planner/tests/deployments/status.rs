@@ -7,8 +7,11 @@ use nodewise_planner::{
     plan::{Condition, PhaseKind, Reason, Verdict},
     snapshot::{Deviation, OwnWrite},
 };
+use serde_json::json;
 
-use crate::support::{World, actions, at, condition_of, json, phase, status, status_patch};
+use crate::support::{
+    World, actions, at, condition, condition_of, json as json_of, phase, status, status_patch,
+};
 
 /// A rollout that cannot go on: the new set's pods are not available. Its status is stored, and its last progress was at 900 s.
 fn stuck() -> World {
@@ -354,7 +357,7 @@ fn p_3_reasons_of_a_status_write() {
     let action = actions(&plan, PhaseKind::Status)[0];
     assert_eq!(action.reason, Reason::StatusChanged);
     assert!(action.message.contains("replicas 0 → 10"), "{}", action.message);
-    assert_eq!(json(action)["metadata"]["uid"], "web-uid");
+    assert_eq!(json_of(action)["metadata"]["uid"], "web-uid");
     let mut world = stuck();
     world.web.progress_deadline_seconds = Some(50);
     let plan = world.plan();
@@ -393,4 +396,52 @@ fn nothing_is_planned_from_a_cache_that_is_behind() {
     let plan = nodewise_planner::deployment::plan(&snapshot);
     assert_eq!(plan.verdict, Verdict::Stale);
     assert!(plan.phases.is_empty() && plan.error.is_some());
+}
+
+#[test]
+fn p_58_the_condition_of_a_set_is_written_with_an_update_time() {
+    let mut world = World::new(4)
+        .rolling("0", "1")
+        .with("old 2/2 rev=1; new 2/0 rev=2 failing=Quota");
+    // A ReplicaSet's condition has no such time.
+    let condition = &mut world.web.sets[1].status.conditions[0];
+    condition.last_update_time = None;
+    condition.served = Some(json!({"type": "ReplicaFailure", "status": "True"}).into());
+    let patch = status_patch(&world.plan()).expect("a write");
+    let conditions = patch["status"]["conditions"].as_array().expect("a list");
+    assert_eq!(
+        *conditions.last().expect("it is last"),
+        json!({
+            "type": "ReplicaFailure", "status": "True", "reason": "Quota", "message": "served",
+            "lastTransitionTime": "1970-01-01T00:08:20Z", "lastUpdateTime": "1970-01-01T00:08:20Z",
+        })
+    );
+}
+
+#[test]
+fn p_3_a_status_write_tells_which_condition_goes() {
+    let mut world = stuck();
+    world.web.sets[1].status.conditions = vec![condition("ReplicaFailure", "True", "Quota", 500)];
+    world.sync();
+    world.web.sets[1].status.conditions.clear();
+    let plan = world.plan();
+    assert_eq!(
+        actions(&plan, PhaseKind::Status)[0].message,
+        "ReplicaFailure is removed"
+    );
+}
+
+#[test]
+fn p_62_only_a_rollout_without_a_write_has_a_timer() {
+    let has_timer = |world: &World| world.plan().requeue.is_some();
+    assert!(has_timer(&stuck()));
+    let mut written = stuck();
+    written.web.sets[1].status.ready_replicas = 1;
+    assert!(!has_timer(&written));
+    // A paused Deployment whose condition says so already.
+    let mut paused = stuck();
+    paused.web.paused = true;
+    paused.sync();
+    assert_eq!(paused.plan().verdict, Verdict::Noop);
+    assert!(!has_timer(&paused));
 }

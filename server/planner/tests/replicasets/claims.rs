@@ -3,6 +3,7 @@
 use nodewise_planner::{
     plan::{ActionKind, PhaseKind, Verdict},
     report::{OutcomeResult, come_back},
+    snapshot::Deviation,
 };
 
 use crate::support::{World, actions, apply::all_of, counts, outstanding, phases, status};
@@ -149,6 +150,32 @@ fn r_21_adoptions_are_confirmed() {
             plan.phases[0].batches[0].confirm_workload, confirmed,
             "scenarios 26 and 27: {pods:?}"
         );
+    }
+}
+
+#[test]
+fn creates_for_lost_pods_are_confirmed() {
+    // (pods of the last status, pods, whether the creates are confirmed)
+    for (before, pods, confirmed) in [
+        (2, &["a@n"][..], true),
+        (1, &[], true),
+        (1, &["a@n"], false),
+        (0, &[], false),
+        (-1, &[], false),
+        (2, &["a@n", "b@n deleting"], true),
+    ] {
+        let mut world = World::new(3).with(pods);
+        world.rs.status.replicas = before;
+        let is_confirmed = |world: &World| {
+            let plan = world.plan();
+            let creates = plan.phases.iter().find(|phase| phase.kind == PhaseKind::Creates);
+            let batches = &creates.expect("creates").batches;
+            assert!(batches[1..].iter().all(|batch| !batch.confirm_workload));
+            batches[0].confirm_workload
+        };
+        assert_eq!(is_confirmed(&world), confirmed, "{before} before, now {pods:?}");
+        world.options.deviations.remove(&Deviation::ConfirmBeforeCreates);
+        assert!(!is_confirmed(&world), "upstream does not read it");
     }
 }
 

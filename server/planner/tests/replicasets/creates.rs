@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use nodewise_planner::{
     plan::{ActionKind, PhaseKind, Reason, Verdict},
     report::{OutcomeResult, come_back},
-    snapshot::{Deviation, Options},
+    snapshot::{Deviation, Options, SlowStart},
 };
 use serde_json::{Value, json};
 
@@ -243,6 +243,34 @@ fn the_slow_start_begins_again_after_a_failure_and_after_a_pause() {
     world.apply_with(&plan, &mut creates_until(2));
     world.observe();
     assert_eq!(first(&world), 1, "after a failure");
+}
+
+#[test]
+fn a_plan_says_when_the_slow_start_is_another_than_upstreams() {
+    // (pods wanted, size of the next batch, whether the plan differs from upstream's)
+    for (replicas, size, differs) in [
+        (5, None, false),
+        (5, Some(1), false),
+        (5, Some(4), true),
+        (1, Some(4), false),
+    ] {
+        let mut world = World::new(replicas);
+        world.state.slow_start = size.map(|size| SlowStart {
+            size,
+            revision_hash: world.rs.uid.clone(),
+            last: world.now,
+        });
+        let found = world.plan().deviations.contains(&Deviation::SlowStartAcrossPlans);
+        assert_eq!(found, differs, "{replicas} pods, a batch of {size:?}");
+    }
+    // The burst cuts the creates: the next plan follows at once only then.
+    for (replicas, differs) in [(5, false), (6, true)] {
+        let plan = World::new(replicas).burst(5).plan();
+        assert_eq!(
+            plan.deviations.contains(&Deviation::SlowStartAcrossPlans),
+            differs
+        );
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn the_message_says_what_happens_next() {
 #[test]
 fn r_39_each_pod_has_its_place() {
     let pods = [
-        "a@n ready",
+        "a@m ready",
         "b@ pending",
         "c@n",
         "d@n failed",
@@ -85,22 +85,29 @@ fn r_39_each_pod_has_its_place() {
     let pods: Vec<_> = explanation
         .pods
         .iter()
-        .map(|pod| (&*pod.pod_name, pod.place, &*pod.message))
+        .map(|pod| (&*pod.pod_name, &*pod.node_name, pod.place, &*pod.message))
         .collect();
     assert_eq!(
         pods,
         [
-            ("b", Some(1), "It is deleted before c: it is not bound to a node."),
-            ("c", Some(2), "It is deleted before a: it is not ready."),
-            ("a", Some(3), "It is deleted last."),
+            (
+                "b",
+                "",
+                Some(1),
+                "It is deleted before c: it is not bound to a node."
+            ),
+            ("c", "n", Some(2), "It is deleted before a: it is not ready."),
+            ("a", "m", Some(3), "It is deleted last."),
             (
                 "d",
+                "n",
                 None,
                 "It has finished, and does not count. The ReplicaSet leaves it alone."
             ),
-            ("e", None, "It is being deleted, and does not count."),
+            ("e", "n", None, "It is being deleted, and does not count."),
             (
                 "f",
+                "n",
                 None,
                 "It has finished and is being deleted, and does not count."
             ),

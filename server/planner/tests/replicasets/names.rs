@@ -236,3 +236,19 @@ fn r_43_expected_creates_have_the_names_of_the_plan() {
     let of_plan: Vec<_> = creates(&plan).into_iter().map(expected_create).collect();
     assert_eq!(expected.creates, of_plan);
 }
+
+// A name must encode the same number for ever: otherwise a new version of the service would repeat creates under other names. These are
+// of factors that 3 divides and does not divide.
+#[test]
+fn names_stay_as_they_are() {
+    for (uid, expected) in [
+        ("u0", ["web-27mp6", "web-jhqhz"]),
+        ("u1", ["web-hglb8", "web-x4bjc"]),
+        ("u2", ["web-h6t4t", "web-46b7w"]),
+        ("u7", ["web-gbrd6", "web-25s6q"]),
+    ] {
+        let mut world = World::new(2);
+        world.rs.uid = uid.to_owned();
+        assert_eq!(creates(&world.plan()), expected, "{uid}");
+    }
+}

@@ -340,6 +340,58 @@ fn r_52_failures_of_creates_and_deletes() {
 }
 
 #[test]
+fn r_52_a_status_for_a_failure_adds_the_condition_or_keeps_it() {
+    /// Wanted pods, present conditions, stored pods, message of the write after a failure, pointer to the message of the condition.
+    type Row<'a> = (i32, &'a [&'a str], i32, Option<&'a str>, &'a str);
+    let kept: &[&str] = &["ReplicaFailure"];
+    let table: [Row<'_>; 6] = [
+        (
+            2,
+            &[],
+            1,
+            Some("if pods cannot be created: condition ReplicaFailure is added"),
+            "/status/conditions/0/message",
+        ),
+        (
+            0,
+            &["Foreign"],
+            1,
+            Some("if pods cannot be deleted: condition ReplicaFailure is added"),
+            "/status/conditions/1/message",
+        ),
+        (2, kept, 1, None, ""),
+        (0, kept, 1, None, ""),
+        (2, kept, 3, Some("status: pods 3 → 1"), ""),
+        (0, kept, 3, Some("status: pods 3 → 1"), ""),
+    ];
+    for (wanted, conditions, stored, message, pointer) in table {
+        let mut world = World::new(1).with(&["a@n ready"]).settled();
+        world.rs.replicas = wanted;
+        world.rs.status.replicas = stored;
+        world.rs.status.conditions = conditions.iter().map(|kind| condition(kind, "x", "y")).collect();
+        let plan = world.plan();
+        let what = format!("{wanted} wanted, {conditions:?}, {stored} stored");
+        let found = actions(&plan, PhaseKind::Failure)
+            .first()
+            .map(|action| &*action.message);
+        assert_eq!(found, message, "{what}");
+        let found = patch(&plan, PhaseKind::Failure).map_or("", |(_, pointer)| pointer);
+        assert_eq!(found, pointer, "{what}");
+    }
+}
+
+#[test]
+fn r_53_the_write_that_removes_the_condition_has_no_error_to_append() {
+    let mut world = World::new(1).with(&["a@n ready"]).settled();
+    world.rs.status.conditions = ["Foreign", "ReplicaFailure"]
+        .map(|kind| condition(kind, "x", "y"))
+        .to_vec();
+    let plan = world.plan();
+    let (_, pointer) = patch(&plan, PhaseKind::Status).expect("it is written");
+    assert_eq!(pointer, "");
+}
+
+#[test]
 fn r_53_a_sync_that_only_waits_removes_the_condition() {
     let mut world = World::new(2).with(&["a@n ready"]).settled();
     world.rs.status.conditions = vec![condition("ReplicaFailure", "FailedCreate", "x")];
@@ -364,7 +416,7 @@ fn scenario_69_a_quota_of_two() {
 
 #[test]
 fn r_56_a_status_that_cannot_be_written_is_retried() {
-    // Scenario 66 is the executor's: two attempts.
+    // Scenario 66 has two attempts; the plan has one patch.
     let mut world = World::new(0).with(&["a@n failed"]);
     let plan = world.plan();
     let outcomes = world.apply_with(

@@ -47,7 +47,7 @@ type Row = (
     &'static [&'static str],
 );
 
-const RANKING: [Row; 32] = [
+const RANKING: [Row; 36] = [
     ("scenario 44", &[], &["a@n pending", "b@ pending"], &["b"]),
     ("scenario 45", &[], &["a@n ready", "b@n"], &["b"]),
     ("scenario 46", &[], &["a@n", "b@n pending"], &["b"]),
@@ -159,6 +159,34 @@ const RANKING: [Row; 32] = [
         "scenario 55: and the other way",
         &[],
         &["a@n since=18000 uid=1", "b@n since=28800 uid=2"],
+        &["a"],
+    ),
+    (
+        "an adopted pod goes before one that is ready since another time by its uid",
+        &[],
+        &["a@n since=18000 uid=2", "b@n orphan since=28800 uid=1"],
+        &["b"],
+    ),
+    (
+        "an adopted pod stays behind one that is ready since another time by its uid",
+        &[],
+        &["a@n since=18000 uid=1", "b@n orphan since=28800 uid=2"],
+        &["a"],
+    ),
+    (
+        "an adopted pod passes only those that it comes before",
+        &[],
+        &[
+            "c@n since=28800 uid=5 t=1",
+            "a@n since=18000 uid=9 t=9",
+            "d@n orphan since=18000 uid=7 restarts=5 t=5",
+        ],
+        &["c", "d"],
+    ),
+    (
+        "an adopted pod stays behind one of the same uid",
+        &[],
+        &["a@n since=18000 uid=1", "b@n orphan since=28800 uid=1"],
         &["a"],
     ),
     ("scenario 56", &[], &["a@n since=0", "b@n since="], &["b"]),

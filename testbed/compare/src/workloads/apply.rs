@@ -95,6 +95,10 @@ impl Run<'_> {
             for action in &batch.actions {
                 let done = match &confirmed {
                     Err(error) if is_adoption(action) => Done::Failed(error.clone()),
+                    Err(error) if is_create(action) => {
+                        self.skip(action);
+                        Done::EndsPlan(Some(error.clone()))
+                    }
                     _ => self.act(action, before.as_deref())?,
                 };
                 let error = match done {
@@ -120,7 +124,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Reads the workload before an adoption.
+    /// Reads the workload before adoptions and creates.
     fn confirm(&mut self) -> Result<(), String> {
         let resource = subjects(self.workload.kind);
         let name = text(self.workload.object, "/metadata/name");
@@ -371,6 +375,13 @@ const CLAIMED_SETS: Claimed = Claimed {
     resource: "replicasets",
     noun: "replicaset",
 };
+
+fn is_create(action: &Action) -> bool {
+    matches!(
+        action.kind,
+        ActionKind::CreatePod { .. } | ActionKind::CreateObject { .. }
+    )
+}
 
 fn is_adoption(action: &Action) -> bool {
     matches!(

@@ -6,6 +6,7 @@ use nodewise_testbed::Collector;
 use crate::{
     case::{Case, solo},
     cluster::Cluster,
+    controllers::Controllers,
     fixture::SoloFixture,
     server::Server,
     test_namespace::TestNamespace,
@@ -30,7 +31,8 @@ const EXECUTOR: &str = "executor-under-test";
 /// Runs on a control plane of its own, which exports spans too.
 async fn traces(solo: &mut SoloFixture) -> Result<()> {
     let collector = Collector::start().await?;
-    let cluster = Cluster::start_traced(&collector.endpoint()).await?;
+    let control_plane = Controllers::DaemonSets.control_plane();
+    let cluster = Cluster::start_traced(control_plane, "own", &collector.endpoint()).await?;
     let plane = cluster.plane();
     plane.create_nodes(NODES).await?;
     let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT".to_owned(), collector.endpoint());

@@ -8,8 +8,9 @@ use kube::{
     Api,
     api::{Patch, PatchParams},
 };
-use nodewise_conformance::daemon_set;
-use nodewise_e2e::{Setup, SetupOptions};
+use nodewise_conformance::{DEADLINE, daemon_set, deployment, image_patch};
+use nodewise_e2e::{OWNER_COMPONENTS, Setup, SetupOptions};
+use nodewise_testbed::eventually;
 use serde_json::{Value, json};
 
 fn printed(output: &Output, code: i32) -> Result<String> {
@@ -76,5 +77,43 @@ async fn finds_nothing_to_do_after_a_rollout() -> Result<()> {
     ensure!(text.contains("nothing to do"), "{text}");
     let strict = ["plan", "--detailed-exitcode", "--profile", "upstream-strict"];
     printed(&setup.nodewise(&strict).await?, 0)?;
+    Ok(())
+}
+
+/// A Deployment whose new pods fit on no node: `explain` names the ReplicaSets, their pods and the cause.
+#[tokio::test(flavor = "multi_thread")]
+async fn explains_why_a_deployment_is_not_done() -> Result<()> {
+    let options = SetupOptions::nodes(2).controllers("*", OWNER_COMPONENTS);
+    let setup = Setup::start(options).await?;
+    let web = deployment("web", 3).rolling(1, 0).build();
+    setup.start_deployment(web).await?;
+    let mut fits_nowhere = image_patch(2);
+    fits_nowhere["spec"]["template"]["spec"]["nodeSelector"] = json!({ "gpu": "yes" });
+    setup.patch_deployment("web", fits_nowhere).await?;
+    setup.wait_for_sizes("web", &[(1, 3), (2, 1)]).await?;
+    eventually(
+        DEADLINE,
+        "the explanation of the executor's last plan",
+        async || {
+            let why = printed(&setup.nodewise(&["explain", "deployment/web"]).await?, 0)?;
+            for part in [
+                "the rollout waits until 1 pod of web-",
+                "2 node(s) didn't match Pod's node affinity/selector",
+                "(revision 2): 1 replica, 0 ready, 0 available",
+                "(revision 1): 3 replicas, 3 ready, 3 available",
+            ] {
+                ensure!(why.contains(part), "no {part:?} in: {why}");
+            }
+            Ok(())
+        },
+    )
+    .await?;
+    let plan = printed(
+        &setup
+            .nodewise(&["plan", "--detailed-exitcode", "deployment/web"])
+            .await?,
+        0,
+    )?;
+    ensure!(plan.contains("nothing to do"), "{plan}");
     Ok(())
 }

@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
-use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
-use nodewise_e2e::{Setup, SetupOptions};
+use k8s_openapi::api::core::v1::Event;
+use kube::{Api, api::ListParams};
+use nodewise_conformance::{DEADLINE, daemon_set, deployment, image_patch};
+use nodewise_e2e::{OWNER_COMPONENTS, Setup, SetupOptions};
 use nodewise_testbed::eventually;
 
 /// After SIGKILL of the server, readiness reports the reason, and work resumes when the server is back.
@@ -45,11 +47,7 @@ async fn readiness_reports_a_killed_server() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_takes_over() -> Result<()> {
     let setup = Setup::start(SetupOptions::nodes(20).leader_election()).await?;
-    eventually(DEADLINE, "the first executor to lead", async || {
-        ensure!(setup.lease_holder().await?.is_some(), "nobody holds the lease");
-        Ok(())
-    })
-    .await?;
+    setup.wait_for_leader().await?;
     let standby = setup.spawn_executor("standby").await?;
     let watch = setup.watch("agent");
     setup
@@ -93,7 +91,69 @@ async fn a_standby_takes_over() -> Result<()> {
     setup.create(daemon_set("second").build()).await?;
     setup.wait_for_rollout("second").await?;
     successor.terminate(DEADLINE).await?;
+
+    // One Event about each leader.
+    let events: Api<Event> = Api::namespaced(setup.client(), "nodewise-system");
+    eventually(DEADLINE, "an Event about each leader", async || {
+        let of_lease = ListParams::default().fields("involvedObject.kind=Lease,reason=LeaderElection");
+        let messages = events.list(&of_lease).await?.items;
+        let messages = messages.into_iter().filter_map(|event| event.message);
+        let messages: std::collections::BTreeSet<_> = messages.collect();
+        let became = messages
+            .iter()
+            .filter(|message| message.ends_with("became leader"));
+        ensure!(became.count() == 3, "{messages:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// The same in the middle of the rollout of a Deployment: the other executor finishes it, and no pod is replaced twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standby_takes_over_a_deployment() -> Result<()> {
+    let options = SetupOptions::nodes(3)
+        .leader_election()
+        .controllers("*", OWNER_COMPONENTS);
+    let setup = Setup::start(options).await?;
+    setup.wait_for_leader().await?;
+    let standby = setup.spawn_executor("standby").await?;
+    let web = deployment("web", 20).rolling(2, 1).build();
+    setup.start_deployment(web).await?;
+    let begun = setup.begin_history("web").await?;
+    setup.patch_deployment("web", image_patch(2)).await?;
+    eventually(DEADLINE, "the rollout to begin", async || {
+        let sets = setup.replica_set_api().list(&ListParams::default()).await?;
+        ensure!(sets.items.len() == 2, "{} ReplicaSets", sets.items.len());
+        Ok(())
+    })
+    .await?;
+    setup.kill_executor()?;
+    setup.wait_for_deployment("web").await?;
+    setup.wait_for_sizes("web", &[(1, 0), (2, 20)]).await?;
+    setup.history(&begun).await?.expect_pods(20, 20)?;
+    standby.terminate(DEADLINE).await?;
     Ok(())
+}
+
+/// The controllers work that have the rights to read what they need. Readiness names what another one lacks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_controller_without_rights_stops_no_other_one() -> Result<()> {
+    let options = SetupOptions::nodes(3).controllers("*", &[]).never_ready();
+    let setup = Setup::start(options).await?;
+    setup.create(daemon_set("agent").build()).await?;
+    setup.wait_for_rollout("agent").await?;
+    eventually(DEADLINE, "readiness to name the missing watches", async || {
+        let (status, body) = setup.executor_get("/readyz").await?;
+        for watch in ["watch-deployments", "watch-replicasets"] {
+            let line = body.lines().find(|line| line.contains(watch)).unwrap_or("");
+            ensure!(
+                status == 500 && line.matches("cannot list").count() == 1,
+                "{status}: {body}"
+            );
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// The number of creates and deletes of pods since `since`.
@@ -122,11 +182,7 @@ async fn paused_leader_does_not_write_after_losing_the_lease() -> Result<()> {
         SetupOptions::executor_arg,
     );
     let setup = Setup::start(options).await?;
-    eventually(DEADLINE, "the first executor to lead", async || {
-        ensure!(setup.lease_holder().await?.is_some(), "nobody holds the lease");
-        Ok(())
-    })
-    .await?;
+    setup.wait_for_leader().await?;
     let (holder, standby) = (
         setup.lease_holder().await?,
         setup.spawn_executor("standby").await?,
@@ -249,11 +305,7 @@ async fn restarted_executor_knows_how_long_a_rollout_is_stuck() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_leads_while_a_person_holds_the_lease() -> Result<()> {
     let setup = Setup::start(SetupOptions::nodes(3).leader_election()).await?;
-    eventually(DEADLINE, "the executor to lead", async || {
-        ensure!(setup.lease_holder().await?.is_some(), "nobody holds the lease");
-        Ok(())
-    })
-    .await?;
+    setup.wait_for_leader().await?;
     setup.hold_lease("take-over").await?;
     eventually(
         DEADLINE,

@@ -1,6 +1,6 @@
 //! Tests of the Rust programs beyond the contract of an executor. Each test has its own control plane: kube-apiserver,
-//! kube-controller-manager without its DaemonSet controller, kube-scheduler and kwok's fake kubelets. The server and
-//! the executor are separate processes.
+//! kube-controller-manager without the controllers that the executor runs or observes, kube-scheduler and kwok's fake
+//! kubelets. The server and the executor are separate processes.
 
 mod apiserver;
 mod cli;
@@ -9,6 +9,7 @@ mod crashes;
 mod etcd;
 mod failures;
 mod observe;
+mod owners;
 mod replicas;
 mod revisions;
 mod rights;

@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use nodewise_conformance::{
-    DEADLINE, EXECUTOR_USER, daemon_set, image_patch,
+    DEADLINE, EXECUTOR_USER, daemon_set, deployment, image_patch,
     traces::{CREATE, DELETE, Traces, every_trace_is_one_tree, of},
 };
-use nodewise_e2e::{Setup, SetupOptions};
+use nodewise_e2e::{OWNER_COMPONENTS, Setup, SetupOptions};
 use nodewise_testbed::{Collector, CollectorTls, Prometheus, Span, eventually};
 use nodewise_tls::testing::{Authority, write};
 use tonic::Code;
@@ -39,6 +39,51 @@ async fn a_rolling_update_is_traced_from_the_event_to_etcd() -> Result<()> {
     let shown = traces.outline(&traces.first_that_deletes()?);
     println!("{shown}");
     ensure!(shown.lines().count() > 30, "{shown}");
+    Ok(())
+}
+
+// Reconciles of the Deployment write ReplicaSets, and reconciles of its ReplicaSets write pods.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollout_of_a_deployment_is_traced() -> Result<()> {
+    let collector = Collector::start().await?;
+    let options = SetupOptions::nodes(3)
+        .controllers("*", OWNER_COMPONENTS)
+        .traced(&collector.endpoint());
+    let setup = Setup::start(options).await?;
+    setup
+        .start_deployment(deployment("web", 10).rolling(3, 2).build())
+        .await?;
+    setup.patch_deployment("web", image_patch(2)).await?;
+    setup.wait_for_sizes("web", &[(1, 0), (2, 10)]).await?;
+    setup.wait_for_deployment("web").await?;
+    setup.stop_executor().await?;
+    setup.server().process().terminate(DEADLINE).await?;
+
+    let traces = Traces::of(&collector, EXECUTOR).await?;
+    ensure!(
+        traces.outline(&traces.first_that_deletes()?).lines().count() > 5,
+        "a trace has calls"
+    );
+    let spans = collector.spans();
+    let of_root = |span: &Span, attribute: &str| {
+        let root = of(&spans, EXECUTOR, "reconcile").find(|root| root.trace_id == span.trace_id);
+        let name = root.and_then(|root| root.attribute(attribute).as_str());
+        name.unwrap_or("").to_owned()
+    };
+    let create_set = "POST /apis/apps/v1/namespaces/{namespace}/replicasets";
+    for (name, count) in [(CREATE, 20), (DELETE, 10), (create_set, 2)] {
+        let calls: Vec<_> = of(&spans, EXECUTOR, name).collect();
+        ensure!(calls.len() == count, "{} of {count} calls: {name}", calls.len());
+        for call in calls {
+            let names = ["k8s.deployment.name", "k8s.replicaset.name"].map(|name_of| of_root(call, name_of));
+            let is_right = if name == create_set {
+                names == ["web", ""]
+            } else {
+                names[0].is_empty() && names[1].starts_with("web-")
+            };
+            ensure!(is_right, "{name} is in the trace of {names:?}");
+        }
+    }
     Ok(())
 }
 

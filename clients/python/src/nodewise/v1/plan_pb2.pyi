@@ -585,8 +585,9 @@ class Batch(google.protobuf.message.Message):
     ACTIONS_FIELD_NUMBER: builtins.int
     CONFIRM_WORKLOAD_FIELD_NUMBER: builtins.int
     confirm_workload: builtins.bool
-    """Before the first adoption of the batch the executor reads the workload from the apiserver. If the workload's uid differs or it
-    has a deletionTimestamp, every adoption of the batch fails. The other actions do not wait for this check.
+    """Before the first adoption or create of the batch the executor reads the workload from the apiserver. If the read fails, the
+    workload's uid differs or it has a deletionTimestamp, every adoption and every create of the batch fails, and a failed create
+    ends the plan. The other actions do not wait for this check.
     """
     @property
     def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Action]:

@@ -241,6 +241,10 @@ class _DeviationEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """A Deployment that makes no progress after its deadline is not planned again every few milliseconds."""
     DEVIATION_RETRY_OLD_SET_SCALING: _Deviation.ValueType  # 22
     """A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error."""
+    DEVIATION_CONFIRM_BEFORE_CREATES: _Deviation.ValueType  # 23
+    """Before the executor replaces pods or a ReplicaSet that somebody deleted, it reads the owner from the apiserver. It replaces
+    nothing if the owner is gone or is being deleted.
+    """
 
 class Deviation(_Deviation, metaclass=_DeviationEnumTypeWrapper):
     """Deviation is a difference from upstream that fixes one of its defects. docs/upstream-differences.md describes both behaviours of
@@ -295,6 +299,10 @@ DEVIATION_NO_HOT_REQUEUE: Deviation.ValueType  # 21
 """A Deployment that makes no progress after its deadline is not planned again every few milliseconds."""
 DEVIATION_RETRY_OLD_SET_SCALING: Deviation.ValueType  # 22
 """A failed scale-down of an old ReplicaSet is retried with back-off. Upstream drops the error."""
+DEVIATION_CONFIRM_BEFORE_CREATES: Deviation.ValueType  # 23
+"""Before the executor replaces pods or a ReplicaSet that somebody deleted, it reads the owner from the apiserver. It replaces
+nothing if the owner is gone or is being deleted.
+"""
 global___Deviation = Deviation
 
 @typing.final
@@ -429,7 +437,7 @@ class DaemonSet(google.protobuf.message.Message):
 
     OBJECT_FIELD_NUMBER: builtins.int
     object: builtins.bytes
-    """The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 4 MiB; 1,024
+    """The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 16 MiB; 1,024
     entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
     expressions; 16,384 values in the selector and in the affinity.
     """
@@ -451,7 +459,7 @@ class ReplicaSet(google.protobuf.message.Message):
     OBJECT_FIELD_NUMBER: builtins.int
     RELATED_PODS_FIELD_NUMBER: builtins.int
     object: builtins.bytes
-    """The object as unmodified JSON (UTF-8). Required. Limits: 4 MiB; 1,024 entries each of selector labels and selector expressions;
+    """The object as unmodified JSON (UTF-8). Required. Limits: 16 MiB; 1,024 entries each of selector labels and selector expressions;
     16,384 values in the selector.
     """
     @property
@@ -935,7 +943,7 @@ class ReconcileState(google.protobuf.message.Message):
     @property
     def pod_name_collisions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodNameCollision]:
         """Nodes for which a derived pod name was taken, in the snapshot or in the apiserver (RESULT_NAME_TAKEN). At most one entry per
-        node.
+        node. A ReplicaSet has at most one entry, without a node.
         """
 
     @property
@@ -968,7 +976,7 @@ class Expectations(google.protobuf.message.Message):
 
     While there are expectations that are not older than five minutes, a plan contains no creates and no deletes of pods
     (VERDICT_STATUS_ONLY). Exception: if DEVIATION_SLOW_START_ACROSS_PLANS is enabled and only creates of named pods are outstanding,
-    the plan may create pods on other nodes that have none.
+    the plan may create pods on other nodes that have none; for a ReplicaSet, as many as are missing besides the outstanding ones.
 
     The executor removes a create when its watch shows the pod or when the call fails. It removes a delete when its watch shows that
     the pod is gone or being deleted, or when the call fails.
@@ -1030,7 +1038,7 @@ global___ExpectedCreate = ExpectedCreate
 @typing.final
 class SlowStart(google.protobuf.message.Message):
     """SlowStart is the number of pods that a plan may create concurrently. It grows by one with each create that succeeds, up to the
-    burst. It goes back to 1 after a create that failed, for pods of another revision, and after 30 seconds without a create.
+    burst. It goes back to 1 after a create that failed, for pods of another `revision_hash`, and after 30 seconds without a create.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor

@@ -206,6 +206,41 @@ async fn adoption_confirms_the_workload() {
     }
 }
 
+// A create of a workload that is gone or replaced fails without a call and without its Event, and ends the plan.
+#[tokio::test(start_paused = true)]
+async fn creates_confirm_the_workload() {
+    let mut other = live_workload(None);
+    other["metadata"]["uid"] = json!("other");
+    let mut ending = live_workload(None);
+    ending["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    for (live, is_there) in [
+        (Some(live_workload(None)), true),
+        (Some(other), false),
+        (Some(ending), false),
+        (None, false),
+    ] {
+        let mut script = Script::default();
+        script.live.extend(live.map(|live| ("agent".to_owned(), live)));
+        let mut plan = with_events(plan(vec![
+            phase(P::Creates, vec![vec![create("w")]]),
+            phase(P::Status, vec![vec![Kind::PatchObject(Box::new(status("", "")))]]),
+        ]));
+        plan.phases[0].batches[0].confirm_workload = true;
+        let applied = run(&script, &plan).await;
+        let expected = if is_there {
+            [R::Succeeded, R::Succeeded]
+        } else {
+            [R::Failed, R::Skipped]
+        };
+        assert_eq!(results(&applied), expected);
+        assert_eq!(script.calls().len(), if is_there { 3 } else { 1 });
+        assert_eq!(
+            (applied.failed, script.events().is_empty()),
+            (!is_there, !is_there)
+        );
+    }
+}
+
 // A taken name ends the plan without a failure or an Event, and the next plan gets the live object (P-27). If that
 // cannot be read, the plan fails.
 #[tokio::test(start_paused = true)]

@@ -72,8 +72,11 @@ impl<'b, 'a> Sentences<'b, 'a> {
             );
         }
         if status::is_complete(deployment, &self.status) {
-            let replicas = deployment.replicas;
-            return format!("Complete: all {replicas} replicas have the present template and are available.");
+            return match deployment.replicas {
+                0 => "Complete: no replicas are wanted, and there are none.".to_owned(),
+                1 => "Complete: the replica has the present template and is available.".to_owned(),
+                all => format!("Complete: all {all} replicas have the present template and are available."),
+            };
         }
         self.progress()
     }
@@ -154,7 +157,9 @@ impl<'b, 'a> Sentences<'b, 'a> {
         let condition = conditions::find(&deployment.status.conditions, PROGRESSING);
         details.extend(condition.and_then(|condition| self.deadline(condition)));
         let (generation, observed) = (deployment.generation, deployment.status.observed_generation);
-        if observed < generation {
+        // A sync that cannot create the new set does not count as having observed the generation.
+        let is_refused = condition.is_some_and(|condition| condition.reason == conditions::CREATE_ERROR);
+        if observed < generation && !is_refused {
             details.push(format!(
                 "no controller has acted on the last change yet: metadata.generation is {generation}, and status.observedGeneration \
                  is {observed}"
@@ -243,10 +248,7 @@ impl<'b, 'a> Sentences<'b, 'a> {
         match (set.replicas, pods) {
             (..=0, 1..) => return gone(pods, "pod"),
             (..=0, _) if set.unfinished_pods > 0 => {
-                return format!(
-                    "waits until {} are gone",
-                    plural(set.unfinished_pods.into(), "pod")
-                );
+                return gone(set.unfinished_pods.into(), "pod");
             }
             (..=0, _) => return "is kept for a rollback".to_owned(),
             _ => {}

@@ -8,7 +8,7 @@ use nodewise_planner::{
     json::Json,
     plan::{
         Action, ActionKind, Condition, DeploymentStatus, Phase, PhaseKind, Plan, ReplicaSetStatus, Resource,
-        Status,
+        Status, Verdict,
     },
     snapshot::{ControllerRef, Deviation, IntOrString, Labels, Options, Selector, Snapshot, State},
 };
@@ -266,7 +266,10 @@ impl World {
     }
 
     pub(crate) fn plan(&self) -> Plan {
-        deployment::plan(&self.snapshot())
+        let plan = deployment::plan(&self.snapshot());
+        let has_nothing = plan.phases.is_empty() && plan.error.is_none();
+        assert_eq!(plan.verdict == Verdict::Noop, has_nothing, "{plan:#?}");
+        plan
     }
 
     /// The set of a name.

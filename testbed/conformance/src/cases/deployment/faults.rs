@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use kube::api::DeleteParams;
 
-use super::{rollout::agent, start, start_solo};
+use super::{rollout::agent, sets::delete_agent, start, start_solo};
 use crate::{
     api_proxy::ApiProxy,
     case::{Case, solo},
     cases::apiserver::expect_nothing_again,
     fixture::SoloFixture,
     history::Beginning,
-    workload_builder::image_patch,
+    workload_builder::{deployment, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -19,6 +20,11 @@ pub(super) const CASES: &[Case] = &[
         "deployment-late-watches",
         "While watch events of pods and ReplicaSets are late, a rollout repeats no write of a pod, and keeps within its bounds.",
         late_watches
+    ),
+    solo!(
+        "deployment-delete-late-watches",
+        "While watch events of Deployments and ReplicaSets are late, nothing is created for a Deployment that was deleted.",
+        delete_late_watches
     ),
     solo!(
         "deployment-write-answers-lost",
@@ -34,6 +40,11 @@ pub(super) const CASES: &[Case] = &[
         "deployment-killed-while-rolling",
         "SIGKILL in the middle of a rollout: it keeps within its bounds across the restarts.",
         killed_while_rolling
+    ),
+    solo!(
+        "deployment-sigterm-at-work",
+        "After SIGTERM in the middle of a rollout the executor ends within 30 s with status 0, and a new one continues.",
+        sigterm_at_work
     ),
 ];
 
@@ -63,6 +74,29 @@ async fn late_watches(solo: &mut SoloFixture) -> Result<()> {
     let late = ApiProxy::late(solo.cluster(), resources, Duration::from_millis(300)).await?;
     roll_by_way_of(solo, &late).await?;
     expect_nothing_again(solo).await
+}
+
+// R-26, P-27
+async fn delete_late_watches(solo: &mut SoloFixture) -> Result<()> {
+    for resources in [&["deployments"][..], &["deployments", "replicasets"]] {
+        let late = ApiProxy::late(solo.cluster(), resources, Duration::from_millis(1_500)).await?;
+        let servers = [solo.proxy().url()];
+        solo.start_with(Some(late.kubeconfig()), &servers)?;
+        let begun = start(solo, agent()).await?;
+        // While the executor does not see its own writes, it plans nothing. Once the other one is complete, it has seen them.
+        start(solo, deployment("other", 1)).await?;
+        delete_agent(solo).await?;
+        solo.history(&begun)
+            .await?
+            .expect_pods(0, 10)
+            .with_context(|| format!("watch events of {resources:?} were late"))?;
+        solo.expect_running()?;
+        solo.stop().await?;
+        solo.deployment_api()
+            .delete("other", &DeleteParams::background())
+            .await?;
+    }
+    Ok(())
 }
 
 // P-4, P-64
@@ -96,4 +130,18 @@ async fn killed_while_rolling(solo: &mut SoloFixture) -> Result<()> {
         solo.start()?;
     }
     expect_rolled_out(solo, &begun).await
+}
+
+async fn sigterm_at_work(solo: &mut SoloFixture) -> Result<()> {
+    let (begun, _) = start_solo(solo, agent()).await?;
+    let watch = solo.watch("agent");
+    solo.patch_deployment("agent", image_patch(2)).await?;
+    solo.wait_until_created(&watch, 11).await?;
+    solo.stop().await?;
+    let position = solo.audit_position().await?;
+    solo.start()?;
+    expect_rolled_out(solo, &begun).await?;
+    let writes = solo.writes_since(position).await?;
+    ensure!(!writes.is_empty(), "the first one had finished before it ended");
+    Ok(())
 }

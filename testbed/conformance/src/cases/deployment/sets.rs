@@ -196,6 +196,13 @@ async fn delete(fixture: &Fixture) -> Result<()> {
     let begun = start(fixture, deployment("agent", 4)).await?;
     let _: Deployment = fixture.patch_deployment("agent", image_patch(2)).await?;
     fixture.wait_for_deployment("agent").await?;
+    delete_agent(fixture).await?;
+    // Four pods of the second version; all eight are gone.
+    fixture.history(&begun).await?.expect_pods(4, 8)
+}
+
+/// Deletes `agent`, and waits until its ReplicaSets and pods are gone.
+pub(super) async fn delete_agent(fixture: &Fixture) -> Result<()> {
     fixture
         .deployment_api()
         .delete("agent", &DeleteParams::background())
@@ -209,7 +216,5 @@ async fn delete(fixture: &Fixture) -> Result<()> {
             ensure!((pods, sets) == (0, 0), "{pods} pods and {sets} ReplicaSets");
             Ok(())
         })
-        .await?;
-    // Four pods of the second version; all eight are gone.
-    fixture.history(&begun).await?.expect_pods(4, 8)
+        .await
 }
