@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 	"nodewise.dev/clients/go/served"
@@ -316,5 +317,26 @@ func TestWhatTheServiceSaysIsCut(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each object that the caches do not show is read. So a wrong service must not name as many as it likes.
+func TestAPlanNamesOnlySoManyUnseenObjects(t *testing.T) {
+	for _, count := range []int{plancheck.MaxUnseen, plancheck.MaxUnseen + 1} {
+		var deletes []*nodewisev1.Action
+		for i := range count {
+			deletes = append(deletes, removing("unseen-"+strconv.Itoa(i), "u").GetPhases()[0].GetBatches()[0].GetActions()...)
+		}
+		r := newRig(t, saying(planOf(nodewisev1.PhaseKind_PHASE_KIND_DELETES, deletes...)))
+		r.apply("agent:1")
+		_, err := r.reconcile(t.Context(), t.Context(), key)
+		isRefused := err != nil && strings.Contains(err.Error(), fmt.Sprintf("the plan names %d objects that the caches do not show", count))
+		reads, tooMany := count, count > plancheck.MaxUnseen
+		if tooMany {
+			reads = 0
+		}
+		if isRefused != tooMany || r.cluster.reads != reads || tooMany && len(r.cluster.writes) > 0 {
+			t.Errorf("%d objects: %d reads, wrote %v: %v", count, r.cluster.reads, r.cluster.writes, err)
+		}
 	}
 }

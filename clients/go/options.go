@@ -119,12 +119,12 @@ func defaults() config {
 }
 
 // WithName sets the name of the controller, in metrics and logs: nodewise if not set. Reconcilers of one program need different names,
-// and must not own the same DaemonSets: see [WithNamespace], [WithSelector] and [WithPredicate].
+// and must not own the same workloads: see [WithNamespace], [WithSelector] and [WithPredicate].
 func WithName(name string) Option {
 	return func(c *config) { c.name = name }
 }
 
-// WithNamespace owns the DaemonSets of one namespace only: those of all namespaces if not set.
+// WithNamespace owns the workloads of one namespace only: those of all namespaces if not set.
 func WithNamespace(namespace string) Option {
 	return func(c *config) { c.namespace = namespace }
 }

@@ -455,7 +455,7 @@ func TestComesBackAsTheReportSays(t *testing.T) {
 func TestStalePlansAreRetried(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		plan := creating(podNamed("a"))
-		plan.Verdict = nodewisev1.Verdict_VERDICT_STALE
+		plan.Verdict, plan.Phases = nodewisev1.Verdict_VERDICT_STALE, nil
 		return plan, nil
 	}}
 	r := newRig(t, planner)

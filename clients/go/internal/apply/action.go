@@ -117,7 +117,7 @@ func (r *run) readWorkload(ctx context.Context) ([]byte, *served.Object, *write.
 	return live, object, nil
 }
 
-// confirmWorkload returns an error if the workload is gone or being deleted. It is called before an adoption (D-27).
+// confirmWorkload returns an error if the workload is gone or being deleted. It is called before adoptions (D-27) and creates.
 func (r *run) confirmWorkload(ctx context.Context) *write.Error {
 	_, live, err := r.readWorkload(ctx)
 	if err != nil {
@@ -275,7 +275,7 @@ func (r *run) isOurs(ctx context.Context, create *nodewisev1.CreatePod) (bool, e
 	if err != nil {
 		return false, fmt.Errorf("getting it: %w", err)
 	}
-	return r.manifest.isSamePod(live, r.workload.GetUid(), create.GetNodeName())
+	return r.manifest.isSamePod(live, r.workload, create.GetNodeName())
 }
 
 func (r *run) emit(ctx context.Context, kind, reason, message string) {

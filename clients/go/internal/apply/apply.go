@@ -183,6 +183,8 @@ func (r *run) batch(ctx context.Context, batch *nodewisev1.Batch, failure error)
 				dones[i].outcome.Message = why
 			case unconfirmed != nil && isAdoption(action):
 				dones[i] = failed(action, unconfirmed)
+			case unconfirmed != nil && isCreate(action):
+				dones[i] = failed(action, unconfirmed).ending()
 			default:
 				dones[i] = r.action(ctx, action, message)
 			}

@@ -95,10 +95,18 @@ func livePod(uid, node, hash string) answer {
 	return answer{200, map[string]any{
 		"metadata": map[string]any{
 			"name": "p", "uid": "u", "labels": map[string]any{"controller-revision-hash": hash},
-			"ownerReferences": []any{map[string]any{"kind": "DaemonSet", "uid": uid, "controller": true}},
+			"ownerReferences": []any{map[string]any{"kind": "DaemonSet", "name": "agent", "uid": uid, "controller": true}},
 		},
 		"spec": map[string]any{"nodeName": node},
 	}}
+}
+
+// controlledBy is the answer to a read of the pod p, whose controller has the uid of the workload.
+func controlledBy(kind, name string) answer {
+	live := livePod("d1", "n1", "h")
+	owner := live.body.(map[string]any)["metadata"].(map[string]any)["ownerReferences"].([]any)[0].(map[string]any)
+	owner["kind"], owner["name"] = kind, name
+	return live
 }
 
 // A pod that is for no node is the workload's own if the workload controls it, whatever its node and its hash are.
@@ -126,6 +134,8 @@ func TestCreates(t *testing.T) {
 		{name: "created", said: ok("p", "7"), want: "SUCCEEDED", event: "Normal SuccessfulCreate Created pod: p", writes: true},
 		{name: "ours", said: exists, read: livePod("d1", "n1", "h"), want: "ALREADY_EXISTS"},
 		{name: "another workload's", said: exists, read: livePod("d2", "n1", "h"), want: "NAME_TAKEN"},
+		{name: "of another kind", said: exists, read: controlledBy("ReplicaSet", "agent"), want: "NAME_TAKEN"},
+		{name: "of another workload", said: exists, read: controlledBy("DaemonSet", "other"), want: "NAME_TAKEN"},
 		{name: "of another node", said: exists, read: livePod("d1", "n2", "h"), want: "NAME_TAKEN"},
 		{name: "of another revision", said: exists, read: livePod("d1", "n1", "x"), want: "NAME_TAKEN"},
 		{name: "another's with an odd time", said: exists, read: managed(livePod("d2", "n1", "h"), "time", fiveDigits), want: "NAME_TAKEN"},

@@ -70,6 +70,11 @@ func recorded(action *nodewisev1.Action, resource cluster.Resource, written writ
 	return done
 }
 
+// isCreate reports whether an action creates an object.
+func isCreate(action *nodewisev1.Action) bool {
+	return action.GetCreatePod() != nil || action.GetCreateRevision() != nil || action.GetCreateObject() != nil
+}
+
 // isAdoption reports whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
 // (D-27).
 func isAdoption(action *nodewisev1.Action) bool {

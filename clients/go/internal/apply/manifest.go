@@ -94,14 +94,19 @@ func (m *Manifest) annotate(name, value string) (undo func()) {
 // isSamePod reports whether an existing pod is the one that a create of this plan would have made. Such a pod has the same controller. If pods are
 // for nodes, it also has the same node and revision. The function reads only the fields of the projection: another client may have made the pod, with
 // other fields that cannot be decoded.
-func (m *Manifest) isSamePod(live []byte, workloadUID, nodeName string) (bool, error) {
+//
+// Anyone who may create pods can name the workload's uid in a reference with another kind or name. The caches do not count such a pod as the
+// workload's.
+func (m *Manifest) isSamePod(live []byte, workload *nodewisev1.WorkloadReference, nodeName string) (bool, error) {
 	projection, err := convert.PodJSON(live)
 	if err != nil {
 		return false, fmt.Errorf("reading what was served: %w", err)
 	}
 	pod := cluster.Pod{Pod: projection}
 	isForNode := convert.TargetNode(projection) == nodeName && pod.LabelSet()[appsv1.ControllerRevisionHashLabelKey] == m.hash
-	return pod.Controller.GetUid() == workloadUID && (nodeName == "" || isForNode), nil
+	controller := pod.Controller
+	isControlled := controller.GetKind() == workload.GetKind() && controller.GetName() == workload.GetName() && controller.GetUid() == workload.GetUid()
+	return isControlled && (nodeName == "" || isForNode), nil
 }
 
 // unescape decodes a token of a JSON pointer (RFC 6901).

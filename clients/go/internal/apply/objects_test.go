@@ -235,6 +235,24 @@ func TestClaimsOfObjectsThatAreGone(t *testing.T) {
 	}
 }
 
+// A create of a workload that is gone or being deleted fails without a call, and ends the plan.
+func TestCreatesConfirmTheWorkload(t *testing.T) {
+	deleted := answer{200, map[string]any{"kind": "Deployment", "metadata": map[string]any{
+		"namespace": "ns", "name": "web", "uid": "u-web", "deletionTimestamp": "2026-01-01T00:00:00Z",
+	}}}
+	for name, live := range map[string]answer{"being deleted": deleted, "gone": refusal(404, "NotFound", "gone")} {
+		t.Run(name, func(t *testing.T) {
+			server, kube := start(t, map[string][]answer{"GET " + webPath: {live}})
+			creates := phase(one(createSet("web-1")))
+			creates.Batches[0].ConfirmWorkload = true
+			applied := runFor(t, cluster.Deployment, kube, creates, phase(one(patchSet("web-0"))))
+			if got := results(applied); got != "FAILED SKIPPED" || !slices.Equal(server.lines(), []string{"GET " + webPath}) {
+				t.Errorf("got %s after %v", got, server.lines())
+			}
+		})
+	}
+}
+
 // What this executor does not know is not written.
 func TestUnknownWritesOfObjects(t *testing.T) {
 	other := func(change func(*nodewisev1.PatchObject)) *nodewisev1.Action { return patchSet("web-0", change) }

@@ -152,6 +152,9 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 		return nil, violationOf(nil, "%s", what)
 	}
 	actions := ActionsOf(plan)
+	if violation := checkVerdict(plan.GetVerdict(), actions); violation != nil {
+		return nil, violation
+	}
 	if !isInScope(plan, actions, asked.Scope) {
 		return nil, violationOf(nil, "the service planned for the whole workload, and was asked for its rollout alone: "+
 			"it is too old for --mode companion")
@@ -204,17 +207,25 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 	return checked, nil
 }
 
-// adoptedIn returns the uids of the objects that a plan adopts.
-func adoptedIn(actions []*nodewisev1.Action) map[string]bool {
-	adopted := map[string]bool{}
+// identity is the name and the uid of an object. A service could send the uid of one object with the name of another, or of none. Such an action
+// does nothing to the first one.
+type identity struct{ name, uid string }
+
+func identityOf(reference *nodewisev1.ObjectReference) identity {
+	return identity{reference.GetName(), reference.GetUid()}
+}
+
+// adoptedIn returns the objects that a plan adopts.
+func adoptedIn(actions []*nodewisev1.Action) map[identity]bool {
+	adopted := map[identity]bool{}
 	for _, action := range actions {
 		for _, reference := range []*nodewisev1.ObjectReference{action.GetAdoptPod().GetPod(), action.GetAdoptRevision().GetRevision()} {
 			if reference != nil {
-				adopted[reference.GetUid()] = true
+				adopted[identityOf(reference)] = true
 			}
 		}
 		if patch := action.GetPatchObject(); patch.GetClaim() == nodewisev1.Claim_CLAIM_ADOPT {
-			adopted[patch.GetObject().GetUid()] = true
+			adopted[identityOf(patch.GetObject())] = true
 		}
 	}
 	return adopted
@@ -255,7 +266,12 @@ func (c *Checked) Read(named *Named, object []byte) error {
 		return violationOf(named.action, "%s cannot be read: %v", named, err)
 	}
 	if known.UID == named.Reference.GetUid() {
-		return c.checkController(named, known)
+		// The caches do not show whether all objects together may get larger.
+		if err := c.checkController(named, known); err != nil || c.isLeftOut(named.action) || !grows(named.action, known) {
+			return err
+		}
+		c.leftOut[named.action.GetId()] = brief.Text(fmt.Sprintf("%s grows, and the caches do not show it yet", named))
+		return nil
 	}
 	if remove := named.action.GetDeletePod(); remove != nil && !remove.GetUidPrecondition() {
 		// Without a precondition the delete would delete the other object.
@@ -365,6 +381,19 @@ func checkWorkload(planned *nodewisev1.WorkloadReference, asked *cluster.Workloa
 		planned.GetKind(), planned.GetNamespace(), planned.GetName(), planned.GetUid(), asked.Kind.Name, asked.Key, asked.UID)
 }
 
+// checkVerdict checks that a plan does not contain what its verdict rules out.
+func checkVerdict(verdict nodewisev1.Verdict, actions []*nodewisev1.Action) error {
+	for _, action := range actions {
+		switch {
+		case verdict == nodewisev1.Verdict_VERDICT_APPLY:
+		case verdict == nodewisev1.Verdict_VERDICT_STATUS_ONLY && action.GetCreatePod() == nil && action.GetDeletePod() == nil:
+		default:
+			return violationOf(action, "the verdict of the plan is %s, which rules it out", verdict)
+		}
+	}
+	return nil
+}
+
 // isInScope checks that a plan stays within the requested scope. A service that does not know scopes plans for the whole workload.
 func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewisev1.Scope) bool {
 	const rollouts = nodewisev1.Scope_SCOPE_ROLLOUTS
@@ -415,7 +444,7 @@ func isRelease(action *nodewisev1.Action) bool {
 }
 
 // nameOf checks how an action names its existing object, and returns the object; nil if there is none.
-func nameOf(action *nodewisev1.Action, adopted map[string]bool, asked *Asked) (*Named, error) {
+func nameOf(action *nodewisev1.Action, adopted map[identity]bool, asked *Asked) (*Named, error) {
 	resource, reference, names := objectOf(action, asked)
 	if !names {
 		return nil, nil
@@ -433,7 +462,7 @@ func nameOf(action *nodewisev1.Action, adopted map[string]bool, asked *Asked) (*
 		return nil, violationOf(action, "it deletes %s without its uid as a precondition", named.Reference.GetName())
 	case isRelease(action):
 		named.orphan = orphanAccepted
-	case adopted[named.Reference.GetUid()]:
+	case adopted[identityOf(named.Reference)]:
 		named.orphan = orphanIfSelected
 	}
 	return named, nil

@@ -13,7 +13,7 @@ import (
 func (c *Checked) owned(actions []*nodewisev1.Action) []*cluster.Workload {
 	adopted := adoptedIn(actions)
 	return slices.DeleteFunc(c.caches.Claimable(), func(object *cluster.Workload) bool {
-		return object.Controller == nil && !adopted[string(object.UID)]
+		return object.Controller == nil && !adopted[identity{object.Key.Name, string(object.UID)}]
 	})
 }
 

@@ -53,31 +53,46 @@ func (c *Checked) sizedIn(actions []*nodewisev1.Action) []sized {
 		default:
 			continue
 		}
-		value, err := rawjson.Parse(written)
-		if size, is := integer(rawjson.At(value, "spec", "replicas")); is && err == nil {
+		if size, is := sizeIn(written); is {
 			all = append(all, sized{action, uid, size})
 		}
 	}
 	return all
 }
 
-// releasedIn returns the uids of the objects that a plan releases.
-func releasedIn(actions []*nodewisev1.Action) map[string]bool {
-	released := map[string]bool{}
+// sizeIn returns the size that a manifest or a patch sets, if it sets one.
+func sizeIn(written []byte) (size int64, is bool) {
+	value, err := rawjson.Parse(written)
+	if err != nil {
+		return 0, false
+	}
+	return integer(rawjson.At(value, "spec", "replicas"))
+}
+
+// grows reports whether an action makes an object larger than it is.
+func grows(action *nodewisev1.Action, known *cluster.Identity) bool {
+	size, is := sizeIn(action.GetPatchObject().GetPatch())
+	return is && size > known.Replicas
+}
+
+// releasedIn returns the objects that a plan releases.
+func releasedIn(actions []*nodewisev1.Action) map[identity]bool {
+	released := map[identity]bool{}
 	for _, action := range actions {
 		if patch := action.GetPatchObject(); patch.GetClaim() == nodewisev1.Claim_CLAIM_RELEASE {
-			released[patch.GetObject().GetUid()] = true
+			released[identityOf(patch.GetObject())] = true
 		}
 	}
 	return released
 }
 
 // checkIsFirst checks that no ReplicaSet of the workload has the template of the one that a plan creates. One that the plan releases does not
-// count.
-func (c *Checked) checkIsFirst(created *nodewisev1.Action, workload any, owned []*cluster.Workload, released map[string]bool) error {
+// count. Nor does one of the same name: the apiserver refuses the create, and the service may not know the ReplicaSet, because not all of them
+// fit into a request.
+func (c *Checked) checkIsFirst(created *nodewisev1.Action, workload any, owned []*cluster.Workload, released map[identity]bool) error {
 	template := withoutHash(rawjson.At(workload, "spec", "template"))
 	for _, set := range owned {
-		if _, has := hasTemplate(set, template); !has || released[string(set.UID)] {
+		if _, has := hasTemplate(set, template); !has || released[identity{set.Key.Name, string(set.UID)}] || set.Key.Name == created.GetCreateObject().GetName() {
 			continue
 		}
 		changed := c.caches.Changed(c.asked.controls().Resource, set.Key.Name)
@@ -88,16 +103,19 @@ func (c *Checked) checkIsFirst(created *nodewisev1.Action, workload any, owned [
 	return nil
 }
 
-// checkTotal checks that all ReplicaSets together get no more pods than the workload may have, or than they have. The size of a ReplicaSet that
-// the caches do not show is not known, so it does not count.
-func (c *Checked) checkTotal(all []sized, most int64, owned []*cluster.Workload, released map[string]bool) error {
+// checkTotal checks that all ReplicaSets together get no more pods than the workload may have; and that none grows if they have more. One
+// that the caches do not show may not grow ([Checked.Read]).
+//
+// A ReplicaSet that the plan makes smaller counts, although that write may fail: while a rollout is scaled, one ReplicaSet may grow by what another
+// one loses. So they have at most twice as many, once: then none may grow.
+func (c *Checked) checkTotal(all []sized, most int64, owned []*cluster.Workload, released map[identity]bool) error {
 	isSized := map[string]bool{}
 	for _, set := range all {
 		isSized[set.uid] = true
 	}
 	sizes, before := map[string]int64{}, int64(0)
 	for _, set := range owned {
-		if uid := string(set.UID); isSized[uid] || !released[uid] {
+		if uid := string(set.UID); isSized[uid] || !released[identity{set.Key.Name, uid}] {
 			sizes[uid] = int64(set.Replicas)
 			before += sizes[uid]
 		}
@@ -116,11 +134,12 @@ func (c *Checked) checkTotal(all []sized, most int64, owned []*cluster.Workload,
 			planned[set.uid] = by
 		}
 	}
-	after := before
+	after, grows := before, false
 	for _, by := range planned {
 		after += by
+		grows = grows || by > 0
 	}
-	if most = max(most, before); after <= most {
+	if !grows || max(before, after) <= most {
 		return nil
 	}
 	changed := c.lastChange(owned)
