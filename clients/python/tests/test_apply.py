@@ -245,6 +245,18 @@ async def test_what_has_the_name_is_read_whatever_its_managed_fields(uid: str, e
     assert results(await one(actuator, create("p"))) == [expected]
 
 
+# Anyone who may create a pod can name the uid of a workload.
+@pytest.mark.parametrize(("kind", "name"), [("ReplicaSet", "foo"), ("DaemonSet", "other")])
+async def test_a_pod_whose_controller_has_only_the_uid_is_another_one(kind: str, name: str) -> None:
+    actuator = FakeActuator()
+    actuator.script("create", "p", refused(409, "AlreadyExists"))
+    owner = {"kind": kind, "name": name, "uid": "u1", "controller": True}
+    labels = {"controller-revision-hash": "h1"}
+    metadata = {"name": "p", "uid": "x", "labels": labels, "ownerReferences": [owner]}
+    actuator.script("read", "p", {"metadata": metadata, "spec": {"nodeName": "n1"}})
+    assert results(await one(actuator, create("p"))) == ["NAME_TAKEN"]
+
+
 async def test_a_taken_name_stops_nothing() -> None:
     actuator = FakeActuator()
     actuator.script("create", "p", refused(409, "AlreadyExists"))

@@ -182,6 +182,24 @@ async def test_adoptions_are_confirmed() -> None:
     assert "is being deleted" in applied.outcomes[0].message
 
 
+@pytest.mark.parametrize(
+    "live",
+    [
+        {"metadata": {"uid": "d2"}},
+        {"metadata": {"uid": "d1", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
+        refused(404),
+    ],
+)
+async def test_creates_are_confirmed(live: Any) -> None:
+    actuator = FakeActuator()
+    actuator.script("read", "web", live)
+    creates = batch(new_set(), confirm=True)
+    applied = await run(actuator, v1.Phase(kind=v1.PHASE_KIND_CREATES, batches=[creates]), phase(size()))
+    assert results(applied) == ["FAILED", "SKIPPED"], "it ends the plan"
+    assert actuator.calls == [("read", "web")]
+    assert not actuator.events
+
+
 async def test_a_replica_set_that_is_gone_is_deleted() -> None:
     actuator = FakeActuator()
     actuator.script("delete", "web-1", refused(404), refused(409))

@@ -16,6 +16,7 @@ from nodewise.execute import MAX_PLANS, Executor, Failed, Settled, StoppedError,
 from nodewise.gate import Behind
 from nodewise.kinds import REPLICA_SET, Resource
 from nodewise.objects import Revision
+from nodewise.plan_check import MAX_UNSEEN
 from nodewise.requeue_limit import MAX_TOKENS, MIN_DELAY
 from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
@@ -121,15 +122,15 @@ async def test_the_log_says_what_is_done_and_why(writes: bool, caplog: pytest.Lo
     told = [(record.name, record.levelname, record.message) for record in caplog.records if "nodewise" in record.name]
     counts = "create_pod 2, delete_pod 1, emit_event 1"
     doing = "applying" if writes else "observing"
-    assert ("nodewise.execute", "INFO", f"ns/foo: {doing} plan plan: {counts}") in told
+    assert ("nodewise.execute", "INFO", f"DaemonSet ns/foo: {doing} plan plan: {counts}") in told
     done, failed = ("SUCCEEDED", "FAILED, a quota") if writes else ("not written", "not written, a quota")
     lines = [message for name, level, message in told if (name, level) == ("nodewise.apply", "DEBUG")]
     skipped = "SKIPPED" if writes else "not written"
     assert lines == [
-        f"ns/foo: create_pod foo-bbbbbbbbbb on node n1, since n1 has no pod: {done}",
-        f"ns/foo: create_pod foo-cccccccccc on node n2: {failed}",
-        f"ns/foo: delete_pod foo-b on node n1: {skipped}",
-        f"ns/foo: emit_event R: {skipped}",
+        f"DaemonSet ns/foo: create_pod foo-bbbbbbbbbb on node n1, since n1 has no pod: {done}",
+        f"DaemonSet ns/foo: create_pod foo-cccccccccc on node n2: {failed}",
+        f"DaemonSet ns/foo: delete_pod foo-b on node n1: {skipped}",
+        f"DaemonSet ns/foo: emit_event R: {skipped}",
     ]
     caplog.clear()
     await rig.reconcile()
@@ -740,6 +741,23 @@ async def test_nothing_is_written_while_what_a_plan_names_cannot_be_read(error: 
     assert (rig.actuator.calls, rig.executor.refused_plans) == ([("read", "unseen")], 0)
 
 
+# Each of these objects is read, so a wrong service must not name as many as it likes.
+@pytest.mark.parametrize("excess", [0, 1])
+async def test_a_plan_names_only_so_many_objects_that_the_caches_do_not_show(excess: int) -> None:
+    names = [f"unseen-{index}" for index in range(MAX_UNSEEN + excess)]
+    rig = Rig(plan(phase(DELETES, batch(*map(delete, names)))))
+    for name in names:
+        rig.actuator.script("read", name, refused(404))
+    ending = await rig.reconcile()
+    reads = [call for call in rig.actuator.calls if call[0] == "read"]
+    if not excess:
+        assert len(reads) == MAX_UNSEEN
+        return
+    assert isinstance(ending, Failed)
+    assert f"the plan names {len(names)} objects that the caches do not show" in ending.reason
+    assert (rig.actuator.calls, rig.executor.refused_plans) == ([], 0)
+
+
 # Whatever a service says, a workload is reconciled again at once only while it has tokens, and then at most ten times a
 # second.
 @pytest.mark.parametrize(
@@ -774,10 +792,7 @@ async def test_a_workload_comes_back_at_once_only_so_often(
 
 
 async def test_nothing_is_expected_of_a_stale_plan() -> None:
-    stale = plan(
-        phase(CREATES, batch(create("foo-bbbbbbbbbb"))), verdict=v1.VERDICT_STALE, state=expecting("foo-bbbbbbbbbb")
-    )
-    rig = Rig(stale)
+    rig = Rig(plan(verdict=v1.VERDICT_STALE, state=expecting("foo-bbbbbbbbbb")))
     assert isinstance(await rig.reconcile(), Failed)
     assert (rig.actuator.calls, rig.held()) == ([], v1.ReconcileState())
 

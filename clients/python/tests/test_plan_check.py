@@ -1,14 +1,14 @@
 """Tests which plans are refused: every executor refuses the same ones, with the same messages."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from google.protobuf import json_format
 
 from nodewise import plan_check, v1
-from nodewise.kinds import DAEMON_SET, Resource
+from nodewise.kinds import DAEMON_SET, KINDS, REPLICA_SET, Resource
 from nodewise.objects import Node, Pod, Revision, Workload
 from nodewise.options import DEFAULT_BURST, burst, is_enabled
 from nodewise.plan_check.values import MAX_WRITTEN, WrongError, parse_written
@@ -98,14 +98,38 @@ def answered() -> list[str]:
 def test_plans_of_the_service(name: str) -> None:
     case = json.loads((ROOT / "proto/testdata/plans" / name).read_text())
     request = json_format.ParseDict(case["request"], v1.PlanRequest())
-    snapshot = request.snapshot
     plan = json_format.ParseDict(case["response"], v1.PlanResponse()).plan
-    workload = Workload.read(DAEMON_SET, snapshot.workload.daemon_set.object)
-    store = Store(4)
-    store.apply(Applied(workload), lambda _: None)
+    workload = workload_of(request.snapshot.workload)
+    store = Store(4, [workload.kind])
+    for found in objects_of(workload, request.snapshot):
+        store.apply(Applied(found), lambda _: None)
+    asked = plan_check.Asked(
+        workload,
+        as_of=store.last_change,
+        sent=request.snapshot.state,
+        deletes_with_uid=is_enabled(request.options, v1.DEVIATION_DELETE_WITH_UID),
+        burst=burst(request.options, workload.kind),
+        decides_after_cut=is_enabled(request.options, v1.DEVIATION_DECIDE_AFTER_CUT),
+    )
+    checked = plan_check.check(plan, asked, store)
+    assert (checked.unseen, checked.left_out()) == ([], {})
+
+
+def workload_of(sent: v1.Workload) -> Workload:
+    name = sent.WhichOneof("kind")
+    assert name is not None
+    kind = next(kind for kind in KINDS.values() if kind.name.lower() == name.replace("_", ""))
+    return Workload.read(kind, getattr(sent, name).object)
+
+
+def objects_of(workload: Workload, snapshot: v1.Snapshot) -> Iterator[Watched]:
+    """The objects that the caches of an executor hold when it sends the snapshot."""
+    yield workload
+    for replica_set in snapshot.workload.deployment.replica_sets:
+        yield Workload.read(REPLICA_SET, replica_set.object)
     for bucket in snapshot.node_buckets:
         for projection in v1.NodeBucket.FromString(bucket.data).nodes:
-            store.apply(Applied(Node("1", projection)), lambda _: None)
+            yield Node("1", projection)
     for bucket in snapshot.pod_buckets:
         pods = v1.PodBucket.FromString(bucket.data)
         for pod in pods.pods:
@@ -114,17 +138,6 @@ def test_plans_of_the_service(name: str) -> None:
                 pod.labels.extend(shared.labels)
                 if shared.HasField("controller"):
                     pod.controller.CopyFrom(shared.controller)
-            store.apply(Applied(Pod(workload.key.namespace, "1", pod)), lambda _: None)
+            yield Pod(workload.key.namespace, "1", pod)
     for revision in snapshot.revisions:
-        store.apply(Applied(Revision.read(revision.object)), lambda _: None)
-    deletes_with_uid = is_enabled(request.options, v1.DEVIATION_DELETE_WITH_UID)
-    asked = plan_check.Asked(
-        workload,
-        as_of=store.last_change,
-        sent=snapshot.state,
-        deletes_with_uid=deletes_with_uid,
-        burst=burst(request.options),
-        decides_after_cut=is_enabled(request.options, v1.DEVIATION_DECIDE_AFTER_CUT),
-    )
-    checked = plan_check.check(plan, asked, store)
-    assert (checked.unseen, checked.left_out()) == ([], {})
+        yield Revision.read(revision.object)

@@ -542,7 +542,8 @@ async def test_a_kind_that_the_service_does_not_plan_does_not_stop_the_others(
                 assert "not for Deployment; upgrade it" in ending.reason
                 assert await reconciler.reconcile("ns", "foo") == Settled()
             assert reconciler.health() == []
-            with pytest.raises(ValueError, match=r"does not own ReplicaSets: make it with Reconciler\(..., kinds="):
+            owned = r"pass reconcile a kind that it owns \(DAEMON_SET, DEPLOYMENT\), or make it"
+            with pytest.raises(ValueError, match=f"does not own ReplicaSets: {owned}"):
                 await reconciler.reconcile("ns", "web-1", REPLICA_SET)
     await replica.stop()
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
@@ -555,3 +556,17 @@ async def test_a_kind_that_the_service_does_not_plan_does_not_stop_the_others(
 async def test_at_least_one_kind_is_owned(apiserver: tuple[Apiserver, KubeClient]) -> None:
     with pytest.raises(ValueError, match="at least one is needed"):
         Reconciler(apiserver[1], FakeService(), kinds=[])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ("deployment", "kinds is a collection of kinds"),
+        (DEPLOYMENT, "kinds is a collection of kinds"),
+        (("Deployment",), "'Deployment' is no kind of workload"),
+        ((), "no kind of workload is given"),
+    ],
+)
+def test_kinds_are_a_collection_of_kinds(kinds: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Reconciler(KubeClient(Configuration()), FakeService(), kinds=kinds)

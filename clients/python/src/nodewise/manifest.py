@@ -68,11 +68,18 @@ def locate(value: Any, pointer: str) -> tuple[Any, Any] | None:
     return (parent, member) if parent is not None and isinstance(value, str) else None
 
 
-def is_same_pod(live: convert.KubernetesObject, workload_uid: str, node_name: str, revision_hash: str) -> bool:
+def is_same_pod(
+    live: convert.KubernetesObject, workload: v1.WorkloadReference, node_name: str, revision_hash: str
+) -> bool:
     """Whether a live pod is the one that a create of this plan would have made: same controller, node and revision. If
     the create is for no node, any pod of the workload is. Raises `ConversionError` if the pod cannot be read.
+
+    Anyone who may create pods can name the workload's uid in a reference with another kind or name. The caches do not
+    count such a pod as the workload's.
     """
     pod = convert.pod(live)
     hashes = [label.value for label in pod.labels if label.key == HASH_LABEL]
     is_for_node = (hashes or [""])[0] == revision_hash and convert.target_node(pod) == node_name
-    return pod.controller.uid == workload_uid and (not node_name or is_for_node)
+    found, wanted = pod.controller, workload
+    is_controlled = (found.kind, found.name, found.uid) == (wanted.kind, wanted.name, wanted.uid)
+    return is_controlled and (not node_name or is_for_node)

@@ -5,7 +5,6 @@ from collections import Counter
 
 from . import v1
 from .actions import actions_of
-from .kinds import Key
 from .sanitize import one_line
 from .tracing.spans import short_name
 
@@ -20,7 +19,8 @@ def log_plan(log: logging.Logger, plan: v1.Plan, *, writes: bool) -> None:
     kinds = Counter(map(_kind, actions_of(plan)))
     if kinds:
         counts = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-        log.info("%s: %s plan %s: %s", _key(plan.workload), "applying" if writes else "observing", plan.plan_id, counts)
+        verb = "applying" if writes else "observing"
+        log.info("%s: %s plan %s: %s", _subject(plan.workload), verb, plan.plan_id, counts)
 
 
 def log_action(
@@ -31,7 +31,7 @@ def log_action(
         return
     log.debug(
         "%s: %s%s%s: %s%s",
-        _key(workload),
+        _subject(workload),
         _kind(action),
         _object(action),
         f", since {one_line(action.message)}" if action.message else "",
@@ -40,8 +40,8 @@ def log_action(
     )
 
 
-def _key(workload: v1.WorkloadReference) -> Key:
-    return Key(workload.namespace, workload.name)
+def _subject(workload: v1.WorkloadReference) -> str:
+    return f"{workload.kind} {workload.namespace}/{workload.name}"
 
 
 def _kind(action: v1.Action) -> str:
@@ -55,7 +55,7 @@ def _object(action: v1.Action) -> str:
         return ""
     body = getattr(action, kind)
     fields = body.DESCRIPTOR.fields_by_name
-    names = [getattr(body, field).name for field in ("pod", "revision") if field in fields]
+    names = [getattr(body, field).name for field in ("pod", "revision", "object") if field in fields]
     names += [getattr(body, field) for field in _NAMES if field in fields]
     node = f" on node {body.node_name}" if "node_name" in fields else ""
     return "".join(f" {name}" for name in names if name) + node

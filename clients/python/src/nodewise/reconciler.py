@@ -97,6 +97,11 @@ class Config:
         return Selection.of(self.selector, self.namespaces)
 
 
+def _constant(kind: Kind) -> str:
+    """The name of the constant of a kind of workload, for messages."""
+    return {"DaemonSet": "DAEMON_SET", "ReplicaSet": "REPLICA_SET"}.get(kind.name, "DEPLOYMENT")
+
+
 class Reconciler:
     """Owns workloads: watches a cluster, asks a planning service for plans, applies them and reports.
 
@@ -116,7 +121,12 @@ class Reconciler:
         """`actuator` may wrap the writes, for example to refuse them while another process is the leader. `kinds` are
         the kinds of workload that are owned, such as `(DAEMON_SET, REPLICA_SET, DEPLOYMENT)`.
         """
+        if isinstance(kinds, (str, Kind)):
+            raise ValueError("kinds is a collection of kinds, such as kinds=[DAEMON_SET, DEPLOYMENT]")
         kinds = tuple(dict.fromkeys(kinds))
+        for kind in kinds:
+            if not isinstance(kind, Kind):
+                raise ValueError(f"{kind!r} is no kind of workload: there are DAEMON_SET, REPLICA_SET and DEPLOYMENT")
         if not kinds:
             raise ValueError("no kind of workload is given: at least one is needed, such as kinds=[DAEMON_SET]")
         self._kube = kube
@@ -168,7 +178,11 @@ class Reconciler:
             )
         controller = self._controllers.get(kind.name)
         if controller is None:
-            raise ValueError(f"the reconciler does not own {kind}s: make it with Reconciler(..., kinds=[...])")
+            owned = ", ".join(map(_constant, self._kinds))
+            raise ValueError(
+                f"the reconciler does not own {kind}s: pass reconcile a kind that it owns ({owned}), "
+                f"or make it with Reconciler(..., kinds=[{_constant(kind)}])"
+            )
         return await controller.reconcile(Key(namespace, name, kind.name))
 
     def health(self) -> list[str]:

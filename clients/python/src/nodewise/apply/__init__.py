@@ -15,7 +15,7 @@ from ..actuator import Actuator, ActuatorError
 from ..kinds import DAEMON_SET, Kind, ObjectKey
 from ..tracing import DEFAULT_TRACES, BatchTraces
 from .action import ActionResult, Colliding, Context, OwnWrite
-from .patching import is_adoption
+from .patching import is_adoption, is_create
 
 __all__ = ["DEFAULT_CONCURRENCY", "Applied", "Colliding", "OwnWrite", "apply"]
 
@@ -189,8 +189,10 @@ async def _run_batch(context: Context, batch: v1.Batch, limit: asyncio.Semaphore
         why = context.left_out.get(action.id)
         if why is not None:
             return ActionResult.skipped(action, why)
-        if unconfirmed is not None and is_adoption(action):
-            return ActionResult.failed(action, unconfirmed)
+        if unconfirmed is not None and (is_adoption(action) or is_create(action)):
+            result = ActionResult.failed(action, unconfirmed)
+            result.ends_plan = is_create(action)
+            return result
         async with limit:
             return await context.run(action)
 

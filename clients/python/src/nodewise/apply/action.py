@@ -175,7 +175,7 @@ class Context:
         return live
 
     async def confirm_workload(self) -> None:
-        """Checks before an adoption that the workload is not being deleted (D-27)."""
+        """Checks before adoptions (D-27) and creates that the workload is not being deleted."""
         since = metadata_of(await self.read_workload()).get("deletionTimestamp")
         if since is not None:
             raise ActuatorError(f"{self.workload_key} is being deleted since {since}")
@@ -398,7 +398,7 @@ class Context:
         key = self.key(Resource.PODS, create.pod_name)
         try:
             live = await self.actuator.read(key)
-            return is_same_pod(live, self.workload.uid, create.node_name, manifest.revision_hash)
+            return is_same_pod(live, self.workload, create.node_name, manifest.revision_hash)
         except (ActuatorError, ConversionError) as error:
             _log.warning("%s, which has the name of a new pod, cannot be read: %s", key, error)
             return None

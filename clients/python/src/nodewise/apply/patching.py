@@ -94,6 +94,11 @@ def _with_failure(patch: bytes, pointer: str, failure: str) -> bytes:
     return convert.to_json(whole)
 
 
+def is_create(action: v1.Action) -> bool:
+    """Whether an action creates an object."""
+    return action.WhichOneof("kind") in ("create_pod", "create_revision", "create_object")
+
+
 def is_adoption(action: v1.Action) -> bool:
     """Whether an action makes the workload the controller of an object. A workload that is being deleted must not adopt
     (D-27).

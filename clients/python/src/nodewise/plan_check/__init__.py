@@ -59,6 +59,11 @@ class Checked:
             raise ViolationError(f"{target} cannot be read: {error}", target.action) from error
         if known.uid == target.reference.uid:
             self._check_controller(target, known)
+            # The caches do not show whether all objects together may get larger.
+            if totals.grows(target.action, known.replicas):
+                self._left_out.setdefault(
+                    target.action.id, one_line(f"{target} grows, and the caches do not show it yet")
+                )
         elif target.action.HasField("delete_pod") and not target.action.delete_pod.uid_precondition:
             # Without a precondition, the delete would take the new object.
             self._leave_out_target(target, f"{target} has the uid {known.uid} by now, and the delete carries none")
@@ -182,6 +187,9 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
     """Checks a plan. Raises `ViolationError`."""
     _check_workload(plan, asked)
     actions = list(actions_of(plan))
+    for action in actions:
+        with _violation(action):
+            _check_verdict(plan.verdict, action)
     _check_scope(plan, actions, asked.scope)
     kinds.check(actions, asked)
     with _violation():
@@ -218,6 +226,14 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
     checked.check_rollbacks()
     checked.check_totals()
     return checked
+
+
+def _check_verdict(verdict: v1.Verdict.ValueType, action: v1.Action) -> None:
+    """Checks that the verdict of a plan does not rule an action out."""
+    is_status_only = verdict == v1.VERDICT_STATUS_ONLY and action.WhichOneof("kind") not in ("create_pod", "delete_pod")
+    if verdict != v1.VERDICT_APPLY and not is_status_only:
+        name = v1.Verdict.Name(verdict) if verdict in v1.Verdict.values() else verdict
+        raise WrongError(f"the verdict of the plan is {name}, which rules it out")
 
 
 def _check_state(plan: v1.Plan, asked: Asked, caches: Caches) -> None:

@@ -94,13 +94,27 @@ class Target:
         return f"{kind} {self.reference.name}"
 
 
-def adopted(actions: Sequence[v1.Action], asked: Asked) -> set[str]:
-    """The uids of the objects that a plan adopts."""
+class Identity(NamedTuple):
+    """The name and the uid of an object. A service could send the uid of one object with the name of another, or of
+    none. Such an action does nothing to the first one.
+    """
+
+    name: str
+    uid: str
+
+
+def identity_of(reference: v1.ObjectReference) -> Identity:
+    """The name and the uid that a reference has."""
+    return Identity(reference.name, reference.uid)
+
+
+def adopted(actions: Sequence[v1.Action], asked: Asked) -> set[Identity]:
+    """The objects that a plan adopts."""
     found = (_object(action, asked) for action in actions if is_adoption(action))
-    return {reference.uid for _, reference in filter(None, found)}
+    return {identity_of(reference) for _, reference in filter(None, found)}
 
 
-def target_of(action: v1.Action, asked: Asked, adopted: set[str]) -> Target | None:
+def target_of(action: v1.Action, asked: Asked, adopted: set[Identity]) -> Target | None:
     """The existing object that an action is about; None if there is none. Raises `ViolationError`."""
     named = _object(action, asked)
     if named is None:
@@ -116,7 +130,7 @@ def target_of(action: v1.Action, asked: Asked, adopted: set[str]) -> Target | No
     if _is_release(action):
         orphan = Orphan.ACCEPTED
     else:
-        orphan = Orphan.IF_SELECTED if reference.uid in adopted else Orphan.REFUSED
+        orphan = Orphan.IF_SELECTED if identity_of(reference) in adopted else Orphan.REFUSED
     return Target(action, resource, reference, orphan)
 
 

@@ -14,7 +14,12 @@ def objects(actions: Sequence[v1.Action], asked: Asked, caches: Caches) -> list[
     """The objects that the workload controls, or that one of these actions adopts, ordered by name."""
     adopted = named.adopted(actions, asked)
     claimable = caches.claimable(asked.controls, asked.workload)
-    return [found for found in claimable if found.controller is not None or found.uid in adopted]
+    return [found for found in claimable if found.controller is not None or identity(found) in adopted]
+
+
+def identity(found: Workload) -> named.Identity:
+    """The name and the uid of an object."""
+    return named.Identity(found.key.name, found.uid)
 
 
 def last_change(objects: Iterable[Workload], asked: Asked, caches: Caches) -> int:
