@@ -157,7 +157,7 @@ audit: supply
 	testbed/audit.sh
 
 bench:
-	$(SECTION) 'both sides measured, docs/benchmarks.md written (a quarter of an hour; nothing else should run meanwhile)'
+	$(SECTION) 'both sides measured, docs/benchmarks.md written (an hour; nothing else should run meanwhile)'
 	$(CARGO) build --release --locked -p nodewise-server -p nodewise-executor --bins
 	$(CARGO) run --release --locked -p nodewise-bench
 
