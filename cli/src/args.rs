@@ -7,6 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
+use crate::simulate::args::SimulateArgs;
+
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
 #[derive(Debug, Parser)]
 #[command(
@@ -33,6 +35,9 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
     Demo(DemoArgs),
+    /// Play a change to its end on a simulated cluster: each step, how many are unavailable at worst, how long it takes. Changes
+    /// nothing.
+    Simulate(SimulateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -204,7 +209,7 @@ const FIRST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 /// 9999-12-30T00:00:00Z, the last time that the service accepts.
 const LAST: Timestamp = Timestamp::constant(253_402_128_000, 0);
 
-fn parse_time(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
     let time: Timestamp = text
         .parse()
         .map_err(|_| "not a time such as 2026-01-31T12:00:00Z".to_owned())?;

@@ -1,7 +1,8 @@
 //! The `nodewise` command as a library. The binary only calls [`main`].
 //!
 //! `plan` and `explain` read the objects of a cluster (`input`), build the protocol's requests (`request`), send them to the
-//! planner in this process or to a service (`engine`), and print the response (`text`). They make no decisions. `demo` runs the
+//! planner in this process or to a service (`engine`), and print the response (`text`). They make no decisions. `simulate` plays a change
+//! to its end on a simulated cluster. `demo` runs the
 //! service and the executor on a simulated cluster (`demo`).
 
 mod args;
@@ -15,6 +16,7 @@ mod kind;
 mod plan;
 mod print;
 mod request;
+mod simulate;
 mod target;
 mod text;
 
@@ -28,7 +30,7 @@ use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util:
 use crate::args::{Cli, Command};
 
 /// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
-/// change.
+/// change. `simulate` has exit codes of its own.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parse(args.into_iter().collect()) {
         Ok(cli) => cli,
@@ -93,6 +95,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 explain::run(&args).await
             }
             Command::Demo(args) => demo::run(&args).await,
+            Command::Simulate(args) => {
+                init_logging(None)?;
+                simulate::run(&args).await
+            }
         }
     })
 }
