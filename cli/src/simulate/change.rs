@@ -150,13 +150,16 @@ fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                let of = |object: &serde_json::Map<String, Value>| object.get(key).cloned().unwrap_or_default();
+                let of =
+                    |object: &serde_json::Map<String, Value>| object.get(key).cloned().unwrap_or_default();
                 compare(&format!("{path}.{key}"), &of(a), &of(b), found);
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                let name = b["name"].as_str().map_or_else(|| index.to_string(), str::to_owned);
+                let name = b["name"]
+                    .as_str()
+                    .map_or_else(|| index.to_string(), str::to_owned);
                 compare(&format!("{path}[{name}]"), a, b, found);
             }
         }
@@ -188,7 +191,12 @@ mod tests {
     #[test]
     fn images_are_of_the_named_container() {
         let mut object = workload();
-        set_images(&mut object, &["b=b:2".to_owned(), "init=init:2".to_owned()], "DaemonSet x/y").expect("known");
+        set_images(
+            &mut object,
+            &["b=b:2".to_owned(), "init=init:2".to_owned()],
+            "DaemonSet x/y",
+        )
+        .expect("known");
         assert_eq!(
             differences(&workload()["spec"], &object["spec"]),
             [

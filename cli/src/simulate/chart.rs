@@ -3,8 +3,8 @@
 use anyhow::anyhow;
 use nodewise_forecast::{End, Step};
 use plotters::prelude::{
-    BLACK, ChartBuilder, Color as _, DashedLineSeries, IntoDrawingArea as _, LineSeries, PathElement, RGBColor,
-    SVGBackend, SeriesLabelPosition, ShapeStyle, WHITE,
+    BLACK, ChartBuilder, Color as _, DashedLineSeries, IntoDrawingArea as _, LineSeries, PathElement,
+    RGBColor, SVGBackend, SeriesLabelPosition, ShapeStyle, WHITE,
 };
 
 use super::{report::Played, text::time};
@@ -51,7 +51,9 @@ fn draw(played: &Played, svg: &mut String) -> Result<(), Box<dyn std::error::Err
     let lines: [(&str, RGBColor, fn(&Step) -> u32); 3] = [
         ("updated", UPDATED, |step| step.counts.updated),
         ("available", AVAILABLE, |step| step.counts.available),
-        ("unavailable, at worst", UNAVAILABLE, |step| step.worst_unavailable),
+        ("unavailable, at worst", UNAVAILABLE, |step| {
+            step.worst_unavailable
+        }),
     ];
     for (label, colour, value) in lines {
         let style = ShapeStyle::from(colour).stroke_width(2);
@@ -141,5 +143,7 @@ fn with_description(svg: &str, played: &Played) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

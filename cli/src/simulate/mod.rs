@@ -65,7 +65,12 @@ pub(crate) async fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let before: Value = serde_json::from_str(workload.json.get()).context("cannot read the workload")?;
     let after = changed(args, workload, &before)?;
     let changed = change::served(workload, &after)?;
-    let played = play(args, &cluster, &changed, &change::differences(&before["spec"], &after["spec"]))?;
+    let played = play(
+        args,
+        &cluster,
+        &changed,
+        &change::differences(&before["spec"], &after["spec"]),
+    )?;
     output(args, &played)?;
     Ok(match played.forecast.end {
         End::Done => ExitCode::SUCCESS,

@@ -29,7 +29,11 @@ pub(super) fn render(played: &Played, all: bool, width: Option<usize>) -> String
 fn header(page: &mut Page, played: &Played) {
     page.line(0, BOLD, &played.title);
     if played.differences.is_empty() {
-        page.line(2, DIM, "nothing is changed: this plays what remains of the present rollout");
+        page.line(
+            2,
+            DIM,
+            "nothing is changed: this plays what remains of the present rollout",
+        );
     }
     for difference in &played.differences {
         page.marked(2, "~", CHANGE, PLAIN, difference);
@@ -62,7 +66,14 @@ fn steps(page: &mut Page, steps: &[Step], all: bool) {
     if steps.is_empty() {
         return;
     }
-    let title = ["time", "updated", "available", "unavailable", "at worst", "allowed"];
+    let title = [
+        "time",
+        "updated",
+        "available",
+        "unavailable",
+        "at worst",
+        "allowed",
+    ];
     let rows: Vec<[String; 6]> = steps.iter().map(cells).collect();
     let widths: Vec<usize> = (0..title.len())
         .map(|column| {
@@ -82,7 +93,10 @@ fn steps(page: &mut Page, steps: &[Step], all: bool) {
     for (index, (step, row)) in steps.iter().zip(&rows).enumerate() {
         if hidden.contains(&index) {
             if index == hidden.start {
-                let text = format!("… {} are left out; --all-steps prints them", count(hidden.len(), "step"));
+                let text = format!(
+                    "… {} are left out; --all-steps prints them",
+                    count(hidden.len(), "step")
+                );
                 page.line(2, DIM, &text);
             }
             continue;
@@ -162,10 +176,22 @@ fn drawing(page: &mut Page, played: &Played, width: Option<usize>) {
     let worst = |step: &Step| step.worst_unavailable;
     let most = played.forecast.worst_unavailable;
     let line = sparkline(steps, total, width, most, worst);
-    page.row(&[(DIM, "  unavailable  "), (CHANGE, &line), (DIM, &format!(" {most} at most"))]);
-    let desired = steps.iter().map(|step| step.counts.desired).max().unwrap_or_default();
+    page.row(&[
+        (DIM, "  unavailable  "),
+        (CHANGE, &line),
+        (DIM, &format!(" {most} at most")),
+    ]);
+    let desired = steps
+        .iter()
+        .map(|step| step.counts.desired)
+        .max()
+        .unwrap_or_default();
     let line = sparkline(steps, total, width, desired, |step| step.counts.updated);
-    page.row(&[(DIM, "  updated      "), (ADD, &line), (DIM, &format!(" of {desired}"))]);
+    page.row(&[
+        (DIM, "  updated      "),
+        (ADD, &line),
+        (DIM, &format!(" of {desired}")),
+    ]);
     page.blank();
 }
 
@@ -194,7 +220,13 @@ fn end(page: &mut Page, played: &Played) {
     match &forecast.end {
         End::Done => page.marked(0, "done", ADD, PLAIN, &format!("after {took}, in {steps}")),
         End::Stuck { cause, blocking } => {
-            page.marked(0, "stuck", ERROR, PLAIN, &format!("after {took}, in {steps}: {cause}"));
+            page.marked(
+                0,
+                "stuck",
+                ERROR,
+                PLAIN,
+                &format!("after {took}, in {steps}: {cause}"),
+            );
             for pod in blocking {
                 page.line(2, PLAIN, &format!("not ready: {pod}"));
             }
@@ -212,7 +244,10 @@ fn end(page: &mut Page, played: &Played) {
     );
     page.line(2, PLAIN, &worst);
     if forecast.failed_pods > 0 {
-        let text = format!("{} never became ready, as assumed", count(forecast.failed_pods, "new pod"));
+        let text = format!(
+            "{} never became ready, as assumed",
+            count(forecast.failed_pods, "new pod")
+        );
         page.line(2, PLAIN, &text);
     }
 }
@@ -220,7 +255,11 @@ fn end(page: &mut Page, played: &Played) {
 /// A duration such as `1m 30s`.
 pub(super) fn time(duration: Duration) -> String {
     let whole = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
-    let round = if duration.as_secs() >= 1 { whole.as_secs() } else { 0 };
+    let round = if duration.as_secs() >= 1 {
+        whole.as_secs()
+    } else {
+        0
+    };
     if round == 0 && !duration.is_zero() {
         return format!("{}ms", duration.as_millis());
     }

@@ -298,20 +298,24 @@ impl Play {
             ..
         } = self.counts;
         let allowed = self.rollout.max_unavailable;
+        let nodes = match unavailable {
+            1 => "1 node stays".to_owned(),
+            more => format!("{more} nodes stay"),
+        };
         let cause = if let Some(error) = error {
             error.to_owned()
         } else if self.snapshot.workload.strategy == UpdateStrategy::OnDelete && updated < desired {
             "the strategy is OnDelete: old pods stay until somebody deletes them".to_owned()
         } else if self.rollout.max_surge > 0 && updated < desired && !unready.is_empty() {
             format!(
-                "{} pods never become ready, and maxSurge allows {}",
+                "pods that are not ready: {}; maxSurge allows {}",
                 unready.len(),
                 self.rollout.max_surge
             )
         } else if updated < desired && unavailable >= allowed {
-            format!("{unavailable} nodes stay without an available pod, and maxUnavailable allows {allowed}")
+            format!("{nodes} without an available pod, and maxUnavailable allows {allowed}")
         } else {
-            format!("{unavailable} nodes stay without an available pod")
+            format!("{nodes} without an available pod")
         };
         End::Stuck {
             cause,

@@ -51,14 +51,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Adds a plan at this time. `deleted` is the number of nodes or replicas whose available pod the plan deletes.
-    pub(crate) fn add(
-        &mut self,
-        at: Duration,
-        plan: &Plan,
-        counts: Counts,
-        budget: Budget,
-        deleted: usize,
-    ) {
+    pub(crate) fn add(&mut self, at: Duration, plan: &Plan, counts: Counts, budget: Budget, deleted: usize) {
         self.total.plans += 1;
         self.plans_at_once += 1;
         let deleted = u32::try_from(deleted).unwrap_or(u32::MAX);
@@ -148,9 +141,7 @@ fn change(action: &Action) -> Option<Change> {
         | ActionKind::ReleasePod { pod, .. }
         | ActionKind::RelabelPod { pod, .. } => (Verb::Patch, "pods", &pod.name, ""),
         ActionKind::CreatePod { pod_name, node_name } => (Verb::Create, "pods", pod_name, node_name.as_str()),
-        ActionKind::DeletePod { pod, node_name, .. } => {
-            (Verb::Delete, "pods", &pod.name, node_name.as_str())
-        }
+        ActionKind::DeletePod { pod, node_name, .. } => (Verb::Delete, "pods", &pod.name, node_name.as_str()),
         ActionKind::CreateObject { resource, name, .. } => (Verb::Create, plural(*resource), name, ""),
         ActionKind::PatchObject {
             resource,

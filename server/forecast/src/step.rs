@@ -11,7 +11,7 @@ pub struct Step {
     pub at: Duration,
     /// The writes, in order. Writes of statuses and Events are left out.
     pub changes: Vec<Change>,
-    /// The counts before the writes.
+    /// The counts after the writes, as the last plan at this time sees them. A pod that is being deleted counts until it is gone.
     pub counts: Counts,
     /// The most nodes or replicas without an available pod while this step is under way: those that are unavailable now, and those
     /// whose available pod this step deletes.

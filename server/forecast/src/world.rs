@@ -100,10 +100,6 @@ impl World {
         self.pods.values()
     }
 
-    pub(crate) fn pod(&self, name: &str) -> Option<&Pod> {
-        self.pods.get(name)
-    }
-
     /// Updates the view to the present state of the cluster. Returns the changed pods, before and after.
     pub(crate) fn catch_up(&mut self) -> Vec<(Option<Pod>, Option<Pod>)> {
         let changed: BTreeSet<String> = self
@@ -232,7 +228,8 @@ impl World {
             Err(refusal) if refusal.reason == Reason::AlreadyExists => {
                 let present = self.cluster.get(&self.key(Resource::Pods, name));
                 let is_ours = present.is_some_and(|present| {
-                    pod::owner_uid(present) == owner.as_deref() && pod::node(present).unwrap_or_default() == node
+                    pod::owner_uid(present) == owner.as_deref()
+                        && pod::node(present).unwrap_or_default() == node
                 });
                 if is_ours {
                     OutcomeResult::AlreadyExists

@@ -123,7 +123,11 @@ fn pods(steps: &[Step], verb: Verb) -> usize {
 
 #[test]
 fn a_new_daemon_set_is_ready_after_one_start() {
-    let (steps, forecast) = play(new(30, rolling(1, 0)), &assumptions(30, 0.0, 0), &Bounds::default());
+    let (steps, forecast) = play(
+        new(30, rolling(1, 0)),
+        &assumptions(30, 0.0, 0),
+        &Bounds::default(),
+    );
     assert_eq!(forecast.end, End::Done);
     assert_eq!(forecast.took, Duration::from_secs(30));
     assert_eq!(pods(&steps, Verb::Create), 30);
@@ -145,17 +149,27 @@ fn rollouts_end_and_keep_to_their_budget() {
         let snapshot = outdated(nodes, rolling(unavailable, surge));
         let (steps, forecast) = play(snapshot, &assumptions(ready, 0.0, 0), &Bounds::default());
         assert_eq!(forecast.end, End::Done, "{case}");
-        assert_eq!((pods(&steps, Verb::Create), pods(&steps, Verb::Delete)), (nodes, nodes), "{case}");
+        assert_eq!(
+            (pods(&steps, Verb::Create), pods(&steps, Verb::Delete)),
+            (nodes, nodes),
+            "{case}"
+        );
         let allowed = u32::try_from(unavailable).expect("a count");
         for step in &steps {
             assert!(step.worst_unavailable <= allowed, "{case}: {step:?}");
-            assert!(step.counts.unavailable <= step.worst_unavailable, "{case}: {step:?}");
+            assert!(
+                step.counts.unavailable <= step.worst_unavailable,
+                "{case}: {step:?}"
+            );
         }
         assert_eq!(forecast.worst_unavailable, allowed, "{case}");
         // In each wave pods start; without surge, the old ones are gone first.
         let wave = if surge > 0 { ready } else { ready + 1 };
         let took = forecast.took.as_secs();
-        assert!((waves * wave..=waves * (wave + 1)).contains(&took), "{case}: {took} s");
+        assert!(
+            (waves * wave..=waves * (wave + 1)).contains(&took),
+            "{case}: {took} s"
+        );
         assert!(steps.is_sorted_by_key(|step| step.at), "{case}");
     }
 }
@@ -167,7 +181,10 @@ fn failing_pods_use_up_the_budget() {
     let End::Stuck { cause, blocking } = &forecast.end else {
         panic!("{:?}", forecast.end);
     };
-    assert_eq!(cause, "2 nodes stay without an available pod, and maxUnavailable allows 2");
+    assert_eq!(
+        cause,
+        "2 nodes stay without an available pod, and maxUnavailable allows 2"
+    );
     assert_eq!(blocking.len(), 2);
     assert_eq!(forecast.failed_pods, 2);
     assert!(steps.iter().all(|step| step.worst_unavailable <= 2));
@@ -183,18 +200,31 @@ fn failing_pods_use_up_the_budget() {
 
 #[test]
 fn the_seed_decides_which_pods_fail() {
-    let played = |seed| play(outdated(40, rolling(2, 0)), &assumptions(5, 0.05, seed), &Bounds::default());
+    let played = |seed| {
+        play(
+            outdated(40, rolling(2, 0)),
+            &assumptions(5, 0.05, seed),
+            &Bounds::default(),
+        )
+    };
     assert_eq!(played(1), played(1));
     assert_ne!(played(1).1.end, played(2).1.end);
 }
 
 #[test]
 fn on_delete_gets_stuck_at_once() {
-    let (_, forecast) = play(outdated(3, UpdateStrategy::OnDelete), &assumptions(1, 0.0, 0), &Bounds::default());
+    let (_, forecast) = play(
+        outdated(3, UpdateStrategy::OnDelete),
+        &assumptions(1, 0.0, 0),
+        &Bounds::default(),
+    );
     let End::Stuck { cause, .. } = &forecast.end else {
         panic!("{:?}", forecast.end);
     };
-    assert_eq!(cause, "the strategy is OnDelete: old pods stay until somebody deletes them");
+    assert_eq!(
+        cause,
+        "the strategy is OnDelete: old pods stay until somebody deletes them"
+    );
 }
 
 #[test]
@@ -219,9 +249,13 @@ fn bounds_end_a_play() {
         nodes: 8,
         ..Bounds::default()
     };
-    let refused = daemon_set(outdated(9, rolling(1, 0)), &assumed, &bounds, &|| false, &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let refused = daemon_set(
+        outdated(9, rolling(1, 0)),
+        &assumed,
+        &bounds,
+        &|| false,
+        &mut |_| ControlFlow::Continue(()),
+    );
     assert_eq!(
         refused.expect_err("too many").to_string(),
         "the snapshot has 9 nodes, more than the 8 that are played"
@@ -231,14 +265,24 @@ fn bounds_end_a_play() {
 #[test]
 fn the_caller_can_stop() {
     let assumed = assumptions(10, 0.0, 0);
-    let stopped = daemon_set(outdated(9, rolling(1, 0)), &assumed, &Bounds::default(), &|| true, &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let stopped = daemon_set(
+        outdated(9, rolling(1, 0)),
+        &assumed,
+        &Bounds::default(),
+        &|| true,
+        &mut |_| ControlFlow::Continue(()),
+    );
     assert_eq!(stopped.expect("valid").end, End::Cancelled);
     let mut seen = 0;
-    let broken = daemon_set(outdated(9, rolling(1, 0)), &assumed, &Bounds::default(), &|| false, &mut |_| {
-        seen += 1;
-        ControlFlow::Break(())
-    });
+    let broken = daemon_set(
+        outdated(9, rolling(1, 0)),
+        &assumed,
+        &Bounds::default(),
+        &|| false,
+        &mut |_| {
+            seen += 1;
+            ControlFlow::Break(())
+        },
+    );
     assert_eq!((broken.expect("valid").end, seen), (End::Cancelled, 1));
 }

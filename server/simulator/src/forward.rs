@@ -36,11 +36,7 @@ impl Cluster {
                 format!("metadata.{field} is required"),
             ));
         }
-        let key = ObjectKey::new(
-            resource,
-            namespace,
-            metadata["name"].as_str().unwrap_or_default(),
-        );
+        let key = ObjectKey::new(resource, namespace, metadata["name"].as_str().unwrap_or_default());
         if self.objects.get(&key).is_some() {
             return Err(Refusal::new(
                 Reason::AlreadyExists,
