@@ -7,6 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
+use crate::{
+    check::args::CheckArgs,
+    shell::{CompletionArgs, ManArgs},
+};
+
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
 #[derive(Debug, Parser)]
 #[command(
@@ -33,6 +38,12 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
     Demo(DemoArgs),
+    /// Check whether Nodewise can be installed, or works: owners, versions, rights, certificates, lease, webhooks, quotas. Changes nothing
+    Check(CheckArgs),
+    /// Print the completions of a shell
+    Completion(CompletionArgs),
+    /// Print the manual page, or write the pages of all subcommands to a folder
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]

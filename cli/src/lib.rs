@@ -6,6 +6,7 @@
 
 mod args;
 mod causes;
+mod check;
 mod demo;
 mod engine;
 mod explain;
@@ -15,6 +16,7 @@ mod kind;
 mod plan;
 mod print;
 mod request;
+mod shell;
 mod target;
 mod text;
 
@@ -93,6 +95,12 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 explain::run(&args).await
             }
             Command::Demo(args) => demo::run(&args).await,
+            Command::Check(args) => {
+                init_logging(None)?;
+                check::run(&args).await
+            }
+            Command::Completion(args) => shell::completion(&args),
+            Command::Man(args) => shell::man(&args),
         }
     })
 }

@@ -15,6 +15,7 @@ use nodewise_proto::v1;
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
+pub(crate) use live::{connect, one_line};
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
 pub(crate) use trouble::Trouble;
