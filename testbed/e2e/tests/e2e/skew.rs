@@ -1,0 +1,37 @@
+//! Programs of two versions together: an earlier executor with today's service, and the reverse. docs/upgrades.md says that both work.
+
+use anyhow::Result;
+use nodewise_conformance::{daemon_set, deployment, image_patch};
+use nodewise_e2e::{OWNER_COMPONENTS, Setup, SetupOptions};
+use nodewise_testbed::EarlierPrograms;
+
+/// All kinds are created, rolled out and scaled. No request of the executor is refused.
+async fn work(options: SetupOptions) -> Result<()> {
+    let setup = Setup::start(options.controllers("*", OWNER_COMPONENTS)).await?;
+    setup.roll_out("agent", daemon_set("agent").build()).await?;
+    setup.patch("agent", image_patch(2)).await?;
+    setup.wait_until_settled("agent").await?;
+    let web = deployment("web", 5).rolling(1, 1).build();
+    setup.start_deployment(web).await?;
+    setup.patch_deployment("web", image_patch(2)).await?;
+    setup.wait_for_sizes("web", &[(1, 0), (2, 5)]).await?;
+    setup
+        .patch_deployment("web", serde_json::json!({ "spec": { "replicas": 2 } }))
+        .await?;
+    setup.wait_for_sizes("web", &[(1, 0), (2, 2)]).await?;
+    setup.executor_requests().await.map(drop)
+}
+
+async fn earlier() -> Result<EarlierPrograms> {
+    tokio::task::spawn_blocking(EarlierPrograms::built).await?
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_earlier_executor_works_with_this_service() -> Result<()> {
+    work(SetupOptions::nodes(3).executor_program(earlier().await?.executor)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn this_executor_works_with_an_earlier_service() -> Result<()> {
+    work(SetupOptions::nodes(3).server_program(earlier().await?.server)).await
+}
