@@ -28,12 +28,7 @@ enum BuiltIn {
 pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     let built_in = built_in(facts);
     let mut findings = Vec::new();
-    if let BuiltIn::Unknown(known) = &built_in {
-        findings.push(SECTION.warning(
-            format!("which controllers kube-controller-manager runs is not known: {known}"),
-            FIND_OUT,
-        ));
-    }
+    findings.extend(unknown(&facts.plans, &built_in));
     let unreadable = facts.plans.iter().filter_map(|plan| plan.modes.as_ref().err());
     findings.extend(unreadable.map(|error| {
         SECTION.error(
@@ -46,6 +41,32 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
         findings.extend(of_kind(&facts.plans, &built_in, controller));
     }
     findings
+}
+
+/// That kube-controller-manager is not visible, and of which kinds it may be the second owner. This is never ok.
+fn unknown(plans: &[Plan], built_in: &BuiltIn) -> Option<Finding> {
+    let BuiltIn::Unknown(known) = built_in else {
+        return None;
+    };
+    let is_owned =
+        |controller: &Controller| plans.iter().any(|plan| plan.mode(*controller) == Some(Mode::Own));
+    let owned: Vec<_> = Controller::ALL
+        .into_iter()
+        .filter(is_owned)
+        .map(Controller::name)
+        .collect();
+    let second = if owned.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; it may be a second owner, besides Nodewise, of {}",
+            owned.join(", ")
+        )
+    };
+    Some(SECTION.warning(
+        format!("which controllers kube-controller-manager runs is not known: {known}{second}"),
+        FIND_OUT,
+    ))
 }
 
 fn built_in(facts: &Facts) -> BuiltIn {
@@ -127,37 +148,39 @@ fn two_executors(plans: &[Plan], controller: Controller) -> Option<Finding> {
     })
 }
 
+/// `None` if kube-controller-manager's part is not known.
 fn of_kind(plans: &[Plan], built_in: &BuiltIn, controller: Controller) -> Option<Finding> {
-    let owner = plans.iter().find(|plan| plan.mode(controller) == Some(Mode::Own));
-    let runs = plans.iter().any(|plan| plan.mode(controller).is_some());
-    let built_in = match built_in {
-        BuiltIn::Seen(lists) => Some(lists.iter().any(|list| enables(list, controller))),
-        BuiltIn::Unknown(_) => None,
+    let BuiltIn::Seen(lists) = built_in else {
+        return None;
     };
-    let companion = plans
-        .iter()
-        .any(|plan| plan.mode(controller) == Some(Mode::Companion));
-    Some(match (owner, built_in) {
-        (Some(plan), Some(true)) => SECTION.error(
-            format!("{controller} has two owners: {} and kube-controller-manager", plan.title),
-            format!("add -{controller} to kube-controller-manager's --controllers, or take the executor out of mode own (docs/install.md)"),
+    let is_built_in = lists.iter().any(|list| enables(list, controller));
+    let has = |mode| plans.iter().find(|plan| plan.mode(controller) == Some(mode));
+    Some(match (has(Mode::Own), is_built_in) {
+        (Some(plan), true) => SECTION.error(
+            format!(
+                "{controller} has two owners: {} and kube-controller-manager",
+                plan.title
+            ),
+            format!(
+                "add -{controller} to kube-controller-manager's --controllers, or take the executor out of mode own (docs/install.md)"
+            ),
         ),
-        (Some(plan), Some(false)) => SECTION.ok(format!("{controller}: {} is the only owner", plan.title)),
-        (Some(plan), None) => SECTION.warning(
-            format!("{controller}: {} owns it; whether kube-controller-manager does, too, is not known", plan.title),
-            FIND_OUT,
+        (Some(plan), false) => SECTION.ok(format!("{controller}: {} is the only owner", plan.title)),
+        (None, true) if has(Mode::Companion).is_some() => SECTION.ok(format!(
+            "{controller}: kube-controller-manager is the owner, and the executor its companion"
+        )),
+        (None, true) => SECTION.ok(format!(
+            "{controller}: kube-controller-manager is the only owner"
+        )),
+        (None, false) => SECTION.error(
+            format!(
+                "{controller} has no owner: it is off in kube-controller-manager, and no executor is in mode own for it"
+            ),
+            format!(
+                "run an executor with --mode own and --controllers {controller}, or take -{controller} out of \
+                 kube-controller-manager's --controllers"
+            ),
         ),
-        (None, Some(true)) if companion => SECTION.ok(format!("{controller}: kube-controller-manager is the owner, and the executor its companion")),
-        (None, Some(true)) => SECTION.ok(format!("{controller}: kube-controller-manager is the only owner")),
-        (None, Some(false)) => SECTION.error(
-            format!("{controller} has no owner: it is off in kube-controller-manager, and no executor is in mode own for it"),
-            format!("run an executor with --mode own and --controllers {controller}, or take -{controller} out of kube-controller-manager's --controllers"),
-        ),
-        (None, None) if runs => SECTION.warning(
-            format!("{controller}: the executor does not own it; whether kube-controller-manager does is not known"),
-            FIND_OUT,
-        ),
-        (None, None) => return None,
     })
 }
 

@@ -64,8 +64,8 @@ fn each_kind_has_one_owner() {
             Some("job,cronjob"),
             [Some(Fine), Some(Error), Some(Error)],
         ),
-        ("own", "daemonset", None, [Some(Warning), None, None]),
-        ("observe", "daemonset", None, [Some(Warning), None, None]),
+        ("own", "daemonset", None, [None, None, None]),
+        ("observe", "daemonset", None, [None, None, None]),
     ];
     for (mode, controllers, list, expected) in table {
         let built_in = match list {
@@ -75,6 +75,27 @@ fn each_kind_has_one_owner() {
         let found = results(&[plan(mode, controllers)], &built_in);
         assert_eq!(found, expected, "{mode} {controllers} {list:?}");
     }
+}
+
+/// What cannot be seen is a warning, and names the kinds.
+#[test]
+fn a_controller_manager_that_is_not_visible_is_a_warning() {
+    let hidden = BuiltIn::Unknown("no pod of it is visible".to_owned());
+    for (mode, part) in [
+        (
+            "own",
+            "a second owner, besides Nodewise, of daemonset-controller, deployment-controller, replicaset-controller",
+        ),
+        ("observe", "no pod of it is visible"),
+    ] {
+        let found = unknown(&[plan(mode, "*")], &hidden).expect("a finding");
+        assert_eq!(found.result, Warning);
+        assert!(found.message.ends_with(part), "{found:?}");
+    }
+    assert_eq!(
+        unknown(&[plan("own", "*")], &BuiltIn::Seen(vec!["*".to_owned()])),
+        None
+    );
 }
 
 /// One replica of kube-controller-manager with the controller is enough.

@@ -144,7 +144,7 @@ async fn says_after_installing_what_is_broken() -> Result<()> {
     contains(
         &fine,
         &[
-            "✓ Deployment nodewise-system/nodewise-server has 2 of 2 pods ready",
+            "✓ Deployment nodewise-system/nodewise-server has 1 of 1 pods ready",
             "✓ Deployment nodewise-system/nodewise-executor has 2 of 2 pods ready",
             "✓ daemonset-controller: Deployment nodewise-system/nodewise-executor is the only owner",
             "✓ ServiceAccount nodewise-system/nodewise-executor has the rights that the executor needs",
