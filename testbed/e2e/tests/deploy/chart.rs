@@ -107,10 +107,11 @@ fn rights_are_those_of_the_controllers() -> Result<()> {
 /// What a company adds to every Deployment and every pod. The executors still avoid each other.
 #[test]
 fn placement_annotations_and_digests_are_those_of_the_values() -> Result<()> {
-    let deployments = render::deployments(&render::chart("odd")?);
+    let objects = render::chart("odd")?;
+    let deployments: Vec<_> = render::deployments(&objects).collect();
     ensure!(deployments.len() == 2, "{} Deployments", deployments.len());
     for deployment in deployments {
-        let name = render::name(&deployment);
+        let name = render::name(deployment);
         let (meta, template) = (&deployment["metadata"], &deployment["spec"]["template"]);
         assert_eq!(
             meta["annotations"],
@@ -145,7 +146,7 @@ fn an_anti_affinity_can_be_replaced() -> Result<()> {
         let rules = &deployment["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"];
         let expected =
             json!({ "requiredDuringSchedulingIgnoredDuringExecution": [{ "topologyKey": "rack" }] });
-        assert_eq!(*rules, expected, "{}", render::name(&deployment));
+        assert_eq!(*rules, expected, "{}", render::name(deployment));
     }
     Ok(())
 }

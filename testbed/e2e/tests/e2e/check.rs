@@ -36,7 +36,7 @@ fn contains(text: &str, parts: &[&str]) -> Result<()> {
 
 async fn apply(setup: &Setup, object: &Value) -> Result<()> {
     let params = PatchParams::apply("nodewise-e2e").force();
-    manifests::apply(&setup.client(), object, &params).await
+    manifests::apply(&setup.client(), object, &params).await.map(drop)
 }
 
 /// A mirror of the static pod that kubeadm runs.
