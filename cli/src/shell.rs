@@ -43,18 +43,15 @@ pub(crate) fn completion(args: &CompletionArgs) -> anyhow::Result<ExitCode> {
 
 /// Prints the manual page, or writes those of all subcommands.
 pub(crate) fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
-    match &args.folder {
-        Some(folder) => {
-            fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-            clap_mangen::generate_to(Cli::command(), folder)
-                .with_context(|| format!("cannot write manual pages to {}", folder.display()))?;
-        }
-        None => {
-            let mut page = Vec::new();
-            let rendered = Man::new(Cli::command()).render(&mut page);
-            rendered.context("cannot write the manual page")?;
-            print::bytes(&page)?;
-        }
+    if let Some(folder) = &args.folder {
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        clap_mangen::generate_to(Cli::command(), folder)
+            .with_context(|| format!("cannot write manual pages to {}", folder.display()))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    let mut page = Vec::new();
+    let rendered = Man::new(Cli::command()).render(&mut page);
+    rendered.context("cannot write the manual page")?;
+    print::bytes(&page)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -133,7 +133,7 @@ pub(crate) fn installed(facts: &Facts) -> Vec<Finding> {
     ] {
         match seen {
             Err(unread) => {
-                findings.push(section.unread(&format!("Deployments with label {NAME_LABEL}={name}"), unread))
+                findings.push(section.unread(&format!("Deployments with label {NAME_LABEL}={name}"), unread));
             }
             Ok(all) => findings.extend(ready(name, &facts.namespace, all)),
         }
