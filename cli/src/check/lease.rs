@@ -119,7 +119,10 @@ mod tests {
 
     #[test]
     fn a_lease_must_be_held_and_fresh() {
-        let spec = |holder: &str, renewed: &str| json!({"spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed}});
+        let spec = |holder: &str, renewed: &str| {
+            let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed});
+            json!({ "spec": spec })
+        };
         let table = [
             (
                 spec("pod-1", "2026-01-01T00:00:50.000000Z"),

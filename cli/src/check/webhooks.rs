@@ -270,7 +270,10 @@ mod tests {
         let rule = json!({"apiGroups": [""], "resources": ["pods"], "operations": ["CREATE"]});
         let configurations = [configuration(&rule, &json!({}))];
         let webhook = &of_validating(&configurations)[0];
-        let slice = |ready: Value| json!([{"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": ready}}]}]);
+        let slice = |ready: Value| {
+            let endpoint = json!({"addresses": ["10.0.0.1"], "conditions": {"ready": ready}});
+            json!([{"addressType": "IPv4", "endpoints": [endpoint]}])
+        };
         for (slices, expected) in [
             (json!([]), Some(Outcome::Error)),
             (slice(json!(false)), Some(Outcome::Error)),
