@@ -7,9 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
+pub(crate) use crate::output::Output;
 use crate::{
     check::args::CheckArgs,
-    shell::{CompletionArgs, ManArgs},
+    shell::args::{CompletionArgs, ManArgs},
 };
 
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
@@ -168,16 +169,6 @@ pub(crate) struct EngineArgs {
     /// The deviations from the built-in controller that are enabled
     #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
     pub(crate) profile: Profile,
-}
-
-/// The output format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
 }
 
 /// A set of deviations.

@@ -13,6 +13,7 @@ mod explain;
 mod gaps;
 mod input;
 mod kind;
+mod output;
 mod plan;
 mod print;
 mod request;

@@ -1,37 +1,15 @@
 //! Completions for shells, and manual pages. Both are made from the flags in `args`.
 
-use std::{fs, path::PathBuf, process::ExitCode};
+pub(crate) mod args;
+
+use std::{fs, process::ExitCode};
 
 use anyhow::Context as _;
-use clap::{Args, CommandFactory as _};
-use clap_complete::Shell;
+use clap::CommandFactory as _;
 use clap_mangen::Man;
 
 use crate::{args::Cli, print};
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  nodewise completion bash > ~/.local/share/bash-completion/completions/nodewise
-  nodewise completion zsh > \"${fpath[1]}/_nodewise\"
-  nodewise completion fish > ~/.config/fish/completions/nodewise.fish
-  nodewise completion powershell | Out-String | Invoke-Expression")]
-pub(crate) struct CompletionArgs {
-    /// The shell
-    #[arg(value_enum)]
-    shell: Shell,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  nodewise man | man -l -
-  nodewise man ~/.local/share/man/man1")]
-pub(crate) struct ManArgs {
-    /// The folder for one page for each subcommand; it is created. Without it the page of nodewise is printed
-    #[arg(value_name = "DIR")]
-    folder: Option<PathBuf>,
-}
+use args::{CompletionArgs, ManArgs};
 
 /// Prints the completions of a shell.
 pub(crate) fn completion(args: &CompletionArgs) -> anyhow::Result<ExitCode> {

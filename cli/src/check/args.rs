@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use nodewise_executor::controllers::{Entry, ModeEntry};
 
-use crate::args::Output;
+use crate::output::Output;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

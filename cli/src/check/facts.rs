@@ -11,7 +11,7 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
-use super::{install::Plan, rights::Access};
+use super::{install::Plan, needs::Right};
 
 /// Why something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +26,27 @@ pub(crate) enum Unread {
 
 /// Something that was asked for.
 pub(crate) type Seen<T> = Result<T, Unread>;
+
+/// Who needs a right, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// The ServiceAccount of an executor, `namespace/name`.
+    Executor(String),
+    /// The caller, to install.
+    Installer,
+    /// The caller: to give executors a right, one must have it, or be allowed to `escalate`.
+    Giver,
+    /// The caller may give rights that it does not have.
+    Escalation,
+}
+
+/// Whether somebody has a right.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    pub(crate) subject: Subject,
+    pub(crate) right: Right,
+    pub(crate) is_allowed: Seen<bool>,
+}
 
 /// Everything that the checks read.
 #[derive(Debug)]

@@ -25,11 +25,11 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::{
     args::CheckArgs,
     certificates,
-    facts::{Clock, Facts, Seen, Unread},
+    facts::{Access, Clock, Facts, Seen, Subject, Unread},
     install::{EXECUTOR, NAME_LABEL, Plan, SERVER},
     needs::{Right, needed},
     quotas,
-    rights::{Access, Subject, escalation, to_install},
+    rights::{escalation, to_install},
     webhooks,
 };
 use crate::input::one_line;

@@ -1,33 +1,12 @@
 //! Checks the rights of the executors, and of the caller before installing.
 
 use super::{
-    facts::{Facts, Seen},
+    facts::{Access, Facts, Subject},
     finding::{Finding, Section},
     needs::Right,
 };
 
 const SECTION: Section = Section::Rights;
-
-/// Who needs a right, and for what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// The ServiceAccount of an executor, `namespace/name`.
-    Executor(String),
-    /// The caller, to install.
-    Installer,
-    /// The caller: to give executors a right, one must have it, or be allowed to `escalate`.
-    Giver,
-    /// The caller may give rights that it does not have.
-    Escalation,
-}
-
-/// Whether somebody has a right.
-#[derive(Debug, Clone)]
-pub(crate) struct Access {
-    pub(crate) subject: Subject,
-    pub(crate) right: Right,
-    pub(crate) is_allowed: Seen<bool>,
-}
 
 /// What the caller needs to install, besides the rights that it gives to executors: verb, resource, API group, and whether it is in
 /// the namespace.
@@ -141,7 +120,10 @@ fn judge<'a>(all: impl Iterator<Item = &'a Access>, [has, lacks]: [&str; 2], hin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{facts::Unread, finding::Outcome};
+    use crate::check::{
+        facts::{Seen, Unread},
+        finding::Outcome,
+    };
 
     fn access(subject: &Subject, verb: &str, is_allowed: Seen<bool>) -> Access {
         Access {
