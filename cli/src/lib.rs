@@ -14,9 +14,13 @@ mod input;
 mod kind;
 mod plan;
 mod print;
+mod refusals;
 mod request;
+mod rollout;
+mod status;
 mod target;
 mod text;
+mod view;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
@@ -25,7 +29,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use nodewise_telemetry::traces::SpanLayer;
 use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, RolloutCommand};
 
 /// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
 /// change.
@@ -93,6 +97,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 explain::run(&args).await
             }
             Command::Demo(args) => demo::run(&args).await,
+            Command::Status(args) => {
+                init_logging(None)?;
+                status::run(&args).await
+            }
+            Command::Rollout(RolloutCommand::Status(args)) => {
+                init_logging(None)?;
+                rollout::status::run(&args).await
+            }
         }
     })
 }

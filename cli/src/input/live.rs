@@ -14,7 +14,7 @@ use nodewise_telemetry::with_causes;
 use serde_json::value::RawValue;
 
 use super::{Cluster, InputError, Origin};
-use crate::{kind::Kind, target::Target};
+use crate::{args::SourceArgs, kind::Kind, target::Target};
 
 /// The page size of a list, as in kubectl.
 const PAGE: u32 = 500;
@@ -117,6 +117,13 @@ impl Lister<'_> {
         }
         Ok(())
     }
+}
+
+/// A client of the cluster that the command line names.
+pub(crate) async fn connect(source: &SourceArgs) -> Result<Client, InputError> {
+    let config = config(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
+    let url = config.cluster_url.to_string();
+    connect::client(config).map_err(|error| InputError::new(url, one_line(&error)))
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, InputError> {
@@ -249,7 +256,7 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
 }
 
 /// An error and its causes in one line. For an error of the apiserver, its message.
-fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return status.message.clone();
     }
