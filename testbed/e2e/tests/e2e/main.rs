@@ -13,4 +13,5 @@ mod owners;
 mod replicas;
 mod revisions;
 mod rights;
+mod status;
 mod traces;
