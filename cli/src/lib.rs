@@ -16,10 +16,14 @@ mod kind;
 mod output;
 mod plan;
 mod print;
+mod refusals;
 mod request;
 mod shell;
+mod rollout;
+mod status;
 mod target;
 mod text;
+mod view;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
@@ -28,7 +32,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use nodewise_telemetry::traces::SpanLayer;
 use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, RolloutCommand};
 
 /// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
 /// change.
@@ -102,6 +106,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             }
             Command::Completion(args) => shell::completion(&args),
             Command::Man(args) => shell::man(&args),
+            Command::Status(args) => {
+                init_logging(None)?;
+                status::run(&args).await
+            }
+            Command::Rollout(RolloutCommand::Status(args)) => {
+                init_logging(None)?;
+                rollout::status::run(&args).await
+            }
         }
     })
 }

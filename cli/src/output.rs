@@ -11,3 +11,17 @@ pub(crate) enum Output {
     /// For programs
     Json,
 }
+
+/// The output format of views.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ViewOutput {
+    /// For people
+    #[default]
+    Text,
+    /// For people, with more columns
+    Wide,
+    /// For programs
+    Json,
+    /// For programs
+    Yaml,
+}

@@ -25,6 +25,25 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     finish(io::stdout().lock().write_all(text.as_bytes()))
 }
 
+/// Prints a value as JSON in one line, for streams of values.
+pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string(value).context("cannot write the answer as JSON")?;
+    text.push('\n');
+    finish(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Prints a value as a YAML document, for streams of values.
+pub(crate) fn yaml_document(value: &impl Serialize) -> anyhow::Result<()> {
+    finish(io::stdout().lock().write_all(b"---\n"))?;
+    yaml(value)
+}
+
+/// Prints a value as YAML.
+pub(crate) fn yaml(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_saphyr::to_string(value).context("cannot write the answer as YAML")?;
+    finish(io::stdout().lock().write_all(text.as_bytes()))
+}
+
 fn finish(written: io::Result<()>) -> anyhow::Result<()> {
     match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

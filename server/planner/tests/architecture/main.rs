@@ -161,6 +161,7 @@ const LAYERS: [&[&str]; 9] = [
         "nodewise-planner",
         "nodewise-runtime",
         "nodewise-simulator",
+        "nodewise-status",
     ],
     &["nodewise-projection"],
     &["nodewise-proto", "nodewise-telemetry"],

@@ -15,4 +15,5 @@ mod replicas;
 mod revisions;
 mod rights;
 mod skew;
+mod status;
 mod traces;
