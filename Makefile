@@ -107,7 +107,7 @@ upstream-e2e:
 	$(PROGRAMS)/nodewise-upstream-e2e --logs $(TARGET)/upstream-e2e
 
 e2e:
-	$(SECTION) 'end-to-end tests on a real control plane (builds it and an earlier version the first time, about 20 minutes)'
+	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 10 minutes)'
 	testbed/run.sh build
 	$(call TESTS,$(TESTBED_TESTS))
 

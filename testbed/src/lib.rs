@@ -16,7 +16,6 @@
 
 mod collector;
 mod control_plane;
-mod earlier;
 pub mod manifests;
 mod ports;
 mod process;
@@ -36,7 +35,6 @@ pub use control_plane::nodes::{
     NODE_ANNOTATION, NODE_NOT_READY, NODE_SILENT_LABEL, POD_ANNOTATION, POD_DELETION_ANNOTATION,
     PodBehaviour, fake_node,
 };
-pub use earlier::EarlierPrograms;
 pub use process::Process;
 pub use prometheus::api::{Alert, AlertState, Exemplar, Labels, Sample, Target};
 pub use prometheus::{Prometheus, PrometheusBuilder};

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand, ValueEnum};
-use nodewise_testbed::{ControlPlane, EarlierPrograms, Tool};
+use nodewise_testbed::{ControlPlane, Tool};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// A real Kubernetes control plane for tests, built from Go modules.
@@ -17,7 +17,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build every tool that tests need and that is not built yet, and the programs of an earlier version; not Kubernetes' end-to-end suite (`tool e2e.test`).
+    /// Build every tool that tests need and that is not built yet; not Kubernetes' end-to-end suite (`tool e2e.test`).
     Build,
     /// Print the path of one tool, and build it first if necessary.
     Tool {
@@ -78,8 +78,7 @@ fn run(action: Action) -> Result<()> {
         Action::Build => Tool::ALL
             .into_iter()
             .filter(|tool| tool.is_built_ahead())
-            .try_for_each(|tool| tool.path().map(drop))
-            .and_then(|()| EarlierPrograms::built().map(drop)),
+            .try_for_each(|tool| tool.path().map(drop)),
         Action::Tool { tool } => {
             println!("{}", tool.path()?.display());
             Ok(())

@@ -278,11 +278,6 @@ impl Default for Toolbox {
 }
 
 impl Toolbox {
-    /// The folder for built programs.
-    pub(crate) fn bin(&self) -> &Path {
-        &self.bin
-    }
-
     /// The path of `tool`, which is built first if necessary. See [`Tool::path`].
     fn get(&self, tool: Tool) -> Result<PathBuf> {
         match tool.source() {
@@ -357,7 +352,7 @@ impl Toolbox {
     }
 
     /// Waits until no other process builds. The lock is released when the file is closed, even by a crash.
-    pub(crate) fn lock(&self) -> Result<File> {
+    fn lock(&self) -> Result<File> {
         let path = self.bin.join(".lock");
         let lock = File::create(&path).with_context(|| format!("making {}", path.display()))?;
         if lock.try_lock().is_err() {

@@ -14,6 +14,5 @@ mod owners;
 mod replicas;
 mod revisions;
 mod rights;
-mod skew;
 mod status;
 mod traces;
