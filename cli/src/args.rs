@@ -7,6 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
+pub(crate) use crate::output::{Output, ViewOutput};
+use crate::{
+    check::args::CheckArgs,
+    shell::args::{CompletionArgs, ManArgs},
+};
+
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
 #[derive(Debug, Parser)]
 #[command(
@@ -33,6 +39,12 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
     Demo(DemoArgs),
+    /// Check whether Nodewise can be installed, or works: owners, versions, rights, certificates, lease, webhooks, quotas. Changes nothing
+    Check(CheckArgs),
+    /// Print the completions of a shell
+    Completion(CompletionArgs),
+    /// Print the manual page, or write the pages of all subcommands to a folder
+    Man(ManArgs),
     /// Show how far rollouts are and what holds them up, the worst first. Changes nothing.
     Status(StatusArgs),
     /// Watch, explain and steer the rollout of one workload
@@ -228,30 +240,6 @@ pub(crate) struct EngineArgs {
     /// The deviations from the built-in controller that are enabled
     #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
     pub(crate) profile: Profile,
-}
-
-/// The output format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
-}
-
-/// The output format of views.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ViewOutput {
-    /// For people
-    #[default]
-    Text,
-    /// For people, with more columns
-    Wide,
-    /// For programs
-    Json,
-    /// For programs
-    Yaml,
 }
 
 /// A set of deviations.

@@ -6,16 +6,19 @@
 
 mod args;
 mod causes;
+mod check;
 mod demo;
 mod engine;
 mod explain;
 mod gaps;
 mod input;
 mod kind;
+mod output;
 mod plan;
 mod print;
 mod refusals;
 mod request;
+mod shell;
 mod rollout;
 mod status;
 mod target;
@@ -97,6 +100,12 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 explain::run(&args).await
             }
             Command::Demo(args) => demo::run(&args).await,
+            Command::Check(args) => {
+                init_logging(None)?;
+                check::run(&args).await
+            }
+            Command::Completion(args) => shell::completion(&args),
+            Command::Man(args) => shell::man(&args),
             Command::Status(args) => {
                 init_logging(None)?;
                 status::run(&args).await

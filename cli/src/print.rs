@@ -13,6 +13,11 @@ pub(crate) fn text(page: &str) -> anyhow::Result<()> {
     finish(anstream::stdout().lock().write_all(page.as_bytes()))
 }
 
+/// Prints a file as it is.
+pub(crate) fn bytes(file: &[u8]) -> anyhow::Result<()> {
+    finish(io::stdout().lock().write_all(file))
+}
+
 /// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write the answer as JSON")?;

@@ -22,7 +22,7 @@ impl Refusals {
         if !source.files.is_empty() || daemon_sets.is_empty() {
             return Self::default();
         }
-        let Ok(client) = connect(source).await else {
+        let Ok((client, _)) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await else {
             return Self::default();
         };
         let last = |one: &'a Served| {

@@ -38,9 +38,7 @@ pub(super) async fn read(
     context: Option<&str>,
     (targets, namespace): (&[Target], Option<&str>),
 ) -> Result<(), InputError> {
-    let config = config(kubeconfig, context).await?;
-    let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-    let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
+    let (client, source) = connect(kubeconfig, context).await?;
     cluster.sources.push(Arc::clone(&source));
     let kinds = kinds(targets);
     let lister = Lister {
@@ -119,11 +117,15 @@ impl Lister<'_> {
     }
 }
 
-/// A client of the cluster that the command line names.
-pub(crate) async fn connect(source: &SourceArgs) -> Result<Client, InputError> {
-    let config = config(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
-    let url = config.cluster_url.to_string();
-    connect::client(config).map_err(|error| InputError::new(url, one_line(&error)))
+/// A client of the cluster, and the URL of its apiserver.
+pub(crate) async fn connect(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, Arc<str>), InputError> {
+    let config = config(kubeconfig, context).await?;
+    let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
+    let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
+    Ok((client, source))
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, InputError> {
@@ -256,7 +258,7 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
 }
 
 /// An error and its causes in one line. For an error of the apiserver, its message.
-pub(super) fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return status.message.clone();
     }

@@ -18,7 +18,7 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 pub(crate) use facts::Facts;
 pub(crate) use follow::{Change, Follower};
-pub(crate) use live::connect;
+pub(crate) use live::{connect, one_line};
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
 

@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
     let workload = *found.first().context("no workload is named")?;
     let engine = Engine::new(&args.engine)?;
     if args.watch {
-        return watch::run(args, &engine, (&cluster.source(), workload)).await;
+        return watch::run(args, &engine, workload).await;
     }
     gaps::refuse(&cluster, workload)?;
     let refusals = Refusals::read(&args.source, std::iter::once(workload)).await;

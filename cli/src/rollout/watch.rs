@@ -39,13 +39,14 @@ impl<'a> Rollout<'a> {
     pub(super) async fn start(
         args: &'a RolloutStatusArgs,
         engine: &'a Engine,
-        (source, workload): (&str, &Served),
+        workload: &Served,
     ) -> anyhow::Result<Self> {
-        let client = connect(&args.source).await?;
+        let source = &args.source;
+        let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
         Ok(Self {
             args,
             engine,
-            follower: Follower::start(&client, source, workload.kind, &workload.namespace),
+            follower: Follower::start(&client, &url, workload.kind, &workload.namespace),
             kind: workload.kind,
             namespace: workload.namespace.clone(),
             name: workload.name.clone(),
@@ -100,10 +101,10 @@ impl<'a> Rollout<'a> {
 pub(super) async fn run(
     args: &RolloutStatusArgs,
     engine: &Engine,
-    of: (&str, &Served),
+    workload: &Served,
 ) -> anyhow::Result<ExitCode> {
     let deadline = args.wait_for.map(|time| Instant::now() + time);
-    let mut rollout = Rollout::start(args, engine, of).await?;
+    let mut rollout = Rollout::start(args, engine, workload).await?;
     let mut last: Option<v1::WorkloadStatus> = None;
     loop {
         let status = tokio::select! {

@@ -3,6 +3,7 @@
 //! kubelets. The server and the executor are separate processes.
 
 mod apiserver;
+mod check;
 mod cli;
 mod companion;
 mod crashes;
