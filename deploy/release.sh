@@ -1,6 +1,8 @@
 #!/bin/sh
 # Makes all files of a release in target/release-files, for a tag such as v0.1.0: the images as OCI archives with their
-# CycloneDX lists, the command line program, the chart, the manifests of each overlay, checksums, and notes from CHANGELOG.md.
+# CycloneDX lists, the command line program with its archives and the manifest for krew, the chart, the manifests of each overlay,
+# checksums, and notes from CHANGELOG.md. PROGRAMS is a folder with the command line programs for other systems, which cannot be
+# compiled here: nodewise-VERSION-darwin-arm64 and so on.
 set -eu
 cd "$(dirname "$0")/.."
 tag=${1:?the tag, such as v0.1.0}
@@ -32,6 +34,10 @@ done
 for machine in amd64 arm64; do
 	cp target/images/bin/$machine/nodewise "$files/nodewise-$version-linux-$machine"
 done
+if [ -n "${PROGRAMS:-}" ]; then
+	cp "$PROGRAMS/nodewise-$version"-* $files
+fi
+deploy/archives.sh $files "$version"
 
 helm=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool helm)
 kubectl=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool kubectl)
@@ -39,4 +45,4 @@ kubectl=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool kub
 for overlay in deploy/kustomize/overlays/*; do
 	"$kubectl" kustomize "$overlay" >"$files/nodewise-$version-${overlay##*/}.yaml"
 done
-(cd $files && sha256sum -- *"$version"* >SHA256SUMS)
+(cd $files && sha256sum -- *"$version"* krew.yaml >SHA256SUMS)

@@ -7,7 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_client::args::TlsArgs;
 use nodewise_proto::v1;
 
-use crate::simulate::args::SimulateArgs;
+pub(crate) use crate::output::{Output, ViewOutput};
+use crate::{
+    check::args::CheckArgs,
+    shell::args::{CompletionArgs, ManArgs},
+    simulate::args::SimulateArgs,
+};
 
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
 #[derive(Debug, Parser)]
@@ -38,6 +43,17 @@ pub(crate) enum Command {
     /// Play a change to its end on a simulated cluster: each step, how many are unavailable at worst, how long it takes. Changes
     /// nothing.
     Simulate(SimulateArgs),
+    /// Check whether Nodewise can be installed, or works: owners, versions, rights, certificates, lease, webhooks, quotas. Changes nothing
+    Check(CheckArgs),
+    /// Print the completions of a shell
+    Completion(CompletionArgs),
+    /// Print the manual page, or write the pages of all subcommands to a folder
+    Man(ManArgs),
+    /// Show how far rollouts are and what holds them up, the worst first. Changes nothing.
+    Status(StatusArgs),
+    /// Watch, explain and steer the rollout of one workload
+    #[command(subcommand)]
+    Rollout(RolloutCommand),
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +123,72 @@ pub(crate) struct ExplainArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nodewise status
+  nodewise status -n kube-system -o wide
+  nodewise status ds/agent deploy/web
+  kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise status -f -
+
+States: stuck (nothing more happens until someone removes a cause), progressing, waiting for delete (strategy OnDelete), paused,
+complete.")]
+pub(crate) struct StatusArgs {
+    /// The workloads, as for kubectl: `KIND`, `KIND NAME` or `KIND/NAME`. Without it: all Deployments and DaemonSets
+    #[arg(value_name = "KIND[/NAME]")]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Only workloads of this namespace
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// Workloads of every namespace; the default
+    #[arg(short = 'A', long, conflicts_with = "namespace")]
+    pub(crate) all_namespaces: bool,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// How to print the status
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: ViewOutput,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RolloutCommand {
+    /// Show how far the rollout is and what holds it up
+    Status(RolloutStatusArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "nodewise rollout status <KIND>/<NAME> [OPTIONS]")]
+#[command(after_help = "\
+Examples:
+  nodewise rollout status ds/agent -n logging
+  nodewise rollout status deploy/web --watch
+  nodewise rollout status ds/agent --watch --wait-for 10m && echo done
+
+Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error.")]
+pub(crate) struct RolloutStatusArgs {
+    /// The workload, as for kubectl: `KIND NAME` or `KIND/NAME`, such as deployment/web, rs/web-5d4f or ds/agent
+    #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
+    pub(crate) target: Vec<String>,
+    /// The workload's namespace; not needed while only one namespace has a workload of this kind and name
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// Follow the rollout until it is complete, and print a line for each change
+    #[arg(short, long, conflicts_with_all = ["files", "now"])]
+    pub(crate) watch: bool,
+    /// With --watch: the longest time to follow the rollout
+    #[arg(long, value_name = "DURATION", requires = "watch", value_parser = parse_timeout)]
+    pub(crate) wait_for: Option<Duration>,
+    /// How to print the status
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: ViewOutput,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nodewise demo
   nodewise demo --trace
@@ -162,16 +244,6 @@ pub(crate) struct EngineArgs {
     /// The deviations from the built-in controller that are enabled
     #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
     pub(crate) profile: Profile,
-}
-
-/// The output format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
-    Json,
 }
 
 /// A set of deviations.

@@ -154,9 +154,10 @@ pub(crate) fn of(
         if !is_owned {
             continue;
         }
-        let trouble = cluster.troubles.get(&pod.uid);
-        let found = trouble
-            .map(|trouble| (trouble.cause.clone(), trouble.restarts))
+        let facts = cluster.facts.as_ref().and_then(|facts| facts.pod(&pod.uid));
+        let problem = facts.and_then(|facts| facts.problem.as_ref());
+        let found = problem
+            .map(|problem| (problem.message.clone(), u64::from(problem.restarts)))
             .or_else(|| Some((overdue(pod, now)?, 0)));
         if let Some((message, restarts)) = found {
             let (pods, most) = groups.entry(message).or_default();

@@ -7,6 +7,7 @@ mod warnings;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
+use nodewise_proto::v1;
 
 use crate::{
     args::ExplainArgs,
@@ -16,6 +17,7 @@ use crate::{
     kind::Kind,
     request::RequestFactory,
     target::Target,
+    view,
 };
 
 /// One workload that is explained, and what that needs.
@@ -26,6 +28,18 @@ struct Case<'a> {
     engine: &'a Engine,
 }
 
+impl Case<'_> {
+    /// The status of the workload, for what holds it up. Nodes with the same cause are grouped there.
+    async fn status(&self) -> anyhow::Result<v1::WorkloadStatus> {
+        let source = view::Source {
+            cluster: self.cluster,
+            engine: self.engine,
+            requests: self.requests,
+        };
+        source.status(self.workload, None).await
+    }
+}
+
 pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let target = Target::parse_one(&args.target)?;
     ensure!(
@@ -34,7 +48,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         target.kind.name()
     );
     let namespace = args.namespace.as_deref();
-    let cluster = Cluster::read(&args.source, std::slice::from_ref(&target), namespace).await?;
+    let cluster = Cluster::read_with_facts(&args.source, std::slice::from_ref(&target), namespace).await?;
     let found = cluster.find(&target, namespace)?;
     let workload = *found.first().context("no workload is named")?;
     gaps::refuse(&cluster, workload)?;

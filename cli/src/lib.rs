@@ -7,18 +7,25 @@
 
 mod args;
 mod causes;
+mod check;
 mod demo;
 mod engine;
 mod explain;
 mod gaps;
 mod input;
 mod kind;
+mod output;
 mod plan;
 mod print;
+mod refusals;
 mod request;
 mod simulate;
+mod rollout;
+mod shell;
+mod status;
 mod target;
 mod text;
+mod view;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 
@@ -27,7 +34,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use nodewise_telemetry::traces::SpanLayer;
 use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, RolloutCommand};
 
 /// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
 /// change. `simulate` has exit codes of its own.
@@ -98,6 +105,20 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Simulate(args) => {
                 init_logging(None)?;
                 simulate::run(&args).await
+            }
+            Command::Check(args) => {
+                init_logging(None)?;
+                check::run(&args).await
+            }
+            Command::Completion(args) => shell::completion(&args),
+            Command::Man(args) => shell::man(&args),
+            Command::Status(args) => {
+                init_logging(None)?;
+                status::run(&args).await
+            }
+            Command::Rollout(RolloutCommand::Status(args)) => {
+                init_logging(None)?;
+                rollout::status::run(&args).await
             }
         }
     })

@@ -13,10 +13,34 @@ pub(crate) fn text(page: &str) -> anyhow::Result<()> {
     finish(anstream::stdout().lock().write_all(page.as_bytes()))
 }
 
+/// Prints a file as it is.
+pub(crate) fn bytes(file: &[u8]) -> anyhow::Result<()> {
+    finish(io::stdout().lock().write_all(file))
+}
+
 /// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write the answer as JSON")?;
     text.push('\n');
+    finish(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Prints a value as JSON in one line, for streams of values.
+pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string(value).context("cannot write the answer as JSON")?;
+    text.push('\n');
+    finish(io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Prints a value as a YAML document, for streams of values.
+pub(crate) fn yaml_document(value: &impl Serialize) -> anyhow::Result<()> {
+    finish(io::stdout().lock().write_all(b"---\n"))?;
+    yaml(value)
+}
+
+/// Prints a value as YAML.
+pub(crate) fn yaml(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_saphyr::to_string(value).context("cannot write the answer as YAML")?;
     finish(io::stdout().lock().write_all(text.as_bytes()))
 }
 

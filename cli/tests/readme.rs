@@ -30,7 +30,9 @@ fn the_output_in_the_readme_is_correct() {
             .output()
             .map(Ran::from)
             .expect("nodewise runs");
-        assert_eq!(ran.ok().trim_end(), output.trim_end(), "of: nodewise {line}");
+        // `rollout status` exits with 3 if the rollout is stuck. 1 is an error.
+        assert_ne!(ran.code, Some(1), "of: nodewise {line}: {ran:?}");
+        assert_eq!(ran.stdout.trim_end(), output.trim_end(), "of: nodewise {line}");
     }
 }
 

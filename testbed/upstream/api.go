@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	goruntime "runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,8 +23,6 @@ const (
 	maxName = 253
 	// firstVersion is the resource version of the first write. The objects of a case have lower ones.
 	firstVersion = 1_000_000
-	// maxYields is how often at most a call lets others pass in a random order.
-	maxYields = 16
 )
 
 // api is the fake API of one run: the objects of the case's caches, changed by its `live`, and the calls so far.
@@ -49,8 +45,8 @@ type api struct {
 	before map[objectKey]apiObject
 	// repeats is whether a write with the version at the start succeeds although another write of this run came between.
 	repeats bool
-	// isUnordered is whether concurrent calls are answered in a random order. Go's scheduler nearly always has the same one.
-	isUnordered bool
+	// turns is in which order concurrent calls are answered. Without it, Go's scheduler decides.
+	turns *turns
 	// onPatch is called with each patched object. It may be nil.
 	onPatch func(resource string, object apiObject)
 }
@@ -129,10 +125,8 @@ func (a *api) put(resource string, object apiObject) {
 // serve answers a call and records it unless it is a read. A repeated delete of an object in deletion changes nothing,
 // and Nodewise does not make it. So it always succeeds and is not recorded.
 func (a *api) serve(c call) (code int, answer []byte) {
-	if a.isUnordered {
-		for range rand.IntN(maxYields) {
-			goruntime.Gosched()
-		}
+	if a.turns != nil {
+		a.turns.wait()
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

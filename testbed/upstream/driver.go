@@ -69,7 +69,9 @@ func (d *driver) sync(c *cluster, chance *rand.Rand) (o *outcome, err error) {
 		var trial *trial
 		if trial, err = newTrial(ctx, d.client, c, newCaches(c, chance)); err == nil {
 			// Only with several refusals does the result of a sync depend on the order.
-			trial.api.isUnordered = chance != nil && len(c.Faults) > 1
+			if chance != nil && len(c.Faults) > 1 {
+				trial.api.turns = newTurns(ctx, rand.New(rand.NewPCG(chance.Uint64(), chance.Uint64())))
+			}
 			o, err = trial.do(ctx)
 		}
 	})

@@ -18,6 +18,8 @@ struct Explanation<'a> {
     namespace: &'a str,
     name: &'a str,
     nodes: &'a [v1::NodeExplanation],
+    /// What holds up pods, with the most frequent cause first.
+    causes: &'a [v1::BlockCause],
     /// The warnings of the DaemonSet's plan.
     #[serde(flatten)]
     warnings: &'a Warnings,
@@ -27,6 +29,7 @@ struct Explanation<'a> {
 pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<()> {
     let workload = case.requests.request_for(case.workload);
     let nodes = case.engine.explain(&workload, node).await?.nodes;
+    let status = case.status().await?;
     let warnings = Warnings::of(case.engine.plan(&workload).await?);
     let warnings = match (nodes.as_slice(), node) {
         ([one], Some(_)) => warnings.about(one),
@@ -49,13 +52,17 @@ pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output)
             namespace: &case.workload.namespace,
             name: &case.workload.name,
             nodes: &nodes,
+            causes: &status.causes,
             warnings: &warnings,
         });
     }
     let mut page = Page::new(text::terminal_width());
     match nodes.as_slice() {
-        [one] if node.is_some() => text::explain::render_node(&mut page, &workload.title(), one),
-        nodes => text::explain::render_all(&mut page, &workload.title(), nodes),
+        [one] if node.is_some() => {
+            let about = status.nodes.iter().find(|about| about.node_name == one.node_name);
+            text::explain::render_node(&mut page, &workload.title(), one, about);
+        }
+        nodes => text::explain::render_all(&mut page, &workload.title(), nodes, &status),
     }
     warnings.render(&mut page);
     print::text(&page.into_text())

@@ -14,7 +14,7 @@ use nodewise_telemetry::with_causes;
 use serde_json::value::RawValue;
 
 use super::{Cluster, InputError, Origin};
-use crate::{kind::Kind, target::Target};
+use crate::{args::SourceArgs, kind::Kind, target::Target};
 
 /// The page size of a list, as in kubectl.
 const PAGE: u32 = 500;
@@ -38,9 +38,7 @@ pub(super) async fn read(
     context: Option<&str>,
     (targets, namespace): (&[Target], Option<&str>),
 ) -> Result<(), InputError> {
-    let config = config(kubeconfig, context).await?;
-    let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
-    let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
+    let (client, source) = connect(kubeconfig, context).await?;
     cluster.sources.push(Arc::clone(&source));
     let kinds = kinds(targets);
     let lister = Lister {
@@ -117,6 +115,17 @@ impl Lister<'_> {
         }
         Ok(())
     }
+}
+
+/// A client of the cluster, and the URL of its apiserver.
+pub(crate) async fn connect(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<(Client, Arc<str>), InputError> {
+    let config = config(kubeconfig, context).await?;
+    let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
+    let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
+    Ok((client, source))
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, InputError> {
@@ -249,7 +258,7 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
 }
 
 /// An error and its causes in one line. For an error of the apiserver, its message.
-fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn one_line(error: &(dyn std::error::Error + 'static)) -> String {
     if let Some(kube::Error::Api(status)) = error.downcast_ref() {
         return status.message.clone();
     }

@@ -3,21 +3,24 @@
 //! Workloads and revisions are kept as JSON. Nodes and pods, of which there may be many, are kept as the protocol's projections.
 //! Each object has its origin, so that errors can name it.
 
+mod facts;
 mod file;
 mod find;
+mod follow;
 mod live;
 mod object;
 mod origin;
-mod trouble;
 mod yaml;
 
 use nodewise_proto::v1;
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
+pub(crate) use facts::Facts;
+pub(crate) use follow::{Change, Follower};
+pub(crate) use live::{connect, one_line};
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
-pub(crate) use trouble::Trouble;
 
 use crate::{args::SourceArgs, kind::Kind, target::Target};
 
@@ -62,8 +65,8 @@ pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Projected<v1::Node>>,
     /// By namespace.
     pub(crate) pods: HashMap<String, Vec<Projected<v1::Pod>>>,
-    /// Why pods of ReplicaSets are not ready, by the uid of the pod.
-    pub(crate) troubles: HashMap<String, Trouble>,
+    /// What people want to know; `None` if the command does not show it.
+    pub(crate) facts: Option<Facts>,
     /// By namespace.
     pub(crate) revisions: HashMap<String, Vec<Served>>,
     /// Whether the objects were read from files, and not from an apiserver.
@@ -80,9 +83,31 @@ impl Cluster {
         targets: &[Target],
         namespace: Option<&str>,
     ) -> Result<Self, InputError> {
+        Self::default().filled(source, targets, namespace).await
+    }
+
+    /// As [`Cluster::read`], and also reads what people want to know.
+    pub(crate) async fn read_with_facts(
+        source: &SourceArgs,
+        targets: &[Target],
+        namespace: Option<&str>,
+    ) -> Result<Self, InputError> {
+        let cluster = Self {
+            facts: Some(Facts::default()),
+            ..Self::default()
+        };
+        cluster.filled(source, targets, namespace).await
+    }
+
+    async fn filled(
+        self,
+        source: &SourceArgs,
+        targets: &[Target],
+        namespace: Option<&str>,
+    ) -> Result<Self, InputError> {
         let mut cluster = Self {
             is_dump: !source.files.is_empty(),
-            ..Self::default()
+            ..self
         };
         if source.files.is_empty() {
             live::read(
@@ -141,10 +166,14 @@ impl Cluster {
         self.revisions.get(namespace).map_or(&[], Vec::as_slice)
     }
 
-    /// Sorts the workloads, and checks that no object occurs twice.
-    fn complete(&mut self) -> Result<(), InputError> {
+    fn sort(&mut self) {
         self.workloads
             .sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
+    }
+
+    /// Sorts the workloads, and checks that no object occurs twice.
+    fn complete(&mut self) -> Result<(), InputError> {
+        self.sort();
         let are_of_one = |a: &Served, b: &Served| (a.kind, &a.namespace) == (b.kind, &b.namespace);
         for sets in self.workloads.chunk_by(are_of_one) {
             unique(sets[0].kind, &sets[0].namespace, sets.iter().map(Served::named))?;
@@ -182,6 +211,9 @@ impl Cluster {
             name.into_owned(),
             metadata.namespace.unwrap_or_default().into_owned(),
         );
+        if let Some(facts) = &mut self.facts {
+            facts.add(kind, json);
+        }
         match kind {
             Kind::Node => {
                 let object = projected(|reader| nodewise_projection::node_from(reader), json, &origin)?;
@@ -189,9 +221,6 @@ impl Cluster {
             }
             Kind::Pod => {
                 let object = projected(|reader| nodewise_projection::pod_from(reader), json, &origin)?;
-                if let Some(trouble) = Trouble::of(&object, json) {
-                    self.troubles.insert(object.uid.clone(), trouble);
-                }
                 // Vec's first allocation has room for four elements. Most namespaces of a small file have one pod.
                 self.pods
                     .entry(namespace)

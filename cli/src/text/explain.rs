@@ -13,11 +13,13 @@ use super::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, REMOVE, count, impersonal, name
 const MAX_SINGLE_LINES: usize = 3;
 
 /// The states in the order of the output.
-const STATES: [NodeState; 6] = [
-    NodeState::Runs,
+const STATES: [NodeState; 8] = [
+    NodeState::Blocking,
+    NodeState::NotAvailable,
     NodeState::Missing,
     NodeState::BeingReplaced,
     NodeState::Waiting,
+    NodeState::Runs,
     NodeState::MustNotRun,
     NodeState::Unspecified,
 ];
@@ -28,13 +30,20 @@ fn word(state: NodeState) -> (&'static str, Style) {
         NodeState::Missing => ("missing", REMOVE),
         NodeState::BeingReplaced => ("being replaced", CHANGE),
         NodeState::Waiting => ("waiting", CHANGE),
+        NodeState::NotAvailable => ("not available", REMOVE),
+        NodeState::Blocking => ("blocking", REMOVE),
         NodeState::MustNotRun => ("must not run", DIM),
         NodeState::Unspecified => ("unknown", PLAIN),
     }
 }
 
 /// All nodes of a DaemonSet.
-pub(crate) fn render_all(page: &mut Page, title: &str, nodes: &[v1::NodeExplanation]) {
+pub(crate) fn render_all(
+    page: &mut Page,
+    title: &str,
+    nodes: &[v1::NodeExplanation],
+    status: &v1::WorkloadStatus,
+) {
     page.line(0, BOLD, &format!("{title} on {}", count(nodes.len(), "node")));
     let mut groups: BTreeMap<(usize, i32, String), Vec<&v1::NodeExplanation>> = BTreeMap::new();
     for node in nodes {
@@ -78,6 +87,7 @@ pub(crate) fn render_all(page: &mut Page, title: &str, nodes: &[v1::NodeExplanat
             );
         }
     }
+    super::status::render_causes(page, status);
     page.blank();
     page.line(0, BOLD, &summary(nodes));
 }
@@ -100,7 +110,12 @@ fn summary(nodes: &[v1::NodeExplanation]) -> String {
 }
 
 /// All details of one node.
-pub(crate) fn render_node(page: &mut Page, title: &str, node: &v1::NodeExplanation) {
+pub(crate) fn render_node(
+    page: &mut Page,
+    title: &str,
+    node: &v1::NodeExplanation,
+    about: Option<&v1::NodeStatus>,
+) {
     let (state, style) = word(node.state());
     page.line(0, BOLD, &format!("{title} on {}", node.node_name));
     page.marked(2, &format!("{state}:"), style, PLAIN, &node.message);
@@ -125,7 +140,25 @@ pub(crate) fn render_node(page: &mut Page, title: &str, node: &v1::NodeExplanati
         page.line(2, PLAIN, "pods here:");
         for pod in &node.pods {
             page.line(4, PLAIN, &format!("{}: {}", pod.pod_name, condition(pod)));
+            let facts = about.and_then(|about| about.pods.iter().find(|one| one.pod_name == pod.pod_name));
+            if let Some(problem) = facts.and_then(|facts| facts.problem.as_ref()) {
+                page.marked(6, "✗", REMOVE, PLAIN, &problem.message);
+            }
         }
+    }
+    if node.queue_position > 0 {
+        let place = format!(
+            "place {} among the nodes that wait for the budget",
+            node.queue_position
+        );
+        page.line(2, PLAIN, &place);
+    }
+    for condition in about.iter().flat_map(|about| &about.conditions) {
+        let text = format!(
+            "the node's condition {} is {}",
+            condition.r#type, condition.status
+        );
+        page.marked(2, "!", CHANGE, PLAIN, &text);
     }
     if !node.details.is_empty() {
         page.blank();

@@ -3,6 +3,7 @@
 pub(crate) mod explain;
 mod names;
 pub(crate) mod plan;
+pub(crate) mod status;
 
 use std::{borrow::Cow, fmt::Write as _};
 

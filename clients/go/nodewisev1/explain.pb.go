@@ -37,6 +37,11 @@ const (
 	NodeState_NODE_STATE_BEING_REPLACED NodeState = 4
 	// A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations.
 	NodeState_NODE_STATE_WAITING NodeState = 5
+	// The pod on the node is of the current template and is not available yet. No other node waits for it.
+	NodeState_NODE_STATE_NOT_AVAILABLE NodeState = 6
+	// As NODE_STATE_NOT_AVAILABLE, and the pod uses budget that other nodes wait for: the rollout stands still until the pod is
+	// available.
+	NodeState_NODE_STATE_BLOCKING NodeState = 7
 )
 
 // Enum value maps for NodeState.
@@ -48,6 +53,8 @@ var (
 		3: "NODE_STATE_MUST_NOT_RUN",
 		4: "NODE_STATE_BEING_REPLACED",
 		5: "NODE_STATE_WAITING",
+		6: "NODE_STATE_NOT_AVAILABLE",
+		7: "NODE_STATE_BLOCKING",
 	}
 	NodeState_value = map[string]int32{
 		"NODE_STATE_UNSPECIFIED":    0,
@@ -56,6 +63,8 @@ var (
 		"NODE_STATE_MUST_NOT_RUN":   3,
 		"NODE_STATE_BEING_REPLACED": 4,
 		"NODE_STATE_WAITING":        5,
+		"NODE_STATE_NOT_AVAILABLE":  6,
+		"NODE_STATE_BLOCKING":       7,
 	}
 )
 
@@ -622,7 +631,10 @@ type NodeExplanation struct {
 	// A response for all nodes is limited in size: all messages and details together take at most 256 KiB plus twice the size of the
 	// nodes' names, labels and taints. Beyond that the server leaves out `details` and cuts `message` to about 100 bytes. A response
 	// for one node is not cut.
-	Details       []string `protobuf:"bytes,8,rep,name=details,proto3" json:"details,omitempty"`
+	Details []string `protobuf:"bytes,8,rep,name=details,proto3" json:"details,omitempty"`
+	// With NODE_STATE_WAITING for the budget of the rollout: the place of this node among the nodes that wait for it, from 1. The budget
+	// goes to them by name. Otherwise 0.
+	QueuePosition uint32 `protobuf:"varint,9,opt,name=queue_position,json=queuePosition,proto3" json:"queue_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -711,6 +723,13 @@ func (x *NodeExplanation) GetDetails() []string {
 		return x.Details
 	}
 	return nil
+}
+
+func (x *NodeExplanation) GetQueuePosition() uint32 {
+	if x != nil {
+		return x.QueuePosition
+	}
+	return 0
 }
 
 // PodExplanation is the state of one pod.
@@ -835,7 +854,7 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12%\n" +
 	"\x0edeletion_order\x18\x03 \x01(\rR\rdeletionOrder\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xa8\x02\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xcf\x02\n" +
 	"\x0fNodeExplanation\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.nodewise.v1.NodeStateR\x05state\x12%\n" +
@@ -846,21 +865,24 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"should_run\x18\x06 \x01(\bR\tshouldRun\x12\x1f\n" +
 	"\vshould_keep\x18\a \x01(\bR\n" +
 	"shouldKeep\x12\x18\n" +
-	"\adetails\x18\b \x03(\tR\adetails\"\xc2\x01\n" +
+	"\adetails\x18\b \x03(\tR\adetails\x12%\n" +
+	"\x0equeue_position\x18\t \x01(\rR\rqueuePosition\"\xc2\x01\n" +
 	"\x0ePodExplanation\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x18\n" +
 	"\aupdated\x18\x02 \x01(\bR\aupdated\x12\x14\n" +
 	"\x05ready\x18\x03 \x01(\bR\x05ready\x12\x1c\n" +
 	"\tavailable\x18\x04 \x01(\bR\tavailable\x12\x1a\n" +
 	"\bdeleting\x18\x05 \x01(\bR\bdeleting\x12+\n" +
-	"\x05phase\x18\x06 \x01(\x0e2\x15.nodewise.v1.PodPhaseR\x05phase*\xa8\x01\n" +
+	"\x05phase\x18\x06 \x01(\x0e2\x15.nodewise.v1.PodPhaseR\x05phase*\xdf\x01\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fNODE_STATE_RUNS\x10\x01\x12\x16\n" +
 	"\x12NODE_STATE_MISSING\x10\x02\x12\x1b\n" +
 	"\x17NODE_STATE_MUST_NOT_RUN\x10\x03\x12\x1d\n" +
 	"\x19NODE_STATE_BEING_REPLACED\x10\x04\x12\x16\n" +
-	"\x12NODE_STATE_WAITING\x10\x05*\xf3\x03\n" +
+	"\x12NODE_STATE_WAITING\x10\x05\x12\x1c\n" +
+	"\x18NODE_STATE_NOT_AVAILABLE\x10\x06\x12\x17\n" +
+	"\x13NODE_STATE_BLOCKING\x10\a*\xf3\x03\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rRULE_ELIGIBLE\x10\x01\x12\x12\n" +

@@ -1005,6 +1005,10 @@ pub struct NodeExplanation {
     /// for one node is not cut.
     #[prost(string, repeated, tag = "8")]
     pub details: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// With NODE_STATE_WAITING for the budget of the rollout: the place of this node among the nodes that wait for it, from 1. The budget
+    /// goes to them by name. Otherwise 0.
+    #[prost(uint32, tag = "9")]
+    pub queue_position: u32,
 }
 /// PodExplanation is the state of one pod.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1044,6 +1048,11 @@ pub enum NodeState {
     BeingReplaced = 4,
     /// A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations.
     Waiting = 5,
+    /// The pod on the node is of the current template and is not available yet. No other node waits for it.
+    NotAvailable = 6,
+    /// As NODE_STATE_NOT_AVAILABLE, and the pod uses budget that other nodes wait for: the rollout stands still until the pod is
+    /// available.
+    Blocking = 7,
 }
 impl NodeState {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1058,6 +1067,8 @@ impl NodeState {
             Self::MustNotRun => "NODE_STATE_MUST_NOT_RUN",
             Self::BeingReplaced => "NODE_STATE_BEING_REPLACED",
             Self::Waiting => "NODE_STATE_WAITING",
+            Self::NotAvailable => "NODE_STATE_NOT_AVAILABLE",
+            Self::Blocking => "NODE_STATE_BLOCKING",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1069,6 +1080,8 @@ impl NodeState {
             "NODE_STATE_MUST_NOT_RUN" => Some(Self::MustNotRun),
             "NODE_STATE_BEING_REPLACED" => Some(Self::BeingReplaced),
             "NODE_STATE_WAITING" => Some(Self::Waiting),
+            "NODE_STATE_NOT_AVAILABLE" => Some(Self::NotAvailable),
+            "NODE_STATE_BLOCKING" => Some(Self::Blocking),
             _ => None,
         }
     }
@@ -3074,5 +3087,333 @@ pub mod reconcile_service_server {
     pub const SERVICE_NAME: &str = "nodewise.v1.ReconcileService";
     impl<T> tonic::server::NamedService for ReconcileServiceServer<T> {
         const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// WorkloadStatus says how far the rollout of one workload is, and what holds it up. Every view of Nodewise shows this message: it is
+/// computed by one function from the workload, its plan, its explanation and its pods. No method of the service returns it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WorkloadStatus {
+    /// The kind, for example `DaemonSet`.
+    #[prost(string, tag = "1")]
+    pub kind: ::prost::alloc::string::String,
+    /// metadata.namespace.
+    #[prost(string, tag = "2")]
+    pub namespace: ::prost::alloc::string::String,
+    /// metadata.name.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// metadata.uid.
+    #[prost(string, tag = "4")]
+    pub uid: ::prost::alloc::string::String,
+    /// The time of the snapshot.
+    #[prost(message, optional, tag = "5")]
+    pub observed_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The state of the rollout.
+    #[prost(enumeration = "RolloutState", tag = "6")]
+    pub state: i32,
+    /// One sentence for people: the state and its cause.
+    #[prost(string, tag = "7")]
+    pub message: ::prost::alloc::string::String,
+    /// The update strategy and its budget.
+    #[prost(message, optional, tag = "8")]
+    pub strategy: ::core::option::Option<UpdateStrategy>,
+    /// The revisions that have pods, and the current one. The current one first, then from the newest to the oldest.
+    #[prost(message, repeated, tag = "9")]
+    pub revisions: ::prost::alloc::vec::Vec<RevisionStatus>,
+    /// How many nodes, or pods of a ReplicaSet or Deployment, are in which state.
+    #[prost(message, optional, tag = "10")]
+    pub counts: ::core::option::Option<UnitCounts>,
+    /// The time at which the current revision was created. Absent if that is not known.
+    #[prost(message, optional, tag = "11")]
+    pub started_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// With ROLLOUT_STATE_STUCK: the time since which the pods that hold up the rollout are not ready. It comes from the pods, so a restart
+    /// of a controller does not change it.
+    #[prost(message, optional, tag = "12")]
+    pub stuck_since: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The nodes or pods that became ready with the current revision per minute, since `started_at`. 0 if none has.
+    #[prost(double, tag = "13")]
+    pub ready_per_minute: f64,
+    /// The time that the rollout still takes at this rate. Absent if it is complete or stuck, or if no pod is ready yet.
+    #[prost(message, optional, tag = "14")]
+    pub time_left: ::core::option::Option<::pbjson_types::Duration>,
+    /// What holds up the rollout. The cause with the most nodes or pods comes first.
+    #[prost(message, repeated, tag = "15")]
+    pub causes: ::prost::alloc::vec::Vec<BlockCause>,
+    /// For a DaemonSet: its nodes, sorted by name.
+    #[prost(message, repeated, tag = "16")]
+    pub nodes: ::prost::alloc::vec::Vec<NodeStatus>,
+    /// For a ReplicaSet and a Deployment: the pods that are not available, sorted by name. At most 10,000.
+    #[prost(message, repeated, tag = "17")]
+    pub pods: ::prost::alloc::vec::Vec<PodStatus>,
+    /// The last create or delete that the apiserver refused, if the workload or an Event says so.
+    #[prost(message, optional, tag = "18")]
+    pub last_refusal: ::core::option::Option<Refusal>,
+    /// Who writes the workload's status, by metadata.managedFields, the last writer first. More than one is usually a mistake.
+    #[prost(message, repeated, tag = "19")]
+    pub writers: ::prost::alloc::vec::Vec<Writer>,
+    /// What the next plan does, one sentence for each group of equal actions. At most 8.
+    #[prost(string, repeated, tag = "20")]
+    pub next: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// UpdateStrategy is spec.updateStrategy of a DaemonSet or spec.strategy of a Deployment.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateStrategy {
+    /// `RollingUpdate`, `OnDelete` or `Recreate`. Empty for a ReplicaSet.
+    #[prost(string, tag = "1")]
+    pub r#type: ::prost::alloc::string::String,
+    /// maxUnavailable as a number of nodes or pods.
+    #[prost(uint32, tag = "2")]
+    pub max_unavailable: u32,
+    /// maxSurge as a number of nodes or pods.
+    #[prost(uint32, tag = "3")]
+    pub max_surge: u32,
+    /// How much of `max_unavailable` is in use. May exceed it.
+    #[prost(uint32, tag = "4")]
+    pub unavailable: u32,
+    /// How much of `max_surge` is in use. May exceed it.
+    #[prost(uint32, tag = "5")]
+    pub surging: u32,
+}
+/// RevisionStatus is one revision of a workload's template.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RevisionStatus {
+    /// metadata.name of the ControllerRevision or ReplicaSet. Empty if it does not exist yet.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The revision number. 0 if it has none.
+    #[prost(int64, tag = "2")]
+    pub number: i64,
+    /// The value of the label `controller-revision-hash` or `pod-template-hash` of its pods.
+    #[prost(string, tag = "3")]
+    pub hash: ::prost::alloc::string::String,
+    /// Whether this is the revision that the workload's template has now.
+    #[prost(bool, tag = "4")]
+    pub is_current: bool,
+    /// The images of its containers, each as `CONTAINER=IMAGE`.
+    #[prost(string, repeated, tag = "5")]
+    pub images: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// metadata.creationTimestamp.
+    #[prost(message, optional, tag = "6")]
+    pub created_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The number of its pods.
+    #[prost(uint32, tag = "7")]
+    pub pods: u32,
+}
+/// UnitCounts counts nodes that should run a pod of a DaemonSet, or replicas of a ReplicaSet or Deployment. Each is counted once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UnitCounts {
+    /// All of them, without `must_not_run`.
+    #[prost(uint32, tag = "1")]
+    pub desired: u32,
+    /// They have an available pod of the current revision.
+    #[prost(uint32, tag = "2")]
+    pub done: u32,
+    /// Their pod is being replaced, missing, or starting.
+    #[prost(uint32, tag = "3")]
+    pub progressing: u32,
+    /// Their pod cannot become available until someone removes a cause, or their pod cannot be created or deleted.
+    #[prost(uint32, tag = "4")]
+    pub blocked: u32,
+    /// They have an outdated pod and wait.
+    #[prost(uint32, tag = "5")]
+    pub waiting: u32,
+    /// Nodes on which the workload must not run and has a pod.
+    #[prost(uint32, tag = "6")]
+    pub must_not_run: u32,
+}
+/// BlockCause is a cause that holds up one or more nodes or pods.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BlockCause {
+    /// The reason, as Kubernetes names it: `ImagePullBackOff`, `CrashLoopBackOff`, `Unschedulable`, `DeletionStuck`, `CreateRefused`.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// One sentence for people, without names of pods.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// The container. Empty if the cause is not in a container.
+    #[prost(string, tag = "3")]
+    pub container: ::prost::alloc::string::String,
+    /// The names of its nodes, or of its pods for a ReplicaSet or Deployment, in alphabetical order. At most 100.
+    #[prost(string, repeated, tag = "4")]
+    pub units: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The number of names beyond those in `units`.
+    #[prost(uint32, tag = "5")]
+    pub more_units: u32,
+    /// The earliest time since which one of the pods is not ready.
+    #[prost(message, optional, tag = "6")]
+    pub since: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The largest number of restarts of the container.
+    #[prost(uint32, tag = "7")]
+    pub restarts: u32,
+    /// How the container ended last, for example `exit code 1, Error`. Empty if it has not ended.
+    #[prost(string, tag = "8")]
+    pub last_exit: ::prost::alloc::string::String,
+}
+/// NodeStatus is the state of a DaemonSet on one node.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodeStatus {
+    /// metadata.name of the node.
+    #[prost(string, tag = "1")]
+    pub node_name: ::prost::alloc::string::String,
+    /// The state.
+    #[prost(enumeration = "NodeState", tag = "2")]
+    pub state: i32,
+    /// The rule that decides the state.
+    #[prost(enumeration = "Rule", tag = "3")]
+    pub rule: i32,
+    /// One sentence for people.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
+    /// With NODE_STATE_WAITING for the budget: the place in line, from 1. Otherwise 0.
+    #[prost(uint32, tag = "5")]
+    pub queue_position: u32,
+    /// The pods on the node. The one that stays comes first.
+    #[prost(message, repeated, tag = "6")]
+    pub pods: ::prost::alloc::vec::Vec<PodStatus>,
+    /// The conditions of the node that are not as they should be: Ready if it is not True, every other one if it is True.
+    #[prost(message, repeated, tag = "7")]
+    pub conditions: ::prost::alloc::vec::Vec<NodeCondition>,
+    /// spec.unschedulable.
+    #[prost(bool, tag = "8")]
+    pub unschedulable: bool,
+    /// The label `topology.kubernetes.io/zone`. Empty if there is none.
+    #[prost(string, tag = "9")]
+    pub zone: ::prost::alloc::string::String,
+}
+/// NodeCondition is one condition of a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeCondition {
+    /// The type, for example `Ready`.
+    #[prost(string, tag = "1")]
+    pub r#type: ::prost::alloc::string::String,
+    /// The status: `True`, `False` or `Unknown`.
+    #[prost(string, tag = "2")]
+    pub status: ::prost::alloc::string::String,
+    /// The reason.
+    #[prost(string, tag = "3")]
+    pub reason: ::prost::alloc::string::String,
+    /// lastTransitionTime.
+    #[prost(message, optional, tag = "4")]
+    pub since: ::core::option::Option<::pbjson_types::Timestamp>,
+}
+/// PodStatus is one pod.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PodStatus {
+    /// metadata.name.
+    #[prost(string, tag = "1")]
+    pub pod_name: ::prost::alloc::string::String,
+    /// spec.nodeName. Empty if the pod is not bound to a node.
+    #[prost(string, tag = "2")]
+    pub node_name: ::prost::alloc::string::String,
+    /// Whether the pod is of the current revision.
+    #[prost(bool, tag = "3")]
+    pub updated: bool,
+    /// Whether the pod is ready.
+    #[prost(bool, tag = "4")]
+    pub ready: bool,
+    /// Whether the pod has been ready for minReadySeconds.
+    #[prost(bool, tag = "5")]
+    pub available: bool,
+    /// metadata.creationTimestamp.
+    #[prost(message, optional, tag = "6")]
+    pub created_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The time since which the pod is not ready: its last change of the condition Ready, or its creation. Absent if the pod is ready.
+    #[prost(message, optional, tag = "7")]
+    pub not_ready_since: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// metadata.deletionTimestamp. Absent if the pod is not being deleted.
+    #[prost(message, optional, tag = "8")]
+    pub deleted_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// metadata.finalizers.
+    #[prost(string, repeated, tag = "9")]
+    pub finalizers: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Why the pod is not ready. Absent if it is ready, or if nothing is known.
+    #[prost(message, optional, tag = "10")]
+    pub problem: ::core::option::Option<PodProblem>,
+}
+/// PodProblem says why a pod is not ready, as its status tells.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PodProblem {
+    /// The reason, as Kubernetes names it: `ImagePullBackOff`, `CrashLoopBackOff`, `Unschedulable`, `ContainerCreating`.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// One sentence for people, without the name of the pod.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// The container. Empty if the problem is not in a container.
+    #[prost(string, tag = "3")]
+    pub container: ::prost::alloc::string::String,
+    /// restartCount of the container.
+    #[prost(uint32, tag = "4")]
+    pub restarts: u32,
+    /// How the container ended last, for example `exit code 137, OOMKilled`. Empty if it has not ended.
+    #[prost(string, tag = "5")]
+    pub last_exit: ::prost::alloc::string::String,
+    /// Whether the pod cannot become ready until someone removes the cause. False: the pod starts.
+    #[prost(bool, tag = "6")]
+    pub is_failing: bool,
+}
+/// Refusal is a create or delete that the apiserver refused.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Refusal {
+    /// The apiserver's message. It names the quota, the admission webhook, or the missing right.
+    #[prost(string, tag = "1")]
+    pub message: ::prost::alloc::string::String,
+    /// The time.
+    #[prost(message, optional, tag = "2")]
+    pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+}
+/// Writer is a client that has written the workload's status.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Writer {
+    /// The field manager, for example `kube-controller-manager`.
+    #[prost(string, tag = "1")]
+    pub manager: ::prost::alloc::string::String,
+    /// The time of its last write. Absent if that is not known.
+    #[prost(message, optional, tag = "2")]
+    pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+}
+/// RolloutState is the state of the rollout of a workload. In lists the states with higher numbers are shown first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RolloutState {
+    /// Not set.
+    Unspecified = 0,
+    /// Every node or replica has an available pod of the current revision, and there are no others.
+    Complete = 1,
+    /// spec.paused is true.
+    Paused = 2,
+    /// With strategy OnDelete: outdated pods stay until someone deletes them.
+    WaitingForDelete = 3,
+    /// The controller has work to do, or waits for pods that start.
+    Progressing = 4,
+    /// Nothing more happens until someone removes a cause.
+    Stuck = 5,
+}
+impl RolloutState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ROLLOUT_STATE_UNSPECIFIED",
+            Self::Complete => "ROLLOUT_STATE_COMPLETE",
+            Self::Paused => "ROLLOUT_STATE_PAUSED",
+            Self::WaitingForDelete => "ROLLOUT_STATE_WAITING_FOR_DELETE",
+            Self::Progressing => "ROLLOUT_STATE_PROGRESSING",
+            Self::Stuck => "ROLLOUT_STATE_STUCK",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ROLLOUT_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "ROLLOUT_STATE_COMPLETE" => Some(Self::Complete),
+            "ROLLOUT_STATE_PAUSED" => Some(Self::Paused),
+            "ROLLOUT_STATE_WAITING_FOR_DELETE" => Some(Self::WaitingForDelete),
+            "ROLLOUT_STATE_PROGRESSING" => Some(Self::Progressing),
+            "ROLLOUT_STATE_STUCK" => Some(Self::Stuck),
+            _ => None,
+        }
     }
 }

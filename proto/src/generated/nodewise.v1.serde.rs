@@ -715,6 +715,222 @@ impl<'de> serde::Deserialize<'de> for Batch {
         deserializer.deserialize_struct("nodewise.v1.Batch", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for BlockCause {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.container.is_empty() {
+            len += 1;
+        }
+        if !self.units.is_empty() {
+            len += 1;
+        }
+        if self.more_units != 0 {
+            len += 1;
+        }
+        if self.since.is_some() {
+            len += 1;
+        }
+        if self.restarts != 0 {
+            len += 1;
+        }
+        if !self.last_exit.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.BlockCause", len)?;
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.container.is_empty() {
+            struct_ser.serialize_field("container", &self.container)?;
+        }
+        if !self.units.is_empty() {
+            struct_ser.serialize_field("units", &self.units)?;
+        }
+        if self.more_units != 0 {
+            struct_ser.serialize_field("moreUnits", &self.more_units)?;
+        }
+        if let Some(v) = self.since.as_ref() {
+            struct_ser.serialize_field("since", v)?;
+        }
+        if self.restarts != 0 {
+            struct_ser.serialize_field("restarts", &self.restarts)?;
+        }
+        if !self.last_exit.is_empty() {
+            struct_ser.serialize_field("lastExit", &self.last_exit)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for BlockCause {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "reason",
+            "message",
+            "container",
+            "units",
+            "more_units",
+            "moreUnits",
+            "since",
+            "restarts",
+            "last_exit",
+            "lastExit",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Reason,
+            Message,
+            Container,
+            Units,
+            MoreUnits,
+            Since,
+            Restarts,
+            LastExit,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            "container" => Ok(GeneratedField::Container),
+                            "units" => Ok(GeneratedField::Units),
+                            "moreUnits" | "more_units" => Ok(GeneratedField::MoreUnits),
+                            "since" => Ok(GeneratedField::Since),
+                            "restarts" => Ok(GeneratedField::Restarts),
+                            "lastExit" | "last_exit" => Ok(GeneratedField::LastExit),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = BlockCause;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.BlockCause")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<BlockCause, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut reason__ = None;
+                let mut message__ = None;
+                let mut container__ = None;
+                let mut units__ = None;
+                let mut more_units__ = None;
+                let mut since__ = None;
+                let mut restarts__ = None;
+                let mut last_exit__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Container => {
+                            if container__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("container"));
+                            }
+                            container__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Units => {
+                            if units__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("units"));
+                            }
+                            units__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MoreUnits => {
+                            if more_units__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("moreUnits"));
+                            }
+                            more_units__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Since => {
+                            if since__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("since"));
+                            }
+                            since__ = map_.next_value()?;
+                        }
+                        GeneratedField::Restarts => {
+                            if restarts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("restarts"));
+                            }
+                            restarts__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::LastExit => {
+                            if last_exit__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("lastExit"));
+                            }
+                            last_exit__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(BlockCause {
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    container: container__.unwrap_or_default(),
+                    units: units__.unwrap_or_default(),
+                    more_units: more_units__.unwrap_or_default(),
+                    since: since__,
+                    restarts: restarts__.unwrap_or_default(),
+                    last_exit: last_exit__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.BlockCause", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Bucket {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -5285,6 +5501,148 @@ impl<'de> serde::Deserialize<'de> for NodeBucket {
         deserializer.deserialize_struct("nodewise.v1.NodeBucket", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for NodeCondition {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
+        if !self.status.is_empty() {
+            len += 1;
+        }
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if self.since.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeCondition", len)?;
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
+        }
+        if !self.status.is_empty() {
+            struct_ser.serialize_field("status", &self.status)?;
+        }
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if let Some(v) = self.since.as_ref() {
+            struct_ser.serialize_field("since", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeCondition {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "type",
+            "status",
+            "reason",
+            "since",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Type,
+            Status,
+            Reason,
+            Since,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "type" => Ok(GeneratedField::Type),
+                            "status" => Ok(GeneratedField::Status),
+                            "reason" => Ok(GeneratedField::Reason),
+                            "since" => Ok(GeneratedField::Since),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodeCondition;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodeCondition")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodeCondition, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut r#type__ = None;
+                let mut status__ = None;
+                let mut reason__ = None;
+                let mut since__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Status => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("status"));
+                            }
+                            status__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Since => {
+                            if since__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("since"));
+                            }
+                            since__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(NodeCondition {
+                    r#type: r#type__.unwrap_or_default(),
+                    status: status__.unwrap_or_default(),
+                    reason: reason__.unwrap_or_default(),
+                    since: since__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodeCondition", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for NodeExplanation {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -5317,6 +5675,9 @@ impl serde::Serialize for NodeExplanation {
         if !self.details.is_empty() {
             len += 1;
         }
+        if self.queue_position != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeExplanation", len)?;
         if !self.node_name.is_empty() {
             struct_ser.serialize_field("nodeName", &self.node_name)?;
@@ -5346,6 +5707,9 @@ impl serde::Serialize for NodeExplanation {
         if !self.details.is_empty() {
             struct_ser.serialize_field("details", &self.details)?;
         }
+        if self.queue_position != 0 {
+            struct_ser.serialize_field("queuePosition", &self.queue_position)?;
+        }
         struct_ser.end()
     }
 }
@@ -5367,6 +5731,8 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
             "should_keep",
             "shouldKeep",
             "details",
+            "queue_position",
+            "queuePosition",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5379,6 +5745,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
             ShouldRun,
             ShouldKeep,
             Details,
+            QueuePosition,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5408,6 +5775,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                             "shouldRun" | "should_run" => Ok(GeneratedField::ShouldRun),
                             "shouldKeep" | "should_keep" => Ok(GeneratedField::ShouldKeep),
                             "details" => Ok(GeneratedField::Details),
+                            "queuePosition" | "queue_position" => Ok(GeneratedField::QueuePosition),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5435,6 +5803,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                 let mut should_run__ = None;
                 let mut should_keep__ = None;
                 let mut details__ = None;
+                let mut queue_position__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::NodeName => {
@@ -5485,6 +5854,14 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                             }
                             details__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::QueuePosition => {
+                            if queue_position__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("queuePosition"));
+                            }
+                            queue_position__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
                     }
                 }
                 Ok(NodeExplanation {
@@ -5496,6 +5873,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                     should_run: should_run__.unwrap_or_default(),
                     should_keep: should_keep__.unwrap_or_default(),
                     details: details__.unwrap_or_default(),
+                    queue_position: queue_position__.unwrap_or_default(),
                 })
             }
         }
@@ -5626,6 +6004,8 @@ impl serde::Serialize for NodeState {
             Self::MustNotRun => "NODE_STATE_MUST_NOT_RUN",
             Self::BeingReplaced => "NODE_STATE_BEING_REPLACED",
             Self::Waiting => "NODE_STATE_WAITING",
+            Self::NotAvailable => "NODE_STATE_NOT_AVAILABLE",
+            Self::Blocking => "NODE_STATE_BLOCKING",
         };
         serializer.serialize_str(variant)
     }
@@ -5643,6 +6023,8 @@ impl<'de> serde::Deserialize<'de> for NodeState {
             "NODE_STATE_MUST_NOT_RUN",
             "NODE_STATE_BEING_REPLACED",
             "NODE_STATE_WAITING",
+            "NODE_STATE_NOT_AVAILABLE",
+            "NODE_STATE_BLOCKING",
         ];
 
         struct GeneratedVisitor;
@@ -5689,11 +6071,248 @@ impl<'de> serde::Deserialize<'de> for NodeState {
                     "NODE_STATE_MUST_NOT_RUN" => Ok(NodeState::MustNotRun),
                     "NODE_STATE_BEING_REPLACED" => Ok(NodeState::BeingReplaced),
                     "NODE_STATE_WAITING" => Ok(NodeState::Waiting),
+                    "NODE_STATE_NOT_AVAILABLE" => Ok(NodeState::NotAvailable),
+                    "NODE_STATE_BLOCKING" => Ok(NodeState::Blocking),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for NodeStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.state != 0 {
+            len += 1;
+        }
+        if self.rule != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.queue_position != 0 {
+            len += 1;
+        }
+        if !self.pods.is_empty() {
+            len += 1;
+        }
+        if !self.conditions.is_empty() {
+            len += 1;
+        }
+        if self.unschedulable {
+            len += 1;
+        }
+        if !self.zone.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeStatus", len)?;
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.state != 0 {
+            let v = NodeState::try_from(self.state)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.state)))?;
+            struct_ser.serialize_field("state", &v)?;
+        }
+        if self.rule != 0 {
+            let v = Rule::try_from(self.rule)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.rule)))?;
+            struct_ser.serialize_field("rule", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if self.queue_position != 0 {
+            struct_ser.serialize_field("queuePosition", &self.queue_position)?;
+        }
+        if !self.pods.is_empty() {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        if !self.conditions.is_empty() {
+            struct_ser.serialize_field("conditions", &self.conditions)?;
+        }
+        if self.unschedulable {
+            struct_ser.serialize_field("unschedulable", &self.unschedulable)?;
+        }
+        if !self.zone.is_empty() {
+            struct_ser.serialize_field("zone", &self.zone)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_name",
+            "nodeName",
+            "state",
+            "rule",
+            "message",
+            "queue_position",
+            "queuePosition",
+            "pods",
+            "conditions",
+            "unschedulable",
+            "zone",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeName,
+            State,
+            Rule,
+            Message,
+            QueuePosition,
+            Pods,
+            Conditions,
+            Unschedulable,
+            Zone,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "state" => Ok(GeneratedField::State),
+                            "rule" => Ok(GeneratedField::Rule),
+                            "message" => Ok(GeneratedField::Message),
+                            "queuePosition" | "queue_position" => Ok(GeneratedField::QueuePosition),
+                            "pods" => Ok(GeneratedField::Pods),
+                            "conditions" => Ok(GeneratedField::Conditions),
+                            "unschedulable" => Ok(GeneratedField::Unschedulable),
+                            "zone" => Ok(GeneratedField::Zone),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodeStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodeStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodeStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_name__ = None;
+                let mut state__ = None;
+                let mut rule__ = None;
+                let mut message__ = None;
+                let mut queue_position__ = None;
+                let mut pods__ = None;
+                let mut conditions__ = None;
+                let mut unschedulable__ = None;
+                let mut zone__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = Some(map_.next_value::<NodeState>()? as i32);
+                        }
+                        GeneratedField::Rule => {
+                            if rule__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rule"));
+                            }
+                            rule__ = Some(map_.next_value::<Rule>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::QueuePosition => {
+                            if queue_position__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("queuePosition"));
+                            }
+                            queue_position__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Conditions => {
+                            if conditions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("conditions"));
+                            }
+                            conditions__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Unschedulable => {
+                            if unschedulable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unschedulable"));
+                            }
+                            unschedulable__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Zone => {
+                            if zone__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("zone"));
+                            }
+                            zone__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(NodeStatus {
+                    node_name: node_name__.unwrap_or_default(),
+                    state: state__.unwrap_or_default(),
+                    rule: rule__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    queue_position: queue_position__.unwrap_or_default(),
+                    pods: pods__.unwrap_or_default(),
+                    conditions: conditions__.unwrap_or_default(),
+                    unschedulable: unschedulable__.unwrap_or_default(),
+                    zone: zone__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodeStatus", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for ObjectReference {
@@ -8635,6 +9254,435 @@ impl<'de> serde::Deserialize<'de> for PodPhase {
         deserializer.deserialize_any(GeneratedVisitor)
     }
 }
+impl serde::Serialize for PodProblem {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.container.is_empty() {
+            len += 1;
+        }
+        if self.restarts != 0 {
+            len += 1;
+        }
+        if !self.last_exit.is_empty() {
+            len += 1;
+        }
+        if self.is_failing {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodProblem", len)?;
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.container.is_empty() {
+            struct_ser.serialize_field("container", &self.container)?;
+        }
+        if self.restarts != 0 {
+            struct_ser.serialize_field("restarts", &self.restarts)?;
+        }
+        if !self.last_exit.is_empty() {
+            struct_ser.serialize_field("lastExit", &self.last_exit)?;
+        }
+        if self.is_failing {
+            struct_ser.serialize_field("isFailing", &self.is_failing)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PodProblem {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "reason",
+            "message",
+            "container",
+            "restarts",
+            "last_exit",
+            "lastExit",
+            "is_failing",
+            "isFailing",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Reason,
+            Message,
+            Container,
+            Restarts,
+            LastExit,
+            IsFailing,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            "container" => Ok(GeneratedField::Container),
+                            "restarts" => Ok(GeneratedField::Restarts),
+                            "lastExit" | "last_exit" => Ok(GeneratedField::LastExit),
+                            "isFailing" | "is_failing" => Ok(GeneratedField::IsFailing),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PodProblem;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PodProblem")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PodProblem, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut reason__ = None;
+                let mut message__ = None;
+                let mut container__ = None;
+                let mut restarts__ = None;
+                let mut last_exit__ = None;
+                let mut is_failing__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Container => {
+                            if container__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("container"));
+                            }
+                            container__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Restarts => {
+                            if restarts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("restarts"));
+                            }
+                            restarts__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::LastExit => {
+                            if last_exit__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("lastExit"));
+                            }
+                            last_exit__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::IsFailing => {
+                            if is_failing__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("isFailing"));
+                            }
+                            is_failing__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PodProblem {
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    container: container__.unwrap_or_default(),
+                    restarts: restarts__.unwrap_or_default(),
+                    last_exit: last_exit__.unwrap_or_default(),
+                    is_failing: is_failing__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PodProblem", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PodStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pod_name.is_empty() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.updated {
+            len += 1;
+        }
+        if self.ready {
+            len += 1;
+        }
+        if self.available {
+            len += 1;
+        }
+        if self.created_at.is_some() {
+            len += 1;
+        }
+        if self.not_ready_since.is_some() {
+            len += 1;
+        }
+        if self.deleted_at.is_some() {
+            len += 1;
+        }
+        if !self.finalizers.is_empty() {
+            len += 1;
+        }
+        if self.problem.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodStatus", len)?;
+        if !self.pod_name.is_empty() {
+            struct_ser.serialize_field("podName", &self.pod_name)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.updated {
+            struct_ser.serialize_field("updated", &self.updated)?;
+        }
+        if self.ready {
+            struct_ser.serialize_field("ready", &self.ready)?;
+        }
+        if self.available {
+            struct_ser.serialize_field("available", &self.available)?;
+        }
+        if let Some(v) = self.created_at.as_ref() {
+            struct_ser.serialize_field("createdAt", v)?;
+        }
+        if let Some(v) = self.not_ready_since.as_ref() {
+            struct_ser.serialize_field("notReadySince", v)?;
+        }
+        if let Some(v) = self.deleted_at.as_ref() {
+            struct_ser.serialize_field("deletedAt", v)?;
+        }
+        if !self.finalizers.is_empty() {
+            struct_ser.serialize_field("finalizers", &self.finalizers)?;
+        }
+        if let Some(v) = self.problem.as_ref() {
+            struct_ser.serialize_field("problem", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PodStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod_name",
+            "podName",
+            "node_name",
+            "nodeName",
+            "updated",
+            "ready",
+            "available",
+            "created_at",
+            "createdAt",
+            "not_ready_since",
+            "notReadySince",
+            "deleted_at",
+            "deletedAt",
+            "finalizers",
+            "problem",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PodName,
+            NodeName,
+            Updated,
+            Ready,
+            Available,
+            CreatedAt,
+            NotReadySince,
+            DeletedAt,
+            Finalizers,
+            Problem,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "podName" | "pod_name" => Ok(GeneratedField::PodName),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "updated" => Ok(GeneratedField::Updated),
+                            "ready" => Ok(GeneratedField::Ready),
+                            "available" => Ok(GeneratedField::Available),
+                            "createdAt" | "created_at" => Ok(GeneratedField::CreatedAt),
+                            "notReadySince" | "not_ready_since" => Ok(GeneratedField::NotReadySince),
+                            "deletedAt" | "deleted_at" => Ok(GeneratedField::DeletedAt),
+                            "finalizers" => Ok(GeneratedField::Finalizers),
+                            "problem" => Ok(GeneratedField::Problem),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PodStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PodStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PodStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod_name__ = None;
+                let mut node_name__ = None;
+                let mut updated__ = None;
+                let mut ready__ = None;
+                let mut available__ = None;
+                let mut created_at__ = None;
+                let mut not_ready_since__ = None;
+                let mut deleted_at__ = None;
+                let mut finalizers__ = None;
+                let mut problem__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PodName => {
+                            if pod_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podName"));
+                            }
+                            pod_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Updated => {
+                            if updated__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updated"));
+                            }
+                            updated__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Ready => {
+                            if ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ready"));
+                            }
+                            ready__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Available => {
+                            if available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("available"));
+                            }
+                            available__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CreatedAt => {
+                            if created_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("createdAt"));
+                            }
+                            created_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::NotReadySince => {
+                            if not_ready_since__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("notReadySince"));
+                            }
+                            not_ready_since__ = map_.next_value()?;
+                        }
+                        GeneratedField::DeletedAt => {
+                            if deleted_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletedAt"));
+                            }
+                            deleted_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::Finalizers => {
+                            if finalizers__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("finalizers"));
+                            }
+                            finalizers__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Problem => {
+                            if problem__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("problem"));
+                            }
+                            problem__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(PodStatus {
+                    pod_name: pod_name__.unwrap_or_default(),
+                    node_name: node_name__.unwrap_or_default(),
+                    updated: updated__.unwrap_or_default(),
+                    ready: ready__.unwrap_or_default(),
+                    available: available__.unwrap_or_default(),
+                    created_at: created_at__,
+                    not_ready_since: not_ready_since__,
+                    deleted_at: deleted_at__,
+                    finalizers: finalizers__.unwrap_or_default(),
+                    problem: problem__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PodStatus", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Profile {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -9055,6 +10103,114 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.ReconcileState", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Refusal {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.at.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Refusal", len)?;
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if let Some(v) = self.at.as_ref() {
+            struct_ser.serialize_field("at", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Refusal {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "message",
+            "at",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Message,
+            At,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "message" => Ok(GeneratedField::Message),
+                            "at" => Ok(GeneratedField::At),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Refusal;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Refusal")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Refusal, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut message__ = None;
+                let mut at__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::At => {
+                            if at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("at"));
+                            }
+                            at__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Refusal {
+                    message: message__.unwrap_or_default(),
+                    at: at__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Refusal", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for RelabelPod {
@@ -10595,6 +11751,207 @@ impl<'de> serde::Deserialize<'de> for Result {
         deserializer.deserialize_any(GeneratedVisitor)
     }
 }
+impl serde::Serialize for RevisionStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if self.number != 0 {
+            len += 1;
+        }
+        if !self.hash.is_empty() {
+            len += 1;
+        }
+        if self.is_current {
+            len += 1;
+        }
+        if !self.images.is_empty() {
+            len += 1;
+        }
+        if self.created_at.is_some() {
+            len += 1;
+        }
+        if self.pods != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.RevisionStatus", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if self.number != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("number", ToString::to_string(&self.number).as_str())?;
+        }
+        if !self.hash.is_empty() {
+            struct_ser.serialize_field("hash", &self.hash)?;
+        }
+        if self.is_current {
+            struct_ser.serialize_field("isCurrent", &self.is_current)?;
+        }
+        if !self.images.is_empty() {
+            struct_ser.serialize_field("images", &self.images)?;
+        }
+        if let Some(v) = self.created_at.as_ref() {
+            struct_ser.serialize_field("createdAt", v)?;
+        }
+        if self.pods != 0 {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for RevisionStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "number",
+            "hash",
+            "is_current",
+            "isCurrent",
+            "images",
+            "created_at",
+            "createdAt",
+            "pods",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Number,
+            Hash,
+            IsCurrent,
+            Images,
+            CreatedAt,
+            Pods,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "number" => Ok(GeneratedField::Number),
+                            "hash" => Ok(GeneratedField::Hash),
+                            "isCurrent" | "is_current" => Ok(GeneratedField::IsCurrent),
+                            "images" => Ok(GeneratedField::Images),
+                            "createdAt" | "created_at" => Ok(GeneratedField::CreatedAt),
+                            "pods" => Ok(GeneratedField::Pods),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = RevisionStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.RevisionStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<RevisionStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut number__ = None;
+                let mut hash__ = None;
+                let mut is_current__ = None;
+                let mut images__ = None;
+                let mut created_at__ = None;
+                let mut pods__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Number => {
+                            if number__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("number"));
+                            }
+                            number__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Hash => {
+                            if hash__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("hash"));
+                            }
+                            hash__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::IsCurrent => {
+                            if is_current__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("isCurrent"));
+                            }
+                            is_current__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Images => {
+                            if images__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("images"));
+                            }
+                            images__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CreatedAt => {
+                            if created_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("createdAt"));
+                            }
+                            created_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(RevisionStatus {
+                    name: name__.unwrap_or_default(),
+                    number: number__.unwrap_or_default(),
+                    hash: hash__.unwrap_or_default(),
+                    is_current: is_current__.unwrap_or_default(),
+                    images: images__.unwrap_or_default(),
+                    created_at: created_at__,
+                    pods: pods__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.RevisionStatus", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Rollout {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -10883,6 +12240,89 @@ impl<'de> serde::Deserialize<'de> for Rollout {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.Rollout", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for RolloutState {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "ROLLOUT_STATE_UNSPECIFIED",
+            Self::Complete => "ROLLOUT_STATE_COMPLETE",
+            Self::Paused => "ROLLOUT_STATE_PAUSED",
+            Self::WaitingForDelete => "ROLLOUT_STATE_WAITING_FOR_DELETE",
+            Self::Progressing => "ROLLOUT_STATE_PROGRESSING",
+            Self::Stuck => "ROLLOUT_STATE_STUCK",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for RolloutState {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "ROLLOUT_STATE_UNSPECIFIED",
+            "ROLLOUT_STATE_COMPLETE",
+            "ROLLOUT_STATE_PAUSED",
+            "ROLLOUT_STATE_WAITING_FOR_DELETE",
+            "ROLLOUT_STATE_PROGRESSING",
+            "ROLLOUT_STATE_STUCK",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = RolloutState;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "ROLLOUT_STATE_UNSPECIFIED" => Ok(RolloutState::Unspecified),
+                    "ROLLOUT_STATE_COMPLETE" => Ok(RolloutState::Complete),
+                    "ROLLOUT_STATE_PAUSED" => Ok(RolloutState::Paused),
+                    "ROLLOUT_STATE_WAITING_FOR_DELETE" => Ok(RolloutState::WaitingForDelete),
+                    "ROLLOUT_STATE_PROGRESSING" => Ok(RolloutState::Progressing),
+                    "ROLLOUT_STATE_STUCK" => Ok(RolloutState::Stuck),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
     }
 }
 impl serde::Serialize for Rule {
@@ -11702,6 +13142,195 @@ impl<'de> serde::Deserialize<'de> for Taint {
         deserializer.deserialize_struct("nodewise.v1.Taint", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for UnitCounts {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.desired != 0 {
+            len += 1;
+        }
+        if self.done != 0 {
+            len += 1;
+        }
+        if self.progressing != 0 {
+            len += 1;
+        }
+        if self.blocked != 0 {
+            len += 1;
+        }
+        if self.waiting != 0 {
+            len += 1;
+        }
+        if self.must_not_run != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.UnitCounts", len)?;
+        if self.desired != 0 {
+            struct_ser.serialize_field("desired", &self.desired)?;
+        }
+        if self.done != 0 {
+            struct_ser.serialize_field("done", &self.done)?;
+        }
+        if self.progressing != 0 {
+            struct_ser.serialize_field("progressing", &self.progressing)?;
+        }
+        if self.blocked != 0 {
+            struct_ser.serialize_field("blocked", &self.blocked)?;
+        }
+        if self.waiting != 0 {
+            struct_ser.serialize_field("waiting", &self.waiting)?;
+        }
+        if self.must_not_run != 0 {
+            struct_ser.serialize_field("mustNotRun", &self.must_not_run)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for UnitCounts {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "desired",
+            "done",
+            "progressing",
+            "blocked",
+            "waiting",
+            "must_not_run",
+            "mustNotRun",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Desired,
+            Done,
+            Progressing,
+            Blocked,
+            Waiting,
+            MustNotRun,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "desired" => Ok(GeneratedField::Desired),
+                            "done" => Ok(GeneratedField::Done),
+                            "progressing" => Ok(GeneratedField::Progressing),
+                            "blocked" => Ok(GeneratedField::Blocked),
+                            "waiting" => Ok(GeneratedField::Waiting),
+                            "mustNotRun" | "must_not_run" => Ok(GeneratedField::MustNotRun),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = UnitCounts;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.UnitCounts")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<UnitCounts, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut desired__ = None;
+                let mut done__ = None;
+                let mut progressing__ = None;
+                let mut blocked__ = None;
+                let mut waiting__ = None;
+                let mut must_not_run__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Desired => {
+                            if desired__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("desired"));
+                            }
+                            desired__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Done => {
+                            if done__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("done"));
+                            }
+                            done__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Progressing => {
+                            if progressing__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("progressing"));
+                            }
+                            progressing__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Blocked => {
+                            if blocked__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("blocked"));
+                            }
+                            blocked__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Waiting => {
+                            if waiting__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("waiting"));
+                            }
+                            waiting__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MustNotRun => {
+                            if must_not_run__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mustNotRun"));
+                            }
+                            must_not_run__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(UnitCounts {
+                    desired: desired__.unwrap_or_default(),
+                    done: done__.unwrap_or_default(),
+                    progressing: progressing__.unwrap_or_default(),
+                    blocked: blocked__.unwrap_or_default(),
+                    waiting: waiting__.unwrap_or_default(),
+                    must_not_run: must_not_run__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.UnitCounts", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for UpdateRevision {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -11983,6 +13612,175 @@ impl<'de> serde::Deserialize<'de> for UpdateStatus {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.UpdateStatus", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for UpdateStrategy {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.r#type.is_empty() {
+            len += 1;
+        }
+        if self.max_unavailable != 0 {
+            len += 1;
+        }
+        if self.max_surge != 0 {
+            len += 1;
+        }
+        if self.unavailable != 0 {
+            len += 1;
+        }
+        if self.surging != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.UpdateStrategy", len)?;
+        if !self.r#type.is_empty() {
+            struct_ser.serialize_field("type", &self.r#type)?;
+        }
+        if self.max_unavailable != 0 {
+            struct_ser.serialize_field("maxUnavailable", &self.max_unavailable)?;
+        }
+        if self.max_surge != 0 {
+            struct_ser.serialize_field("maxSurge", &self.max_surge)?;
+        }
+        if self.unavailable != 0 {
+            struct_ser.serialize_field("unavailable", &self.unavailable)?;
+        }
+        if self.surging != 0 {
+            struct_ser.serialize_field("surging", &self.surging)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for UpdateStrategy {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "type",
+            "max_unavailable",
+            "maxUnavailable",
+            "max_surge",
+            "maxSurge",
+            "unavailable",
+            "surging",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Type,
+            MaxUnavailable,
+            MaxSurge,
+            Unavailable,
+            Surging,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "type" => Ok(GeneratedField::Type),
+                            "maxUnavailable" | "max_unavailable" => Ok(GeneratedField::MaxUnavailable),
+                            "maxSurge" | "max_surge" => Ok(GeneratedField::MaxSurge),
+                            "unavailable" => Ok(GeneratedField::Unavailable),
+                            "surging" => Ok(GeneratedField::Surging),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = UpdateStrategy;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.UpdateStrategy")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<UpdateStrategy, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut r#type__ = None;
+                let mut max_unavailable__ = None;
+                let mut max_surge__ = None;
+                let mut unavailable__ = None;
+                let mut surging__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Type => {
+                            if r#type__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("type"));
+                            }
+                            r#type__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MaxUnavailable => {
+                            if max_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxUnavailable"));
+                            }
+                            max_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxSurge => {
+                            if max_surge__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxSurge"));
+                            }
+                            max_surge__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Unavailable => {
+                            if unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unavailable"));
+                            }
+                            unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Surging => {
+                            if surging__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("surging"));
+                            }
+                            surging__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(UpdateStrategy {
+                    r#type: r#type__.unwrap_or_default(),
+                    max_unavailable: max_unavailable__.unwrap_or_default(),
+                    max_surge: max_surge__.unwrap_or_default(),
+                    unavailable: unavailable__.unwrap_or_default(),
+                    surging: surging__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.UpdateStrategy", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for UsedPodName {
@@ -12745,5 +14543,537 @@ impl<'de> serde::Deserialize<'de> for WorkloadReference {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.WorkloadReference", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for WorkloadStatus {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.kind.is_empty() {
+            len += 1;
+        }
+        if !self.namespace.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        if self.observed_at.is_some() {
+            len += 1;
+        }
+        if self.state != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.strategy.is_some() {
+            len += 1;
+        }
+        if !self.revisions.is_empty() {
+            len += 1;
+        }
+        if self.counts.is_some() {
+            len += 1;
+        }
+        if self.started_at.is_some() {
+            len += 1;
+        }
+        if self.stuck_since.is_some() {
+            len += 1;
+        }
+        if self.ready_per_minute != 0. {
+            len += 1;
+        }
+        if self.time_left.is_some() {
+            len += 1;
+        }
+        if !self.causes.is_empty() {
+            len += 1;
+        }
+        if !self.nodes.is_empty() {
+            len += 1;
+        }
+        if !self.pods.is_empty() {
+            len += 1;
+        }
+        if self.last_refusal.is_some() {
+            len += 1;
+        }
+        if !self.writers.is_empty() {
+            len += 1;
+        }
+        if !self.next.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.WorkloadStatus", len)?;
+        if !self.kind.is_empty() {
+            struct_ser.serialize_field("kind", &self.kind)?;
+        }
+        if !self.namespace.is_empty() {
+            struct_ser.serialize_field("namespace", &self.namespace)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        if let Some(v) = self.observed_at.as_ref() {
+            struct_ser.serialize_field("observedAt", v)?;
+        }
+        if self.state != 0 {
+            let v = RolloutState::try_from(self.state)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.state)))?;
+            struct_ser.serialize_field("state", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if let Some(v) = self.strategy.as_ref() {
+            struct_ser.serialize_field("strategy", v)?;
+        }
+        if !self.revisions.is_empty() {
+            struct_ser.serialize_field("revisions", &self.revisions)?;
+        }
+        if let Some(v) = self.counts.as_ref() {
+            struct_ser.serialize_field("counts", v)?;
+        }
+        if let Some(v) = self.started_at.as_ref() {
+            struct_ser.serialize_field("startedAt", v)?;
+        }
+        if let Some(v) = self.stuck_since.as_ref() {
+            struct_ser.serialize_field("stuckSince", v)?;
+        }
+        if self.ready_per_minute != 0. {
+            struct_ser.serialize_field("readyPerMinute", &self.ready_per_minute)?;
+        }
+        if let Some(v) = self.time_left.as_ref() {
+            struct_ser.serialize_field("timeLeft", v)?;
+        }
+        if !self.causes.is_empty() {
+            struct_ser.serialize_field("causes", &self.causes)?;
+        }
+        if !self.nodes.is_empty() {
+            struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        if !self.pods.is_empty() {
+            struct_ser.serialize_field("pods", &self.pods)?;
+        }
+        if let Some(v) = self.last_refusal.as_ref() {
+            struct_ser.serialize_field("lastRefusal", v)?;
+        }
+        if !self.writers.is_empty() {
+            struct_ser.serialize_field("writers", &self.writers)?;
+        }
+        if !self.next.is_empty() {
+            struct_ser.serialize_field("next", &self.next)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for WorkloadStatus {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "kind",
+            "namespace",
+            "name",
+            "uid",
+            "observed_at",
+            "observedAt",
+            "state",
+            "message",
+            "strategy",
+            "revisions",
+            "counts",
+            "started_at",
+            "startedAt",
+            "stuck_since",
+            "stuckSince",
+            "ready_per_minute",
+            "readyPerMinute",
+            "time_left",
+            "timeLeft",
+            "causes",
+            "nodes",
+            "pods",
+            "last_refusal",
+            "lastRefusal",
+            "writers",
+            "next",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Kind,
+            Namespace,
+            Name,
+            Uid,
+            ObservedAt,
+            State,
+            Message,
+            Strategy,
+            Revisions,
+            Counts,
+            StartedAt,
+            StuckSince,
+            ReadyPerMinute,
+            TimeLeft,
+            Causes,
+            Nodes,
+            Pods,
+            LastRefusal,
+            Writers,
+            Next,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "kind" => Ok(GeneratedField::Kind),
+                            "namespace" => Ok(GeneratedField::Namespace),
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            "observedAt" | "observed_at" => Ok(GeneratedField::ObservedAt),
+                            "state" => Ok(GeneratedField::State),
+                            "message" => Ok(GeneratedField::Message),
+                            "strategy" => Ok(GeneratedField::Strategy),
+                            "revisions" => Ok(GeneratedField::Revisions),
+                            "counts" => Ok(GeneratedField::Counts),
+                            "startedAt" | "started_at" => Ok(GeneratedField::StartedAt),
+                            "stuckSince" | "stuck_since" => Ok(GeneratedField::StuckSince),
+                            "readyPerMinute" | "ready_per_minute" => Ok(GeneratedField::ReadyPerMinute),
+                            "timeLeft" | "time_left" => Ok(GeneratedField::TimeLeft),
+                            "causes" => Ok(GeneratedField::Causes),
+                            "nodes" => Ok(GeneratedField::Nodes),
+                            "pods" => Ok(GeneratedField::Pods),
+                            "lastRefusal" | "last_refusal" => Ok(GeneratedField::LastRefusal),
+                            "writers" => Ok(GeneratedField::Writers),
+                            "next" => Ok(GeneratedField::Next),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = WorkloadStatus;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.WorkloadStatus")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<WorkloadStatus, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut kind__ = None;
+                let mut namespace__ = None;
+                let mut name__ = None;
+                let mut uid__ = None;
+                let mut observed_at__ = None;
+                let mut state__ = None;
+                let mut message__ = None;
+                let mut strategy__ = None;
+                let mut revisions__ = None;
+                let mut counts__ = None;
+                let mut started_at__ = None;
+                let mut stuck_since__ = None;
+                let mut ready_per_minute__ = None;
+                let mut time_left__ = None;
+                let mut causes__ = None;
+                let mut nodes__ = None;
+                let mut pods__ = None;
+                let mut last_refusal__ = None;
+                let mut writers__ = None;
+                let mut next__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Kind => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("kind"));
+                            }
+                            kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Namespace => {
+                            if namespace__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("namespace"));
+                            }
+                            namespace__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ObservedAt => {
+                            if observed_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("observedAt"));
+                            }
+                            observed_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = Some(map_.next_value::<RolloutState>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Strategy => {
+                            if strategy__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("strategy"));
+                            }
+                            strategy__ = map_.next_value()?;
+                        }
+                        GeneratedField::Revisions => {
+                            if revisions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revisions"));
+                            }
+                            revisions__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Counts => {
+                            if counts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("counts"));
+                            }
+                            counts__ = map_.next_value()?;
+                        }
+                        GeneratedField::StartedAt => {
+                            if started_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("startedAt"));
+                            }
+                            started_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::StuckSince => {
+                            if stuck_since__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stuckSince"));
+                            }
+                            stuck_since__ = map_.next_value()?;
+                        }
+                        GeneratedField::ReadyPerMinute => {
+                            if ready_per_minute__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readyPerMinute"));
+                            }
+                            ready_per_minute__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::TimeLeft => {
+                            if time_left__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("timeLeft"));
+                            }
+                            time_left__ = map_.next_value()?;
+                        }
+                        GeneratedField::Causes => {
+                            if causes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("causes"));
+                            }
+                            causes__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Nodes => {
+                            if nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodes"));
+                            }
+                            nodes__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Pods => {
+                            if pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pods"));
+                            }
+                            pods__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::LastRefusal => {
+                            if last_refusal__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("lastRefusal"));
+                            }
+                            last_refusal__ = map_.next_value()?;
+                        }
+                        GeneratedField::Writers => {
+                            if writers__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("writers"));
+                            }
+                            writers__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Next => {
+                            if next__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("next"));
+                            }
+                            next__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(WorkloadStatus {
+                    kind: kind__.unwrap_or_default(),
+                    namespace: namespace__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                    observed_at: observed_at__,
+                    state: state__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    strategy: strategy__,
+                    revisions: revisions__.unwrap_or_default(),
+                    counts: counts__,
+                    started_at: started_at__,
+                    stuck_since: stuck_since__,
+                    ready_per_minute: ready_per_minute__.unwrap_or_default(),
+                    time_left: time_left__,
+                    causes: causes__.unwrap_or_default(),
+                    nodes: nodes__.unwrap_or_default(),
+                    pods: pods__.unwrap_or_default(),
+                    last_refusal: last_refusal__,
+                    writers: writers__.unwrap_or_default(),
+                    next: next__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.WorkloadStatus", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Writer {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.manager.is_empty() {
+            len += 1;
+        }
+        if self.at.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Writer", len)?;
+        if !self.manager.is_empty() {
+            struct_ser.serialize_field("manager", &self.manager)?;
+        }
+        if let Some(v) = self.at.as_ref() {
+            struct_ser.serialize_field("at", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Writer {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "manager",
+            "at",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Manager,
+            At,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "manager" => Ok(GeneratedField::Manager),
+                            "at" => Ok(GeneratedField::At),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Writer;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Writer")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Writer, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut manager__ = None;
+                let mut at__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Manager => {
+                            if manager__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("manager"));
+                            }
+                            manager__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::At => {
+                            if at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("at"));
+                            }
+                            at__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(Writer {
+                    manager: manager__.unwrap_or_default(),
+                    at: at__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Writer", FIELDS, GeneratedVisitor)
     }
 }

@@ -18,6 +18,9 @@ pub(crate) fn explanation(node: NodeExplanation) -> v1::NodeExplanation {
         should_run: node.should_run,
         should_keep: node.should_keep,
         details: node.details,
+        queue_position: node
+            .queue_position
+            .map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX)),
     }
 }
 
@@ -97,6 +100,8 @@ fn state(state: NodeState) -> v1::NodeState {
         NodeState::MustNotRun => v1::NodeState::MustNotRun,
         NodeState::BeingReplaced => v1::NodeState::BeingReplaced,
         NodeState::Waiting => v1::NodeState::Waiting,
+        NodeState::NotAvailable => v1::NodeState::NotAvailable,
+        NodeState::Blocking => v1::NodeState::Blocking,
     }
 }
 

@@ -29,7 +29,13 @@ fn equal_nodes_are_one_line() {
         }));
     }
     let mut page = Page::new(None);
-    render_all(&mut page, "DaemonSet default/web", &nodes(Value::Array(list)));
+    let status = v1::WorkloadStatus::default();
+    render_all(
+        &mut page,
+        "DaemonSet default/web",
+        &nodes(Value::Array(list)),
+        &status,
+    );
     insta::assert_snapshot!(strip(page));
 }
 
@@ -46,6 +52,6 @@ fn one_node_has_every_detail() {
         "details": ["nodeSelector disk=ssd: the node has disk=ssd", "no taint"],
     }]));
     let mut page = Page::new(None);
-    render_node(&mut page, "DaemonSet default/web", &node[0]);
+    render_node(&mut page, "DaemonSet default/web", &node[0], None);
     insta::assert_snapshot!(strip(page));
 }

@@ -33,6 +33,27 @@ app.kubernetes.io/name: nodewise-{{ index . 1 }}
 {{- define "nodewise.image" -}}
 {{- $image := (index . 0).Values.image -}}
 {{- with $image.registry }}{{ . }}/{{ end }}nodewise-{{ index . 1 }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}
+{{- with index $image.digests (index . 1) }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* The metadata of both Deployments, without the name: (list . "server"). */}}
+{{- define "nodewise.deploymentMetadata" -}}
+labels:
+  {{- include "nodewise.labels" . | nindent 2 }}
+{{- with (index . 0).Values.annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The metadata of the pods of one component: (list . "server"). */}}
+{{- define "nodewise.podMetadata" -}}
+labels:
+  {{- include "nodewise.labels" . | nindent 2 }}
+{{- with (index . 0).Values.podAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "nodewise.tls" -}}

@@ -1,5 +1,6 @@
 //! Explains for each node why the workload runs there or not.
 
+mod budget;
 mod decisions;
 mod sentences;
 mod size_limit;
@@ -32,6 +33,8 @@ pub struct NodeExplanation {
     pub should_keep: bool,
     /// One sentence for each constraint with its result.
     pub details: Vec<String>,
+    /// The place among the nodes that wait for the budget, from 1; `None` if the node does not.
+    pub queue_position: Option<usize>,
 }
 
 /// One pod on a node.
@@ -64,6 +67,8 @@ pub enum NodeState {
     MustNotRun,
     BeingReplaced,
     Waiting,
+    NotAvailable,
+    Blocking,
 }
 
 /// The rule that decides about a node. The variants are those of the protocol's `Rule`, which documents them.

@@ -162,6 +162,7 @@ const LAYERS: [&[&str]; 10] = [
         "nodewise-planner",
         "nodewise-runtime",
         "nodewise-simulator",
+        "nodewise-status",
     ],
     &["nodewise-projection"],
     &["nodewise-proto", "nodewise-telemetry"],

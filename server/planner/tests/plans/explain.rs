@@ -50,7 +50,7 @@ fn a_rollout_within_a_budget() {
     insta::assert_snapshot!(explained(&cluster), @r#"
     gone MustNotRun NodeMissing ["g"]: gone does not exist; its pods are left to the pod garbage collector
     node-0 Runs Eligible ["a"]: pod a runs and is available
-    node-1 Runs Eligible ["b"]: pod b runs, but is not ready
+    node-1 Blocking NewPodNotAvailable ["b"]: pod b runs, but is not ready
     node-2 Waiting MaxUnavailable ["c"]: pod c is outdated; 2 of maxUnavailable 2 in use by node-1 (pod b is not available), node-4 (pod e is being deleted)
     node-3 Waiting MaxUnavailable ["d"]: pod d is outdated; 2 of maxUnavailable 2 in use by node-1 (pod b is not available), node-4 (pod e is being deleted)
     node-4 BeingReplaced PodDeleting ["e"]: pod e is being deleted; its replacement comes after it
@@ -95,7 +95,7 @@ fn surge() {
         "f@node-4 new ready",
     ]);
     insta::assert_snapshot!(explained(&cluster), @r#"
-    node-0 BeingReplaced NewPodNotAvailable ["a", "b"]: pod a goes when b is available
+    node-0 Blocking NewPodNotAvailable ["a", "b"]: pod a goes when b is available
     node-1 Waiting MaxSurge ["c"]: pod c is outdated; 1 of maxSurge 1 in use by node-0 (pod b is not available)
     node-2 BeingReplaced Outdated ["d"]: node-2: d is outdated and not available
     node-3 Runs Eligible ["e"]: pod e runs and is available
@@ -133,9 +133,9 @@ fn pods_that_are_not_available_yet() {
         "d@node-3 new ready deleting",
     ]);
     insta::assert_snapshot!(explained(&cluster), @r#"
-    node-0 Runs Eligible ["a"]: pod a is pending
-    node-1 Runs Eligible ["b"]: pod b runs and is ready, but not yet for minReadySeconds
-    node-2 Runs Eligible ["c"]: pod c runs, but is not ready
+    node-0 NotAvailable NewPodNotAvailable ["a"]: pod a is pending
+    node-1 NotAvailable NewPodNotAvailable ["b"]: pod b runs and is ready, but not yet for minReadySeconds
+    node-2 NotAvailable NewPodNotAvailable ["c"]: pod c runs, but is not ready
     node-3 MustNotRun TaintNoSchedule ["d"]: taint a:NoSchedule is not tolerated; pod d is being deleted
     "#);
     cluster = Cluster::new(2)
@@ -145,6 +145,29 @@ fn pods_that_are_not_available_yet() {
     node-0 BeingReplaced PodDeleting ["a"]: node-0 has no pod that runs: a is finished or being deleted
     node-1 BeingReplaced PodFinished ["b"]: node-1 has no pod that runs: b is finished or being deleted
     "#);
+}
+
+#[test]
+fn nodes_that_wait_for_the_budget_have_a_place_in_line() {
+    let cluster = Cluster::new(5).rolling("1", "0").with(&[
+        "a@node-0 old ready",
+        "b@node-1 new",
+        "c@node-2 old ready",
+        "d@node-3 new ready",
+        "e@node-4 old ready",
+    ]);
+    let nodes = nodewise_planner::daemonset::explain(&cluster.snapshot(), None);
+    let places: Vec<_> = nodes.iter().map(|node| node.queue_position).collect();
+    assert_eq!(places, [Some(1), None, Some(2), None, Some(3)]);
+    // Without budget in use, the first one is replaced now and does not wait.
+    let cluster = Cluster::new(3).rolling("1", "0").with(&[
+        "a@node-0 old ready",
+        "b@node-1 old ready",
+        "c@node-2 old ready",
+    ]);
+    let nodes = nodewise_planner::daemonset::explain(&cluster.snapshot(), None);
+    let waiting = nodes.iter().filter_map(|node| node.queue_position);
+    assert_eq!(waiting.collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]

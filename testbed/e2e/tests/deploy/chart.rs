@@ -31,6 +31,8 @@ fn invalid_values_are_rejected() -> Result<()> {
         // The server would admit every client with a certificate of the authority.
         ("executor.enabled=false", "tls.allowedClients"),
         ("tracing.tls.clientCertificate=true", "secretName"),
+        ("image.digests.server=sha256:12", "digests"),
+        ("podAnnotations.a=1", "podAnnotations"),
         // Spans would be sent without TLS, without a warning.
         (
             "tracing.tls.secretName=a,tracing.endpoint=http://b:4317",
@@ -102,6 +104,53 @@ fn rights_are_those_of_the_controllers() -> Result<()> {
     Ok(())
 }
 
+/// What a company adds to every Deployment and every pod. The executors still avoid each other.
+#[test]
+fn placement_annotations_and_digests_are_those_of_the_values() -> Result<()> {
+    let objects = render::chart("odd")?;
+    let deployments: Vec<_> = render::deployments(&objects).collect();
+    ensure!(deployments.len() == 2, "{} Deployments", deployments.len());
+    for deployment in deployments {
+        let name = render::name(deployment);
+        let (meta, template) = (&deployment["metadata"], &deployment["spec"]["template"]);
+        assert_eq!(
+            meta["annotations"],
+            json!({ "example.org/owner": "platform" }),
+            "{name}"
+        );
+        assert_eq!(
+            template["metadata"]["annotations"],
+            json!({ "example.org/scrape": "true" }),
+            "{name}"
+        );
+        let affinity = &template["spec"]["affinity"];
+        let term = &affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+            [0];
+        assert_eq!(term["matchExpressions"][0]["key"], "example.org/pool", "{name}");
+        let is_executor = name.contains("executor");
+        assert_eq!(affinity["podAntiAffinity"].is_object(), is_executor, "{name}");
+        let image = template["spec"]["containers"][0]["image"]
+            .as_str()
+            .unwrap_or_default();
+        assert_eq!(image.contains(":0.1.0-rc.1@sha256:0123"), !is_executor, "{image}");
+    }
+    Ok(())
+}
+
+/// An anti-affinity of the values replaces that of the chart.
+#[test]
+fn an_anti_affinity_can_be_replaced() -> Result<()> {
+    let set = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey=rack";
+    let objects = manifests::parse(&render::template(&["--set", set])?)?;
+    for deployment in render::deployments(&objects) {
+        let rules = &deployment["spec"]["template"]["spec"]["affinity"]["podAntiAffinity"];
+        let expected =
+            json!({ "requiredDuringSchedulingIgnoredDuringExecution": [{ "topologyKey": "rack" }] });
+        assert_eq!(*rules, expected, "{}", render::name(deployment));
+    }
+    Ok(())
+}
+
 /// OpenShift assigns user ids itself.
 #[test]
 fn user_ids_can_be_left_to_the_cluster() -> Result<()> {
@@ -127,7 +176,7 @@ fn chart_version_is_the_version_of_the_programs() -> Result<()> {
         for deployment in render::deployments(&render::overlay(&overlay)?) {
             let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
             let expected = format!(
-                "{}:{version}",
+                "ghcr.io/nodewise/{}:{version}",
                 deployment["metadata"]["name"].as_str().unwrap_or_default()
             );
             assert_eq!(image, &expected);

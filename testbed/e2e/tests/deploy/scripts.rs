@@ -6,7 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 
 use crate::render;
 
@@ -89,6 +90,69 @@ fn the_packaged_chart_is_whole() -> Result<()> {
     ensure!(
         render::helm_for(&package, &arguments)? == render::template(&monitored)?,
         "it says something else"
+    );
+    Ok(())
+}
+
+/// krew refuses an archive whose checksum differs, and starts the file that the manifest names.
+#[test]
+fn archives_and_the_krew_manifest_agree() -> Result<()> {
+    let here = tempfile::tempdir()?;
+    let run = || {
+        let mut script = Command::new(render::file("deploy/archives.sh"));
+        script.arg(here.path()).arg("1.2.3").output()
+    };
+    let output = run()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        !output.status.success() && error.contains("has no program nodewise-1.2.3-OS-MACHINE"),
+        "{error}"
+    );
+    for program in ["linux-amd64", "darwin-arm64", "windows-amd64.exe"] {
+        fs::write(here.path().join(format!("nodewise-1.2.3-{program}")), program)?;
+    }
+    let output = run()?;
+    ensure!(output.status.success(), "{output:?}");
+    let manifest: Value = serde_saphyr::from_str(&fs::read_to_string(here.path().join("krew.yaml"))?)?;
+    assert_eq!(manifest["spec"]["version"], "v1.2.3");
+    let platforms = manifest["spec"]["platforms"].as_array().context("platforms")?;
+    let mut found = Vec::new();
+    for platform in platforms {
+        let text = |key: &str| platform[key].as_str().context("a text").map(str::to_owned);
+        let (uri, bin) = (text("uri")?, text("bin")?);
+        let archive = uri
+            .strip_prefix("https://github.com/nodewise/nodewise/releases/download/v1.2.3/")
+            .context("the release's folder")?;
+        let archive = here.path().join(archive);
+        let sum = Command::new("sha256sum").arg(&archive).output()?;
+        ensure!(
+            String::from_utf8_lossy(&sum.stdout).starts_with(&format!("{} ", text("sha256")?)),
+            "{platform}: {sum:?}"
+        );
+        // Python reads both kinds of archive.
+        let folder = tempfile::tempdir()?;
+        let unpack = "import shutil, sys; shutil.unpack_archive(sys.argv[1], sys.argv[2])";
+        let unpacked = Command::new("python3")
+            .args(["-c", unpack])
+            .arg(&archive)
+            .arg(folder.path())
+            .output()?;
+        ensure!(unpacked.status.success(), "{unpacked:?}");
+        ensure!(
+            folder.path().join("LICENSE").exists(),
+            "{archive:?} has no LICENSE"
+        );
+        let program = fs::read_to_string(folder.path().join(bin))?;
+        found.push((platform["selector"]["matchLabels"]["os"].clone(), program));
+    }
+    let expected = [
+        ("linux", "linux-amd64"),
+        ("darwin", "darwin-arm64"),
+        ("windows", "windows-amd64.exe"),
+    ];
+    assert_eq!(
+        found,
+        expected.map(|(os, program)| (os.into(), program.to_owned()))
     );
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! kubelets. The server and the executor are separate processes.
 
 mod apiserver;
+mod check;
 mod cli;
 mod companion;
 mod crashes;
@@ -13,4 +14,5 @@ mod owners;
 mod replicas;
 mod revisions;
 mod rights;
+mod status;
 mod traces;

@@ -38,6 +38,12 @@ class _NodeStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """The pod on the node is being replaced."""
     NODE_STATE_WAITING: _NodeState.ValueType  # 5
     """A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations."""
+    NODE_STATE_NOT_AVAILABLE: _NodeState.ValueType  # 6
+    """The pod on the node is of the current template and is not available yet. No other node waits for it."""
+    NODE_STATE_BLOCKING: _NodeState.ValueType  # 7
+    """As NODE_STATE_NOT_AVAILABLE, and the pod uses budget that other nodes wait for: the rollout stands still until the pod is
+    available.
+    """
 
 class NodeState(_NodeState, metaclass=_NodeStateEnumTypeWrapper):
     """NodeState is the state of a workload on one node."""
@@ -54,6 +60,12 @@ NODE_STATE_BEING_REPLACED: NodeState.ValueType  # 4
 """The pod on the node is being replaced."""
 NODE_STATE_WAITING: NodeState.ValueType  # 5
 """A change is needed and is delayed, for example by the rollout budget, a back-off or outstanding expectations."""
+NODE_STATE_NOT_AVAILABLE: NodeState.ValueType  # 6
+"""The pod on the node is of the current template and is not available yet. No other node waits for it."""
+NODE_STATE_BLOCKING: NodeState.ValueType  # 7
+"""As NODE_STATE_NOT_AVAILABLE, and the pod uses budget that other nodes wait for: the rollout stands still until the pod is
+available.
+"""
 global___NodeState = NodeState
 
 class _Rule:
@@ -348,6 +360,7 @@ class NodeExplanation(google.protobuf.message.Message):
     SHOULD_RUN_FIELD_NUMBER: builtins.int
     SHOULD_KEEP_FIELD_NUMBER: builtins.int
     DETAILS_FIELD_NUMBER: builtins.int
+    QUEUE_POSITION_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """metadata.name of the node."""
     state: global___NodeState.ValueType
@@ -362,6 +375,10 @@ class NodeExplanation(google.protobuf.message.Message):
     """Whether the workload may start a pod on this node."""
     should_keep: builtins.bool
     """Whether a pod that is already on this node may stay."""
+    queue_position: builtins.int
+    """With NODE_STATE_WAITING for the budget of the rollout: the place of this node among the nodes that wait for it, from 1. The budget
+    goes to them by name. Otherwise 0.
+    """
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodExplanation]:
         """The workload's pods that are bound to this node or meant for it. The pod that the controller would keep comes first."""
@@ -387,8 +404,9 @@ class NodeExplanation(google.protobuf.message.Message):
         should_run: builtins.bool = ...,
         should_keep: builtins.bool = ...,
         details: collections.abc.Iterable[builtins.str] | None = ...,
+        queue_position: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "node_name", b"node_name", "pods", b"pods", "rule", b"rule", "should_keep", b"should_keep", "should_run", b"should_run", "state", b"state"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "node_name", b"node_name", "pods", b"pods", "queue_position", b"queue_position", "rule", b"rule", "should_keep", b"should_keep", "should_run", b"should_run", "state", b"state"]) -> None: ...
 
 global___NodeExplanation = NodeExplanation
 

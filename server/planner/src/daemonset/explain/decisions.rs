@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::{NodeExplanation, NodeState, PodExplanation, Rule, sentences, size_limit::SizeLimit};
+use super::{
+    NodeExplanation, NodeState, PodExplanation, Rule, budget::Budget, sentences, size_limit::SizeLimit,
+};
 use crate::{
     core::{
         cancellation::Cancellation,
@@ -49,7 +51,7 @@ pub(super) struct Decisions<'a> {
     waiting: BTreeMap<&'a str, Waiting<'a>>,
     /// The rollout's step. Its changes wait for placement.
     step: Step<'a>,
-    budget: String,
+    budget: Budget<'a>,
 }
 
 impl<'a> Decisions<'a> {
@@ -64,6 +66,7 @@ impl<'a> Decisions<'a> {
         let backoffs = Backoffs::of(snapshot);
         let placement = placement::decide(snapshot, &context.view, &backoffs);
         let mut step = rollout::step(&context.strategy, &context.view, &snapshot.options);
+        let budget = Budget::of(&context.view, &step, &context.strategy);
         let changes = if snapshot.options.scope == Scope::Rollouts {
             let rollout = std::mem::take(&mut step.changes);
             companion::changes(&context.resolution, &placement.changes, rollout)
@@ -88,7 +91,7 @@ impl<'a> Decisions<'a> {
                 .into_iter()
                 .map(|waiting| (waiting.node, waiting))
                 .collect(),
-            budget: sentences::budget(&context.view, &step.limits),
+            budget,
             snapshot,
             context,
             changes,
@@ -126,6 +129,7 @@ impl<'a> Decisions<'a> {
                 should_run: false,
                 should_keep: false,
                 details: Vec::new(),
+                queue_position: None,
             },
         }
     }
@@ -154,6 +158,12 @@ impl<'a> Decisions<'a> {
             should_run: entry.fit.run,
             should_keep: entry.fit.keep,
             details: decision.map(|decision| decision.details).unwrap_or_default(),
+            queue_position: match (state, rule) {
+                (NodeState::Waiting, Rule::MaxUnavailable | Rule::MaxSurge) => {
+                    self.budget.position(entry.name)
+                }
+                _ => None,
+            },
         }
     }
 
@@ -298,16 +308,36 @@ impl<'a> Decisions<'a> {
             },
             Content::Both { new, old } => {
                 let message = format!("pod {} goes when {} is available", old.pod.name, new.pod.name);
-                (NodeState::BeingReplaced, Rule::NewPodNotAvailable, message)
+                let state = if self.budget.is_used_up() {
+                    NodeState::Blocking
+                } else {
+                    NodeState::BeingReplaced
+                };
+                (state, Rule::NewPodNotAvailable, message)
             }
             Content::Old(old) => self.outdated_node(old),
-            Content::New(new) => (NodeState::Runs, Rule::Eligible, sentences::runs(new)),
+            Content::New(new) => self.updated_node(new),
             Content::Several => (
                 NodeState::Waiting,
                 Rule::ExcessPod,
                 format!("{} has several pods of a kind", entry.name),
             ),
         }
+    }
+
+    /// Explains a pod of the current template.
+    fn updated_node(&self, new: &OwnPod<'a>) -> Verdict {
+        let message = sentences::runs(new);
+        if new.available {
+            return (NodeState::Runs, Rule::Eligible, message);
+        }
+        // With surge only nodes with two pods use the budget.
+        let state = if self.budget.is_used_up() && self.step.limits.max_surge == 0 {
+            NodeState::Blocking
+        } else {
+            NodeState::NotAvailable
+        };
+        (state, Rule::NewPodNotAvailable, message)
     }
 
     /// Explains an old pod that is not replaced now.
@@ -349,7 +379,7 @@ impl<'a> Decisions<'a> {
         } else {
             Rule::MaxSurge
         };
-        waiting(rule, &self.budget)
+        waiting(rule, &self.budget.sentence)
     }
 }
 

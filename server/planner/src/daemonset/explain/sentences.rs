@@ -4,64 +4,8 @@ use std::time::Duration;
 
 use crate::{
     core::snapshot::{PodPhase, Snapshot},
-    daemonset::{
-        cluster_view::{ClusterView, NodeEntry},
-        placement::Waiting,
-        pod_classifier::OwnPod,
-        rollout::{limits::Limits, node_content::Content},
-        workload::DaemonSet,
-    },
+    daemonset::{cluster_view::NodeEntry, placement::Waiting, pod_classifier::OwnPod, workload::DaemonSet},
 };
-
-/// The most users of a budget that a message names.
-const NAMED: usize = 3;
-
-/// The nodes that use the rollout's budget.
-pub(super) fn budget(view: &ClusterView<'_>, limits: &Limits) -> String {
-    let surge = limits.max_surge != 0;
-    let (mut count, mut named) = (0, Vec::new());
-    for (_, entry, pods) in view.rollout_entries() {
-        let content = Content::of(pods);
-        let uses = if surge {
-            content.is_surging()
-        } else {
-            content.is_unavailable()
-        };
-        // All nodes may use the budget, so only a few are named.
-        if uses && count < NAMED {
-            named.push(user(entry, content, pods));
-        }
-        count += usize::from(uses);
-    }
-    let (field, limit) = if surge {
-        ("maxSurge", limits.max_surge)
-    } else {
-        ("maxUnavailable", limits.max_unavailable)
-    };
-    if named.is_empty() {
-        return format!("{field} is {limit}, and others come first");
-    }
-    let more = count - named.len();
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("{count} of {field} {limit} in use by {}{more}", named.join(", "))
-}
-
-/// A node that uses the budget, and why.
-fn user(entry: &NodeEntry<'_>, content: Content<'_, '_>, pods: &[OwnPod<'_>]) -> String {
-    let node = entry.name;
-    match (content, pods) {
-        (Content::Nothing, []) => format!("{node} (no pod)"),
-        (Content::Nothing, [first, ..]) => format!("{node} (pod {} is being deleted)", first.pod.name),
-        (Content::New(pod) | Content::Old(pod) | Content::Both { new: pod, .. }, _) if !pod.available => {
-            format!("{node} (pod {} is not available)", pod.pod.name)
-        }
-        _ => format!("{node} (more than one pod)"),
-    }
-}
 
 /// The message about a change that expectations hold up.
 pub(super) fn expectations(

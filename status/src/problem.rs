@@ -1,35 +1,37 @@
-//! Why a pod is not ready, as its status says. No plan depends on it: people read it.
+//! Why a pod is not ready, as its status says.
 
 use std::fmt::Write as _;
 
-use nodewise_proto::{
-    v1::{ConditionStatus, Pod, PodPhase},
-    workload::REPLICA_SET,
-};
+use nodewise_proto::v1::PodProblem;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// The most characters of a message that is quoted.
 const MAX_QUOTED: usize = 240;
 
-/// Why a pod is not ready.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
-    /// The cause, without the pod's name: `container web: ImagePullBackOff: Back-off pulling image "web:2"`.
-    pub(crate) cause: String,
-    /// How often the container of the cause was restarted.
-    pub(crate) restarts: u64,
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Object {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Object {
-    status: Option<Status>,
+struct Metadata {
+    deletion_timestamp: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    node_name: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
+    phase: Option<String>,
     reason: Option<String>,
     message: Option<String>,
     conditions: Option<Vec<Condition>>,
@@ -77,39 +79,37 @@ struct Ended {
     exit_code: i64,
 }
 
-impl Trouble {
-    /// Why a pod of a ReplicaSet is not ready. `None` for a pod that is ready, has succeeded or is being deleted, and for a pod of
-    /// another kind.
-    pub(super) fn of(pod: &Pod, json: &RawValue) -> Option<Self> {
-        let is_of_set = pod
-            .controller
-            .as_ref()
-            .is_some_and(|owner| owner.kind == REPLICA_SET);
-        let is_fine = pod.ready() == ConditionStatus::True || pod.phase() == PodPhase::Succeeded;
-        if !is_of_set || is_fine || pod.deletion_time.is_some() {
-            return None;
-        }
-        // A status that cannot be read says nothing.
-        let object: Object = serde_json::from_str(json.get()).unwrap_or_default();
-        Some(object.status.unwrap_or_default().trouble(pod))
+/// Why a pod is not ready. `None` if it has succeeded or is being deleted, or if its status cannot be read.
+pub(crate) fn of(json: &str) -> Option<PodProblem> {
+    let object: Object = serde_json::from_str(json).ok()?;
+    let is_over = object.status.phase.as_deref() == Some("Succeeded");
+    if is_over || object.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let node = object.spec.node_name.unwrap_or_default();
+    Some(object.status.problem(&node))
+}
+
+/// A problem outside of containers.
+fn of_pod(reason: &str, message: String, is_failing: bool) -> PodProblem {
+    PodProblem {
+        reason: reason.to_owned(),
+        message,
+        is_failing,
+        ..PodProblem::default()
     }
 }
 
 impl Status {
-    fn trouble(self, pod: &Pod) -> Trouble {
-        let without_restarts = |cause: String| Trouble { cause, restarts: 0 };
-        if pod.phase() == PodPhase::Failed {
+    fn problem(self, node: &str) -> PodProblem {
+        if self.phase.as_deref() == Some("Failed") {
             let words = [Some("the pod has failed"), self.reason.as_deref()];
-            return without_restarts(sentence(words, self.message.as_deref()));
+            let reason = self.reason.as_deref().unwrap_or("Failed");
+            return of_pod(reason, sentence(words, self.message.as_deref()), true);
         }
         let conditions = self.conditions.unwrap_or_default();
-        if pod.node_name.is_empty() {
-            let scheduled = conditions
-                .iter()
-                .find(|condition| condition.kind == "PodScheduled" && condition.status == "False");
-            let reason = scheduled.and_then(|condition| condition.reason.as_deref());
-            let message = scheduled.and_then(|condition| condition.message.as_deref());
-            return without_restarts(sentence([Some("not bound to a node"), reason], message));
+        if node.is_empty() {
+            return unbound(&conditions);
         }
         let init = self.init_container_statuses.unwrap_or_default();
         let containers = self.container_statuses.unwrap_or_default();
@@ -117,33 +117,49 @@ impl Status {
         let all = started
             .map(|container| ("init container", container))
             .chain(containers.iter().map(|container| ("container", container)));
-        let troubles: Vec<_> = all
-            .filter_map(|(noun, container)| container.trouble(noun))
+        let problems: Vec<_> = all
+            .filter_map(|(noun, container)| container.problem(noun))
             .collect();
         // A container that only starts, or waits for others, is not the cause if another one is.
-        if let Some((_, trouble)) = troubles.into_iter().min_by_key(|(rank, _)| *rank) {
-            return trouble;
+        if let Some((_, problem)) = problems.into_iter().min_by_key(|(rank, _)| *rank) {
+            return problem;
         }
-        let mut failing = conditions
-            .iter()
-            .filter(|condition| condition.kind == "Ready" && condition.status != "True");
-        let ready = failing.next();
-        without_restarts(match ready.and_then(|condition| condition.reason.as_deref()) {
-            Some(reason) => sentence(
-                [Some("condition Ready"), Some(reason)],
-                ready.and_then(|condition| condition.message.as_deref()),
-            ),
-            None if containers.is_empty() => {
-                format!(
-                    "its kubelet has not started it yet; look at node {}",
-                    pod.node_name
-                )
-            }
-            None => format!(
-                "its containers are ready, and the pod is not: look at node {}",
-                pod.node_name
-            ),
-        })
+        without_container(&conditions, containers.is_empty(), node)
+    }
+}
+
+/// Why a pod is not bound to a node.
+fn unbound(conditions: &[Condition]) -> PodProblem {
+    let mut scheduled = conditions.iter();
+    let scheduled =
+        scheduled.find(|condition| condition.kind == "PodScheduled" && condition.status == "False");
+    let reason = scheduled.and_then(|condition| condition.reason.as_deref());
+    let message = scheduled.and_then(|condition| condition.message.as_deref());
+    let message = sentence([Some("not bound to a node"), reason], message);
+    of_pod(reason.unwrap_or("NotScheduled"), message, reason.is_some())
+}
+
+/// Why a pod is not ready although no container says so.
+fn without_container(conditions: &[Condition], is_without_containers: bool, node: &str) -> PodProblem {
+    let mut failing = conditions.iter();
+    let ready = failing.find(|condition| condition.kind == "Ready" && condition.status != "True");
+    match ready.and_then(|condition| condition.reason.as_deref()) {
+        Some(reason) => {
+            let message = ready.and_then(|condition| condition.message.as_deref());
+            of_pod(
+                reason,
+                sentence([Some("condition Ready"), Some(reason)], message),
+                false,
+            )
+        }
+        None if is_without_containers => {
+            let message = format!("its kubelet has not started it yet; look at node {node}");
+            of_pod("NotStarted", message, false)
+        }
+        None => {
+            let message = format!("its containers are ready, and the pod is not: look at node {node}");
+            of_pod("NotReady", message, false)
+        }
     }
 }
 
@@ -162,7 +178,7 @@ impl Container {
     }
 
     /// Why the container is not ready; `None` if it is.
-    fn trouble(&self, noun: &str) -> Option<(Rank, Trouble)> {
+    fn problem(&self, noun: &str) -> Option<(Rank, PodProblem)> {
         if self.ready {
             return None;
         }
@@ -170,32 +186,46 @@ impl Container {
         let waiting = state.and_then(|state| state.waiting.as_ref());
         let ended = state.and_then(|state| state.terminated.as_ref());
         let name = format!("{noun} {}", self.name);
-        let (rank, cause) = match (waiting, ended) {
+        let (rank, reason, cause) = match (waiting, ended) {
             (Some(waiting), _) => waits(&name, waiting),
-            (None, Some(ended)) => (Rank::Fails, format!("{name} ended ({})", ended.exit())),
+            (None, Some(ended)) => (
+                Rank::Fails,
+                ended.reason_or("Error"),
+                format!("{name} ended ({})", ended.exit()),
+            ),
             (None, None) if state.is_some_and(|state| state.running.is_some()) => {
-                match (noun, self.started) {
-                    ("init container", _) => (Rank::NotReady, format!("{name} still runs")),
-                    (_, Some(false)) => (
-                        Rank::NotReady,
-                        format!("{name} runs; its startup probe has not succeeded yet"),
-                    ),
-                    _ => (
-                        Rank::NotReady,
-                        format!("{name} runs; its readiness probe does not succeed"),
-                    ),
-                }
+                let (reason, cause) = self.runs(noun);
+                (Rank::NotReady, reason.to_owned(), format!("{name} {cause}"))
             }
-            (None, None) => (Rank::Starts, format!("{name} has not started yet")),
+            (None, None) => (
+                Rank::Starts,
+                "NotStarted".to_owned(),
+                format!("{name} has not started yet"),
+            ),
         };
-        let cause = self.with_last_exit(cause, ended.is_some());
-        Some((
-            rank,
-            Trouble {
-                cause,
-                restarts: self.restart_count,
-            },
-        ))
+        let last = self
+            .last_state
+            .as_ref()
+            .and_then(|state| state.terminated.as_ref());
+        let last_exit = last.or(ended).map(Ended::exit).unwrap_or_default();
+        let problem = PodProblem {
+            message: self.with_last_exit(cause, ended.is_some()),
+            reason,
+            container: self.name.clone(),
+            restarts: u32::try_from(self.restart_count).unwrap_or(u32::MAX),
+            last_exit,
+            is_failing: rank == Rank::Fails,
+        };
+        Some((rank, problem))
+    }
+
+    /// Why a container that runs is not ready: the reason, and the words after its name.
+    fn runs(&self, noun: &str) -> (&'static str, &'static str) {
+        match (noun, self.started) {
+            ("init container", _) => ("PodInitializing", "still runs"),
+            (_, Some(false)) => ("StartupProbe", "runs; its startup probe has not succeeded yet"),
+            _ => ("ReadinessProbe", "runs; its readiness probe does not succeed"),
+        }
     }
 
     /// Adds how the container ended the last time.
@@ -212,6 +242,11 @@ impl Container {
 }
 
 impl Ended {
+    fn reason_or(&self, otherwise: &str) -> String {
+        let reason = self.reason.as_deref().filter(|reason| !reason.is_empty());
+        reason.unwrap_or(otherwise).to_owned()
+    }
+
     /// `exit code 137, OOMKilled`.
     fn exit(&self) -> String {
         let reason = self.reason.as_deref().filter(|reason| !reason.is_empty());
@@ -221,18 +256,28 @@ impl Ended {
 }
 
 /// Why a container waits.
-fn waits(name: &str, waiting: &Ended) -> (Rank, String) {
-    match waiting.reason.as_deref() {
-        None | Some("ContainerCreating" | "PodInitializing") => {
-            let words = [Some(name), waiting.reason.as_deref().or(Some("is waiting"))];
-            (Rank::Starts, sentence(words, waiting.message.as_deref()))
+fn waits(name: &str, waiting: &Ended) -> (Rank, String, String) {
+    let reason = waiting.reason_or("Waiting");
+    let message = waiting.message.as_deref();
+    match reason.as_str() {
+        "Waiting" => (
+            Rank::Starts,
+            reason,
+            sentence([Some(name), Some("is waiting")], message),
+        ),
+        "ContainerCreating" | "PodInitializing" => {
+            let cause = sentence([Some(name), Some(&reason)], message);
+            (Rank::Starts, reason, cause)
         }
         // The message has only the names of the pod and of the container, and the time of the next start.
-        reason @ Some("CrashLoopBackOff") => (Rank::Fails, sentence([Some(name), reason], None)),
-        reason => (
-            Rank::Fails,
-            sentence([Some(name), reason], waiting.message.as_deref()),
-        ),
+        "CrashLoopBackOff" => {
+            let cause = sentence([Some(name), Some(&reason)], None);
+            (Rank::Fails, reason, cause)
+        }
+        _ => {
+            let cause = sentence([Some(name), Some(&reason)], message);
+            (Rank::Fails, reason, cause)
+        }
     }
 }
 
@@ -256,18 +301,12 @@ mod tests {
 
     use super::*;
 
-    fn trouble(spec: &Value, status: &Value) -> Option<String> {
-        let object = json!({
-            "metadata": {
-                "name": "web-1-a", "uid": "u",
-                "ownerReferences": [{"kind": "ReplicaSet", "name": "web-1", "uid": "s", "controller": true}],
-            },
-            "spec": spec,
-            "status": status,
-        });
-        let pod = nodewise_projection::pod(&object).expect("a pod");
-        let json = RawValue::from_string(object.to_string()).expect("JSON");
-        Trouble::of(&pod, &json).map(|trouble| trouble.cause)
+    fn problem(spec: &Value, status: &Value) -> Option<PodProblem> {
+        of(&json!({"metadata": {"name": "web-1-a"}, "spec": spec, "status": status}).to_string())
+    }
+
+    fn message(spec: &Value, status: &Value) -> Option<String> {
+        problem(spec, status).map(|problem| problem.message)
     }
 
     fn container(status: &Value) -> Value {
@@ -336,7 +375,7 @@ mod tests {
             ),
         ];
         for (status, expected) in table {
-            let found = trouble(&json!({"nodeName": "n"}), &status);
+            let found = message(&json!({"nodeName": "n"}), &status);
             assert_eq!(found.as_deref(), Some(expected), "{status}");
         }
     }
@@ -353,26 +392,62 @@ mod tests {
             ),
         ] {
             let status = json!({"phase": "Pending", "conditions": conditions});
-            assert_eq!(trouble(&json!({}), &status).as_deref(), Some(expected));
+            assert_eq!(message(&json!({}), &status).as_deref(), Some(expected));
         }
     }
 
     #[test]
-    fn a_pod_that_is_ready_or_has_an_odd_status_is_no_error() {
-        let ready = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
-        assert_eq!(trouble(&json!({"nodeName": "n"}), &ready), None);
-        assert_eq!(
-            trouble(&json!({"nodeName": "n"}), &json!({"phase": "Succeeded"})),
-            None
-        );
-        let odd = json!({"phase": "Running", "reason": 7});
-        let expected = "its kubelet has not started it yet; look at node n";
-        assert_eq!(
-            trouble(&json!({"nodeName": "n"}), &odd).as_deref(),
-            Some(expected)
-        );
+    fn the_reason_is_that_of_kubernetes_and_says_whether_someone_must_act() {
+        let waiting =
+            |reason: &str| container(&json!({"state": {"waiting": {"reason": reason}}, "restartCount": 4}));
+        for (status, reason, is_failing, restarts) in [
+            (waiting("ImagePullBackOff"), "ImagePullBackOff", true, 4),
+            (waiting("CrashLoopBackOff"), "CrashLoopBackOff", true, 4),
+            (
+                waiting("CreateContainerConfigError"),
+                "CreateContainerConfigError",
+                true,
+                4,
+            ),
+            (waiting("ContainerCreating"), "ContainerCreating", false, 4),
+            (
+                container(&json!({"state": {"terminated": {"exitCode": 1}}})),
+                "Error",
+                true,
+                0,
+            ),
+            (
+                container(&json!({"state": {"running": {}}})),
+                "ReadinessProbe",
+                false,
+                0,
+            ),
+            (
+                json!({"phase": "Failed", "reason": "Evicted"}),
+                "Evicted",
+                true,
+                0,
+            ),
+            (json!({"phase": "Pending"}), "NotStarted", false, 0),
+        ] {
+            let found = problem(&json!({"nodeName": "n"}), &status).expect("a problem");
+            assert_eq!(
+                (&*found.reason, found.is_failing, found.restarts),
+                (reason, is_failing, restarts),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pod_that_is_over_or_has_an_odd_status_is_no_error() {
+        let node = json!({"nodeName": "n"});
+        assert_eq!(message(&node, &json!({"phase": "Succeeded"})), None);
+        assert_eq!(message(&node, &json!({"phase": "Running", "reason": 7})), None);
+        let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": {"phase": "Running"}});
+        assert_eq!(of(&deleting.to_string()), None);
         let long = container(&json!({"state": {"waiting": {"reason": "Odd", "message": "x".repeat(1_000)}}}));
-        let cause = trouble(&json!({"nodeName": "n"}), &long).expect("a cause");
+        let cause = message(&node, &long).expect("a cause");
         assert!(cause.ends_with('…') && cause.chars().count() < 300, "{cause}");
     }
 }

@@ -1,0 +1,63 @@
+//! Creates that the apiserver refused, as the Events of DaemonSets tell. The other kinds say so in their status.
+
+use std::collections::HashMap;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::Event;
+use kube::{Api, Client, api::ListParams};
+use nodewise_projection::timestamp;
+use nodewise_proto::v1;
+
+use crate::{args::SourceArgs, input::Served, input::connect, kind::Kind};
+
+/// The last refusal of each workload, by uid.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(HashMap<String, v1::Refusal>);
+
+impl Refusals {
+    /// Reads the Events of the DaemonSets among these workloads. A file has none. Without the right to read Events there are none
+    /// either: the status then does not say why a pod is missing.
+    pub(crate) async fn read<'a>(source: &SourceArgs, workloads: impl Iterator<Item = &'a Served>) -> Self {
+        let daemon_sets: Vec<&Served> = workloads.filter(|one| one.kind == Kind::DaemonSet).collect();
+        if !source.files.is_empty() || daemon_sets.is_empty() {
+            return Self::default();
+        }
+        let Ok((client, _)) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await else {
+            return Self::default();
+        };
+        let last = |one: &'a Served| {
+            let client = client.clone();
+            async move { Some((one.uid.clone(), last(client, one).await?)) }
+        };
+        let found = join_all(daemon_sets.into_iter().map(last)).await;
+        Self(found.into_iter().flatten().collect())
+    }
+
+    /// The last refusal of a workload.
+    pub(crate) fn of(&self, uid: &str) -> Option<&v1::Refusal> {
+        self.0.get(uid)
+    }
+}
+
+/// The newest Event of a DaemonSet that says that a pod could not be created.
+async fn last(client: Client, workload: &Served) -> Option<v1::Refusal> {
+    let events: Api<Event> = Api::namespaced(client, &workload.namespace);
+    let fields = format!("involvedObject.uid={},reason=FailedCreate", workload.uid);
+    let events = events.list(&ListParams::default().fields(&fields)).await.ok()?;
+    let time = |event: &Event| {
+        let series = event
+            .series
+            .as_ref()
+            .and_then(|series| series.last_observed_time.as_ref());
+        let last = event.last_timestamp.as_ref().map(|time| time.0);
+        series
+            .map(|time| time.0)
+            .or(last)
+            .or(event.event_time.as_ref().map(|time| time.0))
+    };
+    let newest = events.items.into_iter().max_by_key(time)?;
+    Some(v1::Refusal {
+        at: time(&newest).map(timestamp),
+        message: newest.message.unwrap_or_default(),
+    })
+}

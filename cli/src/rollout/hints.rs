@@ -1,0 +1,51 @@
+//! The commands that may help with a rollout, for people to copy.
+
+use nodewise_proto::{
+    v1::{self, RolloutState},
+    workload::REPLICA_SET,
+};
+
+/// The most pods whose logs are offered.
+const MAX_LOGS: usize = 1;
+
+/// Commands for a rollout that is not complete, the most useful one first.
+pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
+    if status.state() == RolloutState::Complete {
+        return Vec::new();
+    }
+    let (kind, namespace) = (status.kind.to_ascii_lowercase(), &status.namespace);
+    let target = format!("{kind}/{} -n {namespace}", status.name);
+    let mut hints = vec![format!("nodewise explain {target}")];
+    let crashing = status
+        .causes
+        .iter()
+        .find(|cause| cause.restarts > 0 && !cause.container.is_empty());
+    if let Some(cause) = crashing {
+        let pods = status
+            .nodes
+            .iter()
+            .flat_map(|node| &node.pods)
+            .chain(&status.pods);
+        let failing = pods.filter(|pod| {
+            pod.problem
+                .as_ref()
+                .is_some_and(|problem| problem.message == cause.message)
+        });
+        hints.extend(failing.take(MAX_LOGS).map(|pod| {
+            format!(
+                "kubectl logs {} -c {} -n {namespace} --previous",
+                pod.pod_name, cause.container
+            )
+        }));
+    }
+    if status.kind == REPLICA_SET {
+        return hints;
+    }
+    if status.state() == RolloutState::Paused {
+        hints.push(format!("kubectl rollout resume {target}"));
+    }
+    if status.state() == RolloutState::Stuck && status.revisions.len() > 1 {
+        hints.push(format!("kubectl rollout undo {target}"));
+    }
+    hints
+}

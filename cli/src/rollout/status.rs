@@ -1,0 +1,50 @@
+//! `nodewise rollout status`.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::{exit::exit_code, hints, watch};
+use crate::{
+    args::{RolloutStatusArgs, ViewOutput},
+    engine::Engine,
+    gaps,
+    input::Cluster,
+    print,
+    refusals::Refusals,
+    request::RequestFactory,
+    target::Target,
+    text::{self, Page},
+    view,
+};
+
+pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
+    let target = Target::parse_one(&args.target)?;
+    let namespace = args.namespace.as_deref();
+    let cluster = Cluster::read_with_facts(&args.source, std::slice::from_ref(&target), namespace).await?;
+    let found = cluster.find(&target, namespace)?;
+    let workload = *found.first().context("no workload is named")?;
+    let engine = Engine::new(&args.engine)?;
+    if args.watch {
+        return watch::run(args, &engine, workload).await;
+    }
+    gaps::refuse(&cluster, workload)?;
+    let refusals = Refusals::read(&args.source, std::iter::once(workload)).await;
+    let requests = RequestFactory::new(&cluster, &args.engine);
+    let source = view::Source {
+        cluster: &cluster,
+        engine: &engine,
+        requests: &requests,
+    };
+    let status = source.status(workload, refusals.of(&workload.uid)).await?;
+    match args.output {
+        ViewOutput::Json => print::json(&status)?,
+        ViewOutput::Yaml => print::yaml(&status)?,
+        ViewOutput::Text | ViewOutput::Wide => {
+            let mut page = Page::new(text::terminal_width());
+            text::status::render_rollout(&mut page, &status, &hints::of(&status));
+            print::text(&page.into_text())?;
+        }
+    }
+    Ok(exit_code(&status))
+}

@@ -1,0 +1,85 @@
+//! Renders the status of workloads: a table with a row for each, or one rollout in detail.
+
+mod details;
+mod table;
+
+pub(crate) use details::{render_causes, render_line, render_rollout};
+pub(crate) use table::render_table;
+
+use anstyle::Style;
+use jiff::Timestamp;
+use nodewise_projection::moment;
+use nodewise_proto::v1::{self, RolloutState};
+
+use super::{ADD, BOLD, CHANGE, DIM, PLAIN, REMOVE};
+
+/// The word for a state, and its colour.
+pub(crate) fn word(state: RolloutState) -> (&'static str, Style) {
+    match state {
+        RolloutState::Complete => ("complete", ADD),
+        RolloutState::Paused => ("paused", CHANGE),
+        RolloutState::WaitingForDelete => ("waiting for delete", CHANGE),
+        RolloutState::Progressing => ("progressing", CHANGE),
+        RolloutState::Stuck => ("stuck", REMOVE),
+        RolloutState::Unspecified => ("unknown", PLAIN),
+    }
+}
+
+/// `3/3 unavailable` or `1/2 surge`: how much of the budget is in use.
+pub(crate) fn budget(strategy: &v1::UpdateStrategy) -> String {
+    let part = |used: u32, limit: u32, name: &str| format!("{used}/{limit} {name}");
+    match (strategy.max_unavailable, strategy.max_surge) {
+        (0, 0) => "-".to_owned(),
+        (limit, 0) => part(strategy.unavailable, limit, "unavailable"),
+        (0, limit) => part(strategy.surging, limit, "surge"),
+        (unavailable, surge) => format!(
+            "{}, {}",
+            part(strategy.unavailable, unavailable, "unavailable"),
+            part(strategy.surging, surge, "surge")
+        ),
+    }
+}
+
+/// The time between two moments as kubectl shows ages: `42s`, `5m`, `3h`, `2d`.
+pub(crate) fn age(
+    since: Option<pbjson_types::Timestamp>,
+    now: Option<pbjson_types::Timestamp>,
+) -> Option<String> {
+    let (since, now): (Timestamp, Timestamp) = (moment(since?)?, moment(now?)?);
+    Some(span(now.duration_since(since).as_secs()))
+}
+
+/// A number of seconds as kubectl shows ages.
+pub(crate) fn span(seconds: i64) -> String {
+    match seconds.max(0) {
+        seconds @ 0..120 => format!("{seconds}s"),
+        seconds @ 120..7_200 => format!("{}m", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The images before and after: `agent: v1 → v2`, one for each container whose image differs, or the present images.
+pub(crate) fn images(revisions: &[v1::RevisionStatus]) -> Vec<String> {
+    let Some(current) = revisions.iter().find(|revision| revision.is_current) else {
+        return Vec::new();
+    };
+    let Some(before) = revisions.iter().find(|revision| !revision.is_current) else {
+        return current.images.clone();
+    };
+    let image = |all: &[String], container: &str| {
+        let found = all
+            .iter()
+            .find_map(|one| one.strip_prefix(container)?.strip_prefix('=').map(str::to_owned));
+        found.unwrap_or_else(|| "none".to_owned())
+    };
+    let containers = current.images.iter().filter_map(|one| one.split_once('='));
+    let changed = containers.filter_map(|(container, new)| {
+        let old = image(&before.images, container);
+        (old != new).then(|| format!("{container}: {old} → {new}"))
+    });
+    changed.collect()
+}
+
+const HEADING: Style = BOLD;
+const FAINT: Style = DIM;

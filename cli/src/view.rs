@@ -1,0 +1,88 @@
+//! Computes the status of a workload from its plan, its explanation, and facts about its pods and nodes.
+
+use anyhow::Context as _;
+use nodewise_proto::v1;
+use nodewise_status::{Inputs, PodFacts, TemplateFacts};
+
+use crate::{
+    engine::Engine,
+    input::{Cluster, Facts, Served},
+    kind::Kind,
+    request::RequestFactory,
+};
+
+/// Where statuses come from. The cluster was read with facts.
+pub(crate) struct Source<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) engine: &'a Engine,
+    pub(crate) requests: &'a RequestFactory<'a>,
+}
+
+impl Source<'_> {
+    /// The status of a workload. `refusal` is the last create that the apiserver refused, if an Event says so.
+    pub(crate) async fn status(
+        &self,
+        workload: &Served,
+        refusal: Option<&v1::Refusal>,
+    ) -> anyhow::Result<v1::WorkloadStatus> {
+        let facts = self
+            .cluster
+            .facts
+            .as_ref()
+            .context("the cluster was read without facts")?;
+        let about = facts
+            .workload(workload.kind, &workload.namespace, &workload.name)
+            .with_context(|| format!("{} was read without facts", workload.title()))?;
+        let request = self.requests.request_for(workload);
+        let plan = self.engine.plan(&request).await?;
+        let explanation = self.engine.explain(&request, None).await?;
+        let templates = templates(self.cluster, workload);
+        Ok(nodewise_status::of(&Inputs {
+            workload: about,
+            plan: &plan,
+            explanation: &explanation,
+            pods: &pods(self.cluster, facts, workload, &templates),
+            node: &|name| facts.node(name),
+            templates: &templates,
+            refusal,
+            now: self.requests.now(),
+        }))
+    }
+}
+
+/// The ControllerRevisions of a DaemonSet, or the ReplicaSets of a Deployment.
+fn templates(cluster: &Cluster, workload: &Served) -> Vec<TemplateFacts> {
+    let is_own = |one: &&Served| one.controller.as_deref() == Some(&workload.uid);
+    match workload.kind {
+        Kind::DaemonSet => {
+            let revisions = cluster.revisions_in(&workload.namespace).iter().filter(is_own);
+            revisions
+                .map(|one| TemplateFacts::of_revision(one.json.get()))
+                .collect()
+        }
+        Kind::Deployment => {
+            let sets = cluster
+                .workloads_in(Kind::ReplicaSet, &workload.namespace)
+                .filter(is_own);
+            sets.map(|one| TemplateFacts::of_replica_set(one.json.get()))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The pods of a workload; of a Deployment, those of its ReplicaSets.
+fn pods<'a>(
+    cluster: &Cluster,
+    facts: &'a Facts,
+    workload: &Served,
+    sets: &[TemplateFacts],
+) -> Vec<&'a PodFacts> {
+    let is_owner = |uid: &str| match workload.kind {
+        Kind::Deployment => sets.iter().any(|set| set.uid == uid),
+        _ => uid == workload.uid,
+    };
+    let pods = cluster.pods_in(&workload.namespace).iter().map(|pod| &pod.object);
+    let own = pods.filter(|pod| pod.controller.as_ref().is_some_and(|owner| is_owner(&owner.uid)));
+    own.filter_map(|pod| facts.pod(&pod.uid)).collect()
+}

@@ -1,0 +1,69 @@
+//! Tests `nodewise status` and `nodewise rollout status` with files.
+
+mod common;
+
+use common::{NOW, Ran, data, nodewise};
+use serde_json::Value;
+
+const STUCK: &str = "stuck-deployment.json";
+
+fn run(words: &[&str], file: &str) -> Ran {
+    let file = data(file);
+    nodewise(&[words, &["-f", &file, "--now", NOW]].concat())
+}
+
+#[test]
+fn one_row_for_each_workload_with_the_worst_first() {
+    insta::assert_snapshot!(run(&["status", "ds,deploy", "-o", "wide"], STUCK).ok());
+    insta::assert_snapshot!("a_daemon_set_in_a_row", run(&["status"], "rollout.json").ok());
+}
+
+#[test]
+fn the_rollout_of_a_daemon_set() {
+    let output = run(&["rollout", "status", "ds/agent"], "rollout.json");
+    insta::assert_snapshot!(output.stdout);
+}
+
+#[test]
+fn the_rollout_of_a_stuck_deployment_has_its_cause_and_what_helps() {
+    let output = run(&["rollout", "status", "deploy/web"], STUCK);
+    assert_eq!(output.code, Some(3));
+    insta::assert_snapshot!(output.stdout);
+}
+
+#[test]
+fn the_exit_code_says_how_the_rollout_is() {
+    for (file, target, code) in [
+        ("steady.json", "ds/agent", 0),
+        ("complete-deployment.json", "deploy/web", 0),
+        ("rollout.json", "ds/agent", 2),
+        (STUCK, "deploy/web", 3),
+    ] {
+        let output = run(&["rollout", "status", target], file);
+        assert_eq!(output.code, Some(code), "{file}: {}", output.stdout);
+    }
+    assert_eq!(
+        run(&["rollout", "status", "ds/none"], "steady.json").code,
+        Some(1)
+    );
+}
+
+#[test]
+fn programs_get_the_message_as_json_and_yaml() {
+    let json = run(&["rollout", "status", "deploy/web", "-o", "json"], STUCK).stdout;
+    let status: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(status["state"], "ROLLOUT_STATE_STUCK");
+    assert!(status["counts"]["blocked"].as_u64() > Some(0), "{status}");
+    let yaml = run(&["rollout", "status", "deploy/web", "-o", "yaml"], STUCK).stdout;
+    assert!(yaml.contains("state: ROLLOUT_STATE_STUCK"), "{yaml}");
+    let all: Value =
+        serde_json::from_str(&run(&["status", "-o", "json"], "rollout.json").ok()).expect("JSON");
+    assert_eq!(all[0]["name"], "agent");
+}
+
+#[test]
+fn a_file_cannot_be_watched() {
+    let output = run(&["rollout", "status", "ds/agent", "--watch"], "rollout.json");
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("cannot be used with"), "{}", output.stderr);
+}

@@ -1,0 +1,53 @@
+//! Groups blocked units by cause.
+
+use std::collections::BTreeMap;
+
+use nodewise_projection::timestamp;
+use nodewise_proto::v1;
+
+use crate::units::{self, Cause, Progress, Unit};
+
+/// The most names of units in a cause.
+const MAX_UNITS: usize = 100;
+
+/// The causes, that with the most units first. A refusal that no unit shows, because no unit exists, is a cause of its own.
+pub(crate) fn of(units: &[Unit], refusal: Option<&v1::Refusal>) -> Vec<v1::BlockCause> {
+    let mut groups: BTreeMap<(&str, &str, &str), Vec<(&str, &Cause)>> = BTreeMap::new();
+    for unit in units {
+        if let Progress::Blocked(cause) = &unit.progress {
+            let problem = &cause.problem;
+            let key = (&*problem.reason, &*problem.container, &*problem.message);
+            groups.entry(key).or_default().push((&unit.name, cause));
+        }
+    }
+    let mut causes: Vec<v1::BlockCause> = groups.into_values().map(group).collect();
+    causes.sort_by_key(|cause| std::cmp::Reverse(cause.units.len() + cause.more_units as usize));
+    let is_shown = causes.iter().any(|cause| cause.reason == "CreateRefused");
+    if let Some(refusal) = refusal.filter(|_| !is_shown) {
+        causes.push(group(vec![("", &units::refused(refusal))]));
+    }
+    causes
+}
+
+/// One cause with its units. A unit without a name is left out.
+fn group(blocked: Vec<(&str, &Cause)>) -> v1::BlockCause {
+    let (_, first) = blocked[0];
+    let mut names: Vec<&str> = blocked
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !name.is_empty())
+        .collect();
+    names.sort_unstable();
+    let since = blocked.iter().filter_map(|(_, cause)| cause.since).min();
+    let restarts = blocked.iter().map(|(_, cause)| cause.problem.restarts).max();
+    v1::BlockCause {
+        reason: first.problem.reason.clone(),
+        message: first.problem.message.clone(),
+        container: first.problem.container.clone(),
+        more_units: u32::try_from(names.len().saturating_sub(MAX_UNITS)).unwrap_or(u32::MAX),
+        units: names.into_iter().take(MAX_UNITS).map(str::to_owned).collect(),
+        since: since.map(timestamp),
+        restarts: restarts.unwrap_or_default(),
+        last_exit: first.problem.last_exit.clone(),
+    }
+}

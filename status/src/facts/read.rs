@@ -1,0 +1,60 @@
+//! Reads fields of a JSON object by their JSON pointer (RFC 6901). A field that is absent or of another type says nothing.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+pub(super) fn owned(object: &Value, pointer: &str) -> String {
+    text(object, pointer).to_owned()
+}
+
+pub(super) fn flag(object: &Value, pointer: &str) -> bool {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_bool)
+        .unwrap_or_default()
+}
+
+pub(super) fn number(object: &Value, pointer: &str) -> i64 {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
+}
+
+pub(super) fn time(object: &Value, pointer: &str) -> Option<Timestamp> {
+    text(object, pointer).parse().ok()
+}
+
+pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// An object of the API as JSON. Text that is no JSON reads as an object without fields.
+pub(super) fn object(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
+/// The images of the containers at `pointer`, each as `CONTAINER=IMAGE`.
+pub(super) fn images(object: &Value, pointer: &str) -> Vec<String> {
+    let container = |container: &Value| format!("{}={}", text(container, "/name"), text(container, "/image"));
+    list(object, pointer).iter().map(container).collect()
+}
+
+/// The uid of the owner with `controller: true`.
+pub(super) fn controller(object: &Value) -> String {
+    let mut owners = list(object, "/metadata/ownerReferences").iter();
+    owners
+        .find(|owner| flag(owner, "/controller"))
+        .map(|owner| owned(owner, "/uid"))
+        .unwrap_or_default()
+}

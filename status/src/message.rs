@@ -1,0 +1,64 @@
+//! The sentence that says how far a rollout is.
+
+use jiff::Timestamp;
+use nodewise_projection::moment;
+use nodewise_proto::{
+    v1::{self, RolloutState},
+    workload::DAEMON_SET,
+};
+
+/// The sentence about a status that is complete but for its message.
+pub(crate) fn of(status: &v1::WorkloadStatus, now: Timestamp) -> String {
+    let counts = status.counts.unwrap_or_default();
+    let unit = if status.kind == DAEMON_SET { "node" } else { "pod" };
+    let done = format!("{} of {} {unit}s are done", counts.done, counts.desired);
+    match status.state() {
+        RolloutState::Complete if counts.desired == 1 => format!("the {unit} is up to date and available"),
+        RolloutState::Complete => format!("all {} {unit}s are up to date and available", counts.desired),
+        RolloutState::Paused => done,
+        RolloutState::WaitingForDelete => {
+            format!(
+                "{done}; the outdated pods of {} stay until someone deletes them",
+                plural(counts.waiting, unit)
+            )
+        }
+        RolloutState::Stuck => {
+            let since = status.stuck_since.and_then(moment);
+            let since = since
+                .map(|since| format!(" for {}", span(since, now)))
+                .unwrap_or_default();
+            let waiting = match counts.waiting {
+                0 => String::new(),
+                1 => format!(", 1 {unit} waits"),
+                waiting => format!(", {waiting} {unit}s wait"),
+            };
+            let first = status.causes.first();
+            let cause = first
+                .map(|cause| format!(": {}", cause.message))
+                .unwrap_or_default();
+            format!("{} blocked{since}{waiting}{cause}", plural(counts.blocked, unit))
+        }
+        RolloutState::Progressing | RolloutState::Unspecified if counts.blocked > 0 => {
+            format!("{done}, {} blocked", plural(counts.blocked, unit))
+        }
+        RolloutState::Progressing | RolloutState::Unspecified => done,
+    }
+}
+
+fn plural(count: u32, unit: &str) -> String {
+    match count {
+        1 => format!("1 {unit}"),
+        count => format!("{count} {unit}s"),
+    }
+}
+
+/// `42s`, `5m`, `3h`, `2d`, as kubectl shows ages.
+fn span(since: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(since).as_secs().max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,88 @@
+//! The state of a rollout, and how fast it is.
+
+use jiff::Timestamp;
+use nodewise_proto::v1::{self, RolloutState, action};
+
+use crate::{
+    inputs::Inputs,
+    units::{Progress, View},
+};
+
+/// How fast a rollout is.
+pub(crate) struct Pace {
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) ready_per_minute: f64,
+    pub(crate) time_left: Option<pbjson_types::Duration>,
+}
+
+/// The state of the rollout.
+pub(crate) fn state(inputs: &Inputs<'_>, view: &View, counts: &v1::UnitCounts) -> RolloutState {
+    let is_complete = counts.done >= counts.desired
+        && (counts.progressing, counts.blocked, counts.waiting) == (0, 0, 0)
+        && view.surplus == 0;
+    if is_complete {
+        return RolloutState::Complete;
+    }
+    if inputs.workload.is_paused {
+        return RolloutState::Paused;
+    }
+    let waits_only = (counts.progressing, counts.blocked) == (0, 0) && view.surplus == 0;
+    if inputs.workload.strategy == "OnDelete" && waits_only {
+        return RolloutState::WaitingForDelete;
+    }
+    let moves = counts.progressing > 0 || inputs.plan.actions().any(changes_pods);
+    let is_refused = view.units.iter().any(
+        |unit| matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == "CreateRefused"),
+    );
+    // A plan repeats creates that are refused, so it does not count as progress.
+    let is_held = counts.blocked > 0 || is_refused;
+    if is_held && (counts.progressing == 0) && (!moves || is_refused) {
+        return RolloutState::Stuck;
+    }
+    RolloutState::Progressing
+}
+
+/// Whether an action changes pods, or the sizes of ReplicaSets.
+fn changes_pods(action: &v1::Action) -> bool {
+    match &action.kind {
+        Some(action::Kind::CreatePod(_) | action::Kind::DeletePod(_)) => true,
+        Some(action::Kind::CreateObject(_) | action::Kind::DeleteObject(_)) => true,
+        Some(action::Kind::PatchObject(patch)) => patch.subresource.is_empty(),
+        _ => false,
+    }
+}
+
+/// How fast the rollout has been since its start, and how long it still takes.
+pub(crate) fn pace(inputs: &Inputs<'_>, view: &View, counts: &v1::UnitCounts, state: RolloutState) -> Pace {
+    let mut pace = Pace {
+        started_at: view.started_at,
+        ready_per_minute: 0.0,
+        time_left: None,
+    };
+    let Some(started) = view.started_at else {
+        return pace;
+    };
+    let times = || view.ready_times.iter().filter(|time| **time >= started);
+    let Some(last) = times().max() else {
+        return pace;
+    };
+    // A rollout that is over took until its last pod was ready.
+    let is_moving = state == RolloutState::Progressing;
+    let end = if is_moving { inputs.now } else { *last };
+    let seconds = end.duration_since(started).as_secs_f64().max(1.0);
+    let ready = u32::try_from(times().count()).unwrap_or(u32::MAX);
+    pace.ready_per_minute = f64::from(ready) * 60.0 / seconds;
+    if is_moving {
+        let left = f64::from(counts.desired.saturating_sub(counts.done));
+        pace.time_left = Some(pbjson_types::Duration {
+            seconds: whole_seconds(left * seconds / f64::from(ready)),
+            nanos: 0,
+        });
+    }
+    pace
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "bounded before")]
+fn whole_seconds(seconds: f64) -> i64 {
+    seconds.ceil().clamp(0.0, 315_576_000.0) as i64
+}
