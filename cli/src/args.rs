@@ -11,6 +11,7 @@ pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
     shell::args::{CompletionArgs, ManArgs},
+    simulate::args::SimulateArgs,
 };
 
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
@@ -39,6 +40,9 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
     Demo(DemoArgs),
+    /// Play a change to its end on a simulated cluster: each step, how many are unavailable at worst, how long it takes. Changes
+    /// nothing.
+    Simulate(SimulateArgs),
     /// Check whether Nodewise can be installed, or works: owners, versions, rights, certificates, lease, webhooks, quotas. Changes nothing
     Check(CheckArgs),
     /// Print the completions of a shell
@@ -277,7 +281,7 @@ const FIRST: Timestamp = Timestamp::constant(-62_135_596_800, 0);
 /// 9999-12-30T00:00:00Z, the last time that the service accepts.
 const LAST: Timestamp = Timestamp::constant(253_402_128_000, 0);
 
-fn parse_time(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
     let time: Timestamp = text
         .parse()
         .map_err(|_| "not a time such as 2026-01-31T12:00:00Z".to_owned())?;

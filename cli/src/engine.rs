@@ -14,14 +14,14 @@ use tonic::Status;
 use crate::{args::EngineArgs, request::WorkloadRequest};
 
 /// In this process only memory limits the size of a cluster.
-const UNLIMITED: Limits = Limits {
+pub(crate) const UNLIMITED: Limits = Limits {
     nodes: u32::MAX,
     pods: u32::MAX,
     buckets: u32::MAX,
     revisions: u32::MAX,
 };
 /// Every request has all buckets inline, so the planner needs no cache.
-const NO_CACHE: ByteSize = ByteSize::mib(0);
+pub(crate) const NO_CACHE: ByteSize = ByteSize::mib(0);
 
 /// A planner.
 pub(crate) enum Engine {
@@ -89,7 +89,7 @@ impl Engine {
 }
 
 /// The error of the planner in this process, in one line.
-fn refused(workload: &WorkloadRequest<'_>, refusal: Refusal) -> anyhow::Error {
+pub(crate) fn refused(workload: &WorkloadRequest<'_>, refusal: Refusal) -> anyhow::Error {
     let status = Status::from(refusal);
     let refusal = nodewise_client::Refusal::new(status.message().to_owned(), &status);
     first_violation(workload, &refusal.violations)

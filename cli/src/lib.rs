@@ -1,7 +1,8 @@
 //! The `nodewise` command as a library. The binary only calls [`main`].
 //!
 //! `plan` and `explain` read the objects of a cluster (`input`), build the protocol's requests (`request`), send them to the
-//! planner in this process or to a service (`engine`), and print the response (`text`). They make no decisions. `demo` runs the
+//! planner in this process or to a service (`engine`), and print the response (`text`). They make no decisions. `simulate` plays a change
+//! to its end on a simulated cluster. `demo` runs the
 //! service and the executor on a simulated cluster (`demo`).
 
 mod args;
@@ -18,6 +19,7 @@ mod plan;
 mod print;
 mod refusals;
 mod request;
+mod simulate;
 mod rollout;
 mod shell;
 mod status;
@@ -35,7 +37,7 @@ use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util:
 use crate::args::{Cli, Command, RolloutCommand};
 
 /// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
-/// change.
+/// change. `simulate` has exit codes of its own.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parse(args.into_iter().collect()) {
         Ok(cli) => cli,
@@ -100,6 +102,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 explain::run(&args).await
             }
             Command::Demo(args) => demo::run(&args).await,
+            Command::Simulate(args) => {
+                init_logging(None)?;
+                simulate::run(&args).await
+            }
             Command::Check(args) => {
                 init_logging(None)?;
                 check::run(&args).await

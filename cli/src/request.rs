@@ -51,6 +51,11 @@ pub(crate) struct RequestFactory<'a> {
 
 impl<'a> RequestFactory<'a> {
     pub(crate) fn new(cluster: &'a Cluster, engine: &EngineArgs) -> Self {
+        Self::at(cluster, engine.now, engine.profile.into())
+    }
+
+    /// For this time; `None`: now.
+    pub(crate) fn at(cluster: &'a Cluster, now: Option<Timestamp>, profile: v1::Profile) -> Self {
         let bucket = |nodes: &Vec<&Projected<v1::Node>>| v1::NodeBucket {
             nodes: nodes.iter().map(|node| node.object.clone()).collect(),
         };
@@ -60,8 +65,8 @@ impl<'a> RequestFactory<'a> {
                 .iter()
                 .map(|nodes| inline(&bucket(nodes)))
                 .collect(),
-            now: engine.now.unwrap_or_else(Timestamp::now),
-            profile: engine.profile.into(),
+            now: now.unwrap_or_else(Timestamp::now),
+            profile,
         }
     }
 

@@ -28,6 +28,7 @@ mod response_memory;
 mod route;
 mod serve;
 mod service;
+mod simulate;
 mod size;
 mod size_estimate;
 mod stream;

@@ -1,12 +1,13 @@
 //! The cluster: its objects, its time, and what is counted.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
     counts::Counter,
+    forward,
     objects::{Change, Objects},
     refusal::{Reason, Refusal},
     resource::{ObjectKey, Resource},
@@ -47,6 +48,8 @@ pub struct Cluster {
     pub(crate) placed: usize,
     /// The time, for timestamps.
     pub(crate) now: Timestamp,
+    /// The pods that change by themselves: the tick, the namespace and the name.
+    pub(crate) due: BTreeSet<(u64, String, String)>,
 }
 
 impl Cluster {
@@ -61,6 +64,7 @@ impl Cluster {
             tick: 0,
             placed: 0,
             now,
+            due: BTreeSet::new(),
         }
     }
 
@@ -88,13 +92,18 @@ impl Cluster {
         self.now = now;
         let due = self.pods_with_work();
         for (key, pod) in due {
-            if pod["metadata"]["deletionTimestamp"].is_string() {
-                self.remove_pod(&key);
-            } else if pod["spec"]["nodeName"].is_string() {
-                self.write_ready(&key, Arc::unwrap_or_clone(pod), true);
-            } else {
-                self.bind(&key, Arc::unwrap_or_clone(pod));
-            }
+            self.work_on(&key, pod);
+        }
+    }
+
+    /// Does what is due: the pod is gone, becomes ready, or is bound.
+    pub(crate) fn work_on(&mut self, key: &ObjectKey, pod: Arc<Value>) {
+        if pod["metadata"]["deletionTimestamp"].is_string() {
+            self.remove_pod(key);
+        } else if pod["spec"]["nodeName"].is_string() {
+            self.write_ready(key, Arc::unwrap_or_clone(pod), true);
+        } else {
+            self.bind(key, Arc::unwrap_or_clone(pod));
         }
     }
 
@@ -146,10 +155,21 @@ impl Cluster {
     /// Stores a pod and updates the counts.
     pub(crate) fn put_pod(&mut self, key: &ObjectKey, pod: Value) {
         self.counter.pod_changed(&key.name, &pod, true);
+        self.forget_due(key);
+        if let Some(due) = forward::due(&pod) {
+            self.due.insert((due, key.namespace.clone(), key.name.clone()));
+        }
         self.objects.put(key, pod);
     }
 
+    fn forget_due(&mut self, key: &ObjectKey) {
+        if let Some(due) = self.objects.get(key).and_then(forward::due) {
+            self.due.remove(&(due, key.namespace.clone(), key.name.clone()));
+        }
+    }
+
     pub(crate) fn remove_pod(&mut self, key: &ObjectKey) {
+        self.forget_due(key);
         if let Some(pod) = self.objects.remove(key) {
             self.counter.pod_changed(&key.name, &pod, false);
         }

@@ -46,7 +46,7 @@ impl Cluster {
         self.pods_where(|pod| self.has_work(pod))
     }
 
-    fn has_work(&self, pod: &Value) -> bool {
+    pub(crate) fn has_work(&self, pod: &Value) -> bool {
         let due = pod["status"][DUE].as_u64().is_none_or(|due| due <= self.tick);
         match (pod::is_deleting(pod), pod["spec"]["nodeName"].as_str()) {
             (true, node) => due && node.is_none_or(|node| !self.is_broken(node)),
@@ -58,7 +58,7 @@ impl Cluster {
         }
     }
 
-    fn is_broken(&self, node: &str) -> bool {
+    pub(crate) fn is_broken(&self, node: &str) -> bool {
         let taints = self.node(node).and_then(|node| node["spec"]["taints"].as_array());
         taints
             .into_iter()

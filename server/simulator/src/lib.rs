@@ -8,6 +8,7 @@
 //! * `apiserver` answers the calls: create, patch, delete, replace the status. It refuses what an apiserver refuses.
 //! * `scheduler` binds pods, and `kubelet` starts, stops and fails them. Nothing of that happens by itself: [`Cluster::tick`]
 //!   runs one step of everything, and functions such as [`Cluster::bind_pods`] run one part of it.
+//! * `forward` loads a cluster that exists, and moves the time from one change to the next: [`Cluster::skip`].
 //! * `users` changes the cluster as people and cloud providers do: workloads and nodes come, change and go.
 //! * [`WatchCache`] is what a client has seen so far. It lags behind the cluster until it catches up.
 //! * [`WorkloadCounts`] counts the pods of DaemonSets on nodes, and those of Deployments, independently of any plan.
@@ -74,6 +75,7 @@
 mod apiserver;
 mod cluster;
 mod counts;
+mod forward;
 mod kubelet;
 mod objects;
 mod patch;

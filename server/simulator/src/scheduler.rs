@@ -16,6 +16,14 @@ impl Cluster {
         }
     }
 
+    /// Binds a pod as [`Self::bind_pods`] does. One that does not exist, or is bound, stays as it is.
+    pub fn bind_pod(&mut self, key: &ObjectKey) {
+        if let Some(pod) = self.get(key).filter(|pod| pod["spec"]["nodeName"].is_null()) {
+            let pod = pod.clone();
+            self.bind(key, pod);
+        }
+    }
+
     /// Binds a pod to the node that its affinity names, if that node exists; a pod of a ReplicaSet to the next node.
     pub(crate) fn bind(&mut self, key: &ObjectKey, mut pod: Value) {
         let meant_for = pod::node(&pod)

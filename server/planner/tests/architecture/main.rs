@@ -47,8 +47,8 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn planner_and_simulator_depend_on_no_transport_no_runtime_and_no_cluster() {
-    for krate in ["nodewise-planner", "nodewise-simulator"] {
+fn planner_simulator_and_forecast_depend_on_no_transport_no_runtime_and_no_cluster() {
+    for krate in ["nodewise-planner", "nodewise-simulator", "nodewise-forecast"] {
         let linked = closure(&metadata(), krate);
         for forbidden in [
             "tokio",
@@ -143,7 +143,7 @@ fn the_runtime_names_no_kind_of_workload() {
 }
 
 /// The crates of the workspace, from the top layer down.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &[
         "nodewise-bench",
         "nodewise-e2e",
@@ -156,6 +156,7 @@ const LAYERS: [&[&str]; 9] = [
     &["nodewise-fixtures", "nodewise-testbed"],
     &["nodewise"],
     &["nodewise-executor", "nodewise-server"],
+    &["nodewise-forecast"],
     &[
         "nodewise-client",
         "nodewise-planner",
@@ -199,7 +200,7 @@ fn crates_depend_on_crates_of_lower_layers_only() {
     assert_eq!(misplaced(&metadata, &LAYERS), []);
 
     let mut swapped = LAYERS;
-    swapped.swap(4, 5);
+    swapped.swap(4, 6);
     assert!(misplaced(&metadata, &swapped).contains(&("nodewise-server", "nodewise-planner")));
 }
 

@@ -1,0 +1,139 @@
+//! The flags of `nodewise simulate`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::args::{Profile, parse_time};
+
+#[derive(Debug, Args)]
+#[command(override_usage = "nodewise simulate <KIND>/<NAME> [--image [CONTAINER=]IMAGE] [-f FILE] [OPTIONS]")]
+#[command(after_help = "\
+Examples:
+  nodewise simulate ds/agent -n monitoring --image registry.example/agent:2
+  nodewise simulate ds/agent --image agent=registry.example/agent:2 --ready-after 30s --fail 4%
+  nodewise simulate ds/agent -f new.yaml --svg rollout.svg
+  kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise simulate ds/agent --dump - --image agent:2
+
+The play runs the planner in a loop against a simulated cluster with the objects of the real one. Nothing is written.
+With neither --image nor -f it plays what remains of the present rollout.
+
+Exit status: 0 when the rollout ends, 1 on error, 2 when a bound is reached before its end, 3 when it gets stuck.")]
+pub(crate) struct SimulateArgs {
+    /// The workload, as for kubectl: `KIND NAME` or `KIND/NAME`, such as ds/agent
+    #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
+    pub(crate) target: Vec<String>,
+    /// The workload's namespace; not needed while only one namespace has a workload of this kind and name
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// A new image: of the only container, or of the named one. May be repeated
+    #[arg(long = "image", value_name = "[CONTAINER=]IMAGE")]
+    pub(crate) images: Vec<String>,
+    /// A manifest of the workload, as for kubectl apply. Fields that it does not name keep their values; `-` reads standard input
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// The time from a pod's creation until it is ready [default: the median of the workload's ready pods; 10s if there is none]
+    #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
+    pub(crate) ready_after: Option<Duration>,
+    /// The time from a pod's deletion until it is gone
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_assumed)]
+    pub(crate) gone_after: Duration,
+    /// The share of the new pods that never become ready, such as 4% or 0.04; rounded up to whole pods
+    #[arg(long = "fail", value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
+    pub(crate) failing: f64,
+    /// Chooses which pods fail
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The longest virtual time
+    #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = parse_assumed)]
+    pub(crate) max_time: Duration,
+    /// The most steps
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) max_steps: usize,
+    /// Print every step; without it, at most 40
+    #[arg(long)]
+    pub(crate) all_steps: bool,
+    /// Also write the chart to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// What `kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads standard input; may be
+    /// given several times. Without it the objects are read from a cluster
+    #[arg(long = "dump", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) dumps: Vec<PathBuf>,
+    /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// The time at which the change is made, such as 2026-01-31T12:00:00Z [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) now: Option<Timestamp>,
+    /// The deviations from the built-in controller that are enabled
+    #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
+    pub(crate) profile: Profile,
+    /// How to print the play
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// The output format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// A chart
+    Svg,
+}
+
+/// The longest duration that is assumed: about ten years.
+const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 3_660);
+
+/// Parses a duration of 0 s to ten years.
+fn parse_assumed(text: &str) -> Result<Duration, String> {
+    let duration: SignedDuration = text
+        .parse()
+        .map_err(|_| "not a duration such as 30s or 2m".to_owned())?;
+    if !(SignedDuration::ZERO..=LONGEST).contains(&duration) {
+        return Err("not from 0s to ten years".to_owned());
+    }
+    Ok(duration.unsigned_abs())
+}
+
+/// Parses `4%` or `0.04`.
+fn parse_share(text: &str) -> Result<f64, String> {
+    let wrong = || "not a share such as 4% or 0.04".to_owned();
+    let (number, whole) = text
+        .strip_suffix('%')
+        .map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().map_err(|_| wrong())? / whole;
+    if !(0.0..=1.0).contains(&share) {
+        return Err("not from 0% to 100%".to_owned());
+    }
+    Ok(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_percentages_or_parts_of_one() {
+        for (text, expected) in [
+            ("4%", Ok(0.04)),
+            ("0.04", Ok(0.04)),
+            ("100%", Ok(1.0)),
+            ("0", Ok(0.0)),
+            ("4", Err("not from 0% to 100%")),
+            ("-1%", Err("not from 0% to 100%")),
+            ("nan", Err("not from 0% to 100%")),
+            ("many", Err("not a share such as 4% or 0.04")),
+        ] {
+            assert_eq!(parse_share(text), expected.map_err(str::to_owned), "{text}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Plays a rollout to its end: what would happen if this workload were written now?
+//!
+//! [`daemon_set`] takes a snapshot of a cluster with the changed workload, and assumptions about pods. It runs the
+//! real planner in a loop against the cluster of `nodewise-simulator`, under virtual time, and gives each step to the caller.
+//!
+//! The crate is pure: it reads no clock, does no I/O and draws no random numbers. Equal inputs give equal steps.
+//!
+//! * [`Assumptions`] say how pods behave. `failing` chooses the pods that never become ready.
+//! * `world` holds the pods in the simulated cluster, and shows them to the planner.
+//! * `objects` converts between the planner's types and the JSON of the simulated cluster.
+//! * `recorder` joins the plans of one time into a [`Step`], and says how the play ends.
+
+mod assumptions;
+mod daemon_set;
+mod failing;
+mod objects;
+mod recorder;
+mod step;
+mod world;
+
+pub use assumptions::{Assumptions, Bounds};
+pub use daemon_set::daemon_set;
+pub use step::{Budget, Change, Counts, End, Forecast, Limit, Step, Verb};
+
+/// Why a snapshot cannot be played.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The simulated cluster refuses an object of the snapshot, or a write.
+    #[error("the simulated cluster refuses {object}: {message}")]
+    Refused {
+        /// The object.
+        object: String,
+        /// The message of the simulated apiserver.
+        message: String,
+    },
+    /// There are more nodes or replicas than the bounds allow.
+    #[error("the snapshot has {found} {what}, more than the {most} that are played")]
+    TooLarge {
+        /// `nodes` or `replicas`.
+        what: &'static str,
+        /// Their number.
+        found: usize,
+        /// The bound.
+        most: usize,
+    },
+}
