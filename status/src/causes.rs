@@ -10,9 +10,12 @@ use crate::units::{self, Cause, Progress, Unit};
 /// The most names of units in a cause.
 const MAX_UNITS: usize = 100;
 
+/// Blocked units, with their names.
+type Blocked<'a> = Vec<(&'a str, &'a Cause)>;
+
 /// The causes, that with the most units first. A refusal that no unit shows, because no unit exists, is a cause of its own.
 pub(crate) fn of(units: &[Unit], refusal: Option<&v1::Refusal>) -> Vec<v1::BlockCause> {
-    let mut groups: BTreeMap<(&str, &str, &str), Vec<(&str, &Cause)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str, &str), Blocked<'_>> = BTreeMap::new();
     for unit in units {
         if let Progress::Blocked(cause) = &unit.progress {
             let problem = &cause.problem;
@@ -20,17 +23,17 @@ pub(crate) fn of(units: &[Unit], refusal: Option<&v1::Refusal>) -> Vec<v1::Block
             groups.entry(key).or_default().push((&unit.name, cause));
         }
     }
-    let mut causes: Vec<v1::BlockCause> = groups.into_values().map(group).collect();
+    let mut causes: Vec<v1::BlockCause> = groups.values().map(|blocked| group(blocked)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.units.len() + cause.more_units as usize));
     let is_shown = causes.iter().any(|cause| cause.reason == "CreateRefused");
     if let Some(refusal) = refusal.filter(|_| !is_shown) {
-        causes.push(group(vec![("", &units::refused(refusal))]));
+        causes.push(group(&[("", &units::refused(refusal))]));
     }
     causes
 }
 
 /// One cause with its units. A unit without a name is left out.
-fn group(blocked: Vec<(&str, &Cause)>) -> v1::BlockCause {
+fn group(blocked: &[(&str, &Cause)]) -> v1::BlockCause {
     let (_, first) = blocked[0];
     let mut names: Vec<&str> = blocked
         .iter()

@@ -15,7 +15,6 @@ pub(crate) fn of(status: &v1::WorkloadStatus, now: Timestamp) -> String {
     match status.state() {
         RolloutState::Complete if counts.desired == 1 => format!("the {unit} is up to date and available"),
         RolloutState::Complete => format!("all {} {unit}s are up to date and available", counts.desired),
-        RolloutState::Paused => done,
         RolloutState::WaitingForDelete => {
             format!(
                 "{done}; the outdated pods of {} stay until someone deletes them",
@@ -41,7 +40,7 @@ pub(crate) fn of(status: &v1::WorkloadStatus, now: Timestamp) -> String {
         RolloutState::Progressing | RolloutState::Unspecified if counts.blocked > 0 => {
             format!("{done}, {} blocked", plural(counts.blocked, unit))
         }
-        RolloutState::Progressing | RolloutState::Unspecified => done,
+        RolloutState::Paused | RolloutState::Progressing | RolloutState::Unspecified => done,
     }
 }
 

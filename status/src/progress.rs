@@ -45,8 +45,12 @@ pub(crate) fn state(inputs: &Inputs<'_>, view: &View, counts: &v1::UnitCounts) -
 /// Whether an action changes pods, or the sizes of ReplicaSets.
 fn changes_pods(action: &v1::Action) -> bool {
     match &action.kind {
-        Some(action::Kind::CreatePod(_) | action::Kind::DeletePod(_)) => true,
-        Some(action::Kind::CreateObject(_) | action::Kind::DeleteObject(_)) => true,
+        Some(
+            action::Kind::CreatePod(_)
+            | action::Kind::DeletePod(_)
+            | action::Kind::CreateObject(_)
+            | action::Kind::DeleteObject(_),
+        ) => true,
         Some(action::Kind::PatchObject(patch)) => patch.subresource.is_empty(),
         _ => false,
     }

@@ -149,9 +149,10 @@ fn revisions(inputs: &Inputs<'_>, current: Option<&TemplateFacts>) -> Vec<v1::Re
         revisions.push(v1::RevisionStatus {
             is_current: true,
             images: inputs.workload.images.clone(),
-            pods: match inputs.workload.kind == DEPLOYMENT {
-                true => 0,
-                false => u32::try_from(inputs.pods.len()).unwrap_or(u32::MAX),
+            pods: if inputs.workload.kind == DEPLOYMENT {
+                0
+            } else {
+                u32::try_from(inputs.pods.len()).unwrap_or(u32::MAX)
             },
             ..v1::RevisionStatus::default()
         });

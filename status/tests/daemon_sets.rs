@@ -21,7 +21,7 @@ struct Rollout {
     workload: WorkloadFacts,
     nodes: Vec<v1::NodeExplanation>,
     pods: Vec<PodFacts>,
-    rollout: v1::Rollout,
+    numbers: v1::Rollout,
     actions: Vec<v1::Action>,
     refusal: Option<v1::Refusal>,
 }
@@ -40,7 +40,7 @@ impl Rollout {
             workload: WorkloadFacts::of("DaemonSet", &object.to_string()),
             nodes: Vec::new(),
             pods: Vec::new(),
-            rollout: v1::Rollout {
+            numbers: v1::Rollout {
                 current_hash: "new".to_owned(),
                 max_unavailable: 2,
                 ..v1::Rollout::default()
@@ -138,7 +138,7 @@ impl Rollout {
             confirm_workload: false,
         };
         let plan = v1::Plan {
-            rollout: Some(self.rollout.clone()),
+            rollout: Some(self.numbers.clone()),
             phases: vec![v1::Phase {
                 batches: vec![batch],
                 ..v1::Phase::default()

@@ -14,11 +14,14 @@ use serde_json::value::RawValue;
 use super::{Cluster, Facts, InputError, Origin, Served, live::one_line};
 use crate::kind::Kind;
 
+/// An event of the watch of a kind.
+type Watched = (Kind, Result<Event<DynamicObject>, watcher::Error>);
+
 /// The objects of one namespace, and all nodes, as the watches show them.
 pub(crate) struct Follower {
     pub(crate) cluster: Cluster,
     source: Arc<str>,
-    events: Pin<Box<dyn Stream<Item = (Kind, Result<Event<DynamicObject>, watcher::Error>)> + Send>>,
+    events: Pin<Box<dyn Stream<Item = Watched> + Send>>,
     /// The kinds whose first list is not complete yet.
     pending: BTreeSet<Kind>,
     /// The objects of the lists that are being read: kind, namespace and name.

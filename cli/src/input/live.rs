@@ -14,7 +14,7 @@ use nodewise_telemetry::with_causes;
 use serde_json::value::RawValue;
 
 use super::{Cluster, InputError, Origin};
-use crate::{args::SourceArgs, kind::Kind, target::Target};
+use crate::{kind::Kind, target::Target};
 
 /// The page size of a list, as in kubectl.
 const PAGE: u32 = 500;

@@ -9,6 +9,9 @@ use plotters::prelude::{
 
 use super::{report::Played, text::time};
 
+/// A line of the chart: its name, its colour, and its value at a step.
+type Line = (&'static str, RGBColor, fn(&Step) -> u32);
+
 const SIZE: (u32, u32) = (960, 480);
 /// Colours that people with any colour vision tell apart (Okabe and Ito).
 const UPDATED: RGBColor = RGBColor(0, 114, 178);
@@ -48,7 +51,7 @@ fn draw(played: &Played, svg: &mut String) -> Result<(), Box<dyn std::error::Err
         .bold_line_style(BLACK.mix(0.1))
         .label_style(("sans-serif", 14))
         .draw()?;
-    let lines: [(&str, RGBColor, fn(&Step) -> u32); 3] = [
+    let lines: [Line; 3] = [
         ("updated", UPDATED, |step| step.counts.updated),
         ("available", AVAILABLE, |step| step.counts.available),
         ("unavailable, at worst", UNAVAILABLE, |step| {

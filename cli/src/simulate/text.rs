@@ -46,11 +46,10 @@ fn header(page: &mut Page, played: &Played) {
         time(assumptions.gone_after)
     );
     if assumptions.failing > 0.0 {
-        assumed.push_str(&format!(
-            "; {}% of the new pods never become ready (seed {})",
-            percent(assumptions.failing),
-            assumptions.seed
-        ));
+        let failing = percent(assumptions.failing);
+        let seed = assumptions.seed;
+        let failing = format!("; {failing}% of the new pods never become ready (seed {seed})");
+        assumed.push_str(&failing);
     }
     page.line(2, DIM, &assumed);
     page.blank();
@@ -201,7 +200,7 @@ fn sparkline(steps: &[Step], total: u64, width: usize, most: u32, value: impl Fn
     let mut bars = vec![0_u32; width];
     let mut next = steps.iter().skip(1).map(|step| step.at.as_secs());
     for step in steps {
-        let column = |seconds: u64| ((seconds * parts) / (total + 1)) as usize;
+        let column = |seconds: u64| usize::try_from((seconds * parts) / (total + 1)).unwrap_or(width - 1);
         let begin = column(step.at.as_secs());
         let end = next.next().map_or(width - 1, column);
         for bar in &mut bars[begin..=end.min(width - 1)] {

@@ -58,7 +58,7 @@ impl Default for Bounds {
     /// A week, 100,000 steps and 20,000 nodes.
     fn default() -> Self {
         Self {
-            time: Duration::from_secs(7 * 24 * 3_600),
+            time: Duration::from_hours(7 * 24),
             steps: 100_000,
             nodes: 20_000,
         }

@@ -7,7 +7,7 @@ use std::{
 
 use nodewise_planner::{
     daemonset::{self, DaemonSet, UpdateStrategy, plan_cache::PlanCache},
-    plan::{Action, ActionKind, Plan, Rollout},
+    plan::{Action, ActionKind, Plan, Rollout, Status},
     report::OutcomeResult,
     snapshot::{Bucket, List, Pod, Snapshot},
 };
@@ -196,7 +196,7 @@ impl Play {
         if let Some(rollout) = &plan.rollout {
             self.rollout = rollout.clone();
         }
-        let Some(status) = plan.status.as_ref().and_then(|status| status.daemon_set()) else {
+        let Some(status) = plan.status.as_ref().and_then(Status::daemon_set) else {
             return;
         };
         let number = |count: i32| u32::try_from(count).unwrap_or_default();

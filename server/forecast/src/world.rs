@@ -102,7 +102,7 @@ impl World {
 
     /// Updates the view to the present state of the cluster. Returns the changed pods, before and after.
     pub(crate) fn catch_up(&mut self) -> Vec<(Option<Pod>, Option<Pod>)> {
-        let changed: BTreeSet<String> = self
+        let names: BTreeSet<String> = self
             .cluster
             .changes_after(self.seen)
             .filter(|change| change.key.resource == Resource::Pods)
@@ -110,8 +110,8 @@ impl World {
             .collect();
         self.seen = self.cluster.version();
         self.cluster.compact(self.seen);
-        let mut changes = Vec::with_capacity(changed.len());
-        for name in changed {
+        let mut changes = Vec::with_capacity(names.len());
+        for name in names {
             let before = self.pods.remove(&name);
             let object = self.cluster.get(&self.key(Resource::Pods, &name));
             let after = object.map(|object| objects::read_pod(object, before.as_ref()));

@@ -66,7 +66,8 @@ fn bar(page: &mut Page, status: &v1::WorkloadStatus) {
     let mut cells = Vec::new();
     let mut used = 0;
     for (number, sign, style, _) in parts {
-        let width = (u64::from(number) * u64::from(BAR) / u64::from(all)) as u32;
+        let width = u64::from(number) * u64::from(BAR) / u64::from(all);
+        let width = u32::try_from(width).unwrap_or(BAR);
         // What there is, is visible.
         let width = if number > 0 { width.max(1) } else { 0 }.min(BAR - used);
         used += width;

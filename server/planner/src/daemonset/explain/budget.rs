@@ -38,16 +38,16 @@ impl<'a> Budget<'a> {
         let (mut used, mut named, mut waiting) = (0, Vec::new(), BTreeMap::new());
         for (_, entry, pods) in view.rollout_entries() {
             let content = Content::of(pods);
-            let uses = if surge {
+            let is_user = if surge {
                 content.is_surging()
             } else {
                 content.is_unavailable()
             };
             // All nodes may use the budget, so only a few are named.
-            if uses && used < NAMED {
+            if is_user && used < NAMED {
                 named.push(user(entry, content, pods));
             }
-            used += usize::from(uses);
+            used += usize::from(is_user);
             let waits = matches!(content, Content::Old(_)) && entry.fit.run && !changed.contains(entry.name);
             if waits && *strategy != UpdateStrategy::OnDelete {
                 waiting.insert(entry.name, waiting.len() + 1);
