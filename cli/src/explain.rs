@@ -30,13 +30,17 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// The status of the workload, for what holds it up. Nodes with the same cause are grouped there.
-    async fn status(&self) -> anyhow::Result<v1::WorkloadStatus> {
+    fn status(
+        &self,
+        plan: &v1::Plan,
+        explanation: &v1::ExplainResponse,
+    ) -> anyhow::Result<v1::WorkloadStatus> {
         let source = view::Source {
             cluster: self.cluster,
             engine: self.engine,
             requests: self.requests,
         };
-        source.status(self.workload, None).await
+        source.status_of(self.workload, None, plan, explanation)
     }
 }
 

@@ -11,6 +11,7 @@ mod check;
 mod demo;
 mod engine;
 mod explain;
+mod flags;
 mod gaps;
 mod input;
 mod kind;

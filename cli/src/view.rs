@@ -25,22 +25,30 @@ impl Source<'_> {
         workload: &Served,
         refusal: Option<&v1::Refusal>,
     ) -> anyhow::Result<v1::WorkloadStatus> {
-        let facts = self
-            .cluster
-            .facts
-            .as_ref()
-            .context("the cluster was read without facts")?;
-        let about = facts
-            .workload(workload.kind, &workload.namespace, &workload.name)
-            .with_context(|| format!("{} was read without facts", workload.title()))?;
         let request = self.requests.request_for(workload);
         let plan = self.engine.plan(&request).await?;
         let explanation = self.engine.explain(&request, None).await?;
+        self.status_of(workload, refusal, &plan, &explanation)
+    }
+
+    /// The status of a workload with this plan and this explanation.
+    pub(crate) fn status_of(
+        &self,
+        workload: &Served,
+        refusal: Option<&v1::Refusal>,
+        plan: &v1::Plan,
+        explanation: &v1::ExplainResponse,
+    ) -> anyhow::Result<v1::WorkloadStatus> {
+        let facts = self.cluster.facts.as_ref();
+        let facts = facts.context("the cluster was read without facts")?;
+        let about = facts
+            .workload(workload.kind, &workload.namespace, &workload.name)
+            .with_context(|| format!("{} was read without facts", workload.title()))?;
         let templates = templates(self.cluster, workload);
         Ok(nodewise_status::of(&Inputs {
             workload: about,
-            plan: &plan,
-            explanation: &explanation,
+            plan,
+            explanation,
             pods: &pods(self.cluster, facts, workload, &templates),
             node: &|name| facts.node(name),
             templates: &templates,

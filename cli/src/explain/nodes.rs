@@ -28,9 +28,11 @@ struct Explanation<'a> {
 /// Explains all nodes, or one.
 pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<()> {
     let workload = case.requests.request_for(case.workload);
-    let nodes = case.engine.explain(&workload, node).await?.nodes;
-    let status = case.status().await?;
-    let warnings = Warnings::of(case.engine.plan(&workload).await?);
+    let explanation = case.engine.explain(&workload, node).await?;
+    let plan = case.engine.plan(&workload).await?;
+    let status = case.status(&plan, &explanation)?;
+    let nodes = explanation.nodes;
+    let warnings = Warnings::of(plan);
     let warnings = match (nodes.as_slice(), node) {
         ([one], Some(_)) => warnings.about(one),
         _ => warnings,

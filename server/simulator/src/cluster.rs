@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     counts::Counter,
-    forward,
     objects::{Change, Objects},
+    pod,
     refusal::{Reason, Refusal},
     resource::{ObjectKey, Resource},
     workload_counts::WorkloadCounts,
@@ -156,14 +156,14 @@ impl Cluster {
     pub(crate) fn put_pod(&mut self, key: &ObjectKey, pod: Value) {
         self.counter.pod_changed(&key.name, &pod, true);
         self.forget_due(key);
-        if let Some(due) = forward::due(&pod) {
+        if let Some(due) = pod::due(&pod) {
             self.due.insert((due, key.namespace.clone(), key.name.clone()));
         }
         self.objects.put(key, pod);
     }
 
     fn forget_due(&mut self, key: &ObjectKey) {
-        if let Some(due) = self.objects.get(key).and_then(forward::due) {
+        if let Some(due) = self.objects.get(key).and_then(pod::due) {
             self.due.remove(&(due, key.namespace.clone(), key.name.clone()));
         }
     }

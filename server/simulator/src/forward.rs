@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Cluster, ObjectKey, Resource,
-    kubelet::DUE,
     objects::metadata,
-    pod,
+    pod::{self, DUE},
     refusal::{Reason, Refusal},
 };
 
@@ -106,11 +105,4 @@ impl Cluster {
             (false, None) => false,
         }
     }
-}
-
-/// The tick at which a pod becomes ready, is gone or is bound; `None` if it is ready or finished.
-pub(crate) fn due(pod: &Value) -> Option<u64> {
-    let due = || pod["status"][DUE].as_u64().unwrap_or_default();
-    let is_settled = pod::is_finished(pod) || pod::is_ready(pod);
-    (pod::is_deleting(pod) || !is_settled).then(due)
 }

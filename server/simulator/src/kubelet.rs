@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{Cluster, ObjectKey, objects::seconds, pod, refusal::Refusal, users::NOT_READY};
-
-/// The status field in which the kubelet stores the tick at which a pod becomes ready or goes. Not part of the API.
-pub(crate) const DUE: &str = "dueTick";
+use crate::{
+    Cluster, ObjectKey,
+    objects::seconds,
+    pod::{self, DUE},
+    refusal::Refusal,
+    users::NOT_READY,
+};
 
 impl Cluster {
     /// Makes a pod ready or not ready. A finished pod does not change, nor does one that is so already.

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// The status field in which the kubelet stores the tick at which a pod becomes ready or goes. Not part of the API.
+pub(crate) const DUE: &str = "dueTick";
+
 /// The state of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PodState {
@@ -80,6 +83,13 @@ pub fn node(pod: &Value) -> Option<&str> {
         [name] => name.as_str(),
         _ => None,
     }
+}
+
+/// The tick at which a pod becomes ready, is gone or is bound; `None` if it is ready or finished.
+pub(crate) fn due(pod: &Value) -> Option<u64> {
+    let due = || pod["status"][DUE].as_u64().unwrap_or_default();
+    let is_settled = is_finished(pod) || is_ready(pod);
+    (is_deleting(pod) || !is_settled).then(due)
 }
 
 #[cfg(test)]

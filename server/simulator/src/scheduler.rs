@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{Cluster, ObjectKey, Resource, kubelet::DUE, pod};
+use crate::{
+    Cluster, ObjectKey, Resource,
+    pod::{self, DUE},
+};
 
 impl Cluster {
     /// Binds every pod that is on no node to the node that its affinity names, if that node exists. Pods of ReplicaSets go to
