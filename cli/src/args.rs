@@ -1,13 +1,12 @@
 //! The flags of the command line.
 
-use std::time::Duration;
-
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use crate::flags::{EngineArgs, SourceArgs, parse_timeout};
+pub(crate) use crate::flags::{EngineArgs, SourceArgs};
 pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
+    rollout::args::RolloutCommand,
     shell::args::{CompletionArgs, ManArgs},
     simulate::args::SimulateArgs,
 };
@@ -144,43 +143,6 @@ pub(crate) struct StatusArgs {
     pub(crate) all_namespaces: bool,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// How to print the status
-    #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: ViewOutput,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum RolloutCommand {
-    /// Show how far the rollout is and what holds it up
-    Status(RolloutStatusArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(override_usage = "nodewise rollout status <KIND>/<NAME> [OPTIONS]")]
-#[command(after_help = "\
-Examples:
-  nodewise rollout status ds/agent -n logging
-  nodewise rollout status deploy/web --watch
-  nodewise rollout status ds/agent --watch --wait-for 10m && echo done
-
-Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error.")]
-pub(crate) struct RolloutStatusArgs {
-    /// The workload, as for kubectl: `KIND NAME` or `KIND/NAME`, such as deployment/web, rs/web-5d4f or ds/agent
-    #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
-    pub(crate) target: Vec<String>,
-    /// The workload's namespace; not needed while only one namespace has a workload of this kind and name
-    #[arg(short, long, value_name = "NAMESPACE")]
-    pub(crate) namespace: Option<String>,
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
-    #[command(flatten)]
-    pub(crate) engine: EngineArgs,
-    /// Follow the rollout until it is complete, and print a line for each change
-    #[arg(short, long, conflicts_with_all = ["files", "now"])]
-    pub(crate) watch: bool,
-    /// With --watch: the longest time to follow the rollout
-    #[arg(long, value_name = "DURATION", requires = "watch", value_parser = parse_timeout)]
-    pub(crate) wait_for: Option<Duration>,
     /// How to print the status
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ViewOutput,

@@ -40,9 +40,14 @@ pub(crate) struct Remote {
 impl Engine {
     pub(crate) fn new(args: &EngineArgs) -> anyhow::Result<Self> {
         if args.server.is_empty() {
-            return Ok(Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE)));
+            return Ok(Self::in_process());
         }
         Ok(Self::Remote(Remote::new(args)?))
+    }
+
+    /// The planner in this process.
+    pub(crate) fn in_process() -> Self {
+        Self::InProcess(nodewise_server::Engine::new(UNLIMITED, NO_CACHE))
     }
 
     pub(crate) async fn plan(&self, workload: &WorkloadRequest<'_>) -> anyhow::Result<v1::Plan> {

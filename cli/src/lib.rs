@@ -35,7 +35,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use nodewise_telemetry::traces::SpanLayer;
 use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use crate::args::{Cli, Command, RolloutCommand};
+use crate::args::{Cli, Command};
 
 /// Runs a command line. The exit code is 0 on success and 1 on any error, or 2 with `plan --detailed-exitcode` if something would
 /// change. `simulate` has exit codes of its own.
@@ -117,9 +117,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 init_logging(None)?;
                 status::run(&args).await
             }
-            Command::Rollout(RolloutCommand::Status(args)) => {
+            Command::Rollout(command) => {
                 init_logging(None)?;
-                rollout::status::run(&args).await
+                rollout::run(&command).await
             }
         }
     })

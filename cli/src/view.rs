@@ -58,6 +58,16 @@ impl Source<'_> {
     }
 }
 
+/// The status of a workload now, by the planner in this process.
+pub(crate) async fn local_status(cluster: &Cluster, workload: &Served) -> anyhow::Result<v1::WorkloadStatus> {
+    let source = Source {
+        cluster,
+        engine: &Engine::in_process(),
+        requests: &RequestFactory::at(cluster, None, v1::Profile::Default),
+    };
+    source.status(workload, None).await
+}
+
 /// The ControllerRevisions of a DaemonSet, or the ReplicaSets of a Deployment.
 fn templates(cluster: &Cluster, workload: &Served) -> Vec<TemplateFacts> {
     let is_own = |one: &&Served| one.controller.as_deref() == Some(&workload.uid);

@@ -48,6 +48,13 @@ impl Facts {
         self.pods.get(uid)
     }
 
+    /// The uid of a pod.
+    pub(crate) fn uid_of_pod(&self, namespace: &str, name: &str) -> Option<&str> {
+        let mut pods = self.pods.values();
+        let found = pods.find(|pod| (&*pod.namespace, &*pod.name) == (namespace, name));
+        found.map(|pod| &*pod.uid)
+    }
+
     /// A node by its name.
     pub(crate) fn node(&self, name: &str) -> Option<&NodeFacts> {
         self.nodes.get(name)

@@ -42,10 +42,11 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
         return hints;
     }
     if status.state() == RolloutState::Paused {
-        hints.push(format!("kubectl rollout resume {target}"));
+        hints.push(format!("nodewise rollout resume {target}"));
     }
     if status.state() == RolloutState::Stuck && status.revisions.len() > 1 {
-        hints.push(format!("kubectl rollout undo {target}"));
+        hints.push(format!("nodewise rollout diff {target}"));
+        hints.push(format!("nodewise rollout undo {target}"));
     }
     hints
 }

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::{exit::exit_code, hints, watch};
+use super::{args::RolloutStatusArgs, exit::exit_code, hints, watch};
 use crate::{
-    args::{RolloutStatusArgs, ViewOutput},
     engine::Engine,
     gaps,
     input::Cluster,
+    output::ViewOutput,
     print,
     refusals::Refusals,
     request::RequestFactory,

@@ -7,12 +7,13 @@ use jiff::{Timestamp, Unit};
 use nodewise_proto::v1::{self, RolloutState};
 use tokio::time::{Instant, sleep_until};
 
-use super::exit::exit_code;
+use super::{args::RolloutStatusArgs, exit::exit_code};
 use crate::{
-    args::{EngineArgs, RolloutStatusArgs, ViewOutput},
     engine::Engine,
+    flags::EngineArgs,
     input::{Change, Follower, Served, connect},
     kind::Kind,
+    output::ViewOutput,
     print,
     refusals::Refusals,
     request::RequestFactory,

@@ -72,25 +72,51 @@ async fn a_stuck_rollout_names_its_cause_until_it_is_undone() -> Result<()> {
     assert_eq!(crashing["writers"][0]["manager"], "kube-controller-manager");
     assert_eq!(crashing["causes"][0]["lastExit"], "exit code 1, Error");
 
-    let watch = [
-        "rollout",
-        "status",
-        "ds/agent",
-        "--watch",
-        "-o",
-        "json",
-        "--wait-for",
-        "60s",
-    ];
-    let (output, undone) = tokio::join!(setup.nodewise(&watch), async {
-        setup.patch("agent", image("registry.example/agent:3")).await
-    });
-    undone?;
-    let output = output?;
+    // Nobody can be asked, so nothing is changed.
+    let output = setup.nodewise(&["rollout", "undo", "ds/agent"]).await?;
+    ensure!(output.status.code() == Some(1), "{output:?}");
+    let dry_run = ["rollout", "undo", "ds/agent", "--dry-run"];
+    let output = setup.nodewise(&dry_run).await?;
+    ensure!(output.status.code() == Some(0), "{output:?}");
+    assert_eq!(
+        image_of(&setup, "daemonset/agent").await?,
+        "registry.example/missing:2"
+    );
+
+    let follow = "rollout status ds/agent --watch -o json --wait-for 60s";
+    let follow: Vec<&str> = follow.split(' ').collect();
+    let undo = ["rollout", "undo", "ds/agent", "--yes"];
+    let (output, undone) = tokio::join!(setup.nodewise(&follow), setup.nodewise(&undo));
+    let (output, undone) = (output?, undone?);
+    ensure!(undone.status.code() == Some(0), "{undone:?}");
     ensure!(output.status.code() == Some(0), "{output:?}");
     let states = lines(&output)?;
     let last = states.last().context("at least one line")?;
     assert_eq!(last["state"], "ROLLOUT_STATE_COMPLETE");
     assert_eq!(last["counts"]["done"], 6);
+    assert_eq!(
+        image_of(&setup, "daemonset/agent").await?,
+        "registry.example/agent:1"
+    );
+
+    for (verb, paused) in [("pause", "true"), ("resume", "")] {
+        let output = setup.nodewise(&["rollout", verb, "deploy/web", "--yes"]).await?;
+        ensure!(output.status.code() == Some(0), "{output:?}");
+        let path = ["get", "deployment/web", "-o", "jsonpath={.spec.paused}"];
+        let found = setup.kubectl(&path).await?;
+        assert_eq!(found.trim().trim_start_matches("false"), paused, "after {verb}");
+    }
+    let retry = ["rollout", "retry", "deploy/web", "--yes"];
+    let output = setup.nodewise(&retry).await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(
+        output.status.code() == Some(0) && text.contains("deleted"),
+        "{output:?}"
+    );
     Ok(())
+}
+
+async fn image_of(setup: &Setup, workload: &str) -> Result<String> {
+    let path = "jsonpath={.spec.template.spec.containers[0].image}";
+    setup.kubectl(&["get", workload, "-o", path]).await
 }
