@@ -39,7 +39,7 @@ EXAMPLE_CASES ?= $(if $(CHANGED),,create-one follow-nodes adopt-orphan roll-max 
 ARCHITECTURES ?= amd64
 
 # The parts of `make test`. Each takes all cores, so they run one after the other.
-PARTS = format lint build supply proto unit go python upstream e2e conformance executors images-test
+PARTS = format lint build supply proto unit go python dashboard upstream e2e conformance executors images-test
 
 .PHONY: demo test test-all $(PARTS) programs kit-rust kit-go kit-python fuzz-upstream upstream-e2e images audit release bench fuzz mutants
 
@@ -71,8 +71,8 @@ build:
 # What the parts below start. They find it in NODEWISE_PROGRAMS.
 programs:
 	$(CARGO) build --workspace --bins --examples --locked --quiet
-go python upstream upstream-e2e e2e conformance executors images-test: programs
-go python upstream upstream-e2e e2e conformance executors images-test: export NODEWISE_PROGRAMS = $(PROGRAMS)
+go python dashboard upstream upstream-e2e e2e conformance executors images-test: programs
+go python dashboard upstream upstream-e2e e2e conformance executors images-test: export NODEWISE_PROGRAMS = $(PROGRAMS)
 
 proto:
 	$(SECTION) 'protocol (buf lint, buf breaking; builds buf the first time, about 2 minutes)'
@@ -91,6 +91,13 @@ go:
 python:
 	$(SECTION) 'the Python client: ruff, mypy, tests, wheel (installs tools and the oldest dependencies the first time, about 2 minutes)'
 	clients/python/check.sh
+
+# SCREENSHOTS=docs/images also writes the pictures of docs/dashboard.md.
+dashboard:
+	$(SECTION) 'the page: types, fresh assets, every view in Chromium (two minutes; the first time it builds the control plane for about 10)'
+	testbed/run.sh build
+	cd dashboard && npm ci --ignore-scripts --silent && npx tsc --noEmit && node fresh.mjs
+	SCREENSHOTS='$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))' node --test --test-reporter=spec dashboard/browser/*.test.mjs
 
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'

@@ -6,6 +6,7 @@ pub(crate) use crate::flags::{EngineArgs, SourceArgs};
 pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
+    dashboard::args::DashboardArgs,
     rollout::args::RolloutCommand,
     shell::args::{CompletionArgs, ManArgs},
     simulate::args::SimulateArgs,
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     /// Watch, explain and steer the rollout of one workload
     #[command(subcommand)]
     Rollout(RolloutCommand),
+    /// Show all workloads on a page in the browser, live: what is stuck, on which nodes, and why. Changes nothing.
+    Dashboard(DashboardArgs),
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@
 mod args;
 mod causes;
 mod check;
+mod dashboard;
 mod demo;
 mod engine;
 mod explain;
@@ -120,6 +121,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Rollout(command) => {
                 init_logging(None)?;
                 rollout::run(&command).await
+            }
+            Command::Dashboard(args) => {
+                init_logging(None)?;
+                dashboard::run(&args).await
             }
         }
     })

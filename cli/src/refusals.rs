@@ -33,6 +33,11 @@ impl Refusals {
         Self(found.into_iter().flatten().collect())
     }
 
+    /// The last refusal of a DaemonSet, as this client may see it.
+    pub(crate) async fn last(client: &Client, workload: &Served) -> Option<v1::Refusal> {
+        last(client.clone(), workload).await
+    }
+
     /// The last refusal of a workload.
     pub(crate) fn of(&self, uid: &str) -> Option<&v1::Refusal> {
         self.0.get(uid)

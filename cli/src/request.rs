@@ -49,6 +49,20 @@ pub(crate) struct RequestFactory<'a> {
     profile: v1::Profile,
 }
 
+/// The buckets of all nodes of a cluster. Clones share the data.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeBuckets(Vec<v1::Bucket>);
+
+impl NodeBuckets {
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        let bucket = |nodes: &Vec<&Projected<v1::Node>>| v1::NodeBucket {
+            nodes: nodes.iter().map(|node| node.object.clone()).collect(),
+        };
+        let buckets = node_buckets(&cluster.nodes);
+        Self(buckets.iter().map(|nodes| inline(&bucket(nodes))).collect())
+    }
+}
+
 impl<'a> RequestFactory<'a> {
     pub(crate) fn new(cluster: &'a Cluster, engine: &EngineArgs) -> Self {
         Self::at(cluster, engine.now, engine.profile.into())
@@ -56,15 +70,19 @@ impl<'a> RequestFactory<'a> {
 
     /// For this time; `None`: now.
     pub(crate) fn at(cluster: &'a Cluster, now: Option<Timestamp>, profile: v1::Profile) -> Self {
-        let bucket = |nodes: &Vec<&Projected<v1::Node>>| v1::NodeBucket {
-            nodes: nodes.iter().map(|node| node.object.clone()).collect(),
-        };
+        Self::with_nodes(cluster, NodeBuckets::of(cluster), now, profile)
+    }
+
+    /// As [`RequestFactory::at`], with buckets that were made from the same nodes.
+    pub(crate) fn with_nodes(
+        cluster: &'a Cluster,
+        nodes: NodeBuckets,
+        now: Option<Timestamp>,
+        profile: v1::Profile,
+    ) -> Self {
         Self {
             cluster,
-            nodes: node_buckets(&cluster.nodes)
-                .iter()
-                .map(|nodes| inline(&bucket(nodes)))
-                .collect(),
+            nodes: nodes.0,
             now: now.unwrap_or_else(Timestamp::now),
             profile,
         }

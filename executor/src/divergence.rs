@@ -20,13 +20,13 @@ use tokio::time::Instant;
 use nodewise_runtime::apply;
 
 /// An action counts as divergent after it has been pending for this long: many times what a controller takes to act.
-pub(crate) const MIN_AGE: Duration = Duration::from_secs(30);
+pub const MIN_AGE: Duration = Duration::from_secs(30);
 /// Maximum actions of a workload in a report, and maximum nodes or names in a log line. The rest is counted.
 const MAX_LISTED: usize = 5;
 
 /// The workloads that are observed.
 #[derive(Debug, Default)]
-pub(crate) struct Divergences(Mutex<BTreeMap<Key, PendingActions>>);
+pub struct Divergences(Mutex<BTreeMap<Key, PendingActions>>);
 
 /// The actions that are pending for a workload.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl PendingActions {
 impl Divergences {
     /// Records a plan that is not applied. Returns the delay after which to reconcile the workload again even if no
     /// event comes.
-    pub(crate) fn record(&self, key: &Key, plan: &v1::Plan, now: Instant) -> Option<Duration> {
+    pub fn record(&self, key: &Key, plan: &v1::Plan, now: Instant) -> Option<Duration> {
         let actions = actions(plan);
         let mut all = self.lock();
         let pending = all.entry(key.clone()).or_insert_with(|| PendingActions {
@@ -79,8 +79,17 @@ impl Divergences {
         Some(MIN_AGE)
     }
 
+    /// The actions that are pending for a workload, and for how long they have been these. `None` if nothing would be done.
+    #[must_use]
+    pub fn pending(&self, key: &Key, now: Instant) -> Option<(Vec<String>, Duration)> {
+        let all = self.lock();
+        let pending = all.get(key).filter(|pending| !pending.actions.is_empty())?;
+        let age = now.saturating_duration_since(pending.since);
+        Some((pending.actions.clone(), age))
+    }
+
     /// Forgets a workload that is gone.
-    pub(crate) fn forget(&self, key: &Key) {
+    pub fn forget(&self, key: &Key) {
         self.lock().remove(key);
     }
 

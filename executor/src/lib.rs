@@ -52,7 +52,7 @@ pub mod controller;
 pub mod controllers;
 pub mod daemon_set;
 pub mod deployment;
-mod divergence;
+pub mod divergence;
 mod effects;
 mod foreign_deletes;
 pub mod manager;

@@ -28,7 +28,9 @@ pub(crate) fn view(inputs: &Inputs<'_>, refusal: Option<&v1::Refusal>) -> View {
     };
     for node in &inputs.explanation.nodes {
         view.desired += u32::from(node.should_run);
-        if let Some(progress) = progress(node, &pods, refusal, inputs.now) {
+        let progress = progress(node, &pods, refusal, inputs.now);
+        view.nodes.push(status(node, progress.as_ref(), &pods, inputs));
+        if let Some(progress) = progress {
             view.units.push(Unit {
                 name: node.node_name.clone(),
                 progress,
@@ -37,7 +39,6 @@ pub(crate) fn view(inputs: &Inputs<'_>, refusal: Option<&v1::Refusal>) -> View {
         let updated = node.pods.iter().filter(|pod| pod.updated && pod.ready);
         let facts = updated.filter_map(|pod| pods.get(&*pod.pod_name));
         view.ready_times.extend(facts.filter_map(|pod| pod.ready_changed));
-        view.nodes.push(status(node, &pods, inputs));
     }
     let hash = inputs
         .plan
@@ -93,6 +94,7 @@ fn progress(
 
 fn status(
     node: &v1::NodeExplanation,
+    progress: Option<&Progress>,
     pods: &HashMap<&str, &PodFacts>,
     inputs: &Inputs<'_>,
 ) -> v1::NodeStatus {
@@ -117,6 +119,11 @@ fn status(
         conditions: facts.conditions,
         unschedulable: facts.unschedulable,
         zone: facts.zone,
+        unit_state: progress
+            .map_or(v1::UnitState::Unspecified, Progress::state)
+            .into(),
+        block_reason: progress.map_or("", Progress::block_reason).to_owned(),
+        pool: facts.pool,
     }
 }
 

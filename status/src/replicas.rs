@@ -41,10 +41,17 @@ pub(crate) fn view(inputs: &Inputs<'_>, refusal: Option<&v1::Refusal>) -> View {
         if updated && pod.ready && pod.deleted.is_none() {
             view.ready_times.extend(pod.ready_changed);
         }
+        let progress = progress(pod, updated, available, inputs.now);
         if !available {
-            view.pods.push(pod.status(updated, available));
+            view.pods.push(v1::PodStatus {
+                unit_state: progress
+                    .as_ref()
+                    .map_or(v1::UnitState::Unspecified, Progress::state)
+                    .into(),
+                ..pod.status(updated, available)
+            });
         }
-        match progress(pod, updated, available, inputs.now) {
+        match progress {
             Some(progress) => view.units.push(Unit {
                 name: pod.name.clone(),
                 progress,

@@ -44,6 +44,27 @@ pub(crate) enum Progress {
     MustNotRun,
 }
 
+impl Progress {
+    /// The state, as messages name it.
+    pub(crate) fn state(&self) -> v1::UnitState {
+        match self {
+            Self::Done => v1::UnitState::Done,
+            Self::Progressing => v1::UnitState::Progressing,
+            Self::Blocked(_) => v1::UnitState::Blocked,
+            Self::Waiting => v1::UnitState::Waiting,
+            Self::MustNotRun => v1::UnitState::MustNotRun,
+        }
+    }
+
+    /// The reason of the cause. Empty if the unit is not blocked.
+    pub(crate) fn block_reason(&self) -> &str {
+        match self {
+            Self::Blocked(cause) => &cause.problem.reason,
+            _ => "",
+        }
+    }
+}
+
 /// Why a unit is blocked.
 pub(crate) struct Cause {
     pub(crate) problem: v1::PodProblem,

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_projection::timestamp;
-use nodewise_proto::v1::{self, NodeState, RolloutState};
+use nodewise_proto::v1::{self, NodeState, RolloutState, UnitState};
 use nodewise_status::{Inputs, NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
 use serde_json::{Value, json};
 
@@ -173,6 +173,16 @@ impl Rollout {
 fn summary(status: &v1::WorkloadStatus) -> (RolloutState, [u32; 4]) {
     let counts = status.counts.expect("counts");
     let numbers = [counts.done, counts.progressing, counts.blocked, counts.waiting];
+    let of_state = |state| status.nodes.iter().filter(move |node| node.unit_state() == state);
+    let of_nodes = [
+        UnitState::Done,
+        UnitState::Progressing,
+        UnitState::Blocked,
+        UnitState::Waiting,
+    ]
+    .map(|state| u32::try_from(of_state(state).count()).expect("few"));
+    assert_eq!(of_nodes, numbers, "each node says how it is counted");
+    assert!(of_state(UnitState::Blocked).all(|node| !node.block_reason.is_empty()));
     (status.state(), numbers)
 }
 

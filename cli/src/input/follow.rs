@@ -1,6 +1,10 @@
 //! Keeps the objects of a cluster up to date with watches. It never writes.
 
-use std::{collections::BTreeSet, pin::Pin, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    pin::Pin,
+    sync::Arc,
+};
 
 use futures::{Stream, StreamExt as _, stream::select_all};
 use kube::{
@@ -9,23 +13,35 @@ use kube::{
     core::GroupVersionKind,
     runtime::{WatchStreamExt as _, watcher, watcher::Event},
 };
+use nodewise_proto::v1;
+use nodewise_status::NodeFacts;
 use serde_json::value::RawValue;
 
-use super::{Cluster, Facts, InputError, Origin, Served, live::one_line};
+use super::{Cluster, Facts, InputError, Origin, Served, live::one_line, touched::Touched};
 use crate::kind::Kind;
 
-/// An event of the watch of a kind.
-type Watched = (Kind, Result<Event<DynamicObject>, watcher::Error>);
+/// What one watch shows: the objects of a kind, in one namespace or in all.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Scope {
+    kind: Kind,
+    namespace: Option<Arc<str>>,
+}
 
-/// The objects of one namespace, and all nodes, as the watches show them.
+/// An event of a watch.
+type Watched = (Scope, Result<Event<DynamicObject>, watcher::Error>);
+
+/// The objects of some namespaces or of all, and all nodes, as the watches show them.
 pub(crate) struct Follower {
     pub(crate) cluster: Cluster,
     source: Arc<str>,
     events: Pin<Box<dyn Stream<Item = Watched> + Send>>,
-    /// The kinds whose first list is not complete yet.
-    pending: BTreeSet<Kind>,
+    /// The watches whose first list is not complete yet.
+    pending: BTreeSet<Scope>,
     /// The objects of the lists that are being read: kind, namespace and name.
     listed: BTreeSet<(Kind, String, String)>,
+    /// The objects of the cluster. What is not among them need not be looked for.
+    known: HashSet<(Kind, String, String)>,
+    touched: Touched,
 }
 
 /// What the watches have shown.
@@ -37,12 +53,17 @@ pub(crate) enum Change {
 }
 
 impl Follower {
-    /// Watches what a workload of this kind needs.
-    pub(crate) fn start(client: &Client, source: &str, kind: Kind, namespace: &str) -> Self {
-        let streams = kind.needs().iter().map(|kind| {
-            let kind = *kind;
-            let events = watcher(api(client, kind, namespace), watcher::Config::default()).default_backoff();
-            events.map(move |event| (kind, event)).boxed()
+    /// Watches what workloads of these kinds need: in these namespaces or, if there are none, in all.
+    pub(crate) fn start(client: &Client, source: &str, kinds: &[Kind], namespaces: &[String]) -> Self {
+        let needed: BTreeSet<Kind> = kinds.iter().flat_map(|kind| kind.needs()).copied().collect();
+        let scopes: BTreeSet<Scope> = needed
+            .into_iter()
+            .flat_map(|kind| scopes(kind, namespaces))
+            .collect();
+        let streams = scopes.iter().map(|scope| {
+            let scope = scope.clone();
+            let events = watcher(api(client, &scope), watcher::Config::default()).default_backoff();
+            events.map(move |event| (scope.clone(), event)).boxed()
         });
         Self {
             cluster: Cluster {
@@ -52,14 +73,21 @@ impl Follower {
             },
             source: source.into(),
             events: Box::pin(select_all(streams)),
-            pending: kind.needs().iter().copied().collect(),
+            pending: scopes,
             listed: BTreeSet::new(),
+            known: HashSet::new(),
+            touched: Touched::default(),
         }
     }
 
     /// Whether every kind has been listed.
     pub(crate) fn is_complete(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// The workloads whose status may have changed since the last call.
+    pub(crate) fn take_touched(&mut self) -> Touched {
+        std::mem::take(&mut self.touched)
     }
 
     /// Waits for the next event, and applies it and all that are there already.
@@ -69,17 +97,18 @@ impl Follower {
     pub(crate) async fn next(&mut self) -> Result<Change, InputError> {
         let mut next = self.events.next().await;
         loop {
-            let Some((kind, event)) = next else {
+            let Some((scope, event)) = next else {
                 return Ok(Change::Failed("the watches have ended".to_owned()));
             };
             match event {
-                Ok(event) => self.apply(kind, event)?,
-                Err(error) if self.pending.contains(&kind) && is_refusal(&error) => {
-                    let problem = format!("cannot watch {}: {}", kind.plural(), one_line(&error));
+                Ok(event) => self.apply(&scope, event)?,
+                Err(error) if self.pending.contains(&scope) && is_refusal(&error) => {
+                    let problem = format!("cannot watch {}: {}", scope.kind.plural(), one_line(&error));
                     return Err(InputError::new(&self.source, problem));
                 }
                 Err(error) => {
-                    let problem = format!("the watch of {} failed: {}", kind.plural(), one_line(&error));
+                    let kind = scope.kind.plural();
+                    let problem = format!("the watch of {kind} failed: {}", one_line(&error));
                     return Ok(Change::Failed(problem));
                 }
             }
@@ -91,27 +120,39 @@ impl Follower {
         }
     }
 
-    fn apply(&mut self, kind: Kind, event: Event<DynamicObject>) -> Result<(), InputError> {
+    fn apply(&mut self, scope: &Scope, event: Event<DynamicObject>) -> Result<(), InputError> {
+        let kind = scope.kind;
         match event {
-            Event::Init => self.listed.retain(|(of, ..)| *of != kind),
+            Event::Init => self
+                .listed
+                .retain(|(of, namespace, _)| *of != kind || !scope.has(namespace)),
             Event::InitApply(object) => {
                 let (namespace, name) = identity(&object);
                 self.listed.insert((kind, namespace, name));
                 self.put(kind, &object)?;
             }
             Event::InitDone => {
-                let listed = &self.listed;
-                let is_gone = |namespace: &str, name: &str| {
-                    !listed.contains(&(kind, namespace.to_owned(), name.to_owned()))
+                let is_gone = |(of, namespace, name): &(Kind, String, String)| {
+                    let object = (*of, namespace.clone(), name.clone());
+                    *of == kind && scope.has(namespace) && !self.listed.contains(&object)
                 };
-                self.cluster.remove(kind, is_gone);
-                self.pending.remove(&kind);
+                let gone: Vec<_> = self
+                    .known
+                    .iter()
+                    .filter(|object| is_gone(object))
+                    .cloned()
+                    .collect();
+                for (_, namespace, name) in gone {
+                    self.remove(kind, namespace, name);
+                }
+                self.listed
+                    .retain(|(of, namespace, _)| *of != kind || !scope.has(namespace));
+                self.pending.remove(scope);
             }
             Event::Apply(object) => self.put(kind, &object)?,
             Event::Delete(object) => {
-                let (of, called) = identity(&object);
-                self.cluster
-                    .remove(kind, |namespace, name| (namespace, name) == (&*of, &*called));
+                let (namespace, name) = identity(&object);
+                self.remove(kind, namespace, name);
             }
         }
         Ok(())
@@ -127,18 +168,70 @@ impl Follower {
         };
         let json = serde_json::to_string(object).and_then(RawValue::from_string);
         let json = json.map_err(|error| InputError::new(&origin, error.to_string()))?;
-        let (of, called) = identity(object);
-        self.cluster
-            .remove(kind, |namespace, name| (namespace, name) == (&*of, &*called));
+        let (namespace, name) = identity(object);
+        let is_known = !self.known.insert((kind, namespace.clone(), name.clone()));
+        let before = (is_known && kind == Kind::Node)
+            .then(|| self.cluster.node(&name))
+            .flatten();
+        if is_known {
+            self.touched
+                .before_removal(&self.cluster, kind, &namespace, &name);
+            self.cluster
+                .remove(kind, |of, called| (of, called) == (&*namespace, &*name));
+        }
         self.cluster.add(kind, &json, origin)?;
         if kind.is_workload() {
             self.cluster.sort();
         }
+        // Most changes of nodes are heartbeats.
+        if kind != Kind::Node || before.is_none() || before != self.cluster.node(&name) {
+            self.touched.add(kind, object);
+        }
         Ok(())
+    }
+
+    /// Removes an object.
+    fn remove(&mut self, kind: Kind, namespace: String, name: String) {
+        self.touched
+            .before_removal(&self.cluster, kind, &namespace, &name);
+        if kind == Kind::Node {
+            self.touched.all_nodes();
+        }
+        self.cluster
+            .remove(kind, |of, called| (of, called) == (&*namespace, &*name));
+        self.known.remove(&(kind, namespace, name));
     }
 }
 
+impl Scope {
+    fn has(&self, namespace: &str) -> bool {
+        self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+}
+
+/// The watches of a kind.
+fn scopes(kind: Kind, namespaces: &[String]) -> Vec<Scope> {
+    if namespaces.is_empty() || kind == Kind::Node {
+        return vec![Scope {
+            kind,
+            namespace: None,
+        }];
+    }
+    let scope = |namespace: &String| Scope {
+        kind,
+        namespace: Some(namespace.as_str().into()),
+    };
+    namespaces.iter().map(scope).collect()
+}
+
 impl Cluster {
+    /// A node as the planner and people see it.
+    fn node(&self, name: &str) -> Option<(v1::Node, Option<NodeFacts>)> {
+        let node = self.nodes.iter().rev().find(|node| node.object.name == name)?;
+        let facts = self.facts.as_ref().and_then(|facts| facts.node(name));
+        Some((node.object.clone(), facts.cloned()))
+    }
+
     /// Removes the objects of a kind that a condition on namespace and name selects.
     fn remove(&mut self, kind: Kind, is_gone: impl Fn(&str, &str) -> bool) {
         let keeps = |one: &Served| one.kind != kind || !is_gone(&one.namespace, &one.name);
@@ -174,17 +267,17 @@ fn identity(object: &DynamicObject) -> (String, String) {
     )
 }
 
-fn api(client: &Client, kind: Kind, namespace: &str) -> Api<DynamicObject> {
+fn api(client: &Client, scope: &Scope) -> Api<DynamicObject> {
+    let kind = scope.kind;
     let (group, version) = kind
         .api_version()
         .split_once('/')
         .unwrap_or(("", kind.api_version()));
     let gvk = GroupVersionKind::gvk(group, version, kind.name());
     let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural());
-    if kind == Kind::Node {
-        Api::all_with(client.clone(), &resource)
-    } else {
-        Api::namespaced_with(client.clone(), namespace, &resource)
+    match &scope.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{io, path::Path, sync::Arc};
 
 use kube::{
     Client, Config,
-    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 use nodewise_runtime::{
     connect,
@@ -126,6 +126,16 @@ pub(crate) async fn connect(
     let source: Arc<str> = config.cluster_url.to_string().trim_end_matches('/').into();
     let client = connect::client(config).map_err(|error| InputError::new(&source, one_line(&error)))?;
     Ok((client, source))
+}
+
+/// How to reach the cluster of a kubeconfig, without the user that it names.
+pub(crate) async fn cluster_only(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<Config, InputError> {
+    let mut config = config(kubeconfig, context).await?;
+    config.auth_info = AuthInfo::default();
+    Ok(config)
 }
 
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, InputError> {

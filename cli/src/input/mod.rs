@@ -10,6 +10,7 @@ mod follow;
 mod live;
 mod object;
 mod origin;
+mod touched;
 mod yaml;
 
 use nodewise_proto::v1;
@@ -18,9 +19,10 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 pub(crate) use facts::Facts;
 pub(crate) use follow::{Change, Follower};
-pub(crate) use live::{connect, one_line};
+pub(crate) use live::{cluster_only, connect, one_line};
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
+pub(crate) use touched::Touched;
 
 use crate::{args::SourceArgs, kind::Kind, target::Target};
 

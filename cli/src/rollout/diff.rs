@@ -19,6 +19,8 @@ use crate::{
 const DIFFERS: u8 = 2;
 /// The lines that are shown around a difference.
 const CONTEXT: usize = 3;
+/// Stands for equal lines that are left out.
+const LEFT_OUT: char = '…';
 
 pub(super) async fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let (cluster, target) = revisions::read(&args.workload).await?;
@@ -50,21 +52,35 @@ pub(super) fn render(page: &mut Page, before: &Value, after: &Value) -> anyhow::
         page.line(2, DIM, "no difference");
         return Ok(false);
     }
-    let yaml = |value: &Value| serde_saphyr::to_string(value).context("cannot write a template as YAML");
-    let (before, after) = (yaml(before)?, yaml(after)?);
-    let diff = TextDiff::from_lines(&before, &after);
-    for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
-        if index > 0 {
-            page.line(2, DIM, "…");
-        }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let (sign, style) = match change.tag() {
-                ChangeTag::Delete => ("- ", REMOVE),
-                ChangeTag::Insert => ("+ ", ADD),
-                ChangeTag::Equal => ("  ", PLAIN),
-            };
-            page.row(&[(style, sign), (style, change.value().trim_end_matches('\n'))]);
+    for (sign, text) in lines(before, after)? {
+        match sign {
+            '-' => page.row(&[(REMOVE, "- "), (REMOVE, &text)]),
+            '+' => page.row(&[(ADD, "+ "), (ADD, &text)]),
+            LEFT_OUT => page.line(2, DIM, "…"),
+            _ => page.row(&[(PLAIN, "  "), (PLAIN, &text)]),
         }
     }
     Ok(true)
+}
+
+/// The lines of YAML that differ, with some around them: each with `-`, `+`, a space, or [`LEFT_OUT`] between groups.
+pub(crate) fn lines(before: &Value, after: &Value) -> anyhow::Result<Vec<(char, String)>> {
+    let yaml = |value: &Value| serde_saphyr::to_string(value).context("cannot write a template as YAML");
+    let (before, after) = (yaml(before)?, yaml(after)?);
+    let diff = TextDiff::from_lines(&before, &after);
+    let mut lines = Vec::new();
+    for (index, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
+        if index > 0 {
+            lines.push((LEFT_OUT, String::new()));
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => ' ',
+            };
+            lines.push((sign, change.value().trim_end_matches('\n').to_owned()));
+        }
+    }
+    Ok(lines)
 }

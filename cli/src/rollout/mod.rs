@@ -3,12 +3,12 @@
 pub(crate) mod args;
 mod ask;
 mod change;
-mod diff;
+pub(crate) mod diff;
 mod exit;
-mod hints;
+pub(crate) mod hints;
 mod history;
 mod retry;
-mod revisions;
+pub(crate) mod revisions;
 mod status;
 mod watch;
 

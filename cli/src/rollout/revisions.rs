@@ -21,26 +21,26 @@ const CHANGE_CAUSE: &str = "/metadata/annotations/kubernetes.io~1change-cause";
 /// One revision.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Revision {
-    pub(super) number: i64,
+pub(crate) struct Revision {
+    pub(crate) number: i64,
     /// The ControllerRevision or ReplicaSet.
-    pub(super) name: String,
-    pub(super) created: Option<Timestamp>,
+    pub(crate) name: String,
+    pub(crate) created: Option<Timestamp>,
     /// Whether the workload has this template now.
-    pub(super) is_current: bool,
+    pub(crate) is_current: bool,
     /// Each as `CONTAINER=IMAGE`.
-    pub(super) images: Vec<String>,
+    pub(crate) images: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(super) change_cause: String,
+    pub(crate) change_cause: String,
     #[serde(skip)]
-    pub(super) template: Value,
+    pub(crate) template: Value,
 }
 
 /// A workload, its JSON, and its revisions, from the oldest to the newest.
-pub(super) struct History<'a> {
-    pub(super) workload: &'a Served,
-    pub(super) object: Value,
-    pub(super) revisions: Vec<Revision>,
+pub(crate) struct History<'a> {
+    pub(crate) workload: &'a Served,
+    pub(crate) object: Value,
+    pub(crate) revisions: Vec<Revision>,
 }
 
 /// The cluster and the target that a command names. A ReplicaSet has one template, so it has no revisions.
@@ -66,7 +66,7 @@ pub(super) fn workload<'a>(
 
 impl<'a> History<'a> {
     /// Reads the revisions of a workload.
-    pub(super) fn of(cluster: &'a Cluster, workload: &'a Served) -> anyhow::Result<Self> {
+    pub(crate) fn of(cluster: &'a Cluster, workload: &'a Served) -> anyhow::Result<Self> {
         let object = json(workload)?;
         let is_own = |one: &&Served| one.controller.as_deref() == Some(&workload.uid);
         let present = normal(&object["spec"]["template"]);
@@ -104,7 +104,7 @@ impl<'a> History<'a> {
     }
 
     /// The revision with a number or, without one, the newest that the workload does not have now.
-    pub(super) fn find(&self, number: Option<i64>) -> anyhow::Result<&Revision> {
+    pub(crate) fn find(&self, number: Option<i64>) -> anyhow::Result<&Revision> {
         let mut newest_first = self.revisions.iter().rev();
         let found = match number {
             Some(number) => newest_first.find(|revision| revision.number == number),
@@ -128,7 +128,7 @@ impl<'a> History<'a> {
     }
 
     /// The template that the workload has now.
-    pub(super) fn present(&self) -> Value {
+    pub(crate) fn present(&self) -> Value {
         normal(&self.object["spec"]["template"])
     }
 }

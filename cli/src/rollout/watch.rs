@@ -47,7 +47,12 @@ impl<'a> Rollout<'a> {
         Ok(Self {
             args,
             engine,
-            follower: Follower::start(&client, &url, workload.kind, &workload.namespace),
+            follower: Follower::start(
+                &client,
+                &url,
+                &[workload.kind],
+                std::slice::from_ref(&workload.namespace),
+            ),
             kind: workload.kind,
             namespace: workload.namespace.clone(),
             name: workload.name.clone(),

@@ -3,6 +3,8 @@
 pub(crate) mod args;
 mod change;
 mod chart;
+mod preview;
+mod readiness;
 mod report;
 mod text;
 
@@ -16,11 +18,9 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use anyhow::{Context as _, bail, ensure};
-use jiff::Timestamp;
 use nodewise_forecast::{Assumptions, Bounds, End};
 use nodewise_proto::v1;
 use serde_json::Value;
@@ -37,7 +37,8 @@ use crate::{
 };
 
 use args::{Format, SimulateArgs};
-use report::{Played, Readiness};
+pub(crate) use preview::Preview;
+use report::Played;
 
 /// The exit code if a bound was reached before the end.
 const BOUND: u8 = 2;
@@ -123,7 +124,7 @@ fn play(
     workload: &Served,
     differences: &[String],
 ) -> anyhow::Result<Played> {
-    let readiness = readiness(args, cluster, workload);
+    let readiness = readiness::of(args.ready_after, cluster, workload);
     let assumptions = Assumptions {
         ready_after: readiness.after,
         gone_after: args.gone_after,
@@ -180,43 +181,6 @@ fn cancelled_by_ctrl_c() -> Arc<AtomicBool> {
         }
     });
     stop
-}
-
-/// How long pods take to become ready: as given, else the median of the ready pods, else 10 s.
-fn readiness(args: &SimulateArgs, cluster: &Cluster, workload: &Served) -> Readiness {
-    if let Some(after) = args.ready_after {
-        return Readiness {
-            after,
-            observed: None,
-            is_given: true,
-        };
-    }
-    let pods = cluster.pods_in(&workload.namespace).iter().map(|pod| &pod.object);
-    let own = pods.filter(|pod| {
-        let owner = pod.controller.as_ref();
-        owner.is_some_and(|owner| owner.uid == workload.uid)
-    });
-    let mut times: Vec<Duration> = own.filter_map(time_until_ready).collect();
-    times.sort_unstable();
-    let median = times.get(times.len() / 2).copied();
-    Readiness {
-        after: median.unwrap_or(Assumptions::default().ready_after),
-        observed: median.map(|_| times.len()),
-        is_given: false,
-    }
-}
-
-/// The time from a pod's creation until it became ready; `None` if it is not ready.
-fn time_until_ready(pod: &v1::Pod) -> Option<Duration> {
-    let is_ready = pod.ready() == v1::ConditionStatus::True;
-    let time = |time: &Option<_>| {
-        let time: &nodewise_proto::Timestamp = time.as_ref()?;
-        Timestamp::new(time.seconds, time.nanos).ok()
-    };
-    let (created, ready) = (time(&pod.creation_time)?, time(&pod.ready_transition_time)?);
-    Duration::try_from(ready.duration_since(created))
-        .ok()
-        .filter(|_| is_ready)
 }
 
 fn output(args: &SimulateArgs, played: &Played) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nodewise_forecast::{Assumptions, Change, End, Forecast, Limit, Step, Verb};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::kind::Kind;
 
@@ -127,18 +128,38 @@ impl<'a> Json<'a> {
                 failing_share: played.assumptions.failing,
                 seed: played.assumptions.seed,
             },
-            end: match end {
-                End::Done => JsonEnd::Done,
-                End::Stuck { cause, blocking } => JsonEnd::Stuck { cause, blocking },
-                End::Bound(limit) => JsonEnd::BoundReached { bound: bound(*limit) },
-                End::Cancelled => JsonEnd::Cancelled,
-            },
+            end: self::end(end),
             seconds: took.as_secs(),
             plans: *plans,
             worst_unavailable: *worst_unavailable,
             failed_pods: *failed_pods,
             steps: played.steps.iter().map(step).collect(),
         }
+    }
+}
+
+/// A step as JSON.
+pub(super) fn step_json(played: &Step) -> Value {
+    serde_json::to_value(step(played)).unwrap_or_default()
+}
+
+/// How a play ends, as JSON.
+pub(super) fn end_json(forecast: &Forecast) -> Value {
+    serde_json::json!({
+        "result": end(&forecast.end),
+        "seconds": forecast.took.as_secs(),
+        "steps": forecast.steps,
+        "worstUnavailable": forecast.worst_unavailable,
+        "failedPods": forecast.failed_pods,
+    })
+}
+
+fn end(end: &End) -> JsonEnd<'_> {
+    match end {
+        End::Done => JsonEnd::Done,
+        End::Stuck { cause, blocking } => JsonEnd::Stuck { cause, blocking },
+        End::Bound(limit) => JsonEnd::BoundReached { bound: bound(*limit) },
+        End::Cancelled => JsonEnd::Cancelled,
     }
 }
 

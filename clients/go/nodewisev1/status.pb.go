@@ -88,6 +88,71 @@ func (RolloutState) EnumDescriptor() ([]byte, []int) {
 	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{0}
 }
 
+// UnitState says how a node or replica is counted in `UnitCounts`.
+type UnitState int32
+
+const (
+	// It is not counted.
+	UnitState_UNIT_STATE_UNSPECIFIED UnitState = 0
+	// It has an available pod of the current revision.
+	UnitState_UNIT_STATE_DONE UnitState = 1
+	// Its pod is being replaced, missing, or starting.
+	UnitState_UNIT_STATE_PROGRESSING UnitState = 2
+	// Its pod cannot become available until someone removes a cause, or cannot be created or deleted.
+	UnitState_UNIT_STATE_BLOCKED UnitState = 3
+	// It has an outdated pod and waits.
+	UnitState_UNIT_STATE_WAITING UnitState = 4
+	// The workload must not run on the node and has a pod there.
+	UnitState_UNIT_STATE_MUST_NOT_RUN UnitState = 5
+)
+
+// Enum value maps for UnitState.
+var (
+	UnitState_name = map[int32]string{
+		0: "UNIT_STATE_UNSPECIFIED",
+		1: "UNIT_STATE_DONE",
+		2: "UNIT_STATE_PROGRESSING",
+		3: "UNIT_STATE_BLOCKED",
+		4: "UNIT_STATE_WAITING",
+		5: "UNIT_STATE_MUST_NOT_RUN",
+	}
+	UnitState_value = map[string]int32{
+		"UNIT_STATE_UNSPECIFIED":  0,
+		"UNIT_STATE_DONE":         1,
+		"UNIT_STATE_PROGRESSING":  2,
+		"UNIT_STATE_BLOCKED":      3,
+		"UNIT_STATE_WAITING":      4,
+		"UNIT_STATE_MUST_NOT_RUN": 5,
+	}
+)
+
+func (x UnitState) Enum() *UnitState {
+	p := new(UnitState)
+	*p = x
+	return p
+}
+
+func (x UnitState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (UnitState) Descriptor() protoreflect.EnumDescriptor {
+	return file_nodewise_v1_status_proto_enumTypes[1].Descriptor()
+}
+
+func (UnitState) Type() protoreflect.EnumType {
+	return &file_nodewise_v1_status_proto_enumTypes[1]
+}
+
+func (x UnitState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use UnitState.Descriptor instead.
+func (UnitState) EnumDescriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{1}
+}
+
 // WorkloadStatus says how far the rollout of one workload is, and what holds it up. Every view of Nodewise shows this message: it is
 // computed by one function from the workload, its plan, its explanation and its pods. No method of the service returns it.
 type WorkloadStatus struct {
@@ -709,7 +774,13 @@ type NodeStatus struct {
 	// spec.unschedulable.
 	Unschedulable bool `protobuf:"varint,8,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	// The label `topology.kubernetes.io/zone`. Empty if there is none.
-	Zone          string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`
+	Zone string `protobuf:"bytes,9,opt,name=zone,proto3" json:"zone,omitempty"`
+	// How the node is counted in `UnitCounts`. UNIT_STATE_UNSPECIFIED if it is not: the workload must not run there and has no pod.
+	UnitState UnitState `protobuf:"varint,10,opt,name=unit_state,json=unitState,proto3,enum=nodewise.v1.UnitState" json:"unit_state,omitempty"`
+	// With UNIT_STATE_BLOCKED: the `reason` of its cause. Otherwise empty.
+	BlockReason string `protobuf:"bytes,11,opt,name=block_reason,json=blockReason,proto3" json:"block_reason,omitempty"`
+	// The node pool, by the label of the cloud provider or of Karpenter. Empty if there is none.
+	Pool          string `protobuf:"bytes,12,opt,name=pool,proto3" json:"pool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -803,6 +874,27 @@ func (x *NodeStatus) GetUnschedulable() bool {
 func (x *NodeStatus) GetZone() string {
 	if x != nil {
 		return x.Zone
+	}
+	return ""
+}
+
+func (x *NodeStatus) GetUnitState() UnitState {
+	if x != nil {
+		return x.UnitState
+	}
+	return UnitState_UNIT_STATE_UNSPECIFIED
+}
+
+func (x *NodeStatus) GetBlockReason() string {
+	if x != nil {
+		return x.BlockReason
+	}
+	return ""
+}
+
+func (x *NodeStatus) GetPool() string {
+	if x != nil {
+		return x.Pool
 	}
 	return ""
 }
@@ -902,7 +994,9 @@ type PodStatus struct {
 	// metadata.finalizers.
 	Finalizers []string `protobuf:"bytes,9,rep,name=finalizers,proto3" json:"finalizers,omitempty"`
 	// Why the pod is not ready. Absent if it is ready, or if nothing is known.
-	Problem       *PodProblem `protobuf:"bytes,10,opt,name=problem,proto3" json:"problem,omitempty"`
+	Problem *PodProblem `protobuf:"bytes,10,opt,name=problem,proto3" json:"problem,omitempty"`
+	// For a pod of a ReplicaSet or Deployment: how it is counted in `UnitCounts`. UNIT_STATE_UNSPECIFIED if it is of an older revision.
+	UnitState     UnitState `protobuf:"varint,11,opt,name=unit_state,json=unitState,proto3,enum=nodewise.v1.UnitState" json:"unit_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1005,6 +1099,13 @@ func (x *PodStatus) GetProblem() *PodProblem {
 		return x.Problem
 	}
 	return nil
+}
+
+func (x *PodStatus) GetUnitState() UnitState {
+	if x != nil {
+		return x.UnitState
+	}
+	return UnitState_UNIT_STATE_UNSPECIFIED
 }
 
 // PodProblem says why a pod is not ready, as its status tells.
@@ -1273,7 +1374,7 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"more_units\x18\x05 \x01(\rR\tmoreUnits\x120\n" +
 	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
 	"\brestarts\x18\a \x01(\rR\brestarts\x12\x1b\n" +
-	"\tlast_exit\x18\b \x01(\tR\blastExit\"\xe1\x02\n" +
+	"\tlast_exit\x18\b \x01(\tR\blastExit\"\xcf\x03\n" +
 	"\n" +
 	"NodeStatus\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12,\n" +
@@ -1286,12 +1387,17 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"conditions\x18\a \x03(\v2\x1a.nodewise.v1.NodeConditionR\n" +
 	"conditions\x12$\n" +
 	"\runschedulable\x18\b \x01(\bR\runschedulable\x12\x12\n" +
-	"\x04zone\x18\t \x01(\tR\x04zone\"\x85\x01\n" +
+	"\x04zone\x18\t \x01(\tR\x04zone\x125\n" +
+	"\n" +
+	"unit_state\x18\n" +
+	" \x01(\x0e2\x16.nodewise.v1.UnitStateR\tunitState\x12!\n" +
+	"\fblock_reason\x18\v \x01(\tR\vblockReason\x12\x12\n" +
+	"\x04pool\x18\f \x01(\tR\x04pool\"\x85\x01\n" +
 	"\rNodeCondition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x120\n" +
-	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x9e\x03\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xd5\x03\n" +
 	"\tPodStatus\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12\x18\n" +
@@ -1307,7 +1413,9 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"finalizers\x18\t \x03(\tR\n" +
 	"finalizers\x121\n" +
 	"\aproblem\x18\n" +
-	" \x01(\v2\x17.nodewise.v1.PodProblemR\aproblem\"\xb4\x01\n" +
+	" \x01(\v2\x17.nodewise.v1.PodProblemR\aproblem\x125\n" +
+	"\n" +
+	"unit_state\x18\v \x01(\x0e2\x16.nodewise.v1.UnitStateR\tunitState\"\xb4\x01\n" +
 	"\n" +
 	"PodProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
@@ -1329,7 +1437,14 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\x14ROLLOUT_STATE_PAUSED\x10\x02\x12$\n" +
 	" ROLLOUT_STATE_WAITING_FOR_DELETE\x10\x03\x12\x1d\n" +
 	"\x19ROLLOUT_STATE_PROGRESSING\x10\x04\x12\x17\n" +
-	"\x13ROLLOUT_STATE_STUCK\x10\x05B\x8f\x01\n" +
+	"\x13ROLLOUT_STATE_STUCK\x10\x05*\xa5\x01\n" +
+	"\tUnitState\x12\x1a\n" +
+	"\x16UNIT_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fUNIT_STATE_DONE\x10\x01\x12\x1a\n" +
+	"\x16UNIT_STATE_PROGRESSING\x10\x02\x12\x16\n" +
+	"\x12UNIT_STATE_BLOCKED\x10\x03\x12\x16\n" +
+	"\x12UNIT_STATE_WAITING\x10\x04\x12\x1b\n" +
+	"\x17UNIT_STATE_MUST_NOT_RUN\x10\x05B\x8f\x01\n" +
 	"\x0fcom.nodewise.v1B\vStatusProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (
@@ -1344,58 +1459,61 @@ func file_nodewise_v1_status_proto_rawDescGZIP() []byte {
 	return file_nodewise_v1_status_proto_rawDescData
 }
 
-var file_nodewise_v1_status_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_nodewise_v1_status_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_nodewise_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_nodewise_v1_status_proto_goTypes = []any{
 	(RolloutState)(0),             // 0: nodewise.v1.RolloutState
-	(*WorkloadStatus)(nil),        // 1: nodewise.v1.WorkloadStatus
-	(*UpdateStrategy)(nil),        // 2: nodewise.v1.UpdateStrategy
-	(*RevisionStatus)(nil),        // 3: nodewise.v1.RevisionStatus
-	(*UnitCounts)(nil),            // 4: nodewise.v1.UnitCounts
-	(*BlockCause)(nil),            // 5: nodewise.v1.BlockCause
-	(*NodeStatus)(nil),            // 6: nodewise.v1.NodeStatus
-	(*NodeCondition)(nil),         // 7: nodewise.v1.NodeCondition
-	(*PodStatus)(nil),             // 8: nodewise.v1.PodStatus
-	(*PodProblem)(nil),            // 9: nodewise.v1.PodProblem
-	(*Refusal)(nil),               // 10: nodewise.v1.Refusal
-	(*Writer)(nil),                // 11: nodewise.v1.Writer
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(NodeState)(0),                // 14: nodewise.v1.NodeState
-	(Rule)(0),                     // 15: nodewise.v1.Rule
+	(UnitState)(0),                // 1: nodewise.v1.UnitState
+	(*WorkloadStatus)(nil),        // 2: nodewise.v1.WorkloadStatus
+	(*UpdateStrategy)(nil),        // 3: nodewise.v1.UpdateStrategy
+	(*RevisionStatus)(nil),        // 4: nodewise.v1.RevisionStatus
+	(*UnitCounts)(nil),            // 5: nodewise.v1.UnitCounts
+	(*BlockCause)(nil),            // 6: nodewise.v1.BlockCause
+	(*NodeStatus)(nil),            // 7: nodewise.v1.NodeStatus
+	(*NodeCondition)(nil),         // 8: nodewise.v1.NodeCondition
+	(*PodStatus)(nil),             // 9: nodewise.v1.PodStatus
+	(*PodProblem)(nil),            // 10: nodewise.v1.PodProblem
+	(*Refusal)(nil),               // 11: nodewise.v1.Refusal
+	(*Writer)(nil),                // 12: nodewise.v1.Writer
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(NodeState)(0),                // 15: nodewise.v1.NodeState
+	(Rule)(0),                     // 16: nodewise.v1.Rule
 }
 var file_nodewise_v1_status_proto_depIdxs = []int32{
-	12, // 0: nodewise.v1.WorkloadStatus.observed_at:type_name -> google.protobuf.Timestamp
+	13, // 0: nodewise.v1.WorkloadStatus.observed_at:type_name -> google.protobuf.Timestamp
 	0,  // 1: nodewise.v1.WorkloadStatus.state:type_name -> nodewise.v1.RolloutState
-	2,  // 2: nodewise.v1.WorkloadStatus.strategy:type_name -> nodewise.v1.UpdateStrategy
-	3,  // 3: nodewise.v1.WorkloadStatus.revisions:type_name -> nodewise.v1.RevisionStatus
-	4,  // 4: nodewise.v1.WorkloadStatus.counts:type_name -> nodewise.v1.UnitCounts
-	12, // 5: nodewise.v1.WorkloadStatus.started_at:type_name -> google.protobuf.Timestamp
-	12, // 6: nodewise.v1.WorkloadStatus.stuck_since:type_name -> google.protobuf.Timestamp
-	13, // 7: nodewise.v1.WorkloadStatus.time_left:type_name -> google.protobuf.Duration
-	5,  // 8: nodewise.v1.WorkloadStatus.causes:type_name -> nodewise.v1.BlockCause
-	6,  // 9: nodewise.v1.WorkloadStatus.nodes:type_name -> nodewise.v1.NodeStatus
-	8,  // 10: nodewise.v1.WorkloadStatus.pods:type_name -> nodewise.v1.PodStatus
-	10, // 11: nodewise.v1.WorkloadStatus.last_refusal:type_name -> nodewise.v1.Refusal
-	11, // 12: nodewise.v1.WorkloadStatus.writers:type_name -> nodewise.v1.Writer
-	12, // 13: nodewise.v1.RevisionStatus.created_at:type_name -> google.protobuf.Timestamp
-	12, // 14: nodewise.v1.BlockCause.since:type_name -> google.protobuf.Timestamp
-	14, // 15: nodewise.v1.NodeStatus.state:type_name -> nodewise.v1.NodeState
-	15, // 16: nodewise.v1.NodeStatus.rule:type_name -> nodewise.v1.Rule
-	8,  // 17: nodewise.v1.NodeStatus.pods:type_name -> nodewise.v1.PodStatus
-	7,  // 18: nodewise.v1.NodeStatus.conditions:type_name -> nodewise.v1.NodeCondition
-	12, // 19: nodewise.v1.NodeCondition.since:type_name -> google.protobuf.Timestamp
-	12, // 20: nodewise.v1.PodStatus.created_at:type_name -> google.protobuf.Timestamp
-	12, // 21: nodewise.v1.PodStatus.not_ready_since:type_name -> google.protobuf.Timestamp
-	12, // 22: nodewise.v1.PodStatus.deleted_at:type_name -> google.protobuf.Timestamp
-	9,  // 23: nodewise.v1.PodStatus.problem:type_name -> nodewise.v1.PodProblem
-	12, // 24: nodewise.v1.Refusal.at:type_name -> google.protobuf.Timestamp
-	12, // 25: nodewise.v1.Writer.at:type_name -> google.protobuf.Timestamp
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	3,  // 2: nodewise.v1.WorkloadStatus.strategy:type_name -> nodewise.v1.UpdateStrategy
+	4,  // 3: nodewise.v1.WorkloadStatus.revisions:type_name -> nodewise.v1.RevisionStatus
+	5,  // 4: nodewise.v1.WorkloadStatus.counts:type_name -> nodewise.v1.UnitCounts
+	13, // 5: nodewise.v1.WorkloadStatus.started_at:type_name -> google.protobuf.Timestamp
+	13, // 6: nodewise.v1.WorkloadStatus.stuck_since:type_name -> google.protobuf.Timestamp
+	14, // 7: nodewise.v1.WorkloadStatus.time_left:type_name -> google.protobuf.Duration
+	6,  // 8: nodewise.v1.WorkloadStatus.causes:type_name -> nodewise.v1.BlockCause
+	7,  // 9: nodewise.v1.WorkloadStatus.nodes:type_name -> nodewise.v1.NodeStatus
+	9,  // 10: nodewise.v1.WorkloadStatus.pods:type_name -> nodewise.v1.PodStatus
+	11, // 11: nodewise.v1.WorkloadStatus.last_refusal:type_name -> nodewise.v1.Refusal
+	12, // 12: nodewise.v1.WorkloadStatus.writers:type_name -> nodewise.v1.Writer
+	13, // 13: nodewise.v1.RevisionStatus.created_at:type_name -> google.protobuf.Timestamp
+	13, // 14: nodewise.v1.BlockCause.since:type_name -> google.protobuf.Timestamp
+	15, // 15: nodewise.v1.NodeStatus.state:type_name -> nodewise.v1.NodeState
+	16, // 16: nodewise.v1.NodeStatus.rule:type_name -> nodewise.v1.Rule
+	9,  // 17: nodewise.v1.NodeStatus.pods:type_name -> nodewise.v1.PodStatus
+	8,  // 18: nodewise.v1.NodeStatus.conditions:type_name -> nodewise.v1.NodeCondition
+	1,  // 19: nodewise.v1.NodeStatus.unit_state:type_name -> nodewise.v1.UnitState
+	13, // 20: nodewise.v1.NodeCondition.since:type_name -> google.protobuf.Timestamp
+	13, // 21: nodewise.v1.PodStatus.created_at:type_name -> google.protobuf.Timestamp
+	13, // 22: nodewise.v1.PodStatus.not_ready_since:type_name -> google.protobuf.Timestamp
+	13, // 23: nodewise.v1.PodStatus.deleted_at:type_name -> google.protobuf.Timestamp
+	10, // 24: nodewise.v1.PodStatus.problem:type_name -> nodewise.v1.PodProblem
+	1,  // 25: nodewise.v1.PodStatus.unit_state:type_name -> nodewise.v1.UnitState
+	13, // 26: nodewise.v1.Refusal.at:type_name -> google.protobuf.Timestamp
+	13, // 27: nodewise.v1.Writer.at:type_name -> google.protobuf.Timestamp
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_status_proto_init() }
@@ -1409,7 +1527,7 @@ func file_nodewise_v1_status_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_status_proto_rawDesc), len(file_nodewise_v1_status_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,

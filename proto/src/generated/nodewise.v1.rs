@@ -3279,6 +3279,15 @@ pub struct NodeStatus {
     /// The label `topology.kubernetes.io/zone`. Empty if there is none.
     #[prost(string, tag = "9")]
     pub zone: ::prost::alloc::string::String,
+    /// How the node is counted in `UnitCounts`. UNIT_STATE_UNSPECIFIED if it is not: the workload must not run there and has no pod.
+    #[prost(enumeration = "UnitState", tag = "10")]
+    pub unit_state: i32,
+    /// With UNIT_STATE_BLOCKED: the `reason` of its cause. Otherwise empty.
+    #[prost(string, tag = "11")]
+    pub block_reason: ::prost::alloc::string::String,
+    /// The node pool, by the label of the cloud provider or of Karpenter. Empty if there is none.
+    #[prost(string, tag = "12")]
+    pub pool: ::prost::alloc::string::String,
 }
 /// NodeCondition is one condition of a node.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3329,6 +3338,9 @@ pub struct PodStatus {
     /// Why the pod is not ready. Absent if it is ready, or if nothing is known.
     #[prost(message, optional, tag = "10")]
     pub problem: ::core::option::Option<PodProblem>,
+    /// For a pod of a ReplicaSet or Deployment: how it is counted in `UnitCounts`. UNIT_STATE_UNSPECIFIED if it is of an older revision.
+    #[prost(enumeration = "UnitState", tag = "11")]
+    pub unit_state: i32,
 }
 /// PodProblem says why a pod is not ready, as its status tells.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3413,6 +3425,51 @@ impl RolloutState {
             "ROLLOUT_STATE_WAITING_FOR_DELETE" => Some(Self::WaitingForDelete),
             "ROLLOUT_STATE_PROGRESSING" => Some(Self::Progressing),
             "ROLLOUT_STATE_STUCK" => Some(Self::Stuck),
+            _ => None,
+        }
+    }
+}
+/// UnitState says how a node or replica is counted in `UnitCounts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum UnitState {
+    /// It is not counted.
+    Unspecified = 0,
+    /// It has an available pod of the current revision.
+    Done = 1,
+    /// Its pod is being replaced, missing, or starting.
+    Progressing = 2,
+    /// Its pod cannot become available until someone removes a cause, or cannot be created or deleted.
+    Blocked = 3,
+    /// It has an outdated pod and waits.
+    Waiting = 4,
+    /// The workload must not run on the node and has a pod there.
+    MustNotRun = 5,
+}
+impl UnitState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "UNIT_STATE_UNSPECIFIED",
+            Self::Done => "UNIT_STATE_DONE",
+            Self::Progressing => "UNIT_STATE_PROGRESSING",
+            Self::Blocked => "UNIT_STATE_BLOCKED",
+            Self::Waiting => "UNIT_STATE_WAITING",
+            Self::MustNotRun => "UNIT_STATE_MUST_NOT_RUN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UNIT_STATE_UNSPECIFIED" => Some(Self::Unspecified),
+            "UNIT_STATE_DONE" => Some(Self::Done),
+            "UNIT_STATE_PROGRESSING" => Some(Self::Progressing),
+            "UNIT_STATE_BLOCKED" => Some(Self::Blocked),
+            "UNIT_STATE_WAITING" => Some(Self::Waiting),
+            "UNIT_STATE_MUST_NOT_RUN" => Some(Self::MustNotRun),
             _ => None,
         }
     }

@@ -6115,6 +6115,15 @@ impl serde::Serialize for NodeStatus {
         if !self.zone.is_empty() {
             len += 1;
         }
+        if self.unit_state != 0 {
+            len += 1;
+        }
+        if !self.block_reason.is_empty() {
+            len += 1;
+        }
+        if !self.pool.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeStatus", len)?;
         if !self.node_name.is_empty() {
             struct_ser.serialize_field("nodeName", &self.node_name)?;
@@ -6147,6 +6156,17 @@ impl serde::Serialize for NodeStatus {
         if !self.zone.is_empty() {
             struct_ser.serialize_field("zone", &self.zone)?;
         }
+        if self.unit_state != 0 {
+            let v = UnitState::try_from(self.unit_state)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.unit_state)))?;
+            struct_ser.serialize_field("unitState", &v)?;
+        }
+        if !self.block_reason.is_empty() {
+            struct_ser.serialize_field("blockReason", &self.block_reason)?;
+        }
+        if !self.pool.is_empty() {
+            struct_ser.serialize_field("pool", &self.pool)?;
+        }
         struct_ser.end()
     }
 }
@@ -6168,6 +6188,11 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
             "conditions",
             "unschedulable",
             "zone",
+            "unit_state",
+            "unitState",
+            "block_reason",
+            "blockReason",
+            "pool",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6181,6 +6206,9 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
             Conditions,
             Unschedulable,
             Zone,
+            UnitState,
+            BlockReason,
+            Pool,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6211,6 +6239,9 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                             "conditions" => Ok(GeneratedField::Conditions),
                             "unschedulable" => Ok(GeneratedField::Unschedulable),
                             "zone" => Ok(GeneratedField::Zone),
+                            "unitState" | "unit_state" => Ok(GeneratedField::UnitState),
+                            "blockReason" | "block_reason" => Ok(GeneratedField::BlockReason),
+                            "pool" => Ok(GeneratedField::Pool),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6239,6 +6270,9 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                 let mut conditions__ = None;
                 let mut unschedulable__ = None;
                 let mut zone__ = None;
+                let mut unit_state__ = None;
+                let mut block_reason__ = None;
+                let mut pool__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::NodeName => {
@@ -6297,6 +6331,24 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                             }
                             zone__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::UnitState => {
+                            if unit_state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unitState"));
+                            }
+                            unit_state__ = Some(map_.next_value::<UnitState>()? as i32);
+                        }
+                        GeneratedField::BlockReason => {
+                            if block_reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("blockReason"));
+                            }
+                            block_reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Pool => {
+                            if pool__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pool"));
+                            }
+                            pool__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(NodeStatus {
@@ -6309,6 +6361,9 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                     conditions: conditions__.unwrap_or_default(),
                     unschedulable: unschedulable__.unwrap_or_default(),
                     zone: zone__.unwrap_or_default(),
+                    unit_state: unit_state__.unwrap_or_default(),
+                    block_reason: block_reason__.unwrap_or_default(),
+                    pool: pool__.unwrap_or_default(),
                 })
             }
         }
@@ -9472,6 +9527,9 @@ impl serde::Serialize for PodStatus {
         if self.problem.is_some() {
             len += 1;
         }
+        if self.unit_state != 0 {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.PodStatus", len)?;
         if !self.pod_name.is_empty() {
             struct_ser.serialize_field("podName", &self.pod_name)?;
@@ -9503,6 +9561,11 @@ impl serde::Serialize for PodStatus {
         if let Some(v) = self.problem.as_ref() {
             struct_ser.serialize_field("problem", v)?;
         }
+        if self.unit_state != 0 {
+            let v = UnitState::try_from(self.unit_state)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.unit_state)))?;
+            struct_ser.serialize_field("unitState", &v)?;
+        }
         struct_ser.end()
     }
 }
@@ -9528,6 +9591,8 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
             "deletedAt",
             "finalizers",
             "problem",
+            "unit_state",
+            "unitState",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -9542,6 +9607,7 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
             DeletedAt,
             Finalizers,
             Problem,
+            UnitState,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -9573,6 +9639,7 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
                             "deletedAt" | "deleted_at" => Ok(GeneratedField::DeletedAt),
                             "finalizers" => Ok(GeneratedField::Finalizers),
                             "problem" => Ok(GeneratedField::Problem),
+                            "unitState" | "unit_state" => Ok(GeneratedField::UnitState),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -9602,6 +9669,7 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
                 let mut deleted_at__ = None;
                 let mut finalizers__ = None;
                 let mut problem__ = None;
+                let mut unit_state__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::PodName => {
@@ -9664,6 +9732,12 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
                             }
                             problem__ = map_.next_value()?;
                         }
+                        GeneratedField::UnitState => {
+                            if unit_state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unitState"));
+                            }
+                            unit_state__ = Some(map_.next_value::<UnitState>()? as i32);
+                        }
                     }
                 }
                 Ok(PodStatus {
@@ -9677,6 +9751,7 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
                     deleted_at: deleted_at__,
                     finalizers: finalizers__.unwrap_or_default(),
                     problem: problem__,
+                    unit_state: unit_state__.unwrap_or_default(),
                 })
             }
         }
@@ -13329,6 +13404,89 @@ impl<'de> serde::Deserialize<'de> for UnitCounts {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.UnitCounts", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for UnitState {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "UNIT_STATE_UNSPECIFIED",
+            Self::Done => "UNIT_STATE_DONE",
+            Self::Progressing => "UNIT_STATE_PROGRESSING",
+            Self::Blocked => "UNIT_STATE_BLOCKED",
+            Self::Waiting => "UNIT_STATE_WAITING",
+            Self::MustNotRun => "UNIT_STATE_MUST_NOT_RUN",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for UnitState {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "UNIT_STATE_UNSPECIFIED",
+            "UNIT_STATE_DONE",
+            "UNIT_STATE_PROGRESSING",
+            "UNIT_STATE_BLOCKED",
+            "UNIT_STATE_WAITING",
+            "UNIT_STATE_MUST_NOT_RUN",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = UnitState;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "UNIT_STATE_UNSPECIFIED" => Ok(UnitState::Unspecified),
+                    "UNIT_STATE_DONE" => Ok(UnitState::Done),
+                    "UNIT_STATE_PROGRESSING" => Ok(UnitState::Progressing),
+                    "UNIT_STATE_BLOCKED" => Ok(UnitState::Blocked),
+                    "UNIT_STATE_WAITING" => Ok(UnitState::Waiting),
+                    "UNIT_STATE_MUST_NOT_RUN" => Ok(UnitState::MustNotRun),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
     }
 }
 impl serde::Serialize for UpdateRevision {

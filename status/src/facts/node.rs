@@ -8,6 +8,18 @@ use super::read;
 /// The label with the zone of a node.
 const ZONE: &str = "/metadata/labels/topology.kubernetes.io~1zone";
 
+/// The labels that name the pool of a node: GKE, EKS, AKS, Karpenter, Cluster API, and node pools of others.
+const POOLS: [&str; 8] = [
+    "cloud.google.com/gke-nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool",
+    "cluster.x-k8s.io/deployment-name",
+    "node.kubernetes.io/pool",
+    "alpha.eksctl.io/nodegroup-name",
+    "doks.digitalocean.com/node-pool",
+];
+
 /// Facts about a node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeFacts {
@@ -19,6 +31,8 @@ pub struct NodeFacts {
     pub unschedulable: bool,
     /// The label `topology.kubernetes.io/zone`.
     pub zone: String,
+    /// The label of its node pool.
+    pub pool: String,
 }
 
 impl NodeFacts {
@@ -47,6 +61,14 @@ impl NodeFacts {
                 .collect(),
             unschedulable: read::flag(&object, "/spec/unschedulable"),
             zone: read::owned(&object, ZONE),
+            pool: pool(&object),
         }
     }
+}
+
+/// The first label that names a pool.
+fn pool(object: &serde_json::Value) -> String {
+    let labels = object.pointer("/metadata/labels");
+    let label = |key: &&str| labels?.get(key)?.as_str();
+    POOLS.iter().find_map(label).unwrap_or_default().to_owned()
 }

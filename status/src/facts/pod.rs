@@ -92,6 +92,7 @@ impl PodFacts {
             deleted_at: self.deleted.map(timestamp),
             finalizers: self.finalizers.clone(),
             problem: self.problem.clone(),
+            unit_state: v1::UnitState::Unspecified.into(),
         }
     }
 }

@@ -159,6 +159,7 @@ const LAYERS: [&[&str]; 10] = [
     &["nodewise-forecast"],
     &[
         "nodewise-client",
+        "nodewise-dashboard",
         "nodewise-planner",
         "nodewise-runtime",
         "nodewise-simulator",

@@ -58,6 +58,42 @@ ROLLOUT_STATE_STUCK: RolloutState.ValueType  # 5
 """Nothing more happens until someone removes a cause."""
 global___RolloutState = RolloutState
 
+class _UnitState:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _UnitStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_UnitState.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    UNIT_STATE_UNSPECIFIED: _UnitState.ValueType  # 0
+    """It is not counted."""
+    UNIT_STATE_DONE: _UnitState.ValueType  # 1
+    """It has an available pod of the current revision."""
+    UNIT_STATE_PROGRESSING: _UnitState.ValueType  # 2
+    """Its pod is being replaced, missing, or starting."""
+    UNIT_STATE_BLOCKED: _UnitState.ValueType  # 3
+    """Its pod cannot become available until someone removes a cause, or cannot be created or deleted."""
+    UNIT_STATE_WAITING: _UnitState.ValueType  # 4
+    """It has an outdated pod and waits."""
+    UNIT_STATE_MUST_NOT_RUN: _UnitState.ValueType  # 5
+    """The workload must not run on the node and has a pod there."""
+
+class UnitState(_UnitState, metaclass=_UnitStateEnumTypeWrapper):
+    """UnitState says how a node or replica is counted in `UnitCounts`."""
+
+UNIT_STATE_UNSPECIFIED: UnitState.ValueType  # 0
+"""It is not counted."""
+UNIT_STATE_DONE: UnitState.ValueType  # 1
+"""It has an available pod of the current revision."""
+UNIT_STATE_PROGRESSING: UnitState.ValueType  # 2
+"""Its pod is being replaced, missing, or starting."""
+UNIT_STATE_BLOCKED: UnitState.ValueType  # 3
+"""Its pod cannot become available until someone removes a cause, or cannot be created or deleted."""
+UNIT_STATE_WAITING: UnitState.ValueType  # 4
+"""It has an outdated pod and waits."""
+UNIT_STATE_MUST_NOT_RUN: UnitState.ValueType  # 5
+"""The workload must not run on the node and has a pod there."""
+global___UnitState = UnitState
+
 @typing.final
 class WorkloadStatus(google.protobuf.message.Message):
     """WorkloadStatus says how far the rollout of one workload is, and what holds it up. Every view of Nodewise shows this message: it is
@@ -368,6 +404,9 @@ class NodeStatus(google.protobuf.message.Message):
     CONDITIONS_FIELD_NUMBER: builtins.int
     UNSCHEDULABLE_FIELD_NUMBER: builtins.int
     ZONE_FIELD_NUMBER: builtins.int
+    UNIT_STATE_FIELD_NUMBER: builtins.int
+    BLOCK_REASON_FIELD_NUMBER: builtins.int
+    POOL_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """metadata.name of the node."""
     state: nodewise.v1.explain_pb2.NodeState.ValueType
@@ -382,6 +421,12 @@ class NodeStatus(google.protobuf.message.Message):
     """spec.unschedulable."""
     zone: builtins.str
     """The label `topology.kubernetes.io/zone`. Empty if there is none."""
+    unit_state: global___UnitState.ValueType
+    """How the node is counted in `UnitCounts`. UNIT_STATE_UNSPECIFIED if it is not: the workload must not run there and has no pod."""
+    block_reason: builtins.str
+    """With UNIT_STATE_BLOCKED: the `reason` of its cause. Otherwise empty."""
+    pool: builtins.str
+    """The node pool, by the label of the cloud provider or of Karpenter. Empty if there is none."""
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodStatus]:
         """The pods on the node. The one that stays comes first."""
@@ -402,8 +447,11 @@ class NodeStatus(google.protobuf.message.Message):
         conditions: collections.abc.Iterable[global___NodeCondition] | None = ...,
         unschedulable: builtins.bool = ...,
         zone: builtins.str = ...,
+        unit_state: global___UnitState.ValueType = ...,
+        block_reason: builtins.str = ...,
+        pool: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["conditions", b"conditions", "message", b"message", "node_name", b"node_name", "pods", b"pods", "queue_position", b"queue_position", "rule", b"rule", "state", b"state", "unschedulable", b"unschedulable", "zone", b"zone"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["block_reason", b"block_reason", "conditions", b"conditions", "message", b"message", "node_name", b"node_name", "pods", b"pods", "pool", b"pool", "queue_position", b"queue_position", "rule", b"rule", "state", b"state", "unit_state", b"unit_state", "unschedulable", b"unschedulable", "zone", b"zone"]) -> None: ...
 
 global___NodeStatus = NodeStatus
 
@@ -456,6 +504,7 @@ class PodStatus(google.protobuf.message.Message):
     DELETED_AT_FIELD_NUMBER: builtins.int
     FINALIZERS_FIELD_NUMBER: builtins.int
     PROBLEM_FIELD_NUMBER: builtins.int
+    UNIT_STATE_FIELD_NUMBER: builtins.int
     pod_name: builtins.str
     """metadata.name."""
     node_name: builtins.str
@@ -466,6 +515,8 @@ class PodStatus(google.protobuf.message.Message):
     """Whether the pod is ready."""
     available: builtins.bool
     """Whether the pod has been ready for minReadySeconds."""
+    unit_state: global___UnitState.ValueType
+    """For a pod of a ReplicaSet or Deployment: how it is counted in `UnitCounts`. UNIT_STATE_UNSPECIFIED if it is of an older revision."""
     @property
     def created_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """metadata.creationTimestamp."""
@@ -499,9 +550,10 @@ class PodStatus(google.protobuf.message.Message):
         deleted_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         finalizers: collections.abc.Iterable[builtins.str] | None = ...,
         problem: global___PodProblem | None = ...,
+        unit_state: global___UnitState.ValueType = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["created_at", b"created_at", "deleted_at", b"deleted_at", "not_ready_since", b"not_ready_since", "problem", b"problem"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["available", b"available", "created_at", b"created_at", "deleted_at", b"deleted_at", "finalizers", b"finalizers", "node_name", b"node_name", "not_ready_since", b"not_ready_since", "pod_name", b"pod_name", "problem", b"problem", "ready", b"ready", "updated", b"updated"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["available", b"available", "created_at", b"created_at", "deleted_at", b"deleted_at", "finalizers", b"finalizers", "node_name", b"node_name", "not_ready_since", b"not_ready_since", "pod_name", b"pod_name", "problem", b"problem", "ready", b"ready", "unit_state", b"unit_state", "updated", b"updated"]) -> None: ...
 
 global___PodStatus = PodStatus
 

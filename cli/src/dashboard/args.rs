@@ -1,0 +1,42 @@
+//! The flags of `nodewise dashboard`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+
+use crate::flags::{EngineArgs, SourceArgs};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nodewise dashboard
+  nodewise dashboard -n shop -n payments --open
+  nodewise dashboard --port 8090 --context staging
+  kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise dashboard -f -
+
+The page is on 127.0.0.1 and opens with the URL that is printed: it has a token, which the browser keeps as a cookie. The page reads with
+your kubeconfig, and never writes: it shows commands to copy.
+
+With --listen each request needs a bearer token of the cluster in the header Authorization, and is answered with that token's rights. Of
+the kubeconfig only the cluster is used. The connection is plain HTTP: put a proxy with TLS in front.")]
+pub(crate) struct DashboardArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Only workloads of this namespace; may be repeated. Without it: of all namespaces
+    #[arg(short, long = "namespace", value_name = "NAMESPACE")]
+    pub(crate) namespaces: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    /// The port on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Serve many callers on this address, such as 0.0.0.0:8090, each with a bearer token
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["port", "open", "files"], requires = "hosts")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// With --listen: a value of the header Host to accept, such as nodewise.example.com; may be repeated
+    #[arg(long = "allow-host", value_name = "HOST", requires = "listen")]
+    pub(crate) hosts: Vec<String>,
+}

@@ -1,0 +1,266 @@
+//! Keeps the board up to date: computes the statuses of workloads whose objects have changed.
+
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use kube::Client;
+use nodewise_dashboard::{self as dashboard, Board, Workload};
+use nodewise_projection::Key;
+use nodewise_proto::v1;
+use tokio::{sync::mpsc, time::sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{commands, divergence::Watched, objects::Objects, questions::Question};
+use crate::{
+    engine::Engine,
+    input::{Change, Served},
+    kind::Kind,
+    refusals::Refusals,
+    request::{NodeBuckets, RequestFactory},
+    view,
+};
+
+/// Events that follow each other are shown together.
+const TOGETHER: Duration = Duration::from_millis(150);
+/// The status of a workload that is not done is computed again after this time: a pod may be late by now.
+const AGAIN: Duration = Duration::from_secs(2);
+/// At most one part in this many of the time is spent on computing what did not change.
+const SHARE: u32 = 5;
+/// The statuses of a long computation are shown this often.
+const SHOWN: Duration = Duration::from_millis(250);
+
+/// Where the objects are from.
+pub(super) struct Origin {
+    /// The URL of the apiserver, or the names of files.
+    pub(super) source: String,
+    pub(super) namespaces: Vec<String>,
+    /// Reads Events. `None` for files.
+    pub(super) client: Option<Client>,
+    pub(super) now: Option<Timestamp>,
+    pub(super) profile: v1::Profile,
+}
+
+/// Feeds a board.
+pub(super) struct Feed {
+    objects: Objects,
+    origin: Origin,
+    engine: Arc<Engine>,
+    board: Arc<Board>,
+    questions: mpsc::Receiver<Question>,
+    divergences: Watched,
+    buckets: NodeBuckets,
+    /// The workloads that must be looked at again without an event.
+    unfinished: HashSet<dashboard::Key>,
+    /// Whether all workloads are new.
+    is_first: bool,
+    /// When the unfinished ones are looked at again.
+    again: Instant,
+    problem: String,
+}
+
+impl Feed {
+    pub(super) fn new(
+        objects: Objects,
+        origin: Origin,
+        engine: Arc<Engine>,
+        board: Arc<Board>,
+        questions: mpsc::Receiver<Question>,
+    ) -> Self {
+        let feed = Self {
+            objects,
+            origin,
+            engine,
+            board,
+            questions,
+            divergences: Watched::default(),
+            buckets: NodeBuckets::default(),
+            unfinished: HashSet::new(),
+            is_first: true,
+            again: Instant::now(),
+            problem: String::new(),
+        };
+        feed.say(false);
+        feed
+    }
+
+    /// Feeds until `end` is cancelled.
+    ///
+    /// # Errors
+    /// The user has no right to list a kind, or an object cannot be read.
+    pub(super) async fn run(mut self, end: CancellationToken) -> anyhow::Result<()> {
+        let mut until = Instant::now();
+        loop {
+            tokio::select! {
+                change = self.objects.next() => match change {
+                    Ok(Change::Objects) => {
+                        self.set_problem(String::new());
+                        until = until.min(Instant::now() + TOGETHER);
+                    }
+                    Ok(Change::Failed(problem)) => {
+                        self.set_problem(format!("{problem}; it is tried again"));
+                    }
+                    Err(error) => {
+                        self.set_problem(error.to_string());
+                        return Err(error.into());
+                    }
+                },
+                Some(question) = self.questions.recv() => question.answer(self.objects.cluster()),
+                () = sleep_until(until.into()), if self.objects.is_complete() => {
+                    let began = Instant::now();
+                    self.refresh().await;
+                    let idle = if self.unfinished.is_empty() { Duration::from_hours(1) } else { AGAIN };
+                    until = began + idle.max(began.elapsed() * SHARE);
+                }
+                () = end.cancelled() => return Ok(()),
+            }
+        }
+    }
+
+    fn set_problem(&mut self, problem: String) {
+        if self.problem != problem {
+            self.problem = problem;
+            self.say(!self.is_first);
+        }
+    }
+
+    fn say(&self, complete: bool) {
+        self.board.set_cluster(dashboard::Cluster {
+            source: self.origin.source.clone(),
+            namespaces: self.origin.namespaces.clone(),
+            dump: self.objects.cluster().is_dump,
+            complete,
+            problem: self.problem.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        });
+    }
+
+    /// Computes what may have changed.
+    async fn refresh(&mut self) {
+        let touched = self.objects.take_touched();
+        if touched.has_nodes() || self.is_first {
+            self.buckets = NodeBuckets::of(self.objects.cluster());
+        }
+        let is_again = Instant::now() >= self.again;
+        if is_again {
+            self.again = Instant::now() + AGAIN;
+        }
+        let cluster = self.objects.cluster();
+        let requests = RequestFactory::with_nodes(
+            cluster,
+            self.buckets.clone(),
+            self.origin.now,
+            self.origin.profile,
+        );
+        let computing = Computing {
+            source: view::Source {
+                cluster,
+                engine: &self.engine,
+                requests: &requests,
+            },
+            client: self.origin.client.as_ref(),
+        };
+        let mut there = HashSet::new();
+        let mut ready = Vec::new();
+        let mut shown = Instant::now();
+        for workload in shown_workloads(cluster) {
+            let key = key(workload);
+            there.insert(key.clone());
+            let is_due = self.is_first
+                || touched.has(cluster, workload)
+                || (is_again && self.unfinished.contains(&key));
+            if !is_due {
+                continue;
+            }
+            let (status, plan) = computing.status(workload).await;
+            let planned = Key::new(workload.kind.name(), &workload.namespace, &workload.name);
+            let (divergence, differs) = self.divergences.record(&planned, &plan, requests.now());
+            let is_done = status.state() == v1::RolloutState::Complete && !differs;
+            if is_done || cluster.is_dump {
+                self.unfinished.remove(&key);
+            } else {
+                self.unfinished.insert(key);
+            }
+            ready.push(Workload {
+                commands: commands::of(&status),
+                status,
+                divergence,
+            });
+            if shown.elapsed() >= SHOWN {
+                self.board.put(std::mem::take(&mut ready));
+                shown = Instant::now();
+                tokio::task::yield_now().await;
+            }
+        }
+        self.board.put(ready);
+        for gone in self.board.keys().iter().filter(|key| !there.contains(*key)) {
+            self.unfinished.remove(gone);
+            if let Some(kind) = Kind::parse(&gone.kind, None) {
+                self.divergences
+                    .forget(&Key::new(kind.name(), &gone.namespace, &gone.name));
+            }
+        }
+        self.board.retain(|key| there.contains(key));
+        if self.is_first {
+            self.is_first = false;
+            self.say(true);
+        }
+    }
+}
+
+/// The workloads that are shown: a ReplicaSet of a Deployment is part of that.
+fn shown_workloads(cluster: &crate::input::Cluster) -> impl Iterator<Item = &Served> {
+    let all = super::local::KINDS.into_iter();
+    all.flat_map(|kind| cluster.workloads(kind))
+        .filter(|one| one.kind != Kind::ReplicaSet || one.controller.is_none())
+}
+
+fn key(workload: &Served) -> dashboard::Key {
+    dashboard::Key {
+        kind: workload.kind.name().to_owned(),
+        namespace: workload.namespace.clone(),
+        name: workload.name.clone(),
+    }
+}
+
+/// Computes statuses.
+struct Computing<'a> {
+    source: view::Source<'a>,
+    client: Option<&'a Client>,
+}
+
+impl Computing<'_> {
+    /// The status of a workload, and its plan. If it cannot be computed, the status says why.
+    async fn status(&self, workload: &Served) -> (v1::WorkloadStatus, v1::Plan) {
+        self.computed(workload).await.unwrap_or_else(|error| {
+            let status = v1::WorkloadStatus {
+                kind: workload.kind.name().to_owned(),
+                namespace: workload.namespace.clone(),
+                name: workload.name.clone(),
+                uid: workload.uid.clone(),
+                message: format!("the status cannot be computed: {error:#}"),
+                ..v1::WorkloadStatus::default()
+            };
+            (status, v1::Plan::default())
+        })
+    }
+
+    async fn computed(&self, workload: &Served) -> anyhow::Result<(v1::WorkloadStatus, v1::Plan)> {
+        let request = self.source.requests.request_for(workload);
+        let plan = self.source.engine.plan(&request).await?;
+        let explanation = self.source.engine.explain(&request, None).await?;
+        let status = self.source.status_of(workload, None, &plan, &explanation)?;
+        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
+        let Some(client) = self.client.filter(|_| status.nodes.iter().any(is_missing)) else {
+            return Ok((status, plan));
+        };
+        let refusal = Refusals::last(client, workload).await;
+        let status = self
+            .source
+            .status_of(workload, refusal.as_ref(), &plan, &explanation)?;
+        Ok((status, plan))
+    }
+}

@@ -1,0 +1,123 @@
+// One node: every workload on it.
+
+import { useEffect, useRef } from "preact/hooks";
+import { words } from "./format";
+import { Frame } from "./frame";
+import { useLive } from "./live";
+import { Note, Since, useNow, WorkloadLink } from "./parts";
+import { go, nodePath, type Place } from "./router";
+import { State, UNIT_ORDER, UNITS, unitOf } from "./states";
+import { Table } from "./table";
+import { idOf, type NodeStatus, type Placed } from "./types";
+
+function Search() {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <form
+      class="search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const name = input.current!.value.trim();
+        if (name) go(nodePath(name));
+      }}
+    >
+      <label>
+        Node <input id="filter" ref={input} type="search" required placeholder="Name of a node  /" />
+      </label>
+      <button type="submit">Show</button>
+    </form>
+  );
+}
+
+/** What all workloads say about the node itself. */
+function Conditions({ node, now }: { node: NodeStatus; now: number }) {
+  const conditions = node.conditions ?? [];
+  return (
+    <>
+      <p class="message">
+        {[node.zone && `zone ${node.zone}`, node.pool && `pool ${node.pool}`, node.unschedulable && "cordoned (unschedulable)"]
+          .filter(Boolean)
+          .join(" · ") || "no zone"}
+      </p>
+      {conditions.length === 0 ? (
+        <Note>All conditions of the node are as they should be.</Note>
+      ) : (
+        <ul class="conditions">
+          {conditions.map((condition) => (
+            <li key={condition.type}>
+              <b>
+                {condition.type} is {condition.status}
+              </b>{" "}
+              {condition.reason} · for <Since time={condition.since} now={now} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+export function Node({ place }: { place: Place }) {
+  const name = place.path[1] ?? "";
+  const live = useLive(name ? { node: name } : null);
+  const now = useNow();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), [name]);
+  const placed = live.placed ?? [];
+  const node = placed.find((one) => one.node)?.node;
+  const state = (row: Placed) => unitOf(row.node?.unitState ?? row.pods[0]?.unitState);
+  const rank = (row: Placed) => UNIT_ORDER.indexOf(state(row));
+  const rows = [...placed].sort((a, b) => rank(a) - rank(b) || idOf(a.key).localeCompare(idOf(b.key)));
+  const pods = (row: Placed) => row.node?.pods ?? row.pods;
+  const problem = (row: Placed) => pods(row).find((pod) => pod.problem)?.problem;
+  if (!name) {
+    return (
+      <Frame live={live} title="Node" place={place}>
+        <div class="title">
+          <h1>Node</h1>
+          <p class="message">What every workload does on one node, and which rule decides it.</p>
+        </div>
+        <Search />
+      </Frame>
+    );
+  }
+  return (
+    <Frame live={live} title={`Node ${name}`} place={place}>
+      <div class="title">
+        <p class="crumb">
+          <a href="/node">Node</a>
+        </p>
+        <h1 ref={heading} tabIndex={-1}>
+          {name}
+        </h1>
+        {node && <Conditions node={node} now={now} />}
+      </div>
+      <Table
+        caption={`Workloads on ${name}`}
+        rows={rows}
+        id={(row) => idOf(row.key)}
+        none={live.placed || live.cluster?.complete ? "No DaemonSet knows this node, and no pod on it waits." : "Reading the cluster …"}
+        columns={[
+          { title: "State", of: (row) => <State look={UNITS[state(row)]} /> },
+          { title: "Workload", class: "name", of: (row) => <WorkloadLink of={row.key} /> },
+          { title: "Kind", class: "dim", of: (row) => row.key.kind },
+          { title: "Rule", of: (row) => words(row.node?.rule, "RULE_") },
+          {
+            title: "Pod",
+            of: (row) =>
+              pods(row).map((pod) => (
+                <div key={pod.podName} class="nowrap">
+                  {pod.podName} {!pod.updated && <span class="tag">outdated</span>}
+                </div>
+              )),
+          },
+          { title: "Reason", of: (row) => problem(row)?.reason },
+          { title: "What it means", class: "wide", of: (row) => problem(row)?.message ?? row.node?.message },
+          { title: "Not ready for", class: "right", of: (row) => <Since time={pods(row)[0]?.notReadySince} now={now} /> },
+        ]}
+      />
+      <p class="note">Of ReplicaSets and Deployments the table has the pods that are not available.</p>
+    </Frame>
+  );
+}
