@@ -43,6 +43,7 @@ pub use limits::Limits;
 pub use refusal::{MISSING_BUCKETS_TYPE_URL, Refusal, Violation};
 pub use serve::{Ended, Error, Listeners, run};
 pub use service::Service;
+pub use simulate::Simulated;
 pub use size::ByteSize;
 pub use size_estimate::{Request, decode, estimate};
 pub use warnings::{OddKind, OddReason};

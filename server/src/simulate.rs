@@ -12,6 +12,17 @@ use crate::{
     workload::AnySnapshot,
 };
 
+/// A play that has ended.
+#[derive(Debug)]
+pub struct Simulated {
+    /// How it ended.
+    pub forecast: Forecast,
+    /// Warnings about odd objects of the snapshot.
+    pub warnings: Vec<v1::Warning>,
+    /// The number of further warnings.
+    pub more_warnings: u32,
+}
+
 impl Engine {
     /// Plays a snapshot to its end: plans, and applies each plan to a simulated cluster. `each` gets the steps, and may end the play.
     ///
@@ -23,9 +34,11 @@ impl Engine {
         bounds: &Bounds,
         stop: &dyn Fn() -> bool,
         each: &mut dyn FnMut(Step) -> ControlFlow<()>,
-    ) -> Result<Forecast, Refusal> {
+    ) -> Result<Simulated, Refusal> {
         let context = Context::new(self.cache(), self.limits(), stop);
-        let Parsed { snapshot, .. } = parse::request::plan(request, context, |_| None)?;
+        let Parsed {
+            snapshot, warnings, ..
+        } = parse::request::plan(request, context, |_| None)?;
         let played = match snapshot {
             AnySnapshot::DaemonSet(snapshot) => {
                 forecast::daemon_set(snapshot, assumptions, bounds, stop, each)
@@ -34,12 +47,18 @@ impl Engine {
                 return Err(invalid("snapshot.workload", "must be a DaemonSet"));
             }
         };
-        played.map_err(|error| match error {
+        let forecast = played.map_err(|error| match error {
             forecast::Error::TooLarge { .. } => Refusal::TooLarge(Violation {
                 field: "snapshot".to_owned(),
                 description: error.to_string(),
             }),
             forecast::Error::Refused { .. } => invalid("snapshot", error.to_string()),
+        })?;
+        let (warnings, more_warnings) = warnings.to_messages();
+        Ok(Simulated {
+            forecast,
+            warnings,
+            more_warnings,
         })
     }
 }

@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::flags::{Profile, parse_time};
+use crate::{
+    dry_run::DryRunArgs,
+    flags::{Profile, parse_time},
+};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "nodewise simulate <KIND>/<NAME> [--image [CONTAINER=]IMAGE] [-f FILE] [OPTIONS]")]
@@ -18,6 +21,7 @@ Examples:
 
 The play runs the planner in a loop against a simulated cluster with the objects of the real one. Nothing is written.
 With neither --image nor -f it plays what remains of the present rollout.
+The apiserver first checks and completes the change, in a dry run that stores nothing; --local and --dump leave that out.
 
 Exit status: 0 when the rollout ends, 1 on error, 2 when a bound is reached before its end, 3 when it gets stuck.")]
 pub(crate) struct SimulateArgs {
@@ -30,33 +34,16 @@ pub(crate) struct SimulateArgs {
     /// A new image: of the only container, or of the named one. May be repeated
     #[arg(long = "image", value_name = "[CONTAINER=]IMAGE")]
     pub(crate) images: Vec<String>,
-    /// A manifest of the workload, as for kubectl apply. Fields that it does not name keep their values; `-` reads standard input
+    /// A manifest of the workload, as for `kubectl apply --server-side`; `-` reads standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
-    /// The time from a pod's creation until it is ready [default: the median of the workload's ready pods; 10s if there is none]
-    #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
-    pub(crate) ready_after: Option<Duration>,
-    /// The time from a pod's deletion until it is gone
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_assumed)]
-    pub(crate) gone_after: Duration,
-    /// The share of the new pods that never become ready, such as 4% or 0.04; rounded up to whole pods
-    #[arg(long = "fail", value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
-    pub(crate) failing: f64,
-    /// Chooses which pods fail
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// The longest virtual time
-    #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = parse_assumed)]
-    pub(crate) max_time: Duration,
-    /// The most steps
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub(crate) max_steps: usize,
-    /// Print every step; without it, at most 40
-    #[arg(long)]
-    pub(crate) all_steps: bool,
+    #[command(flatten)]
+    pub(crate) assumed: AssumptionArgs,
     /// Also write the chart to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunArgs,
     /// What `kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads standard input; may be
     /// given several times. Without it the objects are read from a cluster
     #[arg(long = "dump", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
@@ -76,6 +63,36 @@ pub(crate) struct SimulateArgs {
     /// How to print the play
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Format,
+}
+
+/// How pods behave, and the bounds of a play.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Assumptions and bounds of the play")]
+pub(crate) struct AssumptionArgs {
+    /// The time from a pod's creation until it is ready [default: the median of the workload's ready pods; 10s if there is none]
+    #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
+    pub(crate) ready_after: Option<Duration>,
+    /// The time from a pod's deletion until it is gone [default: the template's terminationGracePeriodSeconds, the longest it may take]
+    #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
+    pub(crate) gone_after: Option<Duration>,
+    /// The share of the new pods that never become ready, such as 4% or 0.04; rounded up to whole pods
+    #[arg(long = "fail", value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
+    pub(crate) failing: f64,
+    /// Chooses which pods fail
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The longest virtual time
+    #[arg(long, value_name = "DURATION", default_value = "168h", value_parser = parse_assumed)]
+    pub(crate) max_time: Duration,
+    /// The most steps
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) max_steps: usize,
+    /// The most nodes of a DaemonSet, or replicas of another workload
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub(crate) max_nodes: usize,
+    /// Print every step; without it, at most 40
+    #[arg(long)]
+    pub(crate) all_steps: bool,
 }
 
 /// The output format.
