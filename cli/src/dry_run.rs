@@ -105,7 +105,11 @@ async fn send(
             one_line(&error)
         )
     })?;
-    serde_json::to_value(answer).context("cannot read the answer of the dry run")
+    let mut object = serde_json::to_value(answer).context("cannot read the answer of the dry run")?;
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Ok(object)
 }
 
 /// Removes what the apiserver alone sets. It is there if the manifest was printed by `kubectl get -o yaml`.

@@ -28,6 +28,9 @@ use crate::{
     text::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, terminal_width},
 };
 
+/// The uid of a workload that does not exist yet.
+const UID_OF_NEW: &str = "00000000-0000-0000-0000-000000000000";
+
 /// A workload before and after the change.
 struct Changed {
     /// `None` if it is new.
@@ -54,7 +57,13 @@ pub(super) async fn run(
     namespaces.sort_unstable();
     namespaces.dedup();
     // New workloads have no namespace in which their names could be found.
-    let targets: Vec<Target> = wanted.iter().map(|one| Target { kind: one.kind, name: None }).collect();
+    let targets: Vec<Target> = wanted
+        .iter()
+        .map(|one| Target {
+            kind: one.kind,
+            name: None,
+        })
+        .collect();
     let source = SourceArgs {
         files: Vec::new(),
         kubeconfig: args.source.kubeconfig.clone(),
@@ -114,16 +123,28 @@ async fn apply(
     let present = cluster.workloads_in(kind, namespace).find(|one| one.name == name);
     let before = present.map(change::value).transpose()?;
     let wanted = change::value(manifest)?;
-    let after = if args.dry_run.local {
+    let mut after = if args.dry_run.local {
         let before = before.as_ref().with_context(|| {
-            format!("{} {namespace}/{name}: does not exist yet, so its defaults are not known; leave out --local", kind.name())
+            format!(
+                "{} {namespace}/{name}: does not exist yet, so its defaults are not known; leave out --local",
+                kind.name()
+            )
         })?;
         change::merged_into(kind, before, &wanted)?
     } else {
         dry_run::apply(apiserver, named, &wanted, &args.dry_run.field_manager).await?
     };
+    if before.is_none() {
+        // The uid and the time are those of this dry run only.
+        after["metadata"]["uid"] = json!(UID_OF_NEW);
+        after["metadata"]["creationTimestamp"] = Value::Null;
+    }
     let uid = after["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-    ensure!(!uid.is_empty(), "{} {namespace}/{name}: the answer of the dry run has no uid", kind.name());
+    ensure!(
+        !uid.is_empty(),
+        "{} {namespace}/{name}: the answer of the dry run has no uid",
+        kind.name()
+    );
     let json = serde_json::value::to_raw_value(&after).context("cannot write the changed workload")?;
     let key = cluster.put_workload(Served {
         kind,
@@ -134,11 +155,7 @@ async fn apply(
         json,
         origin: manifest.origin.clone(),
     });
-    Ok(Changed {
-        before,
-        after,
-        key,
-    })
+    Ok(Changed { before, after, key })
 }
 
 fn present_controller(object: &Value) -> Option<String> {
@@ -154,7 +171,9 @@ async fn show(args: &PlanArgs, cluster: &Cluster, changes: &[Changed]) -> anyhow
     let mut plans = Vec::with_capacity(changes.len());
     let mut workloads = Vec::with_capacity(changes.len());
     for Changed { key, .. } in changes {
-        let workload = cluster.workload(key).context("the changed workload is in the cluster")?;
+        let workload = cluster
+            .workload(key)
+            .context("the changed workload is in the cluster")?;
         plans.push(engine.plan(&requests.request_for(workload)).await?);
         workloads.push(workload);
     }
@@ -172,10 +191,19 @@ async fn show(args: &PlanArgs, cluster: &Cluster, changes: &[Changed]) -> anyhow
         let assumed = Assumed::about(&args.assumed, cluster, workload);
         let subject = Subject::new(workload, differences, assumed);
         match args.output {
-            Output::Text => as_text(args, cluster, workload, (&subject, changed, plan), when)?,
+            Output::Text => {
+                as_text(
+                    (args, &engine),
+                    cluster,
+                    workload,
+                    (&subject, changed, plan),
+                    when,
+                )
+                .await?
+            }
             Output::Json => {
                 out.write_all(if index == 0 { b"[" } else { b",\n" })?;
-                as_json(cluster, workload, (&subject, changed, plan), when)?;
+                as_json(&engine, cluster, workload, (&subject, changed, plan), when).await?;
             }
         }
     }
@@ -185,8 +213,8 @@ async fn show(args: &PlanArgs, cluster: &Cluster, changes: &[Changed]) -> anyhow
     Ok(exit_code(args, &plans))
 }
 
-fn as_text(
-    args: &PlanArgs,
+async fn as_text(
+    (args, engine): (&PlanArgs, &Engine),
     cluster: &Cluster,
     workload: &Served,
     (subject, changed, plan): (&Subject, &Changed, &v1::Plan),
@@ -218,23 +246,33 @@ fn as_text(
     print::text(&(page.into_text() + &printer.begin(&outside)))?;
     let (mut samples, mut failed) = (Vec::new(), None);
     let stop = cancelled_by_ctrl_c();
-    let played = play::play(cluster, workload, &subject.assumed, when, &stop, &mut |step| {
-        samples.push(Sample::from(&step));
-        match print::text(&printer.step(&step)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
+    let played = play::play_by(
+        engine,
+        cluster,
+        workload,
+        &subject.assumed,
+        when,
+        &stop,
+        &mut |step| {
+            samples.push(Sample::from(&step));
+            match print::text(&printer.step(&step)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
             }
-        }
-    })?;
+        },
+    )
+    .await?;
     if let Some(error) = failed {
         return Err(error);
     }
     print::text(&(printer.end(&played, &samples) + "\n"))
 }
 
-fn as_json(
+async fn as_json(
+    engine: &Engine,
     cluster: &Cluster,
     workload: &Served,
     (subject, changed, plan): (&Subject, &Changed, &v1::Plan),
@@ -255,13 +293,22 @@ fn as_json(
     out.write_all(b",\n\"forecast\": ")?;
     let mut writer = JsonWriter::begin(out, subject)?;
     let (stop, mut failed) = (cancelled_by_ctrl_c(), None);
-    let played = play::play(cluster, workload, &subject.assumed, when, &stop, &mut |step| match writer.step(&step) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    })?;
+    let played = play::play_by(
+        engine,
+        cluster,
+        workload,
+        &subject.assumed,
+        when,
+        &stop,
+        &mut |step| match writer.step(&step) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        },
+    )
+    .await?;
     if let Some(error) = failed {
         return Err(error);
     }
@@ -281,7 +328,9 @@ impl Changed {
     /// The fields of the spec that differ; none for a new workload.
     fn differences(&self) -> Vec<String> {
         let before = self.before.as_ref();
-        before.map_or_else(Vec::new, |before| change::differences(&before["spec"], &self.after["spec"]))
+        before.map_or_else(Vec::new, |before| {
+            change::differences(&before["spec"], &self.after["spec"])
+        })
     }
 }
 

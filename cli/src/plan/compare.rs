@@ -74,7 +74,9 @@ pub(super) fn print(before: &Content, now: &Content, output: Output) -> anyhow::
     }
     if before.profile != now.profile {
         let (theirs, ours) = (&before.profile, &now.profile);
-        print::note(&format!("the plan was made with the profile {theirs}; this one with {ours}"));
+        print::note(&format!(
+            "the plan was made with the profile {theirs}; this one with {ours}"
+        ));
     }
     match output {
         Output::Json => print::json(&compared)?,
@@ -152,7 +154,12 @@ fn entries(plan: &v1::Plan) -> BTreeMap<Entry, usize> {
 }
 
 fn entry(action: &v1::Action) -> Option<Entry> {
-    let of = |object: &Option<v1::ObjectReference>| object.as_ref().map(|object| object.name.clone()).unwrap_or_default();
+    let of = |object: &Option<v1::ObjectReference>| {
+        object
+            .as_ref()
+            .map(|object| object.name.clone())
+            .unwrap_or_default()
+    };
     let (node, name) = match action.kind.as_ref()? {
         // The name of a new pod has a number, which may differ.
         Kind::CreatePod(create) if create.node_name.is_empty() => Default::default(),
@@ -176,7 +183,10 @@ fn entry(action: &v1::Action) -> Option<Entry> {
         action: action.kind_name().to_owned(),
         node,
         name,
-        reason: reason.trim_start_matches("REASON_").replace('_', " ").to_lowercase(),
+        reason: reason
+            .trim_start_matches("REASON_")
+            .replace('_', " ")
+            .to_lowercase(),
     })
 }
 
@@ -200,14 +210,20 @@ fn inputs(before: &Kept, now: &Kept) -> Vec<String> {
     }
     let names = |kept: &Kept| kept.nodes.keys().cloned().collect::<BTreeSet<_>>();
     let (old, new) = (names(before), names(now));
-    let changed = old.intersection(&new).filter(|name| before.nodes[*name] != now.nodes[*name]);
+    let changed = old
+        .intersection(&new)
+        .filter(|name| before.nodes[*name] != now.nodes[*name]);
     for (verb, nodes) in [
         ("came", new.difference(&old).collect::<Vec<_>>()),
         ("went", old.difference(&new).collect()),
         ("changed", changed.collect()),
     ] {
         if !nodes.is_empty() {
-            found.push(format!("{} {verb}: {}", count(nodes.len(), "node"), listed(&nodes)));
+            found.push(format!(
+                "{} {verb}: {}",
+                count(nodes.len(), "node"),
+                listed(&nodes)
+            ));
         }
     }
     if before.pods_digest != now.pods_digest {
@@ -220,7 +236,11 @@ fn inputs(before: &Kept, now: &Kept) -> Vec<String> {
 }
 
 fn listed(names: &[&String]) -> String {
-    let mut shown: Vec<String> = names.iter().take(MOST_NAMES).map(|name| (*name).clone()).collect();
+    let mut shown: Vec<String> = names
+        .iter()
+        .take(MOST_NAMES)
+        .map(|name| (*name).clone())
+        .collect();
     if names.len() > MOST_NAMES {
         shown.push(format!("{} more", names.len() - MOST_NAMES));
     }
@@ -240,9 +260,10 @@ fn render(compared: &Comparison) -> String {
         for input in &one.inputs {
             page.marked(2, "~", CHANGE, PLAIN, input);
         }
-        for (marker, style, entries, note) in
-            [("+", ADD, &one.came, ""), ("-", REMOVE, &one.went, ", no longer planned")]
-        {
+        for (marker, style, entries, note) in [
+            ("+", ADD, &one.came, ""),
+            ("-", REMOVE, &one.went, ", no longer planned"),
+        ] {
             for entry in entries {
                 page.marked(2, marker, style, PLAIN, &format!("{}{note}", entry.sentence()));
             }

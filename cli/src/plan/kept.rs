@@ -108,7 +108,11 @@ fn kept(
         .with_context(|| format!("{}: cannot be read as JSON", workload.title()))?;
     let mut snapshot = requests.request_for(workload).snapshot(|_| false);
     snapshot.now = None;
-    let pods: Vec<Vec<u8>> = snapshot.pod_buckets.iter().map(prost::Message::encode_to_vec).collect();
+    let pods: Vec<Vec<u8>> = snapshot
+        .pod_buckets
+        .iter()
+        .map(prost::Message::encode_to_vec)
+        .collect();
     let nodes = if workload.kind == Kind::DaemonSet {
         let nodes = cluster.nodes.iter().map(|node| &node.object);
         nodes
@@ -166,7 +170,9 @@ pub(super) fn read(file: &Path) -> anyhow::Result<Content> {
     let text = fs::read_to_string(file).with_context(|| format!("{name}: cannot be read"))?;
     let kept: Value = match serde_json::from_str(&text) {
         Ok(kept) => kept,
-        Err(error) => bail!("{name}: is not JSON ({error}); expected a file that `nodewise plan --out` wrote"),
+        Err(error) => {
+            bail!("{name}: is not JSON ({error}); expected a file that `nodewise plan --out` wrote")
+        }
     };
     let format = kept["format"].as_str().unwrap_or("none");
     ensure!(

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     dry_run::DryRunArgs,
-    flags::{Profile, parse_time},
+    flags::{Profile, ServerArgs, parse_time},
 };
 
 #[derive(Debug, Args)]
@@ -54,6 +54,8 @@ pub(crate) struct SimulateArgs {
     /// The context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     /// The time at which the change is made, such as 2026-01-31T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) now: Option<Timestamp>,

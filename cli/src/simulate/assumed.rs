@@ -16,6 +16,9 @@ use crate::{
 /// The grace period of a template that names none, as the apiserver sets it.
 const DEFAULT_GRACE: u64 = 30;
 
+/// The shortest time of a play.
+const SHORTEST: Duration = Duration::from_secs(1);
+
 /// The assumptions about one workload, and the bounds of its play.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assumed {
@@ -33,7 +36,7 @@ impl Assumed {
         let (ready_after, ready_origin) = ready_after(args, cluster, workload);
         let (gone_after, gone_origin) = match args.gone_after {
             Some(given) => (given, "as given"),
-            None => (grace_period(workload), "at most: its grace period"),
+            None => (grace_period(workload), "its grace period; many pods end sooner"),
         };
         Self {
             pods: Assumptions {
@@ -53,6 +56,27 @@ impl Assumed {
     }
 }
 
+impl Assumed {
+    /// For a planning service.
+    pub(crate) fn messages(&self) -> (v1::SimulationAssumptions, v1::SimulationBounds) {
+        let duration = |duration: Duration| nodewise_proto::Duration {
+            seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+            nanos: i32::try_from(duration.subsec_nanos()).unwrap_or_default(),
+        };
+        let assumptions = v1::SimulationAssumptions {
+            ready_after: Some(duration(self.pods.ready_after)),
+            gone_after: Some(duration(self.pods.gone_after)),
+            failing_share: self.pods.failing,
+            seed: self.pods.seed,
+        };
+        let bounds = v1::SimulationBounds {
+            time: Some(duration(self.bounds.time)),
+            steps: u32::try_from(self.bounds.steps).unwrap_or(u32::MAX),
+        };
+        (assumptions, bounds)
+    }
+}
+
 /// How long pods take to become ready: as given, else the median of the ready pods, else 10 s.
 fn ready_after(args: &AssumptionArgs, cluster: &Cluster, workload: &Served) -> (Duration, String) {
     if let Some(after) = args.ready_after {
@@ -66,6 +90,8 @@ fn ready_after(args: &AssumptionArgs, cluster: &Cluster, workload: &Served) -> (
     });
     let mut times: Vec<Duration> = own.filter_map(time_until_ready).collect();
     times.sort_unstable();
+    // A time in the API has whole seconds, so a pod may look ready at once.
+    let times: Vec<Duration> = times.into_iter().map(|time| time.max(SHORTEST)).collect();
     match (times.get(times.len() / 2), times.len()) {
         (Some(median), 1) => (*median, "as the ready pod did".to_owned()),
         (Some(median), pods) => (*median, format!("the median of {pods} ready pods")),

@@ -24,7 +24,10 @@ impl Asked<'_> {
     /// The changed workload.
     pub(crate) async fn of(&self, workload: &Served) -> anyhow::Result<Served> {
         let before = value(workload)?;
-        let manifest = self.manifest.map(|file| read_manifest(file, workload)).transpose()?;
+        let manifest = self
+            .manifest
+            .map(|file| read_manifest(file, workload))
+            .transpose()?;
         if manifest.is_none() && self.images.is_empty() {
             return served(workload, &before);
         }

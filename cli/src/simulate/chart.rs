@@ -89,7 +89,12 @@ fn draw(played: &Chart<'_>, svg: &mut String) -> Result<(), Box<dyn std::error::
     for (label, colour, value) in budgets {
         let style = ShapeStyle::from(colour).stroke_width(1);
         chart
-            .draw_series(DashedLineSeries::new(stairs(played, seconds, end, value), 6, 4, style))?
+            .draw_series(DashedLineSeries::new(
+                stairs(played, seconds, end, value),
+                6,
+                4,
+                style,
+            ))?
             .label(label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 8, y)], style));
     }

@@ -5,6 +5,8 @@ pub(crate) mod assumed;
 pub(crate) mod change;
 mod chart;
 pub(crate) mod play;
+pub(crate) mod played;
+mod remote;
 pub(crate) mod report;
 pub(crate) mod text;
 
@@ -15,6 +17,7 @@ use nodewise_forecast::{End, Step};
 
 use crate::{
     args::SourceArgs,
+    engine::Engine,
     input::{Cluster, Served},
     print,
     target::Target,
@@ -24,7 +27,8 @@ use crate::{
 use args::{Format, SimulateArgs};
 use assumed::Assumed;
 use chart::Chart;
-use play::{Played, When, cancelled_by_ctrl_c};
+use play::{When, cancelled_by_ctrl_c};
+use played::Played;
 use report::{JsonWriter, Sample, Subject};
 use text::Printer;
 
@@ -55,14 +59,17 @@ pub(crate) async fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let changed = asked.of(workload).await?;
     let differences = change::differences_of(workload, &changed)?;
     let key = cluster.put_workload(changed);
-    let workload = cluster.workload(&key).context("the workload was put into the cluster")?;
+    let workload = cluster
+        .workload(&key)
+        .context("the workload was put into the cluster")?;
     let assumed = Assumed::about(&args.assumed, &cluster, workload);
     let subject = Subject::new(workload, differences, assumed);
     let when = When {
         now: args.now,
         profile: args.profile.into(),
     };
-    let played = print_play(args, &cluster, workload, &subject, when)?;
+    let engine = Engine::of(&args.server)?;
+    let played = print_play(args, &engine, &cluster, workload, &subject, when).await?;
     Ok(exit_code(&played))
 }
 
@@ -77,8 +84,9 @@ pub(crate) fn exit_code(played: &Played) -> ExitCode {
 }
 
 /// Plays, and prints each step as it comes.
-fn print_play(
+async fn print_play(
     args: &SimulateArgs,
+    engine: &Engine,
     cluster: &Cluster,
     workload: &Served,
     subject: &Subject,
@@ -98,16 +106,25 @@ fn print_play(
     let mut samples: Vec<Sample> = Vec::new();
     let mut failed = None;
     let stop = cancelled_by_ctrl_c();
-    let played = play::play(cluster, workload, &subject.assumed, when, &stop, &mut |step| {
-        samples.push(Sample::from(&step));
-        match output.step(&step) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
+    let played = play::play_by(
+        engine,
+        cluster,
+        workload,
+        &subject.assumed,
+        when,
+        &stop,
+        &mut |step| {
+            samples.push(Sample::from(&step));
+            match output.step(&step) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
             }
-        }
-    })?;
+        },
+    )
+    .await?;
     if let Some(error) = failed {
         return Err(error);
     }

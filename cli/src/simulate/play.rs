@@ -6,15 +6,16 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use jiff::Timestamp;
-use nodewise_forecast::{Forecast, Step};
+use nodewise_forecast::Step;
 use nodewise_proto::v1;
 
-use super::assumed::Assumed;
+use super::{assumed::Assumed, played::Played, remote};
 use crate::{
-    engine::{NO_CACHE, UNLIMITED, refused},
+    engine::{Engine, NO_CACHE, UNLIMITED, refused},
     input::{Cluster, Served},
     request::RequestFactory,
 };
@@ -27,14 +28,8 @@ pub(crate) struct When {
     pub(crate) profile: v1::Profile,
 }
 
-/// The end of a play.
-#[derive(Debug)]
-pub(crate) struct Played {
-    pub(crate) forecast: Forecast,
-    /// Warnings about objects of the cluster.
-    pub(crate) warnings: Vec<v1::Warning>,
-    pub(crate) more_warnings: u32,
-}
+/// How often a play by a service looks whether the user has pressed Ctrl-C.
+const RECHECK: Duration = Duration::from_millis(100);
 
 /// Plays a workload, which may differ from that of the cluster, to its end. `each` gets the steps as they come, and may end the
 /// play. It also ends, with `End::Cancelled`, once `stop` is true. Nothing is written.
@@ -47,7 +42,7 @@ pub(crate) fn play(
     each: &mut dyn FnMut(Step) -> ControlFlow<()>,
 ) -> anyhow::Result<Played> {
     let requests = RequestFactory::at(cluster, when.now, when.profile);
-    let request = requests.request_for(workload);
+    let request = requests.request_to_play(workload);
     let message = v1::PlanRequest {
         snapshot: Some(request.snapshot(|_| false)),
         options: Some(request.options.clone()),
@@ -62,6 +57,49 @@ pub(crate) fn play(
         warnings: simulated.warnings,
         more_warnings: simulated.more_warnings,
     })
+}
+
+/// As [`play`], by a planner in this process or by a planning service.
+pub(crate) async fn play_by(
+    engine: &Engine,
+    cluster: &Cluster,
+    workload: &Served,
+    assumed: &Assumed,
+    when: When,
+    stop: &AtomicBool,
+    each: &mut (dyn FnMut(Step) -> ControlFlow<()> + Send),
+) -> anyhow::Result<Played> {
+    let Engine::Remote(service) = engine else {
+        return play(cluster, workload, assumed, when, stop, each);
+    };
+    let requests = RequestFactory::at(cluster, when.now, when.profile);
+    let request = requests.request_to_play(workload);
+    let mut simulation = service.simulate(&request, assumed.messages()).await?;
+    let mut steps = remote::Steps::default();
+    loop {
+        let response = tokio::select! {
+            response = simulation.next() => response,
+            () = stopped(stop) => return Ok(steps.cancelled()),
+        };
+        let response = response.map_err(|error| service.failed(&request, &error))?;
+        match steps.read(response)? {
+            remote::Read::Step(step) => {
+                if each(step).is_break() {
+                    return Ok(steps.cancelled());
+                }
+            }
+            remote::Read::Part => {}
+            remote::Read::End(played) => return Ok(played),
+        }
+    }
+}
+
+/// Waits until `stop` is true.
+async fn stopped(stop: &AtomicBool) {
+    let mut ticks = tokio::time::interval(RECHECK);
+    while !stop.load(Ordering::Relaxed) {
+        ticks.tick().await;
+    }
 }
 
 /// Becomes true when the user presses Ctrl-C. Then the play ends, and what was played stays printed.

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use nodewise_forecast::{Budget, Change, Counts, End, Forecast, Limit, Step, Verb};
 use serde::Serialize;
 
-use super::{assumed::Assumed, play::Played};
+use super::{assumed::Assumed, played::Played};
 use crate::{input::Served, kind::Kind};
 
 /// The workload that is played.

@@ -3,10 +3,10 @@
 use std::{collections::VecDeque, time::Duration};
 
 use jiff::SignedDuration;
-use nodewise_forecast::{Budget, Change, End, Forecast, Step};
+use nodewise_forecast::{Budget, Change, End, Forecast, Step, Verb};
 
 use super::{
-    play::Played,
+    played::Played,
     report::{self, Sample, Subject},
 };
 use crate::{
@@ -81,7 +81,10 @@ impl<'a> Printer<'a> {
         let mut page = Page::new(self.width);
         let hidden = hidden(self.steps, self.all);
         if hidden > 0 {
-            let text = format!("… {} are left out; --all-steps prints them", count(hidden, "step"));
+            let text = format!(
+                "… {} are left out; --all-steps prints them",
+                count(hidden, "step")
+            );
             page.line(2, DIM, &text);
         }
         let mut text = page.into_text();
@@ -142,12 +145,24 @@ struct Table {
 impl Table {
     fn of(step: &Step) -> Self {
         let surges = step.budget.max_surge > 0;
-        let mut titles = vec!["time", "updated", "available", "unavailable", "at worst", "allowed"];
+        let mut titles = vec![
+            "time",
+            "updated",
+            "available",
+            "unavailable",
+            "at worst",
+            "allowed",
+        ];
         if surges {
             titles.extend(["surging", "allowed"]);
         }
         // `5/30`, with room for a Deployment's pods that surge.
-        let most = step.counts.desired.saturating_add(step.budget.max_surge).to_string().len();
+        let most = step
+            .counts
+            .desired
+            .saturating_add(step.budget.max_surge)
+            .to_string()
+            .len();
         let parts = 2 * most + 1;
         let least = [TIME_WIDTH, parts, parts, most, most, most, most, most];
         let widths = titles.iter().zip(least);
@@ -223,6 +238,14 @@ fn groups(changes: &[Change]) -> Vec<(&'static str, String)> {
                 _ => "~",
             };
             let noun = group[0].resource.trim_end_matches('s');
+            if let [change] = group
+                && change.verb == Verb::Patch
+            {
+                return (
+                    marker,
+                    format!("{verb} {noun} {}: {}", change.name, change.message),
+                );
+            }
             let name = |change: &Change| match (change.node.as_str(), change.name.as_str()) {
                 ("", name) => name.to_owned(),
                 (node, _) => node.to_owned(),
@@ -276,7 +299,13 @@ fn drawing(page: &mut Page, played: &Played, steps: &[Sample], width: Option<usi
 }
 
 /// A bar for each part of the time: the greatest value in it.
-fn sparkline(steps: &[Sample], total: u64, width: usize, most: u32, value: impl Fn(&Sample) -> u32) -> String {
+fn sparkline(
+    steps: &[Sample],
+    total: u64,
+    width: usize,
+    most: u32,
+    value: impl Fn(&Sample) -> u32,
+) -> String {
     let parts = width as u64;
     let mut bars = vec![0_u32; width];
     let mut next = steps.iter().skip(1).map(|step| step.at.as_secs());
@@ -342,8 +371,14 @@ fn worst(subject: &Subject, forecast: &Forecast) -> String {
     let surging = forecast.worst_surging;
     let surge = match subject.kind {
         _ if max_surge == 0 => String::new(),
-        Kind::DaemonSet => format!("; {} with a second pod at once; maxSurge allows {max_surge}", count(surging as usize, "node")),
-        _ => format!("; {} too many at once; maxSurge allows {max_surge}", count(surging as usize, "pod")),
+        Kind::DaemonSet => format!(
+            "; {} with a second pod at once; maxSurge allows {max_surge}",
+            count(surging as usize, "node")
+        ),
+        _ => format!(
+            "; {} beyond the replicas at once; maxSurge allows {max_surge}",
+            count(surging as usize, "pod")
+        ),
     };
     format!("{unavailable}; maxUnavailable allows {max_unavailable}{surge}")
 }

@@ -129,7 +129,12 @@ impl Play {
         let mut changed = HashSet::new();
         for (before, after) in self.world.catch_up() {
             let Snapshot { workload, state, .. } = &mut self.snapshot;
-            world::note_used_name(state, ("DaemonSet", &workload.uid), before.as_ref(), after.as_ref());
+            world::note_used_name(
+                state,
+                ("DaemonSet", &workload.uid),
+                before.as_ref(),
+                after.as_ref(),
+            );
             for (pod, is_there) in [(before, false), (after, true)] {
                 let Some(pod) = pod else { continue };
                 let node = pod.target.node().unwrap_or_default();

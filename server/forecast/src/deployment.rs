@@ -117,7 +117,11 @@ impl Play {
         self.related.see(before, after);
         let owner = |pod: Option<&Pod>| pod?.controller.as_ref().map(|owner| owner.uid.clone());
         let (old, new) = (owner(before), owner(after));
-        if let Some(set) = new.as_ref().or(old.as_ref()).and_then(|uid| self.sets.get_mut(uid)) {
+        if let Some(set) = new
+            .as_ref()
+            .or(old.as_ref())
+            .and_then(|uid| self.sets.get_mut(uid))
+        {
             set.see(before, after);
         }
     }
@@ -184,7 +188,9 @@ impl Play {
         let uids: Vec<String> = self.sets.keys().cloned().collect();
         for uid in uids {
             let related = self.related.to_vec();
-            let Some(set) = self.sets.get_mut(&uid) else { continue };
+            let Some(set) = self.sets.get_mut(&uid) else {
+                continue;
+            };
             if !set.is_due(elapsed) || (set.is_empty() && !set.is_dirty) {
                 continue;
             }
@@ -192,7 +198,10 @@ impl Play {
             let Some(plan) = set.plan(&self.world, recorder.stop()) else {
                 return Synced::Stopped;
             };
-            let left = self.counts.available.saturating_sub(set.available_pods_that_go(&plan));
+            let left = self
+                .counts
+                .available
+                .saturating_sub(set.available_pods_that_go(&plan));
             let worst = self.desired.saturating_sub(left).max(self.counts.unavailable);
             recorder.add(elapsed, &plan, self.counts, budget, worst);
             if recorder::writes(&plan) {
@@ -278,7 +287,9 @@ impl Play {
     }
 
     fn stuck(&self, error: Option<&str>) -> End {
-        let Counts { unavailable, updated, .. } = self.counts;
+        let Counts {
+            unavailable, updated, ..
+        } = self.counts;
         let Budget {
             max_unavailable,
             max_surge,

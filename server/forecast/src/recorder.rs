@@ -178,7 +178,7 @@ fn change(action: &Action) -> Option<Change> {
         resource,
         name: name.clone(),
         node: node.to_owned(),
-        reason: action.reason,
+        reason: Some(action.reason),
         message: action.message.clone(),
     })
 }

@@ -86,7 +86,9 @@ fn run(
                 surging: all.saturating_sub(desired),
             };
         }
-        let left = counts.available.saturating_sub(play.available_pods_that_go(&plan));
+        let left = counts
+            .available
+            .saturating_sub(play.available_pods_that_go(&plan));
         let worst = desired.saturating_sub(left);
         recorder.add(world.elapsed(), &plan, counts, budget, worst);
         let wrote = recorder::writes(&plan);

@@ -33,8 +33,8 @@ pub struct Change {
     pub name: String,
     /// The node of a pod; empty for other objects and for pods that the scheduler places.
     pub node: String,
-    /// Why, for programs.
-    pub reason: Reason,
+    /// Why, for programs; `None` if another program made the play and did not say.
+    pub reason: Option<Reason>,
     /// Why, for people.
     pub message: String,
 }

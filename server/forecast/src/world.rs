@@ -117,7 +117,8 @@ impl World {
     /// The pods that are not ready and have not finished.
     pub(crate) fn unready(&self) -> Vec<&Pod> {
         let pods = self.pods();
-        pods.filter(|pod| !pod.ready && !pod.phase.is_terminal()).collect()
+        pods.filter(|pod| !pod.ready && !pod.phase.is_terminal())
+            .collect()
     }
 
     /// Updates the view to the present state of the cluster. Returns the changed pods, before and after.
