@@ -129,7 +129,7 @@ fn read(
     let mut problems = Problems::default();
     let at = Path::root("assumptions");
     let default = Assumptions::default();
-    let assumptions = assumptions.cloned().unwrap_or_default();
+    let assumptions = assumptions.copied().unwrap_or_default();
     let mut duration = |at: &Path<'_>, found: Option<&nodewise_proto::Duration>, default| match found {
         None => default,
         Some(found) => Duration::try_from(*found)
@@ -154,7 +154,7 @@ fn read(
         assumptions.gone_after.as_ref(),
         default.gone_after,
     );
-    let bounds = bounds.cloned().unwrap_or_default();
+    let bounds = bounds.copied().unwrap_or_default();
     let at_bounds = Path::root("bounds");
     let default = Bounds::default();
     let time = duration(&at_bounds.field("time"), bounds.time.as_ref(), default.time);

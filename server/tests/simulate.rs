@@ -88,10 +88,7 @@ async fn a_deployment_is_played_with_its_replica_sets() {
     let server = Server::start(Config::default()).await;
     let request = of_deployment(&deployment(), &[]);
     let request = v1::SimulateRequest {
-        snapshot: request.snapshot.map(|snapshot| v1::Snapshot {
-            bucket_count: 1,
-            ..snapshot
-        }),
+        snapshot: request.snapshot,
         ..v1::SimulateRequest::default()
     };
     let responses = play(&server, request).await.expect("a play");
@@ -178,7 +175,7 @@ async fn a_client_that_leaves_frees_its_permit() {
     let server = Server::start(config).await;
     let mut client = server.client().await;
     // More messages than the server sends ahead and the connection takes: the play waits for its client.
-    let mut stream = client.simulate(new(40_000)).await.expect("a play").into_inner();
+    let mut stream = client.simulate(new(4_000)).await.expect("a play").into_inner();
     assert!(stream.message().await.expect("a step").is_some());
     drop(stream);
     eventually("another call gets the permit", || {
@@ -195,14 +192,14 @@ async fn a_play_ends_at_the_deadline() {
         ..Config::default()
     };
     let server = Server::start(config).await;
-    let late = play(&server, new(20_000)).await.expect_err("it takes longer");
+    let late = play(&server, new(2_000)).await.expect_err("it takes longer");
     assert_eq!(late.code(), Code::DeadlineExceeded);
 }
 
 #[tokio::test]
 async fn a_play_needs_memory() {
     let config = Config {
-        max_request_memory: ByteSize::mib(16),
+        max_request_memory: ByteSize::mib(64),
         ..Config::default()
     };
     let server = Server::start(config).await;

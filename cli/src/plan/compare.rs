@@ -135,13 +135,13 @@ fn both(before: &Kept, now: &Kept) -> Compared {
     }
 }
 
-/// The entries of `these` that `those` does not have, or has less often.
-fn more(these: &BTreeMap<Entry, usize>, those: &BTreeMap<Entry, usize>) -> Vec<Entry> {
+/// The entries of a plan that another one does not have, or has less often.
+fn more(entries: &BTreeMap<Entry, usize>, than: &BTreeMap<Entry, usize>) -> Vec<Entry> {
     let missing = |(entry, count): (&Entry, &usize)| {
-        let more = count.saturating_sub(those.get(entry).copied().unwrap_or_default());
+        let more = count.saturating_sub(than.get(entry).copied().unwrap_or_default());
         std::iter::repeat_n(entry.clone(), more)
     };
-    these.iter().flat_map(missing).collect()
+    entries.iter().flat_map(missing).collect()
 }
 
 /// The actions of a plan, without Events and writes of statuses.

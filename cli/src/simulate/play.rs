@@ -83,8 +83,8 @@ pub(crate) async fn play_by(
         };
         let response = response.map_err(|error| service.failed(&request, &error))?;
         match steps.read(response)? {
-            remote::Read::Step(step) => {
-                if each(step).is_break() {
+            remote::Read::Step(next) => {
+                if each(next).is_break() {
                     return Ok(steps.cancelled());
                 }
             }

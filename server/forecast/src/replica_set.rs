@@ -54,7 +54,7 @@ pub fn replica_set(
 }
 
 fn run(
-    play: &mut SetPlay,
+    set: &mut SetPlay,
     world: &mut World,
     related: &mut Related,
     desired: u32,
@@ -70,8 +70,8 @@ fn run(
         max_surge: 0,
     };
     loop {
-        play.snapshot.workload.related_pods = related.to_vec();
-        let Some(plan) = play.plan(world, recorder.stop()) else {
+        set.snapshot.workload.related_pods = related.to_vec();
+        let Some(plan) = set.plan(world, recorder.stop()) else {
             return End::Cancelled;
         };
         if let Some(Status::ReplicaSet(status)) = &plan.status {
@@ -86,21 +86,19 @@ fn run(
                 surging: all.saturating_sub(desired),
             };
         }
-        let left = counts
-            .available
-            .saturating_sub(play.available_pods_that_go(&plan));
+        let left = counts.available.saturating_sub(set.available_pods_that_go(&plan));
         let worst = desired.saturating_sub(left);
         recorder.add(world.elapsed(), &plan, counts, budget, worst);
         let wrote = recorder::writes(&plan);
-        play.apply(world, &plan);
-        show(play, world, related);
+        set.apply(world, &plan);
+        show(set, world, related);
         if recorder.is_stopped() {
             return End::Cancelled;
         }
         if wrote && recorder.may_plan_again() {
             continue;
         }
-        let wait = play.wait(world.elapsed());
+        let wait = set.wait(world.elapsed());
         let next = world.ticks_to(wait);
         let next = next.map(|ticks| world.elapsed() + std::time::Duration::from_secs(ticks));
         if let Some(end) = recorder.close(next) {
@@ -119,14 +117,14 @@ fn run(
                 blocking: world::named(&unready),
             };
         }
-        show(play, world, related);
+        show(set, world, related);
     }
 }
 
-fn show(play: &mut SetPlay, world: &mut World, related: &mut Related) {
+fn show(set: &mut SetPlay, world: &mut World, related: &mut Related) {
     for (before, after) in world.catch_up() {
         related.see(before.as_ref(), after.as_ref());
-        play.see(before.as_ref(), after.as_ref());
+        set.see(before.as_ref(), after.as_ref());
     }
 }
 

@@ -61,7 +61,8 @@ pub(crate) fn snapshot(
     let state = state::state(message.state.take(), &at.field("state"), &mut context)?;
     let own_writes = std::mem::take(&mut message.own_writes);
     let own_writes = state::own_writes(own_writes, &at.field("own_writes"), &mut context)?;
-    let lists = Lists::of(workload.as_ref(), context.has_pods_of_sets);
+    let has_pods_of_sets = context.has_pods_of_sets && message.bucket_count > 0;
+    let lists = Lists::of(workload.as_ref(), has_pods_of_sets);
     if message.bucket_count == 0 && lists.pods {
         context
             .problems
