@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use crate::flags::{EngineArgs, SourceArgs};
+pub(crate) use crate::flags::{DryRunArgs, EngineArgs, SourceArgs};
 pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
-    dry_run::DryRunArgs,
     rollout::args::RolloutCommand,
     shell::args::{CompletionArgs, ManArgs},
     simulate::args::{AssumptionArgs, SimulateArgs},

@@ -1,7 +1,6 @@
 //! Server-side dry runs: the apiserver completes, checks and admits a changed workload as it would a real write, and stores nothing.
 
 use anyhow::{Context as _, anyhow};
-use clap::Args;
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
@@ -13,18 +12,6 @@ use crate::{
     input::{Served, one_line},
     kind::Kind,
 };
-
-/// How changes are checked.
-#[derive(Debug, Args)]
-pub(crate) struct DryRunArgs {
-    /// Merge the change here instead of asking the apiserver: without its defaults, validation, webhooks and policies, and without
-    /// the right to patch the workload
-    #[arg(long)]
-    pub(crate) local: bool,
-    /// The field manager in whose name a manifest is applied. Fields that it owns and that the manifest leaves out are removed
-    #[arg(long, value_name = "NAME", default_value = "kubectl")]
-    pub(crate) field_manager: String,
-}
 
 /// A workload by its kind, namespace and name.
 #[derive(Debug, Clone, Copy)]

@@ -22,6 +22,18 @@ pub(crate) struct SourceArgs {
     pub(crate) context: Option<String>,
 }
 
+/// How changes are checked.
+#[derive(Debug, Args)]
+pub(crate) struct DryRunArgs {
+    /// Merge the change here instead of asking the apiserver: without its defaults, validation, webhooks and policies, and without
+    /// the right to patch the workload
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// The field manager in whose name a manifest is applied. Fields that it owns and that the manifest leaves out are removed
+    #[arg(long, value_name = "NAME", default_value = "kubectl")]
+    pub(crate) field_manager: String,
+}
+
 /// A planning service.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {

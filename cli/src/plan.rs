@@ -3,6 +3,7 @@
 mod change;
 mod compare;
 mod kept;
+mod outcome;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use nodewise_proto::v1::{self, action};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::outcome::{exit_code, keep_or_compare};
 use crate::{
     args::{Output, PlanArgs, SourceArgs},
     engine::Engine,
@@ -22,9 +24,6 @@ use crate::{
     target::Target,
     text::{self, Page},
 };
-
-/// The exit code of `--detailed-exitcode` if something would change.
-const CHANGES: u8 = 2;
 
 /// One element of the JSON output.
 #[derive(Serialize)]
@@ -98,34 +97,6 @@ async fn read(args: &PlanArgs, targets: &[Target]) -> anyhow::Result<Cluster> {
 /// Whether the files describe a change, if there is a cluster.
 fn is_change(args: &PlanArgs, files: &Cluster) -> bool {
     !args.source.files.is_empty() && files.has_only_workloads()
-}
-
-/// Compares plans with the kept ones, and keeps them. Returns the exit code of a comparison.
-fn keep_or_compare<'a>(
-    args: &PlanArgs,
-    requests: &RequestFactory<'_>,
-    cluster: &'a Cluster,
-    planned: impl Iterator<Item = (&'a Served, &'a v1::Plan)>,
-) -> anyhow::Result<Option<ExitCode>> {
-    if args.out.is_none() && args.compare.is_none() {
-        return Ok(None);
-    }
-    let now = kept::Content::of(args, requests, cluster, planned)?;
-    let before = args.compare.as_deref().map(kept::read).transpose()?;
-    if let Some(file) = &args.out {
-        kept::write(file, &now)?;
-    }
-    let Some(before) = before else { return Ok(None) };
-    compare::print(&before, &now, args.output).map(Some)
-}
-
-fn exit_code(args: &PlanArgs, plans: &[v1::Plan]) -> ExitCode {
-    let changes = plans.iter().any(text::plan::changes_something);
-    if changes && args.detailed_exitcode {
-        ExitCode::from(CHANGES)
-    } else {
-        ExitCode::SUCCESS
-    }
 }
 
 /// The workloads of all targets, each once.

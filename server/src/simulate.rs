@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, time::Duration};
 
-use nodewise_forecast::{self as forecast, Assumptions, Bounds, Forecast, Step};
+use nodewise_forecast::{self as forecast, Assumptions, Bounds, Step};
 use nodewise_proto::v1;
 
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     refusal::{Refusal, Violation},
     render,
     response_memory::{self, Caller, Needs},
+    simulated::Simulated,
     workload::AnySnapshot,
 };
 
@@ -18,17 +19,6 @@ use crate::{
 const LONGEST: Duration = Duration::from_hours(24 * 3_660);
 /// The most steps.
 const MOST_STEPS: u32 = 100_000;
-
-/// A play that has ended.
-#[derive(Debug)]
-pub struct Simulated {
-    /// How it ended.
-    pub forecast: Forecast,
-    /// Warnings about odd objects of the snapshot.
-    pub warnings: Vec<v1::Warning>,
-    /// The number of further warnings.
-    pub more_warnings: u32,
-}
 
 impl Engine {
     /// Plays a snapshot to its end: plans, and applies each plan to a simulated cluster. `each` gets the steps, and may end the play.

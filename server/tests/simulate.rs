@@ -199,11 +199,12 @@ async fn a_play_ends_at_the_deadline() {
 #[tokio::test]
 async fn a_play_needs_memory() {
     let config = Config {
+        max_message_size: ByteSize::mib(1),
         max_request_memory: ByteSize::mib(64),
         ..Config::default()
     };
     let server = Server::start(config).await;
     assert!(play(&server, new(10)).await.is_ok());
-    let refused = play(&server, new(2_000)).await.expect_err("it does not fit");
+    let refused = play(&server, new(3_000)).await.expect_err("it does not fit");
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
 }

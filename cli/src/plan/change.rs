@@ -8,7 +8,7 @@ use kube::Client;
 use nodewise_proto::v1::{self, action::Kind as Action};
 use serde_json::{Value, json};
 
-use super::{exit_code, keep_or_compare};
+use super::outcome::{exit_code, keep_or_compare};
 use crate::{
     args::{Output, PlanArgs, SourceArgs},
     dry_run::{self, Named},

@@ -5,10 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{
-    dry_run::DryRunArgs,
-    flags::{Profile, ServerArgs, parse_time},
-};
+use crate::flags::{DryRunArgs, Profile, ServerArgs, parse_time};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "nodewise simulate <KIND>/<NAME> [--image [CONTAINER=]IMAGE] [-f FILE] [OPTIONS]")]

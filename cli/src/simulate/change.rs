@@ -6,8 +6,8 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::{
-    args::SourceArgs,
-    dry_run::{self, DryRunArgs},
+    dry_run,
+    flags::{DryRunArgs, SourceArgs},
     input::{Served, connect},
     kind::Kind,
 };

@@ -4,7 +4,7 @@ use nodewise_forecast::{Budget, Change, Counts, End, Limit, Step, Verb};
 use nodewise_proto::v1::{self, simulate_response::Content, simulation_change, simulation_end};
 
 use super::{action, duration};
-use crate::simulate::Simulated;
+use crate::simulated::Simulated;
 
 /// The most changes of one message. A message then has less than a megabyte.
 const MOST_CHANGES: usize = 1_000;
