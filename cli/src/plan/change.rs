@@ -199,7 +199,7 @@ async fn show(args: &PlanArgs, cluster: &Cluster, changes: &[Changed]) -> anyhow
                     (&subject, changed, plan),
                     when,
                 )
-                .await?
+                .await?;
             }
             Output::Json => {
                 out.write_all(if index == 0 { b"[" } else { b",\n" })?;

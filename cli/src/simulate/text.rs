@@ -121,9 +121,8 @@ fn header(page: &mut Page, subject: &Subject, differences: &[String]) {
     if assumed.pods.failing > 0.0 {
         let failing = percent(assumed.pods.failing);
         let seed = assumed.pods.seed;
-        text.push_str(&format!(
-            "; {failing}% of the new pods never become ready (seed {seed})"
-        ));
+        let failing = format!("; {failing}% of the new pods never become ready (seed {seed})");
+        text.push_str(&failing);
     }
     page.line(2, DIM, &text);
     page.blank();
