@@ -10,6 +10,7 @@ mod causes;
 mod check;
 mod dashboard;
 mod demo;
+mod dry_run;
 mod engine;
 mod explain;
 mod flags;

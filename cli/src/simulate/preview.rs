@@ -2,13 +2,12 @@
 
 use std::{ops::ControlFlow, time::Duration};
 
-use anyhow::{Context as _, anyhow, ensure};
-use nodewise_forecast::{Assumptions, Bounds};
+use anyhow::{anyhow, ensure};
 use nodewise_proto::v1;
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{change, readiness, report};
+use super::{args::AssumptionArgs, assumed::Assumed, change, report};
 use crate::{
     engine::{NO_CACHE, UNLIMITED},
     input::{Cluster, Served},
@@ -28,7 +27,7 @@ pub(crate) struct Preview {
     request: v1::PlanRequest,
     title: String,
     begin: Value,
-    assumptions: Assumptions,
+    assumed: Assumed,
 }
 
 impl Preview {
@@ -60,24 +59,27 @@ impl Preview {
             Ok(Duration::from_secs_f64(seconds))
         };
         let given = ready_after_seconds.map(seconds).transpose()?;
-        let before: Value = serde_json::from_str(workload.json.get()).context("cannot read the workload")?;
-        let mut after = before.clone();
-        change::apply(&mut after, manifest)?;
-        change::raise_generations(workload.kind, &before, &mut after);
+        let before = change::value(workload)?;
+        let after = change::merged_into(workload.kind, &before, manifest)?;
         let changed = change::served(workload, &after)?;
-        let readiness = readiness::of(given, cluster, workload);
-        let requests = RequestFactory::at(cluster, None, v1::Profile::Default);
-        let request = requests.request_for(&changed);
-        let assumptions = Assumptions {
-            ready_after: readiness.after,
+        let assumed = AssumptionArgs {
+            ready_after: given,
+            gone_after: None,
             failing,
-            ..Assumptions::default()
+            seed: 0,
+            max_time: MAX_TIME,
+            max_steps: MAX_STEPS,
+            max_nodes: usize::MAX,
+            all_steps: true,
         };
+        let assumed = Assumed::about(&assumed, cluster, &changed);
+        let requests = RequestFactory::at(cluster, None, v1::Profile::Default);
+        let request = requests.request_to_play(&changed);
         let begin = json!({
             "key": { "kind": workload.kind.name(), "namespace": workload.namespace, "name": workload.name },
             "differences": change::differences(&before["spec"], &after["spec"]),
-            "readyAfterSeconds": readiness.after.as_secs_f64(),
-            "readyAfterOrigin": readiness.origin(),
+            "readyAfterSeconds": assumed.pods.ready_after.as_secs_f64(),
+            "readyAfterOrigin": assumed.ready_origin,
         });
         Ok(Self {
             request: v1::PlanRequest {
@@ -87,7 +89,7 @@ impl Preview {
             },
             title: workload.title(),
             begin,
-            assumptions,
+            assumed,
         })
     }
 
@@ -100,25 +102,21 @@ impl Preview {
         stop: &dyn Fn() -> bool,
         show: &mut dyn FnMut(Value) -> ControlFlow<()>,
     ) -> anyhow::Result<()> {
-        let bounds = Bounds {
-            time: MAX_TIME,
-            steps: MAX_STEPS,
-            nodes: usize::MAX,
-        };
         let mut begin = Some(json!({ "begin": self.begin }));
         let engine = nodewise_server::Engine::new(UNLIMITED, NO_CACHE);
-        let forecast = engine.simulate(self.request, &self.assumptions, &bounds, &stop, &mut |step| {
+        let Assumed { pods, bounds, .. } = &self.assumed;
+        let played = engine.simulate(self.request, pods, bounds, &stop, &mut |step| {
             if let Some(begin) = begin.take() {
                 show(begin)?;
             }
-            show(json!({ "step": report::step_json(&step) }))
+            show(json!({ "step": report::step_value(&step) }))
         });
-        let forecast =
-            forecast.map_err(|refusal| anyhow!("{}: {}", self.title, Status::from(refusal).message()))?;
+        let played =
+            played.map_err(|refusal| anyhow!("{}: {}", self.title, Status::from(refusal).message()))?;
         if let Some(begin) = begin {
             let _ = show(begin);
         }
-        let _ = show(json!({ "end": report::end_json(&forecast) }));
+        let _ = show(json!({ "end": report::end_value(&played.forecast) }));
         Ok(())
     }
 }

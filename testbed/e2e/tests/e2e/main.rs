@@ -16,3 +16,4 @@ mod revisions;
 mod rights;
 mod status;
 mod traces;
+mod what_if;
