@@ -52,7 +52,7 @@ fn plural(count: u32, unit: &str) -> String {
 }
 
 /// `42s`, `5m`, `3h`, `2d`, as kubectl shows ages.
-fn span(since: Timestamp, now: Timestamp) -> String {
+pub(crate) fn span(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs().max(0);
     match seconds {
         0..120 => format!("{seconds}s"),

@@ -14,6 +14,7 @@ mod owners;
 mod replicas;
 mod revisions;
 mod rights;
+mod rollouts;
 mod status;
 mod traces;
 mod what_if;
