@@ -16,6 +16,7 @@ pub(crate) struct Pace {
 }
 
 /// What decides about the state of a rollout besides its units.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Situation {
     /// Someone has paused it.
     pub(crate) is_paused: bool,
