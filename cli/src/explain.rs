@@ -10,22 +10,23 @@ use anyhow::{Context as _, ensure};
 use nodewise_proto::v1;
 
 use crate::{
-    args::ExplainArgs,
+    args::{ExplainArgs, Output},
     engine::Engine,
     gaps,
     input::{Cluster, Served},
     kind::Kind,
+    print,
     request::RequestFactory,
     target::Target,
     view,
 };
 
 /// One workload that is explained, and what that needs.
-struct Case<'a> {
-    cluster: &'a Cluster,
-    workload: &'a Served,
-    requests: &'a RequestFactory<'a>,
-    engine: &'a Engine,
+pub(crate) struct Case<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) workload: &'a Served,
+    pub(crate) requests: &'a RequestFactory<'a>,
+    pub(crate) engine: &'a Engine,
 }
 
 impl Case<'_> {
@@ -63,10 +64,15 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         requests: &RequestFactory::new(&cluster, &args.engine),
         engine: &engine,
     };
-    match workload.kind {
-        Kind::ReplicaSet => replicas::explain_replica_set(&case, args.output).await?,
-        Kind::Deployment => replicas::explain_deployment(&case, args.output).await?,
-        _ => nodes::explain(&case, args.node.as_deref(), args.output).await?,
-    }
+    print::text(&explain(&case, args.node.as_deref(), args.output).await?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The explanation of a workload, or of a DaemonSet on one node.
+pub(crate) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<String> {
+    match case.workload.kind {
+        Kind::ReplicaSet => replicas::explain_replica_set(case, output).await,
+        Kind::Deployment => replicas::explain_deployment(case, output).await,
+        _ => nodes::explain(case, node, output).await,
+    }
 }

@@ -49,7 +49,7 @@ impl Source<'_> {
             workload: about,
             plan,
             explanation,
-            pods: &pods(self.cluster, facts, workload, &templates),
+            pods: &own_pods(self.cluster, facts, workload, &templates),
             node: &|name| facts.node(name),
             templates: &templates,
             refusal,
@@ -66,6 +66,12 @@ pub(crate) async fn local_status(cluster: &Cluster, workload: &Served) -> anyhow
         requests: &RequestFactory::at(cluster, None, v1::Profile::Default),
     };
     source.status(workload, None).await
+}
+
+/// The pods of a status: those on the nodes of a DaemonSet, or those of the other kinds that are not available.
+pub(crate) fn pods(status: &v1::WorkloadStatus) -> impl Iterator<Item = &v1::PodStatus> {
+    let on_nodes = status.nodes.iter().flat_map(|node| &node.pods);
+    on_nodes.chain(&status.pods)
 }
 
 /// The ControllerRevisions of a DaemonSet, or the ReplicaSets of a Deployment.
@@ -90,7 +96,7 @@ fn templates(cluster: &Cluster, workload: &Served) -> Vec<TemplateFacts> {
 }
 
 /// The pods of a workload; of a Deployment, those of its ReplicaSets.
-fn pods<'a>(
+fn own_pods<'a>(
     cluster: &Cluster,
     facts: &'a Facts,
     workload: &Served,

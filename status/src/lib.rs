@@ -14,10 +14,12 @@ mod next;
 mod problem;
 mod progress;
 mod replicas;
+mod span;
 mod units;
 
 pub use facts::{NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
 pub use inputs::Inputs;
+pub use span::span;
 
 use nodewise_projection::timestamp;
 use nodewise_proto::{v1, workload::DAEMON_SET};

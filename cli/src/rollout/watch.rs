@@ -4,6 +4,7 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, bail};
 use jiff::{Timestamp, Unit};
+use kube::Client;
 use nodewise_proto::v1::{self, RolloutState};
 use tokio::time::{Instant, sleep_until};
 
@@ -30,6 +31,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 pub(super) struct Rollout<'a> {
     args: &'a RolloutStatusArgs,
     engine: &'a Engine,
+    client: Client,
     follower: Follower,
     kind: Kind,
     namespace: String,
@@ -48,6 +50,7 @@ impl<'a> Rollout<'a> {
             args,
             engine,
             follower: Follower::start(&client, &url, workload.kind, &workload.namespace),
+            client,
             kind: workload.kind,
             namespace: workload.namespace.clone(),
             name: workload.name.clone(),
@@ -86,7 +89,7 @@ impl<'a> Rollout<'a> {
                 self.name
             );
         };
-        let refusals = Refusals::read(&self.args.source, std::iter::once(workload)).await;
+        let refusals = Refusals::ask(&self.client, std::iter::once(workload)).await;
         let engine_args: &EngineArgs = &self.args.engine;
         let requests = RequestFactory::new(cluster, engine_args);
         let source = view::Source {

@@ -6,8 +6,9 @@ use nodewise_proto::{
     v1::{self, NodeState, RolloutState},
     workload::DAEMON_SET,
 };
+use nodewise_status::span;
 
-use super::{FAINT, HEADING, age, budget, images, span, word};
+use super::{FAINT, HEADING, age, budget, images, word};
 use crate::text::{ADD, CHANGE, PLAIN, Page, REMOVE, count, names};
 
 /// The width of the bar of progress, in columns.
