@@ -97,14 +97,25 @@ impl Proposal {
     ///
     /// # Errors
     /// The apiserver refuses a write. The writes before it are done.
-    pub(super) async fn carry_out(&self, client: &Client, url: &str, dry_run: bool) -> anyhow::Result<String> {
+    pub(super) async fn carry_out(
+        &self,
+        client: &Client,
+        url: &str,
+        dry_run: bool,
+    ) -> anyhow::Result<String> {
         match &self.writes {
             Writes::Patch(patch) => self.apply(patch, client, url, dry_run).await,
             Writes::Delete(pods) => self.delete_all(pods, client, url, dry_run).await,
         }
     }
 
-    async fn apply(&self, patch: &Value, client: &Client, url: &str, dry_run: bool) -> anyhow::Result<String> {
+    async fn apply(
+        &self,
+        patch: &Value,
+        client: &Client,
+        url: &str,
+        dry_run: bool,
+    ) -> anyhow::Result<String> {
         let params = PatchParams {
             dry_run,
             field_manager: Some(MANAGER.to_owned()),

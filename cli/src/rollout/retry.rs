@@ -19,7 +19,9 @@ pub(super) fn retry(
     let blocking: Vec<&v1::PodStatus> = view::pods(status).filter(|pod| is_blocking(pod)).collect();
     if blocking.is_empty() {
         let title = workload.title();
-        return Ok(Proposed::Nothing(format!("{title}: no pod holds up the rollout.")));
+        return Ok(Proposed::Nothing(format!(
+            "{title}: no pod holds up the rollout."
+        )));
     }
     let facts = cluster
         .facts
