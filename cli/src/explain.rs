@@ -1,7 +1,10 @@
 //! `nodewise explain`.
 
+mod node;
 mod nodes;
+mod pod;
 mod replicas;
+mod subject;
 mod warnings;
 
 use std::process::ExitCode;
@@ -20,6 +23,8 @@ use crate::{
     target::Target,
     view,
 };
+
+use self::subject::Subject;
 
 /// One workload that is explained, and what that needs.
 pub(crate) struct Case<'a> {
@@ -46,7 +51,10 @@ impl Case<'_> {
 }
 
 pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
-    let target = Target::parse_one(&args.target)?;
+    let target = match Subject::parse(&args.target)? {
+        Subject::Workload(target) => target,
+        other => return run_entry(args, &other).await,
+    };
     ensure!(
         target.kind == Kind::DaemonSet || args.node.is_none(),
         "--node is for DaemonSets; a {} is explained as a whole",
@@ -65,6 +73,28 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         engine: &engine,
     };
     print::text(&explain(&case, args.node.as_deref(), args.output).await?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Explains a pod or a node: with it as the entry, the workloads are found.
+async fn run_entry(args: &ExplainArgs, subject: &Subject) -> anyhow::Result<ExitCode> {
+    ensure!(args.node.is_none(), "--node is for DaemonSets; leave it out");
+    let namespace = args.namespace.as_deref();
+    let targets = Target::every_workload();
+    let cluster = Cluster::read_with_facts(&args.source, &targets, namespace).await?;
+    let engine = Engine::new(&args.engine)?;
+    let requests = RequestFactory::new(&cluster, &args.engine);
+    let source = view::Source {
+        cluster: &cluster,
+        engine: &engine,
+        requests: &requests,
+    };
+    let text = match subject {
+        Subject::Pod(name) => pod::explain(&source, name, namespace, args.output).await?,
+        Subject::Node(name) => node::explain(&source, name, namespace, args.output).await?,
+        Subject::Workload(_) => String::new(),
+    };
+    print::text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -31,6 +31,12 @@ impl Source<'_> {
         self.status_of(workload, refusal, &plan, &explanation)
     }
 
+    /// What is known about a pod itself. Whether it is of the current revision and available, only the status of its workload tells.
+    pub(crate) fn pod_status(&self, pod: &v1::Pod) -> Option<v1::PodStatus> {
+        let facts = self.cluster.facts.as_ref()?.pod(&pod.uid)?;
+        Some(facts.status(false, false))
+    }
+
     /// The status of a workload with this plan and this explanation.
     pub(crate) fn status_of(
         &self,
