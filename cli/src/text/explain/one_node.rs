@@ -52,7 +52,7 @@ pub(crate) fn render(page: &mut Page, node: &Explanation<'_>, now: Timestamp) {
             "!",
             REMOVE,
             PLAIN,
-            "there is no such Node; these pods were on it or are meant for it",
+            "the input has no such Node; these pods were on it or are meant for it",
         );
     }
     for condition in node.conditions {
