@@ -2,6 +2,7 @@
 
 use std::{
     io::{Read as _, Write},
+    num::NonZero,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -11,12 +12,8 @@ use nodewise_testbed::eventually;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// The size of the screen.
-const SIZE: PtySize = PtySize {
-    rows: 40,
-    cols: 120,
-    pixel_width: 0,
-    pixel_height: 0,
-};
+const ROWS: NonZero<u16> = NonZero::new(40).unwrap();
+const COLUMNS: NonZero<u16> = NonZero::new(120).unwrap();
 /// The longest time that a screen may take to show what is expected.
 const DEADLINE: std::time::Duration = std::time::Duration::from_mins(1);
 
@@ -32,8 +29,13 @@ pub struct Terminal {
 impl Terminal {
     /// Starts a program.
     pub fn start(program: &Path, args: &[&str]) -> Result<Self> {
+        let size = PtySize {
+            rows: ROWS.get(),
+            cols: COLUMNS.get(),
+            ..PtySize::default()
+        };
         let pty = native_pty_system()
-            .openpty(SIZE)
+            .openpty(size)
             .context("opening a pseudo-terminal")?;
         let mut command = CommandBuilder::new(program);
         command.args(args);
@@ -44,7 +46,7 @@ impl Terminal {
             .spawn_command(command)
             .context("starting a program in it")?;
         let mut output = pty.master.try_clone_reader()?;
-        let screen = Arc::new(Mutex::new(vt100::Parser::new(SIZE.rows, SIZE.cols, 0)));
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(ROWS, COLUMNS, 0)));
         let written = Arc::clone(&screen);
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
