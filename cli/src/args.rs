@@ -1,14 +1,16 @@
 //! The flags of the command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use crate::flags::{EngineArgs, SourceArgs};
+pub(crate) use crate::flags::{DryRunArgs, EngineArgs, SourceArgs};
 pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
     rollout::args::RolloutCommand,
     shell::args::{CompletionArgs, ManArgs},
-    simulate::args::SimulateArgs,
+    simulate::args::{AssumptionArgs, SimulateArgs},
 };
 
 /// Shows what the controllers of Deployments, ReplicaSets and DaemonSets would do next, and why.
@@ -31,8 +33,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show what would happen next for workloads, and why. Changes nothing.
-    #[command(mut_arg("files", |files| files.num_args(1..)))]
-    Plan(PlanArgs),
+    #[command(mut_arg("files", |files| files.num_args(1..).conflicts_with(clap::builder::Resettable::Reset).help(PLAN_FILES)))]
+    Plan(Box<PlanArgs>),
     /// Show why a workload is in its present state. Changes nothing.
     Explain(ExplainArgs),
     /// Roll out, surge, break a node and recover on a simulated cluster, in this process and over real gRPC
@@ -53,17 +55,31 @@ pub(crate) enum Command {
     Rollout(RolloutCommand),
 }
 
+/// What `-f` means for `plan`.
+const PLAN_FILES: &str = "A file with workloads only is a change: the apiserver checks it in a dry run, and all steps to the end are \
+    shown. A file that has nodes, pods or revisions is a dump of a cluster, as `kubectl get \
+    deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` prints it. `-` reads standard input; may be given \
+    several times. Without it the objects are read from a cluster";
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   nodewise plan
+  nodewise plan -f new.yaml
+  nodewise plan -f new.yaml --out new.plan
+  nodewise plan -f new.yaml --compare new.plan
   nodewise plan deployment/web -n shop
   nodewise plan deployments,replicasets -A
   nodewise plan --kubeconfig staging.yaml -n kube-system
   kubectl get deployments,replicasets,pods -n shop -o yaml | nodewise plan deployments -f -
   kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise plan -f -
 
-Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something would change.")]
+A file with workloads only is a change to the cluster of the kubeconfig: the apiserver gets it as a server-side dry run, so defaults,
+webhooks, policies and validation apply, and nothing is stored. If the file has a node, a pod or a revision, or if there is no
+kubeconfig, it is a dump, and no cluster is asked. --dump says so in any case.
+
+Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something would change; with --compare 2 when the
+plan differs from the kept one.")]
 pub(crate) struct PlanArgs {
     /// What to plan for, as for kubectl: `KIND`, `KIND NAME` or `KIND/NAME`, such as deployments, deployment/web, rs/web-5d4f or
     /// ds/agent. Without it: all DaemonSets
@@ -77,6 +93,19 @@ pub(crate) struct PlanArgs {
     /// Workloads of every namespace; the default
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub(crate) all_namespaces: bool,
+    /// A dump of a cluster, as -f, also if it has only workloads; may be given several times
+    #[arg(long = "dump", value_name = "FILE", conflicts_with_all = ["files", "kubeconfig", "context"])]
+    pub(crate) dumps: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunArgs,
+    #[command(flatten)]
+    pub(crate) assumed: AssumptionArgs,
+    /// Keep the plan in this file, with its digest and what it was computed from
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Show what differs from the plan that --out kept in this file, instead of the plan
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
     /// How to print the plan

@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use nodewise_client::{
-    ClientConfig, Digest, FieldViolation, PlanClient, PlanService as _, ServiceError, target::Target,
+    ClientConfig, Digest, FieldViolation, PlanClient, PlanService as _, ServiceError, Simulation,
+    target::Target,
 };
 use nodewise_proto::v1;
 use nodewise_server::{ByteSize, Limits, Refusal, never};
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 
-use crate::{args::EngineArgs, request::WorkloadRequest};
+use crate::{args::EngineArgs, flags::ServerArgs, request::WorkloadRequest};
 
 /// In this process only memory limits the size of a cluster.
 pub(crate) const UNLIMITED: Limits = Limits {
@@ -39,6 +40,11 @@ pub(crate) struct Remote {
 
 impl Engine {
     pub(crate) fn new(args: &EngineArgs) -> anyhow::Result<Self> {
+        Self::of(&args.service)
+    }
+
+    /// The planner in this process, unless the command line names a service.
+    pub(crate) fn of(args: &ServerArgs) -> anyhow::Result<Self> {
         if args.server.is_empty() {
             return Ok(Self::in_process());
         }
@@ -109,7 +115,7 @@ fn first_violation(workload: &WorkloadRequest<'_>, violations: &[FieldViolation]
 }
 
 impl Remote {
-    fn new(args: &EngineArgs) -> anyhow::Result<Self> {
+    fn new(args: &ServerArgs) -> anyhow::Result<Self> {
         let targets = args
             .server
             .iter()
@@ -134,8 +140,24 @@ impl Remote {
         })
     }
 
+    /// Begins a play.
+    pub(crate) async fn simulate(
+        &self,
+        workload: &WorkloadRequest<'_>,
+        (assumptions, bounds): (v1::SimulationAssumptions, v1::SimulationBounds),
+    ) -> anyhow::Result<Simulation> {
+        let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::SimulateRequest {
+            snapshot: Some(workload.snapshot(knows)),
+            options: Some(workload.options.clone()),
+            assumptions: Some(assumptions),
+            bounds: Some(bounds),
+        };
+        let begun = self.client.simulate(workload.uid(), &mut request).await;
+        begun.map_err(|error| self.failed(workload, &error))
+    }
+
     /// The error of a call, in one line: the position in the input and the problem, or the server and its message.
-    fn failed(&self, workload: &WorkloadRequest<'_>, error: &ServiceError) -> anyhow::Error {
+    pub(crate) fn failed(&self, workload: &WorkloadRequest<'_>, error: &ServiceError) -> anyhow::Error {
         let title = workload.title();
         match error {
             ServiceError::Refused(refusal) => {

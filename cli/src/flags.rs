@@ -22,9 +22,21 @@ pub(crate) struct SourceArgs {
     pub(crate) context: Option<String>,
 }
 
-/// The planner, and its options.
+/// How changes are checked.
 #[derive(Debug, Args)]
-pub(crate) struct EngineArgs {
+pub(crate) struct DryRunArgs {
+    /// Merge the change here instead of asking the apiserver: without its defaults, validation, webhooks and policies, and without
+    /// the right to patch the workload
+    #[arg(long)]
+    pub(crate) local: bool,
+    /// The field manager in whose name a manifest is applied. Fields that it owns and that the manifest leaves out are removed
+    #[arg(long, value_name = "NAME", default_value = "kubectl")]
+    pub(crate) field_manager: String,
+}
+
+/// A planning service.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
     /// Use this planning service, for example http://127.0.0.1:7443 or dns:///planner.example:7443, instead of the planner in
     /// this binary. May be repeated or separated by commas; one that can be reached answers
     #[arg(long, env = "NODEWISE_SERVER", value_delimiter = ',', value_name = "URL")]
@@ -35,6 +47,13 @@ pub(crate) struct EngineArgs {
     /// The longest time of one call, over all servers that are asked
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
     pub(crate) timeout: Duration,
+}
+
+/// The planner, and its options.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    #[command(flatten)]
+    pub(crate) service: ServerArgs,
     /// The time to plan for, such as 2026-01-31T12:00:00Z [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) now: Option<Timestamp>,

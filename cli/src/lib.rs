@@ -9,6 +9,7 @@ mod args;
 mod causes;
 mod check;
 mod demo;
+mod dry_run;
 mod engine;
 mod explain;
 mod flags;

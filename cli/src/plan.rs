@@ -1,25 +1,29 @@
-//! `nodewise plan`.
+//! `nodewise plan`: the next step of workloads as they are, or (`change`) all steps of a change that a file describes.
+
+mod change;
+mod compare;
+mod kept;
+mod outcome;
 
 use std::process::ExitCode;
 
+use anyhow::bail;
 use nodewise_proto::v1::{self, action};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use self::outcome::{exit_code, keep_or_compare};
 use crate::{
-    args::{Output, PlanArgs},
+    args::{Output, PlanArgs, SourceArgs},
     engine::Engine,
     gaps,
-    input::{Cluster, Served},
+    input::{Cluster, Served, connect_if_any},
     kind::Kind,
     print,
     request::RequestFactory,
     target::Target,
     text::{self, Page},
 };
-
-/// The exit code of `--detailed-exitcode` if something would change.
-const CHANGES: u8 = 2;
 
 /// One element of the JSON output.
 #[derive(Serialize)]
@@ -33,7 +37,20 @@ struct Element<'a> {
 pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
     let namespace = args.namespace.as_deref();
     let targets = Target::parse_many(&args.targets)?;
-    let cluster = Cluster::read(&args.source, &targets, namespace).await?;
+    let cluster = read(args, &targets).await?;
+    if is_change(args, &cluster) {
+        let source = &args.source;
+        let asked = connect_if_any(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
+        if let Some((client, url)) = asked {
+            return change::run(args, &cluster, (&client, &url)).await;
+        }
+    } else if cluster.is_dump && (args.source.kubeconfig.is_some() || args.source.context.is_some()) {
+        bail!(
+            "{}: has nodes, pods or revisions, so it is a dump of a cluster; leave out --kubeconfig and --context, or the objects \
+             that are no workloads",
+            cluster.source()
+        );
+    }
     let workloads = find(&cluster, &targets, namespace)?;
     let engine = Engine::new(&args.engine)?;
     let requests = RequestFactory::new(&cluster, &args.engine);
@@ -51,16 +68,35 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
             print::note(&format!("{}: {EDITED_BY_HAND}", workload.title()));
         }
     }
+    let planned = workloads.iter().copied().zip(&plans);
+    if let Some(code) = keep_or_compare(args, &requests, &cluster, planned)? {
+        return Ok(code);
+    }
     match args.output {
         Output::Json => print::json(&elements(&workloads, &plans))?,
         Output::Text => print::text(&render(&workloads, &plans, text::terminal_width()))?,
     }
-    let changes = plans.iter().any(text::plan::changes_something);
-    Ok(if changes && args.detailed_exitcode {
-        ExitCode::from(CHANGES)
+    Ok(exit_code(args, &plans))
+}
+
+/// Reads the files or the cluster.
+async fn read(args: &PlanArgs, targets: &[Target]) -> anyhow::Result<Cluster> {
+    let files = if args.dumps.is_empty() {
+        &args.source.files
     } else {
-        ExitCode::SUCCESS
-    })
+        &args.dumps
+    };
+    let source = SourceArgs {
+        files: files.clone(),
+        kubeconfig: args.source.kubeconfig.clone(),
+        context: args.source.context.clone(),
+    };
+    Ok(Cluster::read(&source, targets, args.namespace.as_deref()).await?)
+}
+
+/// Whether the files describe a change, if there is a cluster.
+fn is_change(args: &PlanArgs, files: &Cluster) -> bool {
+    !args.source.files.is_empty() && files.has_only_workloads()
 }
 
 /// The workloads of all targets, each once.

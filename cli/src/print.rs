@@ -49,6 +49,26 @@ pub(crate) fn yaml(value: &impl Serialize) -> anyhow::Result<()> {
     finish(io::stdout().lock().write_all(text.as_bytes()))
 }
 
+/// Standard output. A closed pipe is not an error.
+#[derive(Debug)]
+pub(crate) struct Writer;
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match io::stdout().lock().write_all(bytes) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match io::stdout().lock().flush() {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn finish(written: io::Result<()>) -> anyhow::Result<()> {
     match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -106,6 +106,24 @@ impl<'a> RequestFactory<'a> {
         }
     }
 
+    /// As [`Self::request_for`]. That for a Deployment also has the pods of its ReplicaSets, which no plan for it reads.
+    pub(crate) fn request_to_play(&self, workload: &'a Served) -> WorkloadRequest<'a> {
+        let mut request = self.request_for(workload);
+        if workload.kind == Kind::Deployment {
+            let sets = self.cluster.workloads_in(Kind::ReplicaSet, &workload.namespace);
+            let owners: Vec<&str> = sets
+                .filter(|set| set.controller.as_deref() == Some(&workload.uid))
+                .map(|set| set.uid.as_str())
+                .collect();
+            let owner = |pod: &'a v1::Pod| pod.controller.as_ref().map(|owner| owner.uid.as_str());
+            let pods = self.cluster.pods_in(&workload.namespace).iter();
+            let own = pods.filter(|pod| owner(&pod.object).is_some_and(|owner| owners.contains(&owner)));
+            request.origins.pods = own.collect();
+            request.snapshot = with_pods(request.snapshot, workload.kind, &request.origins.pods);
+        }
+        request
+    }
+
     fn add_daemon_set(&self, snapshot: v1::Snapshot, origins: &mut Origins<'a>) -> v1::Snapshot {
         let workload = origins.workload;
         let revisions = self.cluster.revisions_in(&workload.namespace).iter();
@@ -181,17 +199,22 @@ impl<'a> RequestFactory<'a> {
         origins.pods = pods
             .filter(|pod| is_relevant(workload, uid(&pod.object)))
             .collect();
-        let bucket =
-            |pods: &Vec<&Projected<v1::Pod>>| sharing(pods.iter().map(|pod| pod.object.clone()).collect());
-        v1::Snapshot {
-            bucket_count: BUCKETS,
-            digest_function: v1::DigestFunction::Sha256.into(),
-            pod_buckets: pod_buckets(workload.kind, &origins.pods)
-                .iter()
-                .map(|pods| inline(&bucket(pods)))
-                .collect(),
-            ..snapshot
-        }
+        with_pods(snapshot, workload.kind, &origins.pods)
+    }
+}
+
+/// The snapshot with the pods in buckets.
+fn with_pods(snapshot: v1::Snapshot, kind: Kind, pods: &[&Projected<v1::Pod>]) -> v1::Snapshot {
+    let bucket =
+        |pods: &Vec<&Projected<v1::Pod>>| sharing(pods.iter().map(|pod| pod.object.clone()).collect());
+    v1::Snapshot {
+        bucket_count: BUCKETS,
+        digest_function: v1::DigestFunction::Sha256.into(),
+        pod_buckets: pod_buckets(kind, pods)
+            .iter()
+            .map(|pods| inline(&bucket(pods)))
+            .collect(),
+        ..snapshot
     }
 }
 
@@ -204,10 +227,10 @@ fn node_buckets(nodes: &[Projected<v1::Node>]) -> Vec<Vec<&Projected<v1::Node>>>
     divided(nodes.iter(), |node| &node.name)
 }
 
-/// The pods of a DaemonSet are divided by node, those of a ReplicaSet by their own names.
+/// The pods of a DaemonSet are divided by node, those of other kinds by their own names.
 fn pod_buckets<'a>(kind: Kind, pods: &[&'a Projected<v1::Pod>]) -> Vec<Vec<&'a Projected<v1::Pod>>> {
     match kind {
-        Kind::ReplicaSet => divided(pods.iter().copied(), |pod| &pod.name),
+        Kind::ReplicaSet | Kind::Deployment => divided(pods.iter().copied(), |pod| &pod.name),
         _ => divided(pods.iter().copied(), target_node),
     }
 }

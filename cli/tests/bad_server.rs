@@ -97,6 +97,15 @@ impl ReconcileService for Scripted {
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
         Err(Status::unimplemented("not asked here"))
     }
+
+    type SimulateStream = futures::stream::Empty<Result<v1::SimulateResponse, Status>>;
+
+    async fn simulate(
+        &self,
+        _: Request<v1::SimulateRequest>,
+    ) -> Result<Response<Self::SimulateStream>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
 }
 
 /// Serves gRPC on a free port until the test's runtime ends.

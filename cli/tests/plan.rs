@@ -301,3 +301,98 @@ fn data_of_a_revision_that_cannot_be_read_is_another_template() {
         assert_eq!(told(data), expected, "{:.20}", data.escape_ascii());
     }
 }
+
+/// A folder for kept plans, and the arguments that plan for a file.
+fn planning(file: &str) -> [String; 5] {
+    ["plan", "-f", &data(file), "--now", NOW].map(str::to_owned)
+}
+
+fn run(args: &[String], more: &[&str]) -> common::Ran {
+    let args: Vec<&str> = args
+        .iter()
+        .map(String::as_str)
+        .chain(more.iter().copied())
+        .collect();
+    nodewise(&args)
+}
+
+#[test]
+fn a_kept_plan_equals_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kept.plan").display().to_string();
+    run(&planning("rollout.json"), &["--out", &file]).ok();
+    let same = run(&planning("rollout.json"), &["--compare", &file]);
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(
+        same.stdout
+            .contains("DaemonSet monitoring/agent: the plan is the same"),
+        "{same:?}"
+    );
+}
+
+#[test]
+fn a_comparison_names_the_actions_that_came_and_went() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    run(&planning("rollout.json"), &["--out", &path("kept.plan")]).ok();
+    // A node goes, and another one comes.
+    let dump = std::fs::read_to_string(data("rollout.json")).expect("a file");
+    let mut dump: serde_json::Value = serde_json::from_str(&dump).expect("JSON");
+    let items = dump["items"].as_array_mut().expect("items");
+    let node = items
+        .iter_mut()
+        .find(|item| item["kind"] == "Node")
+        .expect("a node");
+    let gone = node["metadata"]["name"].as_str().expect("a name").to_owned();
+    node["metadata"]["name"] = "node-new".into();
+    std::fs::write(path("now.json"), dump.to_string()).expect("written");
+    let args = [
+        "plan",
+        "-f",
+        &path("now.json"),
+        "--now",
+        NOW,
+        "--compare",
+        &path("kept.plan"),
+    ];
+    let text = nodewise(&args);
+    assert_eq!(text.code, Some(2), "{text:?}");
+    for expected in [
+        "DaemonSet monitoring/agent: the plan has changed",
+        "1 node came: node-new",
+        &format!("1 node went: {gone}"),
+        "+ CreatePod on node-new: node without pod",
+    ] {
+        assert!(text.stdout.contains(expected), "{expected} in {text:?}");
+    }
+    let json = nodewise(&[&args[..], &["-o", "json"]].concat());
+    let compared: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(compared["isEqual"], false);
+    assert_eq!(compared["workloads"][0]["result"], "changed");
+}
+
+#[test]
+fn kept_plans_of_another_format_or_digest_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kept.plan").display().to_string();
+    run(&planning("steady.json"), &["--out", &file]).ok();
+    let kept = std::fs::read_to_string(&file).expect("a file");
+    for (from, to, expected) in [
+        (
+            "kept-plan/v1",
+            "kept-plan/v2",
+            "format: found nodewise.dev/kept-plan/v2, expected nodewise.dev/kept-plan/v1",
+        ),
+        (
+            "\"generation\"",
+            "\"generatiom\"",
+            "the file was changed after it was written",
+        ),
+        ("{", "", "is not JSON"),
+    ] {
+        std::fs::write(&file, kept.replacen(from, to, 1)).expect("written");
+        let refused = run(&planning("steady.json"), &["--compare", &file]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{expected} in {refused:?}");
+    }
+}

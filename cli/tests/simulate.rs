@@ -84,14 +84,54 @@ fn the_chart_has_a_title_and_a_description() {
 }
 
 #[test]
+fn a_deployment_is_played_by_its_replica_sets() {
+    let file = data("complete-deployment.json");
+    let args = [
+        "simulate",
+        "deploy/web",
+        "--dump",
+        &file,
+        "--now",
+        NOW,
+        "--gone-after",
+        "2s",
+    ];
+    let ran = nodewise(&[&args[..], &["--image", "registry.example/web:4"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    insta::assert_snapshot!(ran.stdout);
+    let ran = nodewise(&[&args[..], &["--image", "registry.example/web:4", "-o", "svg"]].concat());
+    for expected in ["maxSurge", "maxUnavailable", "replicas"] {
+        assert!(ran.stdout.contains(expected), "{expected} in {}", ran.stdout);
+    }
+}
+
+#[test]
+fn long_plays_leave_out_steps_in_the_middle() {
+    let more = ["--image", "registry.example/agent:9", "--max-steps", "3"];
+    let (code, text) = simulate("steady.json", &more);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("not done --max-steps is reached after"), "{text}");
+    let ran = nodewise(&[
+        "simulate",
+        "ds/agent",
+        "--dump",
+        &data("steady.json"),
+        "--max-nodes",
+        "2",
+    ]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("the snapshot has 4 nodes, more than the 2 that are played"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn wrong_targets_say_what_is_right() {
     let file = data("steady.json");
     for (target, more, expected) in [
-        (
-            "deploy/web",
-            vec![],
-            "deployment: not a kind that can be simulated; daemonset is",
-        ),
+        ("deploy/web", vec![], "no Deployment web; there is none at all"),
         (
             "ds/agent",
             vec!["--image", "other=a:1"],

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -164,6 +165,45 @@ func TestServiceVectors(t *testing.T) {
 	client := nodewisev1.NewReconcileServiceClient(conn)
 	t.Run("plans", func(t *testing.T) { requireAnswers(t, "plans", client.Plan) })
 	t.Run("reports", func(t *testing.T) { requireAnswers(t, "reports", client.Report) })
+}
+
+// A play has steps and then an end. The error of a wrong request names the field, and an error of the caller ends the play.
+func TestSimulatesWithTheService(t *testing.T) {
+	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = planner.Close() })
+	file := slices.IndexFunc(testkit.VectorFiles(t, "plans"), func(file string) bool { return filepath.Base(file) == "rollout.json" })
+	vector := testkit.Vectors[serviceVector](t, testkit.VectorFiles(t, "plans")[file])
+	plan := &nodewisev1.PlanRequest{}
+	if err := protojson.Unmarshal(vector.Request, plan); err != nil {
+		t.Fatal(err)
+	}
+	request := &nodewisev1.SimulateRequest{Snapshot: plan.GetSnapshot(), Assumptions: &nodewisev1.SimulationAssumptions{}}
+	build := func(func(planclient.Digest) bool) (*nodewisev1.SimulateRequest, error) { return request, nil }
+	var responses []*nodewisev1.SimulateResponse
+	err = planner.Simulate(t.Context(), "u1", build, func(response *nodewisev1.SimulateResponse) error {
+		responses = append(responses, response)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := responses[len(responses)-1].GetEnd()
+	if last == nil || int(last.GetSteps()) != len(responses)-1 {
+		t.Fatalf("%d responses, and the last one is %v", len(responses), last)
+	}
+	seen := errors.New("seen enough")
+	if err := planner.Simulate(t.Context(), "u1", build, func(*nodewisev1.SimulateResponse) error { return seen }); !errors.Is(err, seen) {
+		t.Errorf("got %v", err)
+	}
+	request.Assumptions.FailingShare = 2
+	err = planner.Simulate(t.Context(), "u1", build, func(*nodewisev1.SimulateResponse) error { return nil })
+	var refused *planclient.RefusedError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "assumptions.failing_share: is 2; must be from 0 to 1") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // message is a pointer to a generated message of type M.

@@ -81,6 +81,45 @@ func ExplainOnce(
 	return answer, nil
 }
 
+// Simulator plays the rollout of a workload. [*planclient.Client] is one.
+type Simulator interface {
+	// Simulate plays the rollout of the workload of this uid to its end, and calls each with every step and with the end.
+	Simulate(
+		ctx context.Context, uid string, build planclient.BuildSimulateRequest, each func(*nodewisev1.SimulateResponse) error,
+	) error
+}
+
+var _ Simulator = (*planclient.Client)(nil)
+
+var errNoSimulator = errors.New("there is no Simulator: give the client that planclient.New makes, and look at its error first")
+
+// SimulateOnce plays the rollout of one DaemonSet to its end, from the cluster as it is now, and calls each with every step as it comes,
+// and at last with the end. It changes nothing, and uses the same options as [PlanOnce]. An error of each ends the play. Without
+// assumptions, those of the service apply.
+func SimulateOnce(
+	ctx context.Context, cluster *rest.Config, simulator Simulator, namespace, name string,
+	assumptions *nodewisev1.SimulationAssumptions, each func(*nodewisev1.SimulateResponse) error, options ...Option,
+) error {
+	switch {
+	case cluster == nil:
+		return errors.New("there is no configuration of the cluster: give a *rest.Config to nodewise.SimulateOnce")
+	case isNil(simulator):
+		return errNoSimulator
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	taken, err := snapshotOnce(ctx, cluster, key, options)
+	if err != nil {
+		return err
+	}
+	build := func(func(planclient.Digest) bool) (*nodewisev1.SimulateRequest, error) {
+		return &nodewisev1.SimulateRequest{Snapshot: taken.snapshot, Options: taken.options, Assumptions: assumptions}, nil
+	}
+	if err := simulator.Simulate(ctx, taken.uid, build, each); err != nil {
+		return fmt.Errorf("simulating DaemonSet %s: %w", key, err)
+	}
+	return nil
+}
+
 // takenSnapshot is what a request about one DaemonSet needs.
 type takenSnapshot struct {
 	snapshot *nodewisev1.Snapshot

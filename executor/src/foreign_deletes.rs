@@ -249,6 +249,7 @@ impl DeletesByOthers {
             kind: "Normal".to_owned(),
             reason: REASON.to_owned(),
             message: std::mem::take(&mut self.unreported).message(),
+            once: None,
         })
     }
 }

@@ -63,6 +63,7 @@ mod overlaps;
 mod plan_check;
 pub mod reconcile;
 pub mod replica_set;
+mod rollouts;
 mod run;
 mod served;
 pub mod sim;

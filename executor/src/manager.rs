@@ -26,6 +26,7 @@ use crate::controller::{self, AnyController, Controller};
 use crate::foreign_deletes::Found;
 use crate::metrics::Metrics;
 use crate::reconcile::{Clock, NextPlans, Pace, Reconciler};
+use crate::rollouts::Report;
 use crate::state::{ReconciledKind, Shared, State};
 use crate::trace::Trigger;
 use nodewise_runtime::apply;
@@ -229,7 +230,10 @@ impl Manager {
         let mut waiting: Vec<_> = self.controllers.iter().collect();
         let mut resync = interval_at(Instant::now() + self.config.resync, self.config.resync);
         loop {
-            let deletes_due = self.state.lock().foreign_deletes_due();
+            let (deletes_due, rollouts_due) = {
+                let state = self.state.lock();
+                (state.foreign_deletes_due(), state.rollouts.next_due())
+            };
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
@@ -239,6 +243,7 @@ impl Manager {
                     self.controllers.iter().for_each(|controller| controller.retry_failed(&is_meant));
                 }
                 () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => self.report_foreign_deletes(),
+                () = sleep_until(rollouts_due.unwrap_or_else(Instant::now)), if rollouts_due.is_some() => self.report_rollouts(),
                 _ = resync.tick() => self.enqueue_all(),
                 event = events.next() => {
                     self.handle(event.ok_or(ManagerError::WatchesEnded)?);
@@ -298,6 +303,26 @@ impl Manager {
             self.metrics.foreign_pod_deletes(&key, count);
             if let (Some(event), Some(controller)) = (event, self.controller(key.kind)) {
                 tracing::info!(%key, "{}", event.message);
+                controller.emit(event);
+            }
+        }
+    }
+
+    /// Tells how far the rollouts are, in the log, in Events and in a metric.
+    fn report_rollouts(&self) {
+        let mut state = self.state.lock();
+        let reports = state.take_due_rollouts((self.config.clock)());
+        let events: Vec<_> = (reports.iter())
+            .flat_map(|report| report.news.iter().map(|news| (&report.key, news)))
+            .filter_map(|(key, news)| Some((key, state.rollouts.event(key, news)?)))
+            .collect();
+        drop(state);
+        for Report { key, news, blocked } in &reports {
+            self.metrics.blocked(key, blocked);
+            news.iter().for_each(|news| news.log(key.kind, key));
+        }
+        for (key, event) in events {
+            if let Some(controller) = self.controller(key.kind) {
                 controller.emit(event);
             }
         }

@@ -123,6 +123,7 @@ impl OtherOwners {
             kind: "Warning".to_owned(),
             reason: REASON.to_owned(),
             message,
+            once: None,
         });
     }
 }

@@ -588,6 +588,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.reports_delivered(key);
+        state.planned(&planned.workload, &planned.plan);
         if let Some((deletes, store)) = state.foreign_deletes(key.kind) {
             deletes.expect(store, key, &planned.plan);
         }
@@ -646,6 +647,12 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         if let Some((deletes, _)) = self.state.lock().foreign_deletes(key.kind) {
             deletes.take_back(key, plan, &applied.outcomes);
         }
+        let at = (self.clock)();
+        let mut state = self.state.lock();
+        state
+            .rollouts
+            .applied(key, plan, &applied.outcomes, at, Instant::now());
+        drop(state);
         nodewise_runtime::trace::count(&span, "nodewise.apply.actions", applied.outcomes.len());
         let failed = applied.count(v1::Result::Failed);
         nodewise_runtime::trace::count(&span, "nodewise.apply.failed", failed);

@@ -36,6 +36,9 @@ use crate::{
 /// How long the shutdown waits for Events that are still to be sent.
 const EVENT_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long to wait before the apiserver is asked for its version again.
+const VERSION_RETRY: Duration = Duration::from_secs(5);
+
 /// A reconcile that takes longer hangs: each call has a timeout, and a plan has a bounded number of writes.
 const MAX_RECONCILE: Duration = Duration::from_mins(30);
 
@@ -114,6 +117,7 @@ pub async fn run(
     let mut background_tasks = JoinSet::new();
     let background = Arc::clone(&service);
     background_tasks.spawn(async move { background.tend().await });
+    background_tasks.spawn(log_cluster(client.clone(), config.clone()));
 
     let mut events = JoinSet::new();
     let mut recorder = |source| {
@@ -158,6 +162,21 @@ pub async fn run(
         tracing::warn!("some Kubernetes Events could not be sent before the end");
     }
     result.map_err(RunError::from)
+}
+
+/// Logs the version of the cluster, and which controllers work on it in which mode, as soon as the apiserver answers.
+async fn log_cluster(client: Client, config: Config) {
+    let cluster = config.apiserver.as_ref().map(ToString::to_string);
+    let kubernetes = loop {
+        match client.apiserver_version().await {
+            Ok(version) => break version.git_version,
+            Err(error) => tracing::debug!(%error, "the version of the apiserver is not known yet"),
+        }
+        tokio::time::sleep(VERSION_RETRY).await;
+    };
+    let controllers = config.controllers.iter().map(ToString::to_string);
+    let controllers = controllers.collect::<Vec<_>>().join(", ");
+    tracing::info!(cluster, kubernetes, controllers, "the apiserver answers");
 }
 
 /// A check whether this process leads; `None` without an election.

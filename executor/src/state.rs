@@ -12,10 +12,12 @@ use nodewise_runtime::{
     gate::{self, OwnWriteGate},
     queue::Urgency,
 };
+use tokio::time::Instant;
 
 use crate::foreign_deletes::{ForeignDeletes, Found};
 use crate::metrics::Metrics;
 use crate::overlaps::Overlaps;
+use crate::rollouts::{Report, Rollouts};
 use nodewise_runtime::effects::{Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::kind::Kind;
@@ -51,6 +53,8 @@ pub struct State {
     pending_wakes: Vec<Wake>,
     /// Overlaps of selectors that were logged.
     overlaps: Overlaps,
+    /// How far the rollouts are.
+    pub(crate) rollouts: Rollouts,
 }
 
 impl State {
@@ -71,6 +75,7 @@ impl State {
             read_live: HashMap::new(),
             pending_wakes: Vec::new(),
             overlaps: Overlaps::default(),
+            rollouts: Rollouts::default(),
         }
     }
 
@@ -174,6 +179,7 @@ impl State {
             undelivered,
             read_live,
             overlaps,
+            rollouts,
             ..
         } = self;
         for kind in kinds.iter_mut() {
@@ -187,6 +193,7 @@ impl State {
             undelivered,
             read_live,
             overlaps,
+            rollouts,
             metrics,
         };
         store.apply_each(event, &mut |store, transition| {
@@ -204,6 +211,10 @@ impl State {
                 shown.came.retain(|workload| workload.key.kind != name);
                 shown.came.extend(owned.cloned());
             }
+        }
+        let changed = self.store.take_unready_changes();
+        if !changed.is_empty() {
+            self.rollouts.pods_changed(changed, Instant::now());
         }
         self.create_metrics(&shown.came, metrics);
         for (resource, count) in self.store.take_cuts() {
@@ -252,7 +263,7 @@ impl State {
     }
 
     /// When [`Self::take_due_foreign_deletes`] is due, if deletes by somebody else are pending.
-    pub(crate) fn foreign_deletes_due(&self) -> Option<tokio::time::Instant> {
+    pub(crate) fn foreign_deletes_due(&self) -> Option<Instant> {
         let tracked = self.kinds.iter().filter_map(|kind| kind.foreign_deletes.as_ref());
         tracked.filter_map(ForeignDeletes::next_due).min()
     }
@@ -267,6 +278,16 @@ impl State {
         tracked.flat_map(|deletes| deletes.take_due(store)).collect()
     }
 
+    /// Takes what a plan says about the rollout of its workload.
+    pub(crate) fn planned(&mut self, workload: &Arc<Workload>, plan: &v1::Plan) {
+        self.rollouts.planned(&self.store, workload, plan, Instant::now());
+    }
+
+    /// Computes how far the rollouts are of which that is due. `at` is now.
+    pub(crate) fn take_due_rollouts(&mut self, at: jiff::Timestamp) -> Vec<Report> {
+        self.rollouts.take_due(&self.store, Instant::now(), at)
+    }
+
     /// Forgets a workload that is gone or not owned any more.
     pub fn forget(&mut self, key: &Key, metrics: &Metrics) {
         self.gate.clear(key, None);
@@ -276,6 +297,7 @@ impl State {
             undelivered: &mut self.undelivered,
             read_live: &mut self.read_live,
             overlaps: &mut self.overlaps,
+            rollouts: &mut self.rollouts,
             metrics,
         };
         held.drop_held(key);
@@ -372,6 +394,7 @@ struct HeldState<'a> {
     undelivered: &'a mut HashMap<Key, Vec<v1::ReportRequest>>,
     read_live: &'a mut HashMap<Key, (Arc<str>, LiveObjects)>,
     overlaps: &'a mut Overlaps,
+    rollouts: &'a mut Rollouts,
     metrics: &'a Metrics,
 }
 
@@ -414,6 +437,7 @@ impl HeldState<'_> {
         self.reconcile_states.forget(key);
         self.undelivered.remove(key);
         self.read_live.remove(key);
+        self.rollouts.forget(key);
         self.metrics.forget_workload(key);
     }
 }

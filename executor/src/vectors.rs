@@ -176,6 +176,7 @@ fn bucket_bytes() {
                 created_by: None,
                 disruption: None,
                 traceparent: None,
+                unready: None,
                 projection: read(&pod),
                 resource_version: "1".into(),
             })));

@@ -64,6 +64,7 @@ fn pod(workload: usize, node: usize, version: usize) -> Pod {
         created_by: None,
         disruption: None,
         traceparent: None,
+        unready: None,
         projection: v1::Pod {
             name: format!("{app}-{node:010x}{workload:08x}"),
             uid: uid(workload + 1, node),

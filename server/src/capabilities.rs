@@ -3,7 +3,7 @@
 use nodewise_planner::snapshot::Deviation;
 use nodewise_proto::{v1, workload::KINDS};
 
-use crate::{config::Config, parse::options};
+use crate::{config::Config, methods, parse::options};
 
 /// The Kubernetes version whose behaviour is reproduced.
 const KUBERNETES_VERSION: &str = "v1.36";
@@ -24,6 +24,7 @@ pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
         digest_functions: vec![v1::DigestFunction::Sha256.into()],
         workload_kinds: KINDS.map(str::to_owned).into(),
         deviations: Deviation::ALL.into_iter().map(deviation).collect(),
+        methods: methods::names().map(str::to_owned).collect(),
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) enum Class {
     Cheap,
 }
 
-const TABLE: [(Method, Class); 5] = [
+const TABLE: [(Method, Class); 6] = [
     (method("nodewise.v1.ReconcileService/Plan", true), Class::Planning),
     (
         method("nodewise.v1.ReconcileService/PlanStream", true),
@@ -25,6 +25,10 @@ const TABLE: [(Method, Class); 5] = [
     ),
     (
         method("nodewise.v1.ReconcileService/Explain", true),
+        Class::Planning,
+    ),
+    (
+        method("nodewise.v1.ReconcileService/Simulate", true),
         Class::Planning,
     ),
     // Clients may call this every few seconds as a health check, so it starts no trace.
@@ -44,6 +48,11 @@ pub(crate) const TRACED: &[Method] = &{
     }
     traced
 };
+
+/// The names of the methods.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    TRACED.iter().map(Method::rpc)
+}
 
 const fn method(name: &'static str, begins_traces: bool) -> Method {
     Method { name, begins_traces }

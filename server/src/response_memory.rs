@@ -16,6 +16,8 @@ use crate::{refusal::Refusal, render, workload::AnySnapshot};
 const WORK: usize = 320;
 /// Bytes of an action: in the planner's form, as a message, and encoded. Real names are shorter than this allows for.
 const ACTION: usize = 2 << 10;
+/// Bytes of an object of the simulated cluster: as JSON in memory, in the planner's form, and in the history of changes.
+const PLAYED: usize = 8 << 10;
 /// Bytes by which the list of explanations may grow before more memory is held for it.
 const STEP: usize = 1 << 20;
 
@@ -86,6 +88,19 @@ pub(crate) fn plan_bound(snapshot: &AnySnapshot) -> usize {
     let actions = creates + within(pods) + events + claims;
     WORK.saturating_mul(nodes + pods)
         .saturating_add(ACTION.saturating_mul(actions))
+}
+
+/// Bytes that playing a snapshot takes, besides the snapshot: each node and each pod is an object of the simulated cluster, and each
+/// of them may get another pod.
+pub(crate) fn play_bound(snapshot: &AnySnapshot) -> usize {
+    let (nodes, pods) = counts(snapshot.buckets());
+    let wanted = snapshot.replicas().saturating_add(nodes);
+    let objects = nodes
+        .saturating_add(pods)
+        .saturating_add(2usize.saturating_mul(wanted));
+    PLAYED
+        .saturating_mul(objects)
+        .saturating_add(plan_bound(snapshot))
 }
 
 fn counts(buckets: &[Bucket]) -> (usize, usize) {

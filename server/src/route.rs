@@ -83,6 +83,13 @@ impl Router {
                 })
                 .await
             }
+            Some("/Simulate") => {
+                let answer = async move |reader: RequestReader<v1::SimulateRequest>| {
+                    let message = reader.only(Arc::clone(&admission.memory)).await?;
+                    Ok(Response::new(service.simulate(message, admission).await?))
+                };
+                serve(request, limits, answer).await
+            }
             _ => Status::unimplemented("").into_http(),
         }
     }

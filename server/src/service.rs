@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt as _, stream::BoxStream};
+use futures::{
+    FutureExt as _, StreamExt as _,
+    stream::{self as futures_stream, BoxStream},
+};
 use nodewise_proto::v1::{self, plan_stream_response};
 use nodewise_telemetry::grpc::code_name;
 use tokio::time::Instant;
@@ -38,6 +41,8 @@ pub struct Service {
     config: Config,
 }
 
+/// The messages of a play that wait for the client.
+const STEPS_AHEAD: usize = 4;
 /// A method of the engine.
 type Work<Q, A> = fn(&Engine, Q, Caller<'_>) -> Result<A, Refusal>;
 
@@ -248,6 +253,50 @@ impl Service {
             service.clone().answer_one(admitted)
         });
         Ok(Response::new(answers.boxed()))
+    }
+
+    /// The method `Simulate`. The play runs on the pool and waits while the client has not read what was sent. It ends when the client
+    /// has left, at the deadline, and when its memory would not suffice.
+    /// An error before the first step is the error of the call, as for unary methods.
+    pub(crate) async fn simulate(
+        &self,
+        message: v1::SimulateRequest,
+        admission: Admission,
+    ) -> Result<BoxStream<'static, Result<v1::SimulateResponse, Status>>, Status> {
+        let Admission {
+            permit,
+            memory,
+            deadline,
+            ..
+        } = admission;
+        let permit = permit.ok_or_else(refusal::saturated)?;
+        let (engine, pool) = (Arc::clone(&self.engine), self.pool.clone());
+        let (sender, receiver) = tokio::sync::mpsc::channel(STEPS_AHEAD);
+        let results = sender.clone();
+        let play = async move {
+            let deadline = deadline.map(Instant::into_std);
+            let played = pool.run(permit, deadline, move |stop| {
+                within(&memory, stop, |caller| {
+                    engine.simulate_for(message, caller, &mut |response| {
+                        // The client's leaving drops the receiver, and so does a timeout of its reading.
+                        sender.blocking_send(Ok(response)).is_ok()
+                    })
+                })
+            });
+            if let Err(status) = played.await {
+                // Nobody may wait for it any more.
+                let _ = results.send(Err(status)).await;
+            }
+        };
+        // The client's leaving drops the stream, and with it the play.
+        let play = futures_stream::once(play.boxed()).filter_map(|()| std::future::ready(None));
+        let answers = futures_stream::unfold(receiver, async |mut receiver| {
+            receiver.recv().await.map(|answer| (answer, receiver))
+        });
+        let mut answers = futures_stream::select(answers, play).boxed();
+        let first = answers.next().await.transpose()?;
+        let first = futures_stream::iter(first.map(Ok));
+        Ok(first.chain(answers).boxed())
     }
 
     /// The method `GetCapabilities`.

@@ -69,6 +69,16 @@ impl AnySnapshot {
         each!(self, snapshot => &mut snapshot.state)
     }
 
+    /// spec.replicas; 0 for a DaemonSet.
+    pub(crate) fn replicas(&self) -> usize {
+        let replicas = match self {
+            Self::DaemonSet(_) => 0,
+            Self::ReplicaSet(snapshot) => snapshot.workload.replicas,
+            Self::Deployment(snapshot) => snapshot.workload.replicas,
+        };
+        usize::try_from(replicas).unwrap_or_default()
+    }
+
     /// The number of revisions or ReplicaSets.
     pub(crate) fn revisions(&self) -> usize {
         match self {

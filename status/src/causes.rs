@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use nodewise_projection::timestamp;
-use nodewise_proto::v1;
+use nodewise_proto::{
+    Timestamp,
+    v1::{self, RolloutState},
+};
 
 use crate::units::{self, Cause, Progress, Unit};
 
@@ -30,6 +33,14 @@ pub(crate) fn of(units: &[Unit], refusal: Option<&v1::Refusal>) -> Vec<v1::Block
         causes.push(group(&[("", &units::refused(refusal))]));
     }
     causes
+}
+
+/// The time since which a rollout in this state is stuck.
+pub(crate) fn stuck_since(state: RolloutState, causes: &[v1::BlockCause]) -> Option<Timestamp> {
+    let since = causes.iter().filter_map(|cause| cause.since);
+    since
+        .min_by_key(|since| (since.seconds, since.nanos))
+        .filter(|_| state == RolloutState::Stuck)
 }
 
 /// One cause with its units. A unit without a name is left out.

@@ -5,21 +5,26 @@
 //! the apiserver serves them. A field that cannot be read says nothing; the planner refuses what plans need.
 
 mod causes;
+mod controller;
 mod counts;
 mod daemon_set;
 mod facts;
 mod inputs;
 mod message;
 mod next;
-mod problem;
 mod progress;
 mod replicas;
 mod span;
 mod units;
+mod writers;
 
+pub use controller::{Controlled, UnreadyUnit, of_controller};
 pub use facts::{NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
 pub use inputs::Inputs;
 pub use span::span;
+use progress::Situation;
+pub use progress::changes_pods;
+pub use writers::several_writers;
 
 use nodewise_projection::timestamp;
 use nodewise_proto::{v1, workload::DAEMON_SET};
@@ -36,7 +41,7 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
     };
     let counts = counts::of(&view.units, view.desired);
     let causes = causes::of(&view.units, refusal.as_ref());
-    let state = progress::state(inputs, &view, &counts);
+    let state = progress::state(&Situation::of(inputs, &view), &counts);
     let pace = progress::pace(inputs, &view, &counts, state);
     let mut status = v1::WorkloadStatus {
         kind: workload.kind.clone(),
@@ -50,14 +55,7 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
         revisions: view.revisions,
         counts: Some(counts),
         started_at: pace.started_at.map(timestamp),
-        stuck_since: if state == v1::RolloutState::Stuck {
-            causes
-                .iter()
-                .filter_map(|cause| cause.since)
-                .min_by_key(|since| (since.seconds, since.nanos))
-        } else {
-            None
-        },
+        stuck_since: causes::stuck_since(state, &causes),
         ready_per_minute: pace.ready_per_minute,
         time_left: pace.time_left,
         causes,

@@ -5,7 +5,7 @@ use nodewise_proto::v1::{self, RolloutState, action};
 
 use crate::{
     inputs::Inputs,
-    units::{Progress, View},
+    units::{Progress, Unit, View},
 };
 
 /// How fast a rollout is.
@@ -15,25 +15,50 @@ pub(crate) struct Pace {
     pub(crate) time_left: Option<pbjson_types::Duration>,
 }
 
+/// What decides about the state of a rollout besides its units.
+pub(crate) struct Situation {
+    /// Someone has paused it.
+    pub(crate) is_paused: bool,
+    /// Someone else is expected to delete outdated pods.
+    pub(crate) is_on_delete: bool,
+    /// The next plan changes pods, or the sizes of ReplicaSets.
+    pub(crate) moves: bool,
+    /// Pods that must still go before the rollout is complete.
+    pub(crate) surplus: usize,
+    /// Units have no pod because the apiserver refused to create it.
+    pub(crate) is_refused: bool,
+}
+
+impl Situation {
+    pub(crate) fn of(inputs: &Inputs<'_>, view: &View) -> Self {
+        Self {
+            is_paused: inputs.workload.is_paused,
+            is_on_delete: inputs.workload.strategy == "OnDelete",
+            moves: changes_pods(inputs.plan),
+            surplus: view.surplus,
+            is_refused: view.units.iter().any(is_refused),
+        }
+    }
+}
+
 /// The state of the rollout.
-pub(crate) fn state(inputs: &Inputs<'_>, view: &View, counts: &v1::UnitCounts) -> RolloutState {
+pub(crate) fn state(situation: &Situation, counts: &v1::UnitCounts) -> RolloutState {
+    let has_surplus = situation.surplus > 0;
     let is_complete = counts.done >= counts.desired
         && (counts.progressing, counts.blocked, counts.waiting) == (0, 0, 0)
-        && view.surplus == 0;
+        && !has_surplus;
     if is_complete {
         return RolloutState::Complete;
     }
-    if inputs.workload.is_paused {
+    if situation.is_paused {
         return RolloutState::Paused;
     }
-    let waits_only = (counts.progressing, counts.blocked) == (0, 0) && view.surplus == 0;
-    if inputs.workload.strategy == "OnDelete" && waits_only {
+    let waits_only = (counts.progressing, counts.blocked) == (0, 0) && !has_surplus;
+    if situation.is_on_delete && waits_only {
         return RolloutState::WaitingForDelete;
     }
-    let moves = counts.progressing > 0 || inputs.plan.actions().any(changes_pods);
-    let is_refused = view.units.iter().any(
-        |unit| matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == "CreateRefused"),
-    );
+    let moves = counts.progressing > 0 || situation.moves;
+    let is_refused = situation.is_refused;
     // A plan repeats creates that are refused, so it does not count as progress.
     let is_held = counts.blocked > 0 || is_refused;
     if is_held && (counts.progressing == 0) && (!moves || is_refused) {
@@ -42,9 +67,14 @@ pub(crate) fn state(inputs: &Inputs<'_>, view: &View, counts: &v1::UnitCounts) -
     RolloutState::Progressing
 }
 
-/// Whether an action changes pods, or the sizes of ReplicaSets.
-fn changes_pods(action: &v1::Action) -> bool {
-    match &action.kind {
+fn is_refused(unit: &Unit) -> bool {
+    matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == "CreateRefused")
+}
+
+/// Whether a plan changes pods, or the sizes of ReplicaSets.
+#[must_use]
+pub fn changes_pods(plan: &v1::Plan) -> bool {
+    plan.actions().any(|action| match &action.kind {
         Some(
             action::Kind::CreatePod(_)
             | action::Kind::DeletePod(_)
@@ -53,7 +83,7 @@ fn changes_pods(action: &v1::Action) -> bool {
         ) => true,
         Some(action::Kind::PatchObject(patch)) => patch.subresource.is_empty(),
         _ => false,
-    }
+    })
 }
 
 /// How fast the rollout has been since its start, and how long it still takes.

@@ -72,6 +72,17 @@ pub(crate) fn of_pod(pod: &PodFacts, now: Timestamp) -> Progress {
     Progress::Progressing
 }
 
+/// When a unit whose pod is not available is blocked although nothing changes. `None` if it is, or if that never happens.
+pub(crate) fn blocked_at(pod: &PodFacts, now: Timestamp) -> Option<Timestamp> {
+    let late = match pod.deleted {
+        Some(deleted) => deleted.saturating_add(DELETION_LATE),
+        None => pod.not_ready_since()?.saturating_add(LATE),
+    };
+    // A second later, because it must take longer than that.
+    let at = late.ok()?.saturating_add(SignedDuration::from_secs(1)).ok()?;
+    (at > now).then_some(at)
+}
+
 /// The cause of a deletion that takes longer than it should: a finalizer, or a kubelet that does not end the pod.
 fn stuck_deletion(pod: &PodFacts, now: Timestamp) -> Option<Cause> {
     let deleted = pod.deleted?;

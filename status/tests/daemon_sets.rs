@@ -1,9 +1,12 @@
 //! The status of DaemonSets, by tables of nodes.
 
 use jiff::{SignedDuration, Timestamp};
-use nodewise_projection::timestamp;
+use nodewise_projection::{moment, timestamp};
 use nodewise_proto::v1::{self, NodeState, RolloutState};
-use nodewise_status::{Inputs, NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
+use nodewise_status::{
+    Controlled, Inputs, NodeFacts, PodFacts, TemplateFacts, UnreadyUnit, WorkloadFacts, changes_pods,
+    of_controller,
+};
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-01-01T12:00:00Z";
@@ -123,7 +126,81 @@ impl Rollout {
         )
     }
 
+    /// The status as every view shows it. The controller's is the same, as far as it goes.
     fn status(&self) -> v1::WorkloadStatus {
+        let status = self.status_of_all();
+        let (of_controller, _) = self.status_of_controller();
+        assert_eq!(of_controller.state(), status.state());
+        assert_eq!(
+            of_controller.counts.map(|counts| counts.blocked),
+            status.counts.map(|counts| counts.blocked)
+        );
+        assert_eq!(
+            (of_controller.message, of_controller.stuck_since),
+            (status.message.clone(), status.stuck_since)
+        );
+        let causes = |causes: &[v1::BlockCause]| -> Vec<_> {
+            // A node without a pod has no name for the controller.
+            let refused = |cause: &v1::BlockCause| cause.reason == "CreateRefused";
+            let named = causes.iter().filter(|cause| !refused(cause)).cloned();
+            named.collect()
+        };
+        assert_eq!(causes(&of_controller.causes), causes(&status.causes));
+        status
+    }
+
+    /// The status as a controller computes it, from counts and from the pods that are not ready.
+    fn status_of_controller(&self) -> (v1::WorkloadStatus, Option<Timestamp>) {
+        let count = |states: &[NodeState]| {
+            let nodes = self.nodes.iter().filter(|node| states.contains(&node.state()));
+            u32::try_from(nodes.count()).expect("few")
+        };
+        let plan = self.plan();
+        let controlled = Controlled {
+            workload: v1::WorkloadReference {
+                kind: "DaemonSet".to_owned(),
+                ..v1::WorkloadReference::default()
+            },
+            desired: u32::try_from(self.nodes.iter().filter(|node| node.should_run).count()).expect("few"),
+            done: count(&[NodeState::Runs]),
+            unavailable: count(&[NodeState::NotAvailable, NodeState::Blocking]),
+            outdated: count(&[NodeState::Waiting, NodeState::BeingReplaced]),
+            missing: count(&[NodeState::Missing]),
+            surplus: 0,
+            is_paused: false,
+            is_on_delete: self.workload.strategy == "OnDelete",
+            moves: changes_pods(&plan),
+            refusal: self.refusal.clone().filter(|refusal| {
+                let newest = self.pods.iter().filter_map(|pod| pod.created).max();
+                let at = refusal.at.and_then(moment);
+                newest.is_none_or(|newest| at.is_some_and(|at| at >= newest))
+            }),
+        };
+        let unready = self.pods.iter().filter(|pod| !pod.ready || pod.deleted.is_some());
+        let unready = unready.map(|pod| UnreadyUnit {
+            pod: pod.clone(),
+            is_updated: pod.hash == "new",
+            is_node: true,
+        });
+        of_controller(&controlled, &unready.collect::<Vec<_>>(), now())
+    }
+
+    fn plan(&self) -> v1::Plan {
+        let batch = v1::Batch {
+            actions: self.actions.clone(),
+            confirm_workload: false,
+        };
+        v1::Plan {
+            rollout: Some(self.numbers.clone()),
+            phases: vec![v1::Phase {
+                batches: vec![batch],
+                ..v1::Phase::default()
+            }],
+            ..v1::Plan::default()
+        }
+    }
+
+    fn status_of_all(&self) -> v1::WorkloadStatus {
         let template = |hash: &str, number: i64, seconds: i64| {
             let object = json!({
                 "metadata": {"name": format!("agent-{hash}"), "labels": {"controller-revision-hash": hash},
@@ -133,18 +210,7 @@ impl Rollout {
             });
             TemplateFacts::of_revision(&object.to_string())
         };
-        let batch = v1::Batch {
-            actions: self.actions.clone(),
-            confirm_workload: false,
-        };
-        let plan = v1::Plan {
-            rollout: Some(self.numbers.clone()),
-            phases: vec![v1::Phase {
-                batches: vec![batch],
-                ..v1::Phase::default()
-            }],
-            ..v1::Plan::default()
-        };
+        let plan = self.plan();
         let explanation = v1::ExplainResponse {
             nodes: self.nodes.clone(),
             workload: None,
@@ -365,6 +431,50 @@ fn revisions_rate_conditions_and_writers_are_told() {
     assert_eq!(conditions, [("Ready", "Unknown")]);
     let writers: Vec<_> = status.writers.iter().map(|writer| &*writer.manager).collect();
     assert_eq!(writers, ["kube-controller-manager", "old-controller"]);
+}
+
+// A controller gets no event when a pod becomes late.
+#[test]
+fn a_controller_knows_when_a_pod_becomes_late() {
+    let none = json!({});
+    let deleting = |seconds| json!({"deletionTimestamp": ago(seconds)});
+    let rolling = || Rollout::new("RollingUpdate");
+    let starts = |seconds| rolling().pending(1, NodeState::Blocking, "ContainerCreating", seconds);
+    for (what, rollout, seconds) in [
+        ("all are new", rolling().done(3), None),
+        ("a pod starts", starts(5), Some(176)),
+        ("it is late", starts(240), None),
+        (
+            "one starts, one fails",
+            starts(5).pending(1, NodeState::Blocking, "ImagePullBackOff", 50),
+            Some(131),
+        ),
+        (
+            "a pod ends",
+            rolling().nodes(1, NodeState::BeingReplaced, "old", &deleting(-20), &none),
+            Some(51),
+        ),
+        (
+            "it does not",
+            rolling().nodes(1, NodeState::BeingReplaced, "old", &deleting(90), &none),
+            None,
+        ),
+    ] {
+        let (_, at) = rollout.status_of_controller();
+        let expected = seconds.map(|seconds| now() + SignedDuration::from_secs(seconds));
+        assert_eq!(at, expected, "{what}");
+    }
+}
+
+// The plan may be older than what the watches have shown of the pods.
+#[test]
+fn pods_that_are_newer_than_the_counts_are_not_counted_twice() {
+    let mut rollout = Rollout::new("RollingUpdate").pending(2, NodeState::Blocking, "ImagePullBackOff", 50);
+    for node in &mut rollout.nodes {
+        node.state = NodeState::Runs.into();
+    }
+    let (status, _) = rollout.status_of_controller();
+    assert_eq!(summary(&status), (RolloutState::Complete, [2, 0, 0, 0]));
 }
 
 #[test]

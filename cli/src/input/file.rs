@@ -108,7 +108,10 @@ pub(super) fn add_text(cluster: &mut Cluster, source: &Arc<str>, text: &str) -> 
     })?;
     let several = documents.len() > 1;
     for (index, document) in (1..).zip(&documents) {
-        add_document(cluster, document, &origin(source, several, index))?;
+        // A document may be empty, for example before the first `---`.
+        if !(several && document.get() == "null") {
+            add_document(cluster, document, &origin(source, several, index))?;
+        }
     }
     Ok(())
 }
@@ -176,6 +179,8 @@ fn add_document(cluster: &mut Cluster, document: &RawValue, origin: &Origin) -> 
     let Some(item_kind) = kind.strip_suffix("List") else {
         return match Kind::parse(&kind, api_version.as_deref()) {
             Some(kind) => cluster.add(kind, document, origin.clone()),
+            // A file of manifests has other objects beside the workload.
+            None if origin.document.is_some() => Ok(()),
             None => Err(InputError::new(
                 origin.at("kind"),
                 format!("{kind} is not a List; {EXPECTED}"),

@@ -128,6 +128,25 @@ pub(crate) async fn connect(
     Ok((client, source))
 }
 
+/// As [`connect`]; `None` if the command line names no cluster, and there is neither a kubeconfig nor a service account.
+pub(crate) async fn connect_if_any(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<Option<(Client, Arc<str>)>, InputError> {
+    let is_named = kubeconfig.is_some()
+        || context.is_some()
+        || std::env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty());
+    let is_there = is_named
+        || match Config::from_kubeconfig(&KubeConfigOptions::default()).await {
+            Err(error) => !is_absent(&error) || Config::incluster().is_ok(),
+            Ok(_) => true,
+        };
+    if !is_there {
+        return Ok(None);
+    }
+    connect(kubeconfig, context).await.map(Some)
+}
+
 async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, InputError> {
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),

@@ -18,13 +18,16 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 pub(crate) use facts::Facts;
 pub(crate) use follow::{Change, Follower};
-pub(crate) use live::{connect, one_line};
+pub(crate) use live::{connect, connect_if_any, one_line};
 use object::{Header, check_selector, parse, projected, without_position};
 pub(crate) use origin::{InputError, Origin};
 
 use crate::{args::SourceArgs, kind::Kind, target::Target};
 
 type Reader<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
+
+/// The kind, namespace and name of a workload.
+pub(crate) type WorkloadKey = (Kind, String, String);
 
 /// An object that is kept as JSON.
 #[derive(Debug)]
@@ -42,6 +45,10 @@ pub(crate) struct Served {
 impl Served {
     fn named(&self) -> (&str, &Origin) {
         (&self.name, &self.origin)
+    }
+
+    fn key(&self) -> WorkloadKey {
+        (self.kind, self.namespace.clone(), self.name.clone())
     }
 
     /// `DaemonSet kube-system/fluentd`.
@@ -140,6 +147,16 @@ impl Cluster {
         self.workloads.len() + self.nodes.len() + pods + revisions
     }
 
+    /// Whether there are workloads, and nothing else: as in a manifest, and unlike a dump of a cluster.
+    pub(crate) fn has_only_workloads(&self) -> bool {
+        self.objects() == self.workloads.len() && !self.workloads.is_empty()
+    }
+
+    /// All workloads, sorted by kind, namespace and name.
+    pub(crate) fn all_workloads(&self) -> &[Served] {
+        &self.workloads
+    }
+
     /// The names of the sources, separated by commas.
     pub(crate) fn source(&self) -> String {
         self.sources.join(", ")
@@ -164,6 +181,23 @@ impl Cluster {
 
     pub(crate) fn revisions_in(&self, namespace: &str) -> &[Served] {
         self.revisions.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// Puts a workload in the place of that of the same kind, namespace and name, if there is one.
+    /// Returns its key.
+    pub(crate) fn put_workload(&mut self, workload: Served) -> WorkloadKey {
+        let key = workload.key();
+        match self.workloads.binary_search_by(|one| one.key().cmp(&key)) {
+            Ok(index) => self.workloads[index] = workload,
+            Err(index) => self.workloads.insert(index, workload),
+        }
+        key
+    }
+
+    /// A workload.
+    pub(crate) fn workload(&self, key: &WorkloadKey) -> Option<&Served> {
+        let index = self.workloads.binary_search_by(|one| one.key().cmp(key));
+        index.ok().map(|index| &self.workloads[index])
     }
 
     fn sort(&mut self) {

@@ -45,7 +45,7 @@ pub(super) async fn run(args: &DiffArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Adds the lines of YAML that differ. Returns whether there are any.
-pub(super) fn render(page: &mut Page, before: &Value, after: &Value) -> anyhow::Result<bool> {
+pub(crate) fn render(page: &mut Page, before: &Value, after: &Value) -> anyhow::Result<bool> {
     if before == after {
         page.line(2, DIM, "no difference");
         return Ok(false);

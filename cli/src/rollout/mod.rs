@@ -3,7 +3,7 @@
 pub(crate) mod args;
 mod ask;
 mod change;
-mod diff;
+pub(crate) mod diff;
 mod exit;
 mod follow;
 mod hints;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::flags::{Profile, parse_time};
+use crate::flags::{DryRunArgs, Profile, ServerArgs, parse_time};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "nodewise simulate <KIND>/<NAME> [--image [CONTAINER=]IMAGE] [-f FILE] [OPTIONS]")]
@@ -18,6 +18,7 @@ Examples:
 
 The play runs the planner in a loop against a simulated cluster with the objects of the real one. Nothing is written.
 With neither --image nor -f it plays what remains of the present rollout.
+The apiserver first checks and completes the change, in a dry run that stores nothing; --local and --dump leave that out.
 
 Exit status: 0 when the rollout ends, 1 on error, 2 when a bound is reached before its end, 3 when it gets stuck.")]
 pub(crate) struct SimulateArgs {
@@ -30,15 +31,49 @@ pub(crate) struct SimulateArgs {
     /// A new image: of the only container, or of the named one. May be repeated
     #[arg(long = "image", value_name = "[CONTAINER=]IMAGE")]
     pub(crate) images: Vec<String>,
-    /// A manifest of the workload, as for kubectl apply. Fields that it does not name keep their values; `-` reads standard input
+    /// A manifest of the workload, as for `kubectl apply --server-side`; `-` reads standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) assumed: AssumptionArgs,
+    /// Also write the chart to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) dry_run: DryRunArgs,
+    /// What `kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads standard input; may be
+    /// given several times. Without it the objects are read from a cluster
+    #[arg(long = "dump", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) dumps: Vec<PathBuf>,
+    /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    /// The time at which the change is made, such as 2026-01-31T12:00:00Z [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) now: Option<Timestamp>,
+    /// The deviations from the built-in controller that are enabled
+    #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
+    pub(crate) profile: Profile,
+    /// How to print the play
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// How pods behave, and the bounds of a play.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Assumptions and bounds of the play")]
+pub(crate) struct AssumptionArgs {
     /// The time from a pod's creation until it is ready [default: the median of the workload's ready pods; 10s if there is none]
     #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
     pub(crate) ready_after: Option<Duration>,
-    /// The time from a pod's deletion until it is gone
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_assumed)]
-    pub(crate) gone_after: Duration,
+    /// The time from a pod's deletion until it is gone [default: the template's terminationGracePeriodSeconds, the longest it may take]
+    #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
+    pub(crate) gone_after: Option<Duration>,
     /// The share of the new pods that never become ready, such as 4% or 0.04; rounded up to whole pods
     #[arg(long = "fail", value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
     pub(crate) failing: f64,
@@ -51,31 +86,12 @@ pub(crate) struct SimulateArgs {
     /// The most steps
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) max_steps: usize,
+    /// The most nodes of a DaemonSet, or replicas of another workload
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub(crate) max_nodes: usize,
     /// Print every step; without it, at most 40
     #[arg(long)]
     pub(crate) all_steps: bool,
-    /// Also write the chart to this file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-    /// What `kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads standard input; may be
-    /// given several times. Without it the objects are read from a cluster
-    #[arg(long = "dump", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
-    pub(crate) dumps: Vec<PathBuf>,
-    /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// The context of the kubeconfig [default: its current context]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
-    /// The time at which the change is made, such as 2026-01-31T12:00:00Z [default: now]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(crate) now: Option<Timestamp>,
-    /// The deviations from the built-in controller that are enabled
-    #[arg(long, env = "NODEWISE_PROFILE", value_enum, default_value_t)]
-    pub(crate) profile: Profile,
-    /// How to print the play
-    #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Format,
 }
 
 /// The output format.

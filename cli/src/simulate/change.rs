@@ -1,15 +1,135 @@
-//! Changes a workload as `kubectl set image` and `kubectl apply` do.
+//! Changes a workload as `kubectl set image` and `kubectl apply` do: in a dry run of the apiserver, or here.
+
+use std::{fs, io::Read as _, path::Path};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::{input::Served, kind::Kind};
+use crate::{
+    dry_run,
+    flags::{DryRunArgs, SourceArgs},
+    input::{Served, connect},
+    kind::Kind,
+};
+
+/// The changes that a command line asks for.
+pub(crate) struct Asked<'a> {
+    pub(crate) images: &'a [String],
+    pub(crate) manifest: Option<&'a Path>,
+    pub(crate) dry_run: &'a DryRunArgs,
+    pub(crate) source: &'a SourceArgs,
+}
+
+impl Asked<'_> {
+    /// The changed workload.
+    pub(crate) async fn of(&self, workload: &Served) -> anyhow::Result<Served> {
+        let before = value(workload)?;
+        let manifest = self
+            .manifest
+            .map(|file| read_manifest(file, workload))
+            .transpose()?;
+        if manifest.is_none() && self.images.is_empty() {
+            return served(workload, &before);
+        }
+        if self.dry_run.local || !self.source.files.is_empty() {
+            return served(workload, &self.merged(workload, &before, manifest.as_ref())?);
+        }
+        let (kubeconfig, context) = (self.source.kubeconfig.as_deref(), self.source.context.as_deref());
+        let (client, url) = connect(kubeconfig, context).await?;
+        let (cluster, manager) = ((&client, &*url), self.dry_run.field_manager.as_str());
+        let after = if let Some(mut manifest) = manifest {
+            set_images(&mut manifest, self.images, &workload.title())?;
+            dry_run::apply(cluster, workload.into(), &manifest, manager).await?
+        } else {
+            let mut changed = before.clone();
+            set_images(&mut changed, self.images, &workload.title())?;
+            let patch = image_patch(&before, &changed);
+            dry_run::patch(cluster, workload, patch, manager).await?
+        };
+        served(workload, &after)
+    }
+
+    fn merged(&self, workload: &Served, before: &Value, manifest: Option<&Value>) -> anyhow::Result<Value> {
+        let mut after = before.clone();
+        if let (Some(file), Some(manifest)) = (self.manifest, manifest) {
+            apply(&mut after, manifest).with_context(|| file.display().to_string())?;
+        }
+        set_images(&mut after, self.images, &workload.title())?;
+        raise_generations(workload.kind, before, &mut after);
+        Ok(after)
+    }
+}
+
+/// The workload with the fields of a manifest, merged here.
+pub(crate) fn merged_into(kind: Kind, before: &Value, manifest: &Value) -> anyhow::Result<Value> {
+    let mut after = before.clone();
+    apply(&mut after, manifest)?;
+    raise_generations(kind, before, &mut after);
+    Ok(after)
+}
+
+/// Reads the manifest of the workload: a file with one object.
+fn read_manifest(file: &Path, workload: &Served) -> anyhow::Result<Value> {
+    let name = file.display();
+    let text = if file.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(file)
+    };
+    let text = text.with_context(|| format!("{name}: cannot be read"))?;
+    let manifest: Value =
+        serde_saphyr::from_str(&text).map_err(|error| anyhow::anyhow!("{name}: is not YAML: {error}"))?;
+    let of = |field: &str| manifest["metadata"][field].as_str();
+    ensure!(
+        manifest["kind"] == workload.kind.name()
+            && of("name") == Some(&workload.name)
+            && of("namespace").is_none_or(|namespace| namespace == workload.namespace),
+        "{name}: is {} {}; expected {}",
+        manifest["kind"].as_str().unwrap_or("an object without kind"),
+        of("name").unwrap_or("without a name"),
+        workload.title()
+    );
+    Ok(manifest)
+}
+
+/// The strategic merge patch with the images that differ.
+fn image_patch(before: &Value, after: &Value) -> Value {
+    let mut spec = json!({});
+    for field in ["containers", "initContainers"] {
+        let list = |object: &Value| {
+            let list = object["spec"]["template"]["spec"][field].as_array();
+            list.cloned().unwrap_or_default()
+        };
+        let changed: Vec<Value> = list(before)
+            .iter()
+            .zip(list(after))
+            .filter(|(old, new)| old["image"] != new["image"])
+            .map(|(_, new)| json!({"name": new["name"], "image": new["image"]}))
+            .collect();
+        if !changed.is_empty() {
+            spec[field] = Value::Array(changed);
+        }
+    }
+    json!({"spec": {"template": {"spec": spec}}})
+}
+
+/// The JSON of a workload.
+pub(crate) fn value(workload: &Served) -> anyhow::Result<Value> {
+    serde_json::from_str(workload.json.get())
+        .with_context(|| format!("{}: cannot be read as JSON", workload.title()))
+}
+
+/// The fields of the spec that differ.
+pub(crate) fn differences_of(before: &Served, after: &Served) -> anyhow::Result<Vec<String>> {
+    Ok(differences(&value(before)?["spec"], &value(after)?["spec"]))
+}
 
 /// The annotation that counts changes of a DaemonSet's template.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// The workload with new images.
-pub(super) fn set_images(object: &mut Value, images: &[String], title: &str) -> anyhow::Result<()> {
+fn set_images(object: &mut Value, images: &[String], title: &str) -> anyhow::Result<()> {
     for image in images {
         let (container, image) = match image.split_once('=') {
             Some((container, image)) => (Some(container), image),
@@ -57,7 +177,7 @@ fn set_image(object: &mut Value, container: Option<&str>, image: &str, title: &s
 
 /// The workload with the fields of a manifest. Lists whose elements have names are merged by name; the manifest decides which
 /// elements there are, and their order.
-pub(super) fn apply(object: &mut Value, manifest: &Value) -> anyhow::Result<()> {
+fn apply(object: &mut Value, manifest: &Value) -> anyhow::Result<()> {
     let Some(spec) = manifest.get("spec") else {
         bail!("spec is missing in the manifest");
     };
@@ -107,7 +227,7 @@ fn merge(target: &mut Value, change: &Value) {
 }
 
 /// Raises the generations as the apiserver does when it stores the changed object.
-pub(super) fn raise_generations(kind: Kind, before: &Value, after: &mut Value) {
+fn raise_generations(kind: Kind, before: &Value, after: &mut Value) {
     if after["spec"] == before["spec"] {
         return;
     }
@@ -124,7 +244,7 @@ pub(super) fn raise_generations(kind: Kind, before: &Value, after: &mut Value) {
 }
 
 /// The changed workload, for requests.
-pub(super) fn served(workload: &Served, object: &Value) -> anyhow::Result<Served> {
+pub(crate) fn served(workload: &Served, object: &Value) -> anyhow::Result<Served> {
     let json = serde_json::value::to_raw_value(object).context("cannot write the changed workload")?;
     Ok(Served {
         kind: workload.kind,
@@ -138,7 +258,7 @@ pub(super) fn served(workload: &Served, object: &Value) -> anyhow::Result<Served
 }
 
 /// The fields that differ, each as `PATH: BEFORE → AFTER`, with the names of list elements.
-pub(super) fn differences(before: &Value, after: &Value) -> Vec<String> {
+pub(crate) fn differences(before: &Value, after: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("spec", before, after, &mut found);
     found

@@ -1,26 +1,38 @@
-//! The chart: updated, available and unavailable over time, with the budget.
+//! The chart: updated, available, unavailable and surging over time, with the budgets.
 
 use anyhow::anyhow;
-use nodewise_forecast::{End, Step};
+use nodewise_forecast::{End, Forecast};
 use plotters::prelude::{
     BLACK, ChartBuilder, Color as _, DashedLineSeries, IntoDrawingArea as _, LineSeries, PathElement,
     RGBColor, SVGBackend, SeriesLabelPosition, ShapeStyle, WHITE,
 };
 
-use super::{report::Played, text::time};
+use super::{
+    report::{Sample, Subject},
+    text::time,
+};
+use crate::kind::Kind;
 
 /// A line of the chart: its name, its colour, and its value at a step.
-type Line = (&'static str, RGBColor, fn(&Step) -> u32);
+type Line = (&'static str, RGBColor, fn(&Sample) -> u32);
 
 const SIZE: (u32, u32) = (960, 480);
 /// Colours that people with any colour vision tell apart (Okabe and Ito).
 const UPDATED: RGBColor = RGBColor(0, 114, 178);
 const AVAILABLE: RGBColor = RGBColor(0, 158, 115);
 const UNAVAILABLE: RGBColor = RGBColor(213, 94, 0);
+const SURGING: RGBColor = RGBColor(204, 121, 167);
 const BUDGET: RGBColor = RGBColor(90, 90, 90);
 
+/// What is drawn.
+pub(super) struct Chart<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) forecast: &'a Forecast,
+    pub(super) samples: &'a [Sample],
+}
+
 /// The chart as SVG.
-pub(super) fn render(played: &Played) -> anyhow::Result<String> {
+pub(super) fn render(played: &Chart<'_>) -> anyhow::Result<String> {
     let mut svg = String::new();
     draw(played, &mut svg).map_err(|error| anyhow!("the chart cannot be drawn: {error}"))?;
     Ok(with_description(&svg, played))
@@ -28,12 +40,12 @@ pub(super) fn render(played: &Played) -> anyhow::Result<String> {
 
 type Point = (f64, f64);
 
-fn draw(played: &Played, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+fn draw(played: &Chart<'_>, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
     let (unit, seconds) = unit(played.forecast.took.as_secs());
     let end = (played.forecast.took.as_secs_f64() / seconds).max(1.0);
-    let most = played.steps.iter().map(|step| step.counts.desired).max();
+    let most = played.samples.iter().map(|step| step.counts.desired).max();
     let most = f64::from(most.unwrap_or(1).max(1));
     let mut chart = ChartBuilder::on(&area)
         .margin(16)
@@ -44,20 +56,29 @@ fn draw(played: &Played, svg: &mut String) -> Result<(), Box<dyn std::error::Err
     chart
         .configure_mesh()
         .x_desc(format!("time since the change ({unit})"))
-        .y_desc("nodes")
+        .y_desc(format!("{}s", played.subject.noun()))
         .x_label_formatter(&|value| short(*value))
         .y_label_formatter(&|value| short(*value))
         .light_line_style(WHITE)
         .bold_line_style(BLACK.mix(0.1))
         .label_style(("sans-serif", 14))
         .draw()?;
-    let lines: [Line; 3] = [
+    let surges = played.forecast.budget.max_surge > 0;
+    let mut lines: Vec<Line> = vec![
         ("updated", UPDATED, |step| step.counts.updated),
         ("available", AVAILABLE, |step| step.counts.available),
         ("unavailable, at worst", UNAVAILABLE, |step| {
             step.worst_unavailable
         }),
     ];
+    let mut budgets: Vec<Line> = Vec::new();
+    if played.subject.kind != Kind::ReplicaSet {
+        budgets.push(("maxUnavailable", BUDGET, |step| step.budget.max_unavailable));
+    }
+    if surges {
+        lines.push(("surging, at worst", SURGING, |step| step.worst_surging));
+        budgets.push(("maxSurge", SURGING, |step| step.budget.max_surge));
+    }
     for (label, colour, value) in lines {
         let style = ShapeStyle::from(colour).stroke_width(2);
         chart
@@ -65,12 +86,18 @@ fn draw(played: &Played, svg: &mut String) -> Result<(), Box<dyn std::error::Err
             .label(label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
     }
-    let budget = stairs(played, seconds, end, |step| step.budget.max_unavailable);
-    let style = ShapeStyle::from(BUDGET).stroke_width(1);
-    chart
-        .draw_series(DashedLineSeries::new(budget, 6, 4, style))?
-        .label("maxUnavailable")
-        .legend(move |(x, y)| PathElement::new([(x, y), (x + 24, y)], style));
+    for (label, colour, value) in budgets {
+        let style = ShapeStyle::from(colour).stroke_width(1);
+        chart
+            .draw_series(DashedLineSeries::new(
+                stairs(played, seconds, end, value),
+                6,
+                4,
+                style,
+            ))?
+            .label(label)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 8, y)], style));
+    }
     chart
         .configure_series_labels()
         .position(SeriesLabelPosition::MiddleRight)
@@ -98,9 +125,9 @@ fn short(value: f64) -> String {
 }
 
 /// The corners of a line that changes at each step.
-fn stairs(played: &Played, unit: f64, end: f64, value: impl Fn(&Step) -> u32) -> Vec<Point> {
-    let mut points: Vec<Point> = Vec::with_capacity(2 * played.steps.len() + 1);
-    for step in &played.steps {
+fn stairs(played: &Chart<'_>, unit: f64, end: f64, value: impl Fn(&Sample) -> u32) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::with_capacity(2 * played.samples.len() + 1);
+    for step in played.samples {
         let (x, y) = (step.at.as_secs_f64() / unit, f64::from(value(step)));
         if let Some((_, before)) = points.last().copied() {
             points.push((x, before));
@@ -113,7 +140,7 @@ fn stairs(played: &Played, unit: f64, end: f64, value: impl Fn(&Step) -> u32) ->
     points
 }
 
-fn caption(played: &Played) -> String {
+fn caption(played: &Chart<'_>) -> String {
     let took = time(played.forecast.took);
     let end = match &played.forecast.end {
         End::Done => format!("done after {took}"),
@@ -121,17 +148,26 @@ fn caption(played: &Played) -> String {
         End::Bound(_) => format!("not done after {took}"),
         End::Cancelled => format!("cancelled after {took}"),
     };
-    format!("{}: {end}", played.title)
+    format!("{}: {end}", played.subject.title)
 }
 
 /// Adds what a screen reader says.
-fn with_description(svg: &str, played: &Played) -> String {
-    let forecast = &played.forecast;
+fn with_description(svg: &str, played: &Chart<'_>) -> String {
+    let forecast = played.forecast;
+    let surge = if forecast.budget.max_surge > 0 {
+        format!(
+            "At worst {} are surging; maxSurge allows {}. ",
+            forecast.worst_surging, forecast.budget.max_surge
+        )
+    } else {
+        String::new()
+    };
     let description = format!(
-        "A line chart over time. At worst {} of {} nodes are without an available pod; maxUnavailable allows {}. At the end {} are \
-         updated and {} available.",
+        "A line chart over time. At worst {} of {} {}s are without an available pod; maxUnavailable allows {}. {surge}At the end {} \
+         are updated and {} available.",
         forecast.worst_unavailable,
         forecast.counts.desired,
+        played.subject.noun(),
         forecast.budget.max_unavailable,
         forecast.counts.updated,
         forecast.counts.available

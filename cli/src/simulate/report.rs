@@ -1,78 +1,89 @@
-//! What was played, and its JSON.
+//! What is played, what is kept of each step, and the JSON output.
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
-use nodewise_forecast::{Assumptions, Change, End, Forecast, Limit, Step, Verb};
+use anyhow::Context as _;
+use nodewise_forecast::{Budget, Change, Counts, End, Forecast, Limit, Step, Verb};
 use serde::Serialize;
 
-use crate::kind::Kind;
+use super::{assumed::Assumed, played::Played};
+use crate::{input::Served, kind::Kind};
 
-/// A play of one workload.
-pub(super) struct Played {
+/// The workload that is played.
+pub(crate) struct Subject {
     /// `DaemonSet kube-system/agent`.
-    pub(super) title: String,
-    pub(super) kind: Kind,
-    pub(super) namespace: String,
-    pub(super) name: String,
+    pub(crate) title: String,
+    pub(crate) kind: Kind,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
     /// The changed fields.
-    pub(super) differences: Vec<String>,
-    pub(super) readiness: Readiness,
-    pub(super) assumptions: Assumptions,
-    pub(super) steps: Vec<Step>,
-    pub(super) forecast: Forecast,
+    pub(crate) differences: Vec<String>,
+    pub(crate) assumed: Assumed,
 }
 
-/// The assumed time until a pod is ready.
-pub(super) struct Readiness {
-    pub(super) after: Duration,
-    /// The number of ready pods whose median it is.
-    pub(super) observed: Option<usize>,
-    /// Whether the command line gives it.
-    pub(super) is_given: bool,
-}
+impl Subject {
+    pub(crate) fn new(workload: &Served, differences: Vec<String>, assumed: Assumed) -> Self {
+        Self {
+            title: workload.title(),
+            kind: workload.kind,
+            namespace: workload.namespace.clone(),
+            name: workload.name.clone(),
+            differences,
+            assumed,
+        }
+    }
 
-impl Readiness {
-    /// Where the time is from.
-    pub(super) fn origin(&self) -> String {
-        match (self.is_given, self.observed) {
-            (true, _) => "as given".to_owned(),
-            (false, Some(1)) => "as the ready pod did".to_owned(),
-            (false, Some(pods)) => format!("the median of {pods} ready pods"),
-            (false, None) => "the default, because no pod is ready".to_owned(),
+    /// What the counts count.
+    pub(crate) fn noun(&self) -> &'static str {
+        match self.kind {
+            Kind::DaemonSet => "node",
+            _ => "replica",
         }
     }
 }
 
-/// The JSON output. Durations are in seconds.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Json<'a> {
-    kind: &'static str,
-    namespace: &'a str,
-    name: &'a str,
-    differences: &'a [String],
-    assumptions: JsonAssumptions,
-    end: JsonEnd<'a>,
-    seconds: u64,
-    plans: usize,
-    worst_unavailable: u32,
-    failed_pods: usize,
-    steps: Vec<JsonStep<'a>>,
+/// The numbers of a step, without its changes. A play has many steps, and a step may have many changes, so only these are kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    pub(crate) at: Duration,
+    pub(crate) counts: Counts,
+    pub(crate) worst_unavailable: u32,
+    pub(crate) worst_surging: u32,
+    pub(crate) budget: Budget,
+}
+
+impl From<&Step> for Sample {
+    fn from(step: &Step) -> Self {
+        Self {
+            at: step.at,
+            counts: step.counts,
+            worst_unavailable: step.worst_unavailable,
+            worst_surging: step.worst_surging,
+            budget: step.budget,
+        }
+    }
+}
+
+/// Writes a play as one JSON object: each step in a line, as it comes.
+pub(crate) struct JsonWriter<W> {
+    out: W,
+    steps: usize,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JsonAssumptions {
+struct Assumptions<'a> {
     ready_after_seconds: f64,
-    ready_after_origin: String,
+    ready_after_origin: &'a str,
     gone_after_seconds: f64,
+    gone_after_origin: &'a str,
     failing_share: f64,
     seed: u64,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "result", rename_all = "camelCase")]
-enum JsonEnd<'a> {
+pub(crate) enum JsonEnd<'a> {
     Done,
     Stuck { cause: &'a str, blocking: &'a [String] },
     BoundReached { bound: &'static str },
@@ -90,6 +101,7 @@ struct JsonStep<'a> {
     unavailable: u32,
     worst_unavailable: u32,
     max_unavailable: u32,
+    worst_surging: u32,
     max_surge: u32,
     changes: Vec<JsonChange<'a>>,
 }
@@ -105,40 +117,87 @@ struct JsonChange<'a> {
     message: &'a str,
 }
 
-impl<'a> Json<'a> {
-    pub(super) fn of(played: &'a Played) -> Self {
+impl<W: Write> JsonWriter<W> {
+    /// Writes what is known before the first step.
+    pub(crate) fn begin(out: W, subject: &Subject) -> anyhow::Result<Self> {
+        let mut writer = Self { out, steps: 0 };
+        let pods = &subject.assumed.pods;
+        writer.text("{\n")?;
+        writer.field("kind", &subject.kind.name())?;
+        writer.field("namespace", &subject.namespace)?;
+        writer.field("name", &subject.name)?;
+        writer.field("differences", &subject.differences)?;
+        writer.field(
+            "assumptions",
+            &Assumptions {
+                ready_after_seconds: pods.ready_after.as_secs_f64(),
+                ready_after_origin: &subject.assumed.ready_origin,
+                gone_after_seconds: pods.gone_after.as_secs_f64(),
+                gone_after_origin: &subject.assumed.gone_origin,
+                failing_share: pods.failing,
+                seed: pods.seed,
+            },
+        )?;
+        writer.text("  \"steps\": [")?;
+        Ok(writer)
+    }
+
+    /// Writes a step.
+    pub(crate) fn step(&mut self, step: &Step) -> anyhow::Result<()> {
+        let separator = if self.steps == 0 { "\n    " } else { ",\n    " };
+        self.steps += 1;
+        self.text(separator)?;
+        self.value(&json_step(step))
+    }
+
+    /// Writes how the play ended. Returns the writer below.
+    pub(crate) fn end(mut self, played: &Played) -> anyhow::Result<W> {
         let Forecast {
             end,
             took,
             plans,
             worst_unavailable,
+            worst_surging,
             failed_pods,
             ..
         } = &played.forecast;
-        Self {
-            kind: played.kind.name(),
-            namespace: &played.namespace,
-            name: &played.name,
-            differences: &played.differences,
-            assumptions: JsonAssumptions {
-                ready_after_seconds: played.assumptions.ready_after.as_secs_f64(),
-                ready_after_origin: played.readiness.origin(),
-                gone_after_seconds: played.assumptions.gone_after.as_secs_f64(),
-                failing_share: played.assumptions.failing,
-                seed: played.assumptions.seed,
-            },
-            end: match end {
-                End::Done => JsonEnd::Done,
-                End::Stuck { cause, blocking } => JsonEnd::Stuck { cause, blocking },
-                End::Bound(limit) => JsonEnd::BoundReached { bound: bound(*limit) },
-                End::Cancelled => JsonEnd::Cancelled,
-            },
-            seconds: took.as_secs(),
-            plans: *plans,
-            worst_unavailable: *worst_unavailable,
-            failed_pods: *failed_pods,
-            steps: played.steps.iter().map(step).collect(),
-        }
+        self.text(if self.steps == 0 { "],\n" } else { "\n  ],\n" })?;
+        self.field("end", &json_end(end))?;
+        self.field("seconds", &took.as_secs())?;
+        self.field("plans", plans)?;
+        self.field("worstUnavailable", worst_unavailable)?;
+        self.field("worstSurging", worst_surging)?;
+        self.field("failedPods", failed_pods)?;
+        self.text("  \"warnings\": ")?;
+        self.value(&played.warnings)?;
+        self.text("\n}\n")?;
+        Ok(self.out)
+    }
+
+    fn field(&mut self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
+        self.text(&format!("  \"{name}\": "))?;
+        self.value(value)?;
+        self.text(",\n")
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
+        let text = serde_json::to_string(value).context("cannot write the play as JSON")?;
+        self.text(&text)
+    }
+
+    fn text(&mut self, text: &str) -> anyhow::Result<()> {
+        self.out
+            .write_all(text.as_bytes())
+            .context("cannot write the play")
+    }
+}
+
+pub(crate) fn json_end(end: &End) -> JsonEnd<'_> {
+    match end {
+        End::Done => JsonEnd::Done,
+        End::Stuck { cause, blocking } => JsonEnd::Stuck { cause, blocking },
+        End::Bound(limit) => JsonEnd::BoundReached { bound: bound(*limit) },
+        End::Cancelled => JsonEnd::Cancelled,
     }
 }
 
@@ -150,7 +209,7 @@ pub(super) fn bound(limit: Limit) -> &'static str {
     }
 }
 
-fn step(step: &Step) -> JsonStep<'_> {
+fn json_step(step: &Step) -> JsonStep<'_> {
     JsonStep {
         seconds: step.at.as_secs(),
         desired: step.counts.desired,
@@ -160,6 +219,7 @@ fn step(step: &Step) -> JsonStep<'_> {
         unavailable: step.counts.unavailable,
         worst_unavailable: step.worst_unavailable,
         max_unavailable: step.budget.max_unavailable,
+        worst_surging: step.worst_surging,
         max_surge: step.budget.max_surge,
         changes: step.changes.iter().map(change).collect(),
     }

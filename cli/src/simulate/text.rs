@@ -1,13 +1,18 @@
-//! The text output: what changes, each step, and the end.
+//! The text output: what changes, each step as it comes, and the end.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use jiff::SignedDuration;
-use nodewise_forecast::{Change, End, Step};
+use nodewise_forecast::{Budget, Change, End, Forecast, Step, Verb};
 
-use crate::text::{ADD, BOLD, CHANGE, DIM, ERROR, PLAIN, Page, REMOVE, columns, count};
-
-use super::report::{self, Played};
+use super::{
+    played::Played,
+    report::{self, Sample, Subject},
+};
+use crate::{
+    kind::Kind,
+    text::{ADD, CHANGE, DIM, ERROR, PLAIN, Page, REMOVE, columns, count, render_warnings},
+};
 
 /// The most steps without `--all-steps`, half of them from the end.
 const MOST_STEPS: usize = 40;
@@ -16,42 +21,110 @@ const MOST_NAMES: usize = 5;
 /// The width of the sparkline if there is no terminal.
 const WIDTH: usize = 60;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// The width of the column of times: `167h59m`.
+const TIME_WIDTH: usize = 7;
 
-pub(super) fn render(played: &Played, all: bool, width: Option<usize>) -> String {
-    let mut page = Page::new(width);
-    header(&mut page, played);
-    steps(&mut page, &played.steps, all);
-    drawing(&mut page, played, width);
-    end(&mut page, played);
-    page.into_text()
+/// Prints the steps of a play. It holds only the steps that may be among the last ones.
+pub(crate) struct Printer<'a> {
+    subject: &'a Subject,
+    all: bool,
+    width: Option<usize>,
+    columns: Option<Table>,
+    /// The number of steps so far.
+    steps: usize,
+    /// The last steps that are not printed yet.
+    waiting: VecDeque<String>,
 }
 
-fn header(page: &mut Page, played: &Played) {
-    page.line(0, BOLD, &played.title);
-    if played.differences.is_empty() {
+impl<'a> Printer<'a> {
+    pub(crate) fn new(subject: &'a Subject, all: bool, width: Option<usize>) -> Self {
+        Self {
+            subject,
+            all,
+            width,
+            columns: None,
+            steps: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// What changes, and what is assumed. A template difference may be shown instead of the changed fields.
+    pub(crate) fn begin(&self, differences: &[String]) -> String {
+        let mut page = Page::new(self.width);
+        header(&mut page, self.subject, differences);
+        page.into_text()
+    }
+
+    /// Takes a step. Returns what is to be printed now.
+    pub(crate) fn step(&mut self, step: &Step) -> String {
+        let mut page = Page::new(self.width);
+        let table = self.columns.get_or_insert_with(|| {
+            let table = Table::of(step);
+            page.row(&[(DIM, "  "), (DIM, &table.line(&table.titles()))]);
+            table
+        });
+        self.steps += 1;
+        let head = page.into_text();
+        let text = table.step(step, self.width);
+        if self.all || self.steps <= MOST_STEPS / 2 {
+            return head + &text;
+        }
+        self.waiting.push_back(text);
+        if self.waiting.len() > MOST_STEPS / 2 {
+            self.waiting.pop_front();
+        }
+        head
+    }
+
+    /// The last steps, bars over time, and how the play ended.
+    pub(crate) fn end(mut self, played: &Played, samples: &[Sample]) -> String {
+        let mut page = Page::new(self.width);
+        let hidden = hidden(self.steps, self.all);
+        if hidden > 0 {
+            let text = format!(
+                "… {} are left out; --all-steps prints them",
+                count(hidden, "step")
+            );
+            page.line(2, DIM, &text);
+        }
+        let mut text = page.into_text();
+        text.extend(self.waiting.drain(..));
+        let mut page = Page::new(self.width);
+        if self.steps > 0 {
+            page.blank();
+        }
+        drawing(&mut page, played, samples, self.width);
+        end(&mut page, self.subject, played);
+        text + &page.into_text()
+    }
+}
+
+fn header(page: &mut Page, subject: &Subject, differences: &[String]) {
+    if differences.is_empty() && subject.differences.is_empty() {
         page.line(
             2,
             DIM,
             "nothing is changed: this plays what remains of the present rollout",
         );
     }
-    for difference in &played.differences {
+    for difference in differences {
         page.marked(2, "~", CHANGE, PLAIN, difference);
     }
-    let assumptions = &played.assumptions;
-    let mut assumed = format!(
-        "assumed: a pod is ready after {} ({}), and gone {} after it is deleted",
-        time(played.readiness.after),
-        played.readiness.origin(),
-        time(assumptions.gone_after)
+    let assumed = &subject.assumed;
+    let mut text = format!(
+        "assumed: a pod is ready after {} ({}), and gone {} after it is deleted ({})",
+        time(assumed.pods.ready_after),
+        assumed.ready_origin,
+        time(assumed.pods.gone_after),
+        assumed.gone_origin
     );
-    if assumptions.failing > 0.0 {
-        let failing = percent(assumptions.failing);
-        let seed = assumptions.seed;
+    if assumed.pods.failing > 0.0 {
+        let failing = percent(assumed.pods.failing);
+        let seed = assumed.pods.seed;
         let failing = format!("; {failing}% of the new pods never become ready (seed {seed})");
-        assumed.push_str(&failing);
+        text.push_str(&failing);
     }
-    page.line(2, DIM, &assumed);
+    page.line(2, DIM, &text);
     page.blank();
 }
 
@@ -61,79 +134,94 @@ fn percent(share: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn steps(page: &mut Page, steps: &[Step], all: bool) {
-    if steps.is_empty() {
-        return;
+/// The columns of the steps. Whether there is a column for surge is decided by the first step.
+struct Table {
+    titles: Vec<&'static str>,
+    widths: Vec<usize>,
+    surges: bool,
+}
+
+impl Table {
+    fn of(step: &Step) -> Self {
+        let surges = step.budget.max_surge > 0;
+        let mut titles = vec![
+            "time",
+            "updated",
+            "available",
+            "unavailable",
+            "at worst",
+            "allowed",
+        ];
+        if surges {
+            titles.extend(["surging", "allowed"]);
+        }
+        // `5/30`, with room for a Deployment's pods that surge.
+        let most = step
+            .counts
+            .desired
+            .saturating_add(step.budget.max_surge)
+            .to_string()
+            .len();
+        let parts = 2 * most + 1;
+        let least = [TIME_WIDTH, parts, parts, most, most, most, most, most];
+        let widths = titles.iter().zip(least);
+        let widths = widths.map(|(title, least)| columns(title).max(least)).collect();
+        Self {
+            titles,
+            widths,
+            surges,
+        }
     }
-    let title = [
-        "time",
-        "updated",
-        "available",
-        "unavailable",
-        "at worst",
-        "allowed",
-    ];
-    let rows: Vec<[String; 6]> = steps.iter().map(cells).collect();
-    let widths: Vec<usize> = (0..title.len())
-        .map(|column| {
-            let cells = rows.iter().map(|row| columns(&row[column]));
-            cells.chain([columns(title[column])]).max().unwrap_or_default()
-        })
-        .collect();
-    let line = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths);
+
+    fn titles(&self) -> Vec<String> {
+        self.titles.iter().map(|title| (*title).to_owned()).collect()
+    }
+
+    fn line(&self, cells: &[String]) -> String {
+        let cells = cells.iter().zip(&self.widths);
         let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{}{cell}", " ".repeat(width - columns(cell))))
+            .map(|(cell, width)| format!("{}{cell}", " ".repeat(width.saturating_sub(columns(cell)))))
             .collect();
         cells.join("  ")
-    };
-    page.row(&[(DIM, "  "), (DIM, &line(&title.map(str::to_owned)))]);
-    let hidden = hidden(steps.len(), all);
-    for (index, (step, row)) in steps.iter().zip(&rows).enumerate() {
-        if hidden.contains(&index) {
-            if index == hidden.start {
-                let text = format!(
-                    "… {} are left out; --all-steps prints them",
-                    count(hidden.len(), "step")
-                );
-                page.line(2, DIM, &text);
-            }
-            continue;
+    }
+
+    fn cells(&self, step: &Step) -> Vec<String> {
+        let counts = &step.counts;
+        let mut cells = vec![
+            time(step.at),
+            format!("{}/{}", counts.updated, counts.desired),
+            format!("{}/{}", counts.available, counts.desired),
+            counts.unavailable.to_string(),
+            step.worst_unavailable.to_string(),
+            step.budget.max_unavailable.to_string(),
+        ];
+        if self.surges {
+            cells.extend([step.worst_surging.to_string(), step.budget.max_surge.to_string()]);
         }
+        cells
+    }
+
+    /// A step and its changes.
+    fn step(&self, step: &Step, width: Option<usize>) -> String {
+        let mut page = Page::new(width);
         let over = step.worst_unavailable > step.budget.max_unavailable;
         let style = if over { CHANGE } else { PLAIN };
-        page.row(&[(PLAIN, "  "), (style, &line(row))]);
+        page.row(&[(PLAIN, "  "), (style, &self.line(&self.cells(step)))]);
         for (marker, text) in groups(&step.changes) {
             let style = match marker {
                 "+" => ADD,
                 "-" => REMOVE,
                 _ => CHANGE,
             };
-            page.marked(widths[0] + 4, marker, style, PLAIN, &text);
+            page.marked(TIME_WIDTH + 4, marker, style, PLAIN, &text);
         }
-    }
-    page.blank();
-}
-
-/// The indices of the steps that are not printed.
-fn hidden(steps: usize, all: bool) -> std::ops::Range<usize> {
-    if all || steps <= MOST_STEPS {
-        0..0
-    } else {
-        MOST_STEPS / 2..steps - MOST_STEPS / 2
+        page.into_text()
     }
 }
 
-fn cells(step: &Step) -> [String; 6] {
-    let counts = &step.counts;
-    [
-        time(step.at),
-        format!("{}/{}", counts.updated, counts.desired),
-        format!("{}/{}", counts.available, counts.desired),
-        counts.unavailable.to_string(),
-        step.worst_unavailable.to_string(),
-        step.budget.max_unavailable.to_string(),
-    ]
+/// The number of steps that are not printed.
+fn hidden(steps: usize, all: bool) -> usize {
+    if all { 0 } else { steps.saturating_sub(MOST_STEPS) }
 }
 
 /// The changes of a step, those of the same kind in one line.
@@ -149,6 +237,14 @@ fn groups(changes: &[Change]) -> Vec<(&'static str, String)> {
                 _ => "~",
             };
             let noun = group[0].resource.trim_end_matches('s');
+            if let [change] = group
+                && change.verb == Verb::Patch
+            {
+                return (
+                    marker,
+                    format!("{verb} {noun} {}: {}", change.name, change.message),
+                );
+            }
             let name = |change: &Change| match (change.node.as_str(), change.name.as_str()) {
                 ("", name) => name.to_owned(),
                 (node, _) => node.to_owned(),
@@ -164,22 +260,29 @@ fn groups(changes: &[Change]) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Bars of the unavailable nodes over time, and of what is updated at the end.
-fn drawing(page: &mut Page, played: &Played, width: Option<usize>) {
-    let steps = &played.steps;
+/// Bars over time: what is unavailable, what surges, and what is updated.
+fn drawing(page: &mut Page, played: &Played, steps: &[Sample], width: Option<usize>) {
     if steps.len() < 2 {
         return;
     }
     let width = width.map_or(WIDTH, |width| width.saturating_sub(16).clamp(20, 100));
     let total = played.forecast.took.as_secs();
-    let worst = |step: &Step| step.worst_unavailable;
     let most = played.forecast.worst_unavailable;
-    let line = sparkline(steps, total, width, most, worst);
+    let line = sparkline(steps, total, width, most, |step| step.worst_unavailable);
     page.row(&[
         (DIM, "  unavailable  "),
         (CHANGE, &line),
         (DIM, &format!(" {most} at most")),
     ]);
+    let most = played.forecast.worst_surging;
+    if most > 0 {
+        let line = sparkline(steps, total, width, most, |step| step.worst_surging);
+        page.row(&[
+            (DIM, "  surging      "),
+            (CHANGE, &line),
+            (DIM, &format!(" {most} at most")),
+        ]);
+    }
     let desired = steps
         .iter()
         .map(|step| step.counts.desired)
@@ -195,7 +298,13 @@ fn drawing(page: &mut Page, played: &Played, width: Option<usize>) {
 }
 
 /// A bar for each part of the time: the greatest value in it.
-fn sparkline(steps: &[Step], total: u64, width: usize, most: u32, value: impl Fn(&Step) -> u32) -> String {
+fn sparkline(
+    steps: &[Sample],
+    total: u64,
+    width: usize,
+    most: u32,
+    value: impl Fn(&Sample) -> u32,
+) -> String {
     let parts = width as u64;
     let mut bars = vec![0_u32; width];
     let mut next = steps.iter().skip(1).map(|step| step.at.as_secs());
@@ -213,7 +322,7 @@ fn sparkline(steps: &[Step], total: u64, width: usize, most: u32, value: impl Fn
         .collect()
 }
 
-fn end(page: &mut Page, played: &Played) {
+fn end(page: &mut Page, subject: &Subject, played: &Played) {
     let forecast = &played.forecast;
     let (took, steps) = (time(forecast.took), count(forecast.steps, "step"));
     match &forecast.end {
@@ -236,12 +345,7 @@ fn end(page: &mut Page, played: &Played) {
         }
         End::Cancelled => page.marked(0, "cancelled", ERROR, PLAIN, &format!("after {took}, in {steps}")),
     }
-    let allowed = forecast.budget.max_unavailable;
-    let worst = format!(
-        "at worst {} without an available pod at once; maxUnavailable allows {allowed}",
-        count(forecast.worst_unavailable as usize, "node")
-    );
-    page.line(2, PLAIN, &worst);
+    page.line(2, PLAIN, &worst(subject, forecast));
     if forecast.failed_pods > 0 {
         let text = format!(
             "{} never became ready, as assumed",
@@ -249,10 +353,37 @@ fn end(page: &mut Page, played: &Played) {
         );
         page.line(2, PLAIN, &text);
     }
+    render_warnings(page, played.warnings.iter(), played.more_warnings);
+}
+
+/// The most that is unavailable and surging at once, and what is allowed.
+fn worst(subject: &Subject, forecast: &Forecast) -> String {
+    let what = count(forecast.worst_unavailable as usize, subject.noun());
+    let Budget {
+        max_unavailable,
+        max_surge,
+    } = forecast.budget;
+    let unavailable = format!("at worst {what} without an available pod at once");
+    if subject.kind == Kind::ReplicaSet {
+        return unavailable;
+    }
+    let surging = forecast.worst_surging;
+    let surge = match subject.kind {
+        _ if max_surge == 0 => String::new(),
+        Kind::DaemonSet => format!(
+            "; {} with a second pod at once; maxSurge allows {max_surge}",
+            count(surging as usize, "node")
+        ),
+        _ => format!(
+            "; {} beyond the replicas at once; maxSurge allows {max_surge}",
+            count(surging as usize, "pod")
+        ),
+    };
+    format!("{unavailable}; maxUnavailable allows {max_unavailable}{surge}")
 }
 
 /// A duration such as `1m 30s`.
-pub(super) fn time(duration: Duration) -> String {
+pub(crate) fn time(duration: Duration) -> String {
     let whole = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     let round = if duration.as_secs() >= 1 {
         whole.as_secs()
@@ -294,8 +425,8 @@ mod tests {
 
     #[test]
     fn long_plays_show_their_begin_and_their_end() {
-        assert_eq!(hidden(40, false), 0..0);
-        assert_eq!(hidden(41, false), 20..21);
-        assert_eq!(hidden(1_000, true), 0..0);
+        assert_eq!(hidden(40, false), 0);
+        assert_eq!(hidden(41, false), 1);
+        assert_eq!(hidden(1_000, true), 0);
     }
 }

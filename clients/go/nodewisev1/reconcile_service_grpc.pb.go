@@ -29,6 +29,7 @@ const (
 	ReconcileService_Report_FullMethodName          = "/nodewise.v1.ReconcileService/Report"
 	ReconcileService_GetCapabilities_FullMethodName = "/nodewise.v1.ReconcileService/GetCapabilities"
 	ReconcileService_Explain_FullMethodName         = "/nodewise.v1.ReconcileService/Explain"
+	ReconcileService_Simulate_FullMethodName        = "/nodewise.v1.ReconcileService/Simulate"
 )
 
 // ReconcileServiceClient is the client API for ReconcileService service.
@@ -85,6 +86,15 @@ type ReconcileServiceClient interface {
 	// Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
 	// nothing.
 	Explain(ctx context.Context, in *ExplainRequest, opts ...grpc.CallOption) (*ExplainResponse, error)
+	// Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+	// virtual time pass. It answers with each step and then with the end. It changes nothing.
+	//
+	// Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+	// play wait. The play ends when the client cancels the call.
+	//
+	// Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+	// has passed. The steps that were sent until then are right.
+	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SimulateResponse], error)
 }
 
 type reconcileServiceClient struct {
@@ -148,6 +158,25 @@ func (c *reconcileServiceClient) Explain(ctx context.Context, in *ExplainRequest
 	return out, nil
 }
 
+func (c *reconcileServiceClient) Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SimulateResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ReconcileService_ServiceDesc.Streams[1], ReconcileService_Simulate_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SimulateRequest, SimulateResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReconcileService_SimulateClient = grpc.ServerStreamingClient[SimulateResponse]
+
 // ReconcileServiceServer is the server API for ReconcileService service.
 // All implementations must embed UnimplementedReconcileServiceServer
 // for forward compatibility.
@@ -202,6 +231,15 @@ type ReconcileServiceServer interface {
 	// Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
 	// nothing.
 	Explain(context.Context, *ExplainRequest) (*ExplainResponse, error)
+	// Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+	// virtual time pass. It answers with each step and then with the end. It changes nothing.
+	//
+	// Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+	// play wait. The play ends when the client cancels the call.
+	//
+	// Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+	// has passed. The steps that were sent until then are right.
+	Simulate(*SimulateRequest, grpc.ServerStreamingServer[SimulateResponse]) error
 	mustEmbedUnimplementedReconcileServiceServer()
 }
 
@@ -226,6 +264,9 @@ func (UnimplementedReconcileServiceServer) GetCapabilities(context.Context, *Get
 }
 func (UnimplementedReconcileServiceServer) Explain(context.Context, *ExplainRequest) (*ExplainResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
+}
+func (UnimplementedReconcileServiceServer) Simulate(*SimulateRequest, grpc.ServerStreamingServer[SimulateResponse]) error {
+	return status.Error(codes.Unimplemented, "method Simulate not implemented")
 }
 func (UnimplementedReconcileServiceServer) mustEmbedUnimplementedReconcileServiceServer() {}
 func (UnimplementedReconcileServiceServer) testEmbeddedByValue()                          {}
@@ -327,6 +368,17 @@ func _ReconcileService_Explain_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReconcileService_Simulate_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SimulateRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ReconcileServiceServer).Simulate(m, &grpc.GenericServerStream[SimulateRequest, SimulateResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReconcileService_SimulateServer = grpc.ServerStreamingServer[SimulateResponse]
+
 // ReconcileService_ServiceDesc is the grpc.ServiceDesc for ReconcileService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -357,6 +409,11 @@ var ReconcileService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _ReconcileService_PlanStream_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Simulate",
+			Handler:       _ReconcileService_Simulate_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "nodewise/v1/reconcile_service.proto",

@@ -3,11 +3,13 @@ package planclient
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -47,6 +49,40 @@ func explainMethod(
 	ctx context.Context, client nodewisev1.ReconcileServiceClient, request *nodewisev1.ExplainRequest,
 ) (*nodewisev1.ExplainResponse, error) {
 	return client.Explain(ctx, request)
+}
+
+// play is the stream of a simulation, whose first response has been read.
+type play struct {
+	first  *nodewisev1.SimulateResponse
+	stream grpc.ServerStreamingClient[nodewisev1.SimulateResponse]
+}
+
+// simulateMethod starts a simulation and reads its first response. The stream lives as long as outer: the context of an attempt ends
+// with the first response.
+func simulateMethod(outer context.Context) method[*nodewisev1.SimulateRequest, *play] {
+	return func(
+		ctx context.Context, client nodewisev1.ReconcileServiceClient, request *nodewisev1.SimulateRequest,
+	) (*play, error) {
+		// The stream keeps the metadata of the attempt, and ends with the attempt until its first response is there.
+		streamCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		stopAttempt := context.AfterFunc(ctx, cancel)
+		context.AfterFunc(outer, cancel)
+		stream, err := client.Simulate(streamCtx, request)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		first, err := stream.Recv()
+		stopAttempt()
+		if err != nil {
+			cancel()
+			if errors.Is(err, io.EOF) {
+				return nil, status.Error(codes.Internal, "an answer without a step and without an end")
+			}
+			return nil, err
+		}
+		return &play{first: first, stream: stream}, nil
+	}
 }
 
 // builder builds the requests of one call, and numbers them.

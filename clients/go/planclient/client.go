@@ -3,6 +3,7 @@ package planclient
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ type BuildRequest func(known func(Digest) bool) (*nodewisev1.PlanRequest, error)
 
 // BuildExplainRequest builds a request for an explanation, in the same way as [BuildRequest] builds one for a plan.
 type BuildExplainRequest func(known func(Digest) bool) (*nodewisev1.ExplainRequest, error)
+
+// BuildSimulateRequest builds a request for a simulation, in the same way as [BuildRequest] builds one for a plan.
+type BuildSimulateRequest func(known func(Digest) bool) (*nodewisev1.SimulateRequest, error)
 
 // Answer is a plan, and the number of the request that it answers.
 type Answer struct {
@@ -167,6 +171,32 @@ func (c *Client) Explain(ctx context.Context, uid string, build BuildExplainRequ
 		return nil, err
 	}
 	return answered.answer, nil
+}
+
+// Simulate plays the rollout of the workload of this uid to its end, and calls each with every step as it comes, and at last with the
+// end. Replicas, attempts and buckets are handled as by [Client.Plan], until a replica has sent a step. After that the play is not
+// repeated. The error is an [*UnreachableError], a [*RefusedError], the error of build, or that of each, which ends the play.
+func (c *Client) Simulate(
+	ctx context.Context, uid string, build BuildSimulateRequest, each func(*nodewisev1.SimulateResponse) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.timeout)
+	defer cancel()
+	answered, err := callWithSnapshot(ctx, c, uid, build, simulateMethod(ctx))
+	if err != nil {
+		return err
+	}
+	for response := answered.answer.first; ; {
+		if err := each(response); err != nil {
+			return err
+		}
+		response, err = answered.answer.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return &UnreachableError{Reason: "the play ended early: " + err.Error(), Err: err}
+		}
+	}
 }
 
 // Report sends the outcomes of a plan. Each replica is asked once: an executor sends a report that was not delivered with its next

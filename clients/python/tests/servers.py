@@ -132,6 +132,10 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         await self.behave(self, request, context)
         return v1.ExplainResponse(nodes=[v1.NodeExplanation(node_name=request.node_name)])
 
+    async def Simulate(self, request: Any, context: Any) -> Any:
+        await self.behave(self, request, context)
+        yield v1.SimulateResponse(end=v1.SimulationEnd(result=v1.SimulationEnd.RESULT_DONE))
+
     def PlanStream(self, request_iterator: Any, context: Any) -> Any:
         raise NotImplementedError
 

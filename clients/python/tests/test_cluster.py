@@ -143,6 +143,34 @@ async def test_everything_that_a_service_offers(service: str) -> None:
         assert v1.DIGEST_FUNCTION_SHA256 in capabilities.digest_functions
         explained = await planner.explain(v1.ExplainRequest(snapshot=request.snapshot))
         assert {node.state for node in explained.nodes} != {v1.NODE_STATE_UNSPECIFIED}
+        assert "Simulate" in capabilities.methods
+
+
+async def test_a_rollout_is_played_to_its_end(service: str) -> None:
+    request = json_format.ParseDict(vector("plans/rollout")["request"], v1.PlanRequest())
+    asked = v1.SimulateRequest(snapshot=request.snapshot)
+    asked.assumptions.ready_after.FromSeconds(7)
+    async with PlanClient(service) as planner:
+        played = [response async for response in planner.simulate(asked)]
+        *steps, last = played
+        assert steps
+        assert all(response.HasField("step") for response in steps)
+        assert last.end.result in (v1.SimulationEnd.RESULT_DONE, v1.SimulationEnd.RESULT_STUCK)
+        assert last.end.steps == sum(not response.step.continues for response in steps)
+        assert last.end.worst_unavailable == max(response.step.worst_unavailable for response in steps)
+        # Whoever has seen enough leaves; the service then has room for others.
+        async for _ in planner.simulate(asked):
+            break
+        asked.assumptions.failing_share = 2
+        with pytest.raises(RefusedError, match=r"assumptions\.failing_share: is 2; must be from 0 to 1"):
+            [response async for response in planner.simulate(asked)]
+
+
+def test_a_rollout_is_played_for_programs_without_asyncio(service: str) -> None:
+    request = json_format.ParseDict(vector("plans/rollout")["request"], v1.PlanRequest())
+    with sync.PlanClient(service) as planner:
+        responses = list(planner.simulate(v1.SimulateRequest(snapshot=request.snapshot)))
+    assert responses[-1].HasField("end")
 
 
 def test_the_examples_of_the_readme(cluster: client.AppsV1Api, service: str) -> None:

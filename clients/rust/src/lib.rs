@@ -59,6 +59,7 @@ mod replica;
 mod replicas;
 mod schedule;
 mod service;
+mod simulation;
 mod snapshot_request;
 pub mod target;
 mod tls;
@@ -66,6 +67,7 @@ mod tls;
 pub use dial::connect;
 pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
 pub use service::{Answer, BuildRequest, Digest, PlanService, Refusal, ServiceError};
+pub use simulation::Simulation;
 pub use tls::ClientTls;
 pub use tonic_types::FieldViolation;
 
@@ -284,6 +286,16 @@ impl PlanClient {
         build: &mut BuildRequest<'_, v1::ExplainRequest>,
     ) -> Result<v1::ExplainResponse, ServiceError> {
         Ok(self.ask(uid, build).await?.answer)
+    }
+
+    /// Plays the rollout of a workload to its end. `build` is called for each request, as for [`PlanService::plan`]. Another replica
+    /// is asked only while none has sent a step.
+    pub async fn simulate(
+        &self,
+        uid: &str,
+        build: &mut BuildRequest<'_, v1::SimulateRequest>,
+    ) -> Result<Simulation, ServiceError> {
+        Ok(Simulation::new(self.ask(uid, build).await?.answer))
     }
 
     /// Asks for the version, the limits and the features of a replica. Each replica is asked once.

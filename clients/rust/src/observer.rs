@@ -16,6 +16,8 @@ pub enum Method {
     Report,
     /// `Explain`.
     Explain,
+    /// `Simulate`.
+    Simulate,
     /// `GetCapabilities`.
     GetCapabilities,
 }
@@ -28,6 +30,7 @@ impl Method {
             Self::Plan => "nodewise.v1.ReconcileService/Plan",
             Self::Report => "nodewise.v1.ReconcileService/Report",
             Self::Explain => "nodewise.v1.ReconcileService/Explain",
+            Self::Simulate => "nodewise.v1.ReconcileService/Simulate",
             Self::GetCapabilities => "nodewise.v1.ReconcileService/GetCapabilities",
         }
     }
@@ -93,6 +96,7 @@ names!(Method {
     Plan => "plan",
     Report => "report",
     Explain => "explain",
+    Simulate => "simulate",
     GetCapabilities => "get_capabilities",
 });
 names!(Fate {

@@ -1,4 +1,4 @@
-//! The two calls that carry a snapshot, Plan and Explain, behind one trait.
+//! The calls that carry a snapshot, Plan, Explain and Simulate, behind one trait.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use nodewise_proto::v1::{self, reconcile_service_client::ReconcileServiceClient}
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message;
 use tonic::transport::Channel;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Request, Response, Status, Streaming};
 
 use crate::observer::{Method, Observer};
 
@@ -109,6 +109,28 @@ impl SnapshotRequest for v1::ExplainRequest {
     }
 
     fn read(response: v1::ExplainResponse) -> Result<v1::ExplainResponse, Status> {
+        Ok(response)
+    }
+}
+
+impl SnapshotRequest for v1::SimulateRequest {
+    type Response = Streaming<v1::SimulateResponse>;
+    type Answer = Streaming<v1::SimulateResponse>;
+    const METHOD: Method = Method::Simulate;
+
+    fn snapshot(&self) -> Option<&v1::Snapshot> {
+        self.snapshot.as_ref()
+    }
+
+    fn snapshot_mut(&mut self) -> Option<&mut v1::Snapshot> {
+        self.snapshot.as_mut()
+    }
+
+    async fn send(mut client: Client, request: Request<Self>) -> Result<Response<Self::Response>, Status> {
+        client.simulate(request).await
+    }
+
+    fn read(response: Self::Response) -> Result<Self::Answer, Status> {
         Ok(response)
     }
 }

@@ -177,6 +177,15 @@ impl ReconcileService for Server {
             workload: None,
         }))
     }
+
+    type SimulateStream = tokio_stream::Empty<Result<v1::SimulateResponse, Status>>;
+
+    async fn simulate(
+        &self,
+        _: Request<v1::SimulateRequest>,
+    ) -> Result<Response<Self::SimulateStream>, Status> {
+        Err(Status::unimplemented("not part of this script"))
+    }
 }
 
 /// A replica that serves until it is dropped.

@@ -36,6 +36,7 @@ mod meta;
 mod node;
 mod parse;
 mod pod;
+mod problem;
 mod replica_set;
 mod revision;
 pub mod selection;
@@ -46,6 +47,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod time;
+mod unready;
 mod workload;
 mod writers;
 
@@ -57,9 +59,11 @@ pub use managed_fields::without_managed_fields;
 pub use node::{Node, node, node_from};
 pub use parse::parse_text;
 pub use pod::{Pod, pod, pod_from};
+pub use problem::pod_problem;
 pub use revision::Revision;
 pub use selection::OwnershipSelector;
 pub use selector::Selector;
 pub use time::{moment, timestamp};
+pub use unready::Unready;
 pub use workload::{StatusCounts, Strategy, Workload};
 pub use writers::{StatusWriter, WRITER};

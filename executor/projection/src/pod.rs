@@ -12,6 +12,7 @@ use crate::first_match::{ElementFilter, FirstMatch};
 use crate::meta::{Meta, labels};
 use crate::parse::{parse, parse_from, parse_text};
 use crate::status::{Status, most_restarts};
+use crate::unready::Unready;
 
 /// Projects a v1 Pod from a JSON value.
 pub fn pod(object: &Value) -> Result<v1::Pod, ProjectError> {
@@ -36,6 +37,8 @@ pub struct Pod {
     pub disruption: Option<String>,
     /// The annotation `nodewise.dev/traceparent`.
     pub traceparent: Option<String>,
+    /// What people want to know about it, if it is not ready or is being deleted.
+    pub unready: Option<Box<Unready>>,
     /// The other fields that a plan reads.
     pub projection: v1::Pod,
 }
@@ -43,12 +46,26 @@ pub struct Pod {
 impl Pod {
     /// Reads the JSON of a Pod.
     pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
-        parse::<PodObject>(object)?.try_into()
+        let mut pod: Self = parse::<PodObject>(object)?.try_into()?;
+        if pod.is_unready() {
+            pod.unready = Unready::of(&object.to_string(), &pod.projection);
+        }
+        Ok(pod)
     }
 
     /// Reads the JSON of a Pod.
     pub fn from_text(object: &str) -> Result<Self, ProjectError> {
-        parse_text::<PodObject>(object)?.try_into()
+        let mut pod: Self = parse_text::<PodObject>(object)?.try_into()?;
+        if pod.is_unready() {
+            pod.unready = Unready::of(object, &pod.projection);
+        }
+        Ok(pod)
+    }
+
+    /// Whether the pod is not ready, or is being deleted.
+    fn is_unready(&self) -> bool {
+        let pod = &self.projection;
+        pod.ready() != v1::ConditionStatus::True || pod.deletion_time.is_some()
     }
 }
 
@@ -62,6 +79,7 @@ impl TryFrom<PodObject> for Pod {
             created_by: object.metadata.take_writers().creator,
             disruption: object.disruption(),
             traceparent: object.metadata.traceparent(),
+            unready: None,
             projection: object.project()?,
         })
     }

@@ -5,7 +5,7 @@
 //! enqueue. Pods controlled by another kind are not cached: no plan reads them (D-3), and most pods of a cluster are of
 //! that kind.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::{Delta, Resource, log_limiter::LogLimiter};
@@ -34,6 +34,7 @@ mod sealed;
 mod sent;
 mod staged;
 mod stalled;
+mod unready;
 mod workloads;
 
 use cached::Cached;
@@ -50,6 +51,7 @@ pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
 pub use stalled::Stalled;
+use unready::UnreadyPods;
 use workloads::Workloads;
 
 /// The change of one object. At least one side is set.
@@ -104,6 +106,8 @@ pub struct Store {
     /// Pages of a list of revisions that is not complete yet, by namespace.
     revision_pages: HashMap<String, Revisions>,
     changes: Changes,
+    /// The uids of controllers of which [`Namespace::unready`] has changed.
+    unready_changes: HashSet<Arc<str>>,
     /// Rate limit of the warning that a workload has too many revisions.
     pub too_many: LogLimiter<Key>,
     /// By resource: the version that its watch has reached; `None` until the first list is complete.
@@ -115,6 +119,7 @@ pub struct Store {
 #[derive(Debug, Default)]
 struct Namespace {
     pods: Pods,
+    unready: UnreadyPods,
     revisions: Revisions,
     /// Revisions that cannot be changed: by name, the resourceVersion at which that was seen.
     sealed: HashMap<String, String>,
@@ -147,6 +152,7 @@ impl Store {
             pages: Pages::default(),
             revision_pages: HashMap::new(),
             changes: Changes::default(),
+            unready_changes: HashSet::new(),
             too_many: LogLimiter::default(),
             reached: HashMap::new(),
             is_relisting: false,
@@ -401,7 +407,11 @@ impl Store {
     }
 
     fn remove_pod(&mut self, namespace: &str, name: &str) -> Option<v1::Pod> {
-        let pod = self.namespaces.get_mut(namespace)?.pods.remove(name)?;
+        let kept = self.namespaces.get_mut(namespace)?;
+        let pod = kept.pods.remove(name)?;
+        if kept.unready.remove(&pod) {
+            self.unready_changes.extend(pod.owner().map(Arc::from));
+        }
         self.drop_if_empty(namespace);
         self.parts.release(&pod);
         self.changes.remove(Resource::PODS);

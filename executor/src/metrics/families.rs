@@ -9,6 +9,7 @@ use prometheus_client::{
 };
 
 use super::{
+    blocked::Blocked,
     labels::{ActionLabels, Code, OfKind, OtherWriteLabels, Outcome, StateLabels, Verdict, WorkloadLabels},
     rollout::Rollouts,
     service::Service,
@@ -30,6 +31,7 @@ pub(super) struct Families {
     pub(super) expectations: Family<StateLabels, Gauge>,
     pub(super) expectations_expired: Family<OfKind, Counter>,
     pub(super) rollouts: Rollouts,
+    pub(super) blocked: Blocked,
     pub(super) plan_violations: Family<OfKind, Counter>,
     pub(super) cut: Family<GroupResource, Counter>,
     pub(super) reconciles: Histograms<Outcome>,
@@ -72,6 +74,7 @@ impl Default for Families {
             expectations: Family::default(),
             expectations_expired: Family::default(),
             rollouts: Rollouts::default(),
+            blocked: Blocked::default(),
             plan_violations: Family::default(),
             cut: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
@@ -159,6 +162,7 @@ impl Families {
         );
         self.register_reconciles(own);
         self.rollouts.register(own);
+        self.blocked.register(own);
         self.service.register(own);
         register_process(registry);
     }

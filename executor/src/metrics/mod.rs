@@ -19,6 +19,7 @@ use prometheus_client::{encoding::text, registry::Registry};
 
 use crate::divergence::Divergences;
 
+mod blocked;
 mod families;
 mod labels;
 mod rollout;
@@ -188,6 +189,11 @@ impl Metrics {
         self.families().rollouts.found(key, Instant::now(), stalled);
     }
 
+    /// Sets the numbers of blocked nodes or pods of a workload, by reason.
+    pub(crate) fn blocked(&self, key: &Key, blocked: &[(String, u32)]) {
+        self.families().blocked.set(key, blocked);
+    }
+
     /// Counts creates and deletes for this kind of workload that were not seen before their expectations expired.
     pub fn expectations_expired(&self, kind: &'static str, count: usize) {
         let expired = &self.families().expectations_expired;
@@ -212,6 +218,7 @@ impl Metrics {
             self.families().expectations.remove(&StateLabels::of(key, state));
         }
         self.families().rollouts.forget(key);
+        self.families().blocked.set(key, &[]);
         let workload = WorkloadLabels::of(key);
         self.families().failures.remove(&workload);
         self.families().divergence.remove(&workload);
@@ -285,6 +292,7 @@ impl Metrics {
         families.divergence.clear();
         families.other_owner.clear();
         families.rollouts.forget_all();
+        families.blocked.forget_all();
         self.inner.divergences.forget_all();
         self.inner.runtime.forget_watches();
     }

@@ -158,6 +158,7 @@ impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
             kind: "Warning".to_owned(),
             reason: "PlanRefused".to_owned(),
             message: violation.to_string(),
+            once: None,
         });
         let reason = violation.to_string();
         Ending::Refused { reason }

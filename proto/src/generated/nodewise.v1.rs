@@ -844,6 +844,10 @@ pub struct GetCapabilitiesResponse {
     /// Every deviation that this replica knows.
     #[prost(message, repeated, tag = "6")]
     pub deviations: ::prost::alloc::vec::Vec<DeviationInfo>,
+    /// The methods of ReconcileService that this replica has, for example `EvaluateNodes`. Empty: Plan, PlanStream, Report,
+    /// GetCapabilities and Explain, as before there was this field.
+    #[prost(string, repeated, tag = "7")]
+    pub methods: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Limits are the limits of one replica. A request with a larger message, more nodes, more pods or more buckets fails with
 /// RESOURCE_EXHAUSTED.
@@ -2324,6 +2328,299 @@ impl Requeue {
         }
     }
 }
+/// SimulateRequest asks how the rollout of a workload would go on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SimulateRequest {
+    /// The workload as it would be written, and the part of the cluster that it depends on. Required. As for Plan, with one addition:
+    /// the pod buckets of a Deployment have the pods of its ReplicaSets, divided by their own names. Without them the play begins
+    /// without pods. `own_writes` and outstanding expectations are ignored: the play begins with caches that are up to date.
+    #[prost(message, optional, tag = "1")]
+    pub snapshot: ::core::option::Option<Snapshot>,
+    /// How to plan. Optional. The defaults are those of Plan.
+    #[prost(message, optional, tag = "2")]
+    pub options: ::core::option::Option<PlanOptions>,
+    /// How pods behave. Optional.
+    #[prost(message, optional, tag = "3")]
+    pub assumptions: ::core::option::Option<SimulationAssumptions>,
+    /// When to end the play before the rollout ends. Optional.
+    #[prost(message, optional, tag = "4")]
+    pub bounds: ::core::option::Option<SimulationBounds>,
+}
+/// SimulationAssumptions says how pods behave. Durations are rounded up to whole seconds.
+#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+pub struct SimulationAssumptions {
+    /// The time from a pod's creation until it is ready; at least 1 s. Default: 10 s. At most ten years.
+    #[prost(message, optional, tag = "1")]
+    pub ready_after: ::core::option::Option<::pbjson_types::Duration>,
+    /// The time from a pod's deletion until it is gone; at least 1 s. Default: 30 s, the default grace period. At most ten years.
+    #[prost(message, optional, tag = "2")]
+    pub gone_after: ::core::option::Option<::pbjson_types::Duration>,
+    /// The share of the new pods that never become ready, from 0 to 1; rounded up to whole pods.
+    #[prost(double, tag = "3")]
+    pub failing_share: f64,
+    /// Chooses which pods these are.
+    #[prost(uint64, tag = "4")]
+    pub seed: u64,
+}
+/// SimulationBounds ends a play before the rollout ends. The replica's own bounds apply as well: the longest call, and the memory
+/// that a call may take.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SimulationBounds {
+    /// The longest virtual time. Default: a week. At most ten years.
+    #[prost(message, optional, tag = "1")]
+    pub time: ::core::option::Option<::pbjson_types::Duration>,
+    /// The most steps. Default, and at most: 100,000.
+    #[prost(uint32, tag = "2")]
+    pub steps: u32,
+}
+/// SimulateResponse is one message of a play: steps in the order of their times, and then exactly one end.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SimulateResponse {
+    /// The content. Always set.
+    #[prost(oneof = "simulate_response::Content", tags = "1, 2")]
+    pub content: ::core::option::Option<simulate_response::Content>,
+}
+/// Nested message and enum types in `SimulateResponse`.
+pub mod simulate_response {
+    /// The content. Always set.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Content {
+        /// What happens at one time.
+        #[prost(message, tag = "1")]
+        Step(super::SimulationStep),
+        /// How the play ended. The last message.
+        #[prost(message, tag = "2")]
+        End(super::SimulationEnd),
+    }
+}
+/// SimulationStep is what happens at one virtual time. A step with very many changes is divided: all parts but the last have
+/// `continues`, and equal numbers.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SimulationStep {
+    /// The time since the change.
+    #[prost(message, optional, tag = "1")]
+    pub at: ::core::option::Option<::pbjson_types::Duration>,
+    /// The writes, in order. Writes of statuses and Events are left out.
+    #[prost(message, repeated, tag = "2")]
+    pub changes: ::prost::alloc::vec::Vec<SimulationChange>,
+    /// The counts after the writes.
+    #[prost(message, optional, tag = "3")]
+    pub counts: ::core::option::Option<SimulationCounts>,
+    /// The most nodes or replicas without an available pod while this step is under way: those that are unavailable now, and those
+    /// whose available pod this step deletes.
+    #[prost(uint32, tag = "4")]
+    pub worst_unavailable: u32,
+    /// The most surging nodes or replicas while this step is under way.
+    #[prost(uint32, tag = "5")]
+    pub worst_surging: u32,
+    /// What the strategy allows.
+    #[prost(message, optional, tag = "6")]
+    pub budget: ::core::option::Option<SimulationBudget>,
+    /// The next message has more changes of this step.
+    #[prost(bool, tag = "7")]
+    pub continues: bool,
+}
+/// SimulationChange is one write.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SimulationChange {
+    /// What is done.
+    #[prost(enumeration = "simulation_change::Verb", tag = "1")]
+    pub verb: i32,
+    /// The resource, such as `pods`.
+    #[prost(string, tag = "2")]
+    pub resource: ::prost::alloc::string::String,
+    /// metadata.name; empty if the apiserver chooses it.
+    #[prost(string, tag = "3")]
+    pub name: ::prost::alloc::string::String,
+    /// The node of a DaemonSet's pod; otherwise empty.
+    #[prost(string, tag = "4")]
+    pub node_name: ::prost::alloc::string::String,
+    /// Why, for programs.
+    #[prost(enumeration = "Reason", tag = "5")]
+    pub reason: i32,
+    /// Why, for people.
+    #[prost(string, tag = "6")]
+    pub message: ::prost::alloc::string::String,
+}
+/// Nested message and enum types in `SimulationChange`.
+pub mod simulation_change {
+    /// Verb is what a write does.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Verb {
+        /// Not set.
+        Unspecified = 0,
+        /// Create.
+        Create = 1,
+        /// Patch.
+        Patch = 2,
+        /// Delete.
+        Delete = 3,
+    }
+    impl Verb {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "VERB_UNSPECIFIED",
+                Self::Create => "VERB_CREATE",
+                Self::Patch => "VERB_PATCH",
+                Self::Delete => "VERB_DELETE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "VERB_UNSPECIFIED" => Some(Self::Unspecified),
+                "VERB_CREATE" => Some(Self::Create),
+                "VERB_PATCH" => Some(Self::Patch),
+                "VERB_DELETE" => Some(Self::Delete),
+                _ => None,
+            }
+        }
+    }
+}
+/// SimulationCounts counts the nodes of a DaemonSet, or the replicas of another workload.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SimulationCounts {
+    /// Those that should have a pod.
+    #[prost(uint32, tag = "1")]
+    pub desired: u32,
+    /// Those with a pod of the current template.
+    #[prost(uint32, tag = "2")]
+    pub updated: u32,
+    /// Those with a ready pod.
+    #[prost(uint32, tag = "3")]
+    pub ready: u32,
+    /// Those with an available pod.
+    #[prost(uint32, tag = "4")]
+    pub available: u32,
+    /// Those without an available pod.
+    #[prost(uint32, tag = "5")]
+    pub unavailable: u32,
+    /// Nodes with a second pod that replaces the first; of other workloads, pods beyond `desired`.
+    #[prost(uint32, tag = "6")]
+    pub surging: u32,
+}
+/// SimulationBudget is what the strategy allows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SimulationBudget {
+    /// maxUnavailable as a number. A ReplicaSet has no budget: all of its replicas.
+    #[prost(uint32, tag = "1")]
+    pub max_unavailable: u32,
+    /// maxSurge as a number.
+    #[prost(uint32, tag = "2")]
+    pub max_surge: u32,
+}
+/// SimulationEnd says how a play ended.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SimulationEnd {
+    /// The result.
+    #[prost(enumeration = "simulation_end::Result", tag = "1")]
+    pub result: i32,
+    /// Why the rollout is stuck, for people. Empty for other results.
+    #[prost(string, tag = "2")]
+    pub cause: ::prost::alloc::string::String,
+    /// The pods that are not ready when the rollout is stuck: `POD` or `POD on NODE`. At most 20.
+    #[prost(string, repeated, tag = "3")]
+    pub blocking: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The virtual time at the end.
+    #[prost(message, optional, tag = "4")]
+    pub took: ::core::option::Option<::pbjson_types::Duration>,
+    /// The number of steps.
+    #[prost(uint32, tag = "5")]
+    pub steps: u32,
+    /// The number of plans.
+    #[prost(uint64, tag = "6")]
+    pub plans: u64,
+    /// The counts at the end.
+    #[prost(message, optional, tag = "7")]
+    pub counts: ::core::option::Option<SimulationCounts>,
+    /// The greatest `worst_unavailable` of all steps.
+    #[prost(uint32, tag = "8")]
+    pub worst_unavailable: u32,
+    /// The greatest `worst_surging` of all steps.
+    #[prost(uint32, tag = "9")]
+    pub worst_surging: u32,
+    /// The greatest budget of all steps.
+    #[prost(message, optional, tag = "10")]
+    pub budget: ::core::option::Option<SimulationBudget>,
+    /// The number of new pods that never become ready, as assumed.
+    #[prost(uint32, tag = "11")]
+    pub failed_pods: u32,
+    /// Odd objects of the snapshot, as in a plan.
+    #[prost(message, repeated, tag = "12")]
+    pub warnings: ::prost::alloc::vec::Vec<Warning>,
+    /// The number of further warnings.
+    #[prost(uint32, tag = "13")]
+    pub more_warnings: u32,
+}
+/// Nested message and enum types in `SimulationEnd`.
+pub mod simulation_end {
+    /// Result says how the play ended.
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Result {
+        /// Not set.
+        Unspecified = 0,
+        /// Everything is updated and available.
+        Done = 1,
+        /// Nothing changes any more, and the rollout is not done.
+        Stuck = 2,
+        /// SimulationBounds.time was reached.
+        TimeBound = 3,
+        /// SimulationBounds.steps was reached.
+        StepBound = 4,
+    }
+    impl Result {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Unspecified => "RESULT_UNSPECIFIED",
+                Self::Done => "RESULT_DONE",
+                Self::Stuck => "RESULT_STUCK",
+                Self::TimeBound => "RESULT_TIME_BOUND",
+                Self::StepBound => "RESULT_STEP_BOUND",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "RESULT_UNSPECIFIED" => Some(Self::Unspecified),
+                "RESULT_DONE" => Some(Self::Done),
+                "RESULT_STUCK" => Some(Self::Stuck),
+                "RESULT_TIME_BOUND" => Some(Self::TimeBound),
+                "RESULT_STEP_BOUND" => Some(Self::StepBound),
+                _ => None,
+            }
+        }
+    }
+}
 /// PlanRequest asks for the plan of one workload.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct PlanRequest {
@@ -2656,6 +2953,38 @@ pub mod reconcile_service_client {
                 .insert(GrpcMethod::new("nodewise.v1.ReconcileService", "Explain"));
             self.inner.unary(req, path, codec).await
         }
+        /// Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+        /// virtual time pass. It answers with each step and then with the end. It changes nothing.
+        ///
+        /// Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+        /// play wait. The play ends when the client cancels the call.
+        ///
+        /// Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+        /// has passed. The steps that were sent until then are right.
+        pub async fn simulate(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SimulateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::SimulateResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/nodewise.v1.ReconcileService/Simulate",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("nodewise.v1.ReconcileService", "Simulate"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -2721,6 +3050,24 @@ pub mod reconcile_service_server {
             &self,
             request: tonic::Request<super::ExplainRequest>,
         ) -> std::result::Result<tonic::Response<super::ExplainResponse>, tonic::Status>;
+        /// Server streaming response type for the Simulate method.
+        type SimulateStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::SimulateResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+        /// virtual time pass. It answers with each step and then with the end. It changes nothing.
+        ///
+        /// Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+        /// play wait. The play ends when the client cancels the call.
+        ///
+        /// Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+        /// has passed. The steps that were sent until then are right.
+        async fn simulate(
+            &self,
+            request: tonic::Request<super::SimulateRequest>,
+        ) -> std::result::Result<tonic::Response<Self::SimulateStream>, tonic::Status>;
     }
     /// ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
     /// receives, and reports the results.
@@ -3045,6 +3392,52 @@ pub mod reconcile_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/nodewise.v1.ReconcileService/Simulate" => {
+                    #[allow(non_camel_case_types)]
+                    struct SimulateSvc<T: ReconcileService>(pub Arc<T>);
+                    impl<
+                        T: ReconcileService,
+                    > tonic::server::ServerStreamingService<super::SimulateRequest>
+                    for SimulateSvc<T> {
+                        type Response = super::SimulateResponse;
+                        type ResponseStream = T::SimulateStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SimulateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ReconcileService>::simulate(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SimulateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -4509,6 +4509,9 @@ impl serde::Serialize for GetCapabilitiesResponse {
         if !self.deviations.is_empty() {
             len += 1;
         }
+        if !self.methods.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.GetCapabilitiesResponse", len)?;
         if !self.engine_version.is_empty() {
             struct_ser.serialize_field("engineVersion", &self.engine_version)?;
@@ -4532,6 +4535,9 @@ impl serde::Serialize for GetCapabilitiesResponse {
         if !self.deviations.is_empty() {
             struct_ser.serialize_field("deviations", &self.deviations)?;
         }
+        if !self.methods.is_empty() {
+            struct_ser.serialize_field("methods", &self.methods)?;
+        }
         struct_ser.end()
     }
 }
@@ -4552,6 +4558,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
             "workload_kinds",
             "workloadKinds",
             "deviations",
+            "methods",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -4562,6 +4569,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
             DigestFunctions,
             WorkloadKinds,
             Deviations,
+            Methods,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -4589,6 +4597,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                             "digestFunctions" | "digest_functions" => Ok(GeneratedField::DigestFunctions),
                             "workloadKinds" | "workload_kinds" => Ok(GeneratedField::WorkloadKinds),
                             "deviations" => Ok(GeneratedField::Deviations),
+                            "methods" => Ok(GeneratedField::Methods),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -4614,6 +4623,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                 let mut digest_functions__ = None;
                 let mut workload_kinds__ = None;
                 let mut deviations__ = None;
+                let mut methods__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::EngineVersion => {
@@ -4652,6 +4662,12 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                             }
                             deviations__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Methods => {
+                            if methods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("methods"));
+                            }
+                            methods__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(GetCapabilitiesResponse {
@@ -4661,6 +4677,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                     digest_functions: digest_functions__.unwrap_or_default(),
                     workload_kinds: workload_kinds__.unwrap_or_default(),
                     deviations: deviations__.unwrap_or_default(),
+                    methods: methods__.unwrap_or_default(),
                 })
             }
         }
@@ -12633,6 +12650,1672 @@ impl<'de> serde::Deserialize<'de> for SharedMetadata {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.SharedMetadata", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulateRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.snapshot.is_some() {
+            len += 1;
+        }
+        if self.options.is_some() {
+            len += 1;
+        }
+        if self.assumptions.is_some() {
+            len += 1;
+        }
+        if self.bounds.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulateRequest", len)?;
+        if let Some(v) = self.snapshot.as_ref() {
+            struct_ser.serialize_field("snapshot", v)?;
+        }
+        if let Some(v) = self.options.as_ref() {
+            struct_ser.serialize_field("options", v)?;
+        }
+        if let Some(v) = self.assumptions.as_ref() {
+            struct_ser.serialize_field("assumptions", v)?;
+        }
+        if let Some(v) = self.bounds.as_ref() {
+            struct_ser.serialize_field("bounds", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulateRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "snapshot",
+            "options",
+            "assumptions",
+            "bounds",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Snapshot,
+            Options,
+            Assumptions,
+            Bounds,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "snapshot" => Ok(GeneratedField::Snapshot),
+                            "options" => Ok(GeneratedField::Options),
+                            "assumptions" => Ok(GeneratedField::Assumptions),
+                            "bounds" => Ok(GeneratedField::Bounds),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulateRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulateRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulateRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut snapshot__ = None;
+                let mut options__ = None;
+                let mut assumptions__ = None;
+                let mut bounds__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Snapshot => {
+                            if snapshot__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("snapshot"));
+                            }
+                            snapshot__ = map_.next_value()?;
+                        }
+                        GeneratedField::Options => {
+                            if options__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("options"));
+                            }
+                            options__ = map_.next_value()?;
+                        }
+                        GeneratedField::Assumptions => {
+                            if assumptions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("assumptions"));
+                            }
+                            assumptions__ = map_.next_value()?;
+                        }
+                        GeneratedField::Bounds => {
+                            if bounds__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("bounds"));
+                            }
+                            bounds__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(SimulateRequest {
+                    snapshot: snapshot__,
+                    options: options__,
+                    assumptions: assumptions__,
+                    bounds: bounds__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulateRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulateResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.content.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulateResponse", len)?;
+        if let Some(v) = self.content.as_ref() {
+            match v {
+                simulate_response::Content::Step(v) => {
+                    struct_ser.serialize_field("step", v)?;
+                }
+                simulate_response::Content::End(v) => {
+                    struct_ser.serialize_field("end", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulateResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "step",
+            "end",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Step,
+            End,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "step" => Ok(GeneratedField::Step),
+                            "end" => Ok(GeneratedField::End),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulateResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulateResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulateResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut content__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Step => {
+                            if content__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("step"));
+                            }
+                            content__ = map_.next_value::<::std::option::Option<_>>()?.map(simulate_response::Content::Step)
+;
+                        }
+                        GeneratedField::End => {
+                            if content__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("end"));
+                            }
+                            content__ = map_.next_value::<::std::option::Option<_>>()?.map(simulate_response::Content::End)
+;
+                        }
+                    }
+                }
+                Ok(SimulateResponse {
+                    content: content__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulateResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationAssumptions {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.ready_after.is_some() {
+            len += 1;
+        }
+        if self.gone_after.is_some() {
+            len += 1;
+        }
+        if self.failing_share != 0. {
+            len += 1;
+        }
+        if self.seed != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationAssumptions", len)?;
+        if let Some(v) = self.ready_after.as_ref() {
+            struct_ser.serialize_field("readyAfter", v)?;
+        }
+        if let Some(v) = self.gone_after.as_ref() {
+            struct_ser.serialize_field("goneAfter", v)?;
+        }
+        if self.failing_share != 0. {
+            struct_ser.serialize_field("failingShare", &self.failing_share)?;
+        }
+        if self.seed != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("seed", ToString::to_string(&self.seed).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationAssumptions {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "ready_after",
+            "readyAfter",
+            "gone_after",
+            "goneAfter",
+            "failing_share",
+            "failingShare",
+            "seed",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            ReadyAfter,
+            GoneAfter,
+            FailingShare,
+            Seed,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "readyAfter" | "ready_after" => Ok(GeneratedField::ReadyAfter),
+                            "goneAfter" | "gone_after" => Ok(GeneratedField::GoneAfter),
+                            "failingShare" | "failing_share" => Ok(GeneratedField::FailingShare),
+                            "seed" => Ok(GeneratedField::Seed),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationAssumptions;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationAssumptions")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationAssumptions, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut ready_after__ = None;
+                let mut gone_after__ = None;
+                let mut failing_share__ = None;
+                let mut seed__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::ReadyAfter => {
+                            if ready_after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readyAfter"));
+                            }
+                            ready_after__ = map_.next_value()?;
+                        }
+                        GeneratedField::GoneAfter => {
+                            if gone_after__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("goneAfter"));
+                            }
+                            gone_after__ = map_.next_value()?;
+                        }
+                        GeneratedField::FailingShare => {
+                            if failing_share__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failingShare"));
+                            }
+                            failing_share__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Seed => {
+                            if seed__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("seed"));
+                            }
+                            seed__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(SimulationAssumptions {
+                    ready_after: ready_after__,
+                    gone_after: gone_after__,
+                    failing_share: failing_share__.unwrap_or_default(),
+                    seed: seed__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationAssumptions", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationBounds {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.time.is_some() {
+            len += 1;
+        }
+        if self.steps != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationBounds", len)?;
+        if let Some(v) = self.time.as_ref() {
+            struct_ser.serialize_field("time", v)?;
+        }
+        if self.steps != 0 {
+            struct_ser.serialize_field("steps", &self.steps)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationBounds {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "time",
+            "steps",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Time,
+            Steps,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "time" => Ok(GeneratedField::Time),
+                            "steps" => Ok(GeneratedField::Steps),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationBounds;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationBounds")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationBounds, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut time__ = None;
+                let mut steps__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Time => {
+                            if time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("time"));
+                            }
+                            time__ = map_.next_value()?;
+                        }
+                        GeneratedField::Steps => {
+                            if steps__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("steps"));
+                            }
+                            steps__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(SimulationBounds {
+                    time: time__,
+                    steps: steps__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationBounds", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationBudget {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.max_unavailable != 0 {
+            len += 1;
+        }
+        if self.max_surge != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationBudget", len)?;
+        if self.max_unavailable != 0 {
+            struct_ser.serialize_field("maxUnavailable", &self.max_unavailable)?;
+        }
+        if self.max_surge != 0 {
+            struct_ser.serialize_field("maxSurge", &self.max_surge)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationBudget {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "max_unavailable",
+            "maxUnavailable",
+            "max_surge",
+            "maxSurge",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            MaxUnavailable,
+            MaxSurge,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "maxUnavailable" | "max_unavailable" => Ok(GeneratedField::MaxUnavailable),
+                            "maxSurge" | "max_surge" => Ok(GeneratedField::MaxSurge),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationBudget;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationBudget")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationBudget, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut max_unavailable__ = None;
+                let mut max_surge__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::MaxUnavailable => {
+                            if max_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxUnavailable"));
+                            }
+                            max_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::MaxSurge => {
+                            if max_surge__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maxSurge"));
+                            }
+                            max_surge__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(SimulationBudget {
+                    max_unavailable: max_unavailable__.unwrap_or_default(),
+                    max_surge: max_surge__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationBudget", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationChange {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.verb != 0 {
+            len += 1;
+        }
+        if !self.resource.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        if self.reason != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationChange", len)?;
+        if self.verb != 0 {
+            let v = simulation_change::Verb::try_from(self.verb)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.verb)))?;
+            struct_ser.serialize_field("verb", &v)?;
+        }
+        if !self.resource.is_empty() {
+            struct_ser.serialize_field("resource", &self.resource)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        if self.reason != 0 {
+            let v = Reason::try_from(self.reason)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.reason)))?;
+            struct_ser.serialize_field("reason", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationChange {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "verb",
+            "resource",
+            "name",
+            "node_name",
+            "nodeName",
+            "reason",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Verb,
+            Resource,
+            Name,
+            NodeName,
+            Reason,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "verb" => Ok(GeneratedField::Verb),
+                            "resource" => Ok(GeneratedField::Resource),
+                            "name" => Ok(GeneratedField::Name),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationChange;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationChange")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationChange, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut verb__ = None;
+                let mut resource__ = None;
+                let mut name__ = None;
+                let mut node_name__ = None;
+                let mut reason__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Verb => {
+                            if verb__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("verb"));
+                            }
+                            verb__ = Some(map_.next_value::<simulation_change::Verb>()? as i32);
+                        }
+                        GeneratedField::Resource => {
+                            if resource__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resource"));
+                            }
+                            resource__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value::<Reason>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(SimulationChange {
+                    verb: verb__.unwrap_or_default(),
+                    resource: resource__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    node_name: node_name__.unwrap_or_default(),
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationChange", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for simulation_change::Verb {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "VERB_UNSPECIFIED",
+            Self::Create => "VERB_CREATE",
+            Self::Patch => "VERB_PATCH",
+            Self::Delete => "VERB_DELETE",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for simulation_change::Verb {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "VERB_UNSPECIFIED",
+            "VERB_CREATE",
+            "VERB_PATCH",
+            "VERB_DELETE",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = simulation_change::Verb;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "VERB_UNSPECIFIED" => Ok(simulation_change::Verb::Unspecified),
+                    "VERB_CREATE" => Ok(simulation_change::Verb::Create),
+                    "VERB_PATCH" => Ok(simulation_change::Verb::Patch),
+                    "VERB_DELETE" => Ok(simulation_change::Verb::Delete),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationCounts {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.desired != 0 {
+            len += 1;
+        }
+        if self.updated != 0 {
+            len += 1;
+        }
+        if self.ready != 0 {
+            len += 1;
+        }
+        if self.available != 0 {
+            len += 1;
+        }
+        if self.unavailable != 0 {
+            len += 1;
+        }
+        if self.surging != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationCounts", len)?;
+        if self.desired != 0 {
+            struct_ser.serialize_field("desired", &self.desired)?;
+        }
+        if self.updated != 0 {
+            struct_ser.serialize_field("updated", &self.updated)?;
+        }
+        if self.ready != 0 {
+            struct_ser.serialize_field("ready", &self.ready)?;
+        }
+        if self.available != 0 {
+            struct_ser.serialize_field("available", &self.available)?;
+        }
+        if self.unavailable != 0 {
+            struct_ser.serialize_field("unavailable", &self.unavailable)?;
+        }
+        if self.surging != 0 {
+            struct_ser.serialize_field("surging", &self.surging)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationCounts {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "desired",
+            "updated",
+            "ready",
+            "available",
+            "unavailable",
+            "surging",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Desired,
+            Updated,
+            Ready,
+            Available,
+            Unavailable,
+            Surging,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "desired" => Ok(GeneratedField::Desired),
+                            "updated" => Ok(GeneratedField::Updated),
+                            "ready" => Ok(GeneratedField::Ready),
+                            "available" => Ok(GeneratedField::Available),
+                            "unavailable" => Ok(GeneratedField::Unavailable),
+                            "surging" => Ok(GeneratedField::Surging),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationCounts;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationCounts")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationCounts, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut desired__ = None;
+                let mut updated__ = None;
+                let mut ready__ = None;
+                let mut available__ = None;
+                let mut unavailable__ = None;
+                let mut surging__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Desired => {
+                            if desired__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("desired"));
+                            }
+                            desired__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Updated => {
+                            if updated__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updated"));
+                            }
+                            updated__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Ready => {
+                            if ready__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("ready"));
+                            }
+                            ready__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Available => {
+                            if available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("available"));
+                            }
+                            available__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Unavailable => {
+                            if unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("unavailable"));
+                            }
+                            unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Surging => {
+                            if surging__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("surging"));
+                            }
+                            surging__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(SimulationCounts {
+                    desired: desired__.unwrap_or_default(),
+                    updated: updated__.unwrap_or_default(),
+                    ready: ready__.unwrap_or_default(),
+                    available: available__.unwrap_or_default(),
+                    unavailable: unavailable__.unwrap_or_default(),
+                    surging: surging__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationCounts", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationEnd {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.result != 0 {
+            len += 1;
+        }
+        if !self.cause.is_empty() {
+            len += 1;
+        }
+        if !self.blocking.is_empty() {
+            len += 1;
+        }
+        if self.took.is_some() {
+            len += 1;
+        }
+        if self.steps != 0 {
+            len += 1;
+        }
+        if self.plans != 0 {
+            len += 1;
+        }
+        if self.counts.is_some() {
+            len += 1;
+        }
+        if self.worst_unavailable != 0 {
+            len += 1;
+        }
+        if self.worst_surging != 0 {
+            len += 1;
+        }
+        if self.budget.is_some() {
+            len += 1;
+        }
+        if self.failed_pods != 0 {
+            len += 1;
+        }
+        if !self.warnings.is_empty() {
+            len += 1;
+        }
+        if self.more_warnings != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationEnd", len)?;
+        if self.result != 0 {
+            let v = simulation_end::Result::try_from(self.result)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.result)))?;
+            struct_ser.serialize_field("result", &v)?;
+        }
+        if !self.cause.is_empty() {
+            struct_ser.serialize_field("cause", &self.cause)?;
+        }
+        if !self.blocking.is_empty() {
+            struct_ser.serialize_field("blocking", &self.blocking)?;
+        }
+        if let Some(v) = self.took.as_ref() {
+            struct_ser.serialize_field("took", v)?;
+        }
+        if self.steps != 0 {
+            struct_ser.serialize_field("steps", &self.steps)?;
+        }
+        if self.plans != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("plans", ToString::to_string(&self.plans).as_str())?;
+        }
+        if let Some(v) = self.counts.as_ref() {
+            struct_ser.serialize_field("counts", v)?;
+        }
+        if self.worst_unavailable != 0 {
+            struct_ser.serialize_field("worstUnavailable", &self.worst_unavailable)?;
+        }
+        if self.worst_surging != 0 {
+            struct_ser.serialize_field("worstSurging", &self.worst_surging)?;
+        }
+        if let Some(v) = self.budget.as_ref() {
+            struct_ser.serialize_field("budget", v)?;
+        }
+        if self.failed_pods != 0 {
+            struct_ser.serialize_field("failedPods", &self.failed_pods)?;
+        }
+        if !self.warnings.is_empty() {
+            struct_ser.serialize_field("warnings", &self.warnings)?;
+        }
+        if self.more_warnings != 0 {
+            struct_ser.serialize_field("moreWarnings", &self.more_warnings)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationEnd {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "result",
+            "cause",
+            "blocking",
+            "took",
+            "steps",
+            "plans",
+            "counts",
+            "worst_unavailable",
+            "worstUnavailable",
+            "worst_surging",
+            "worstSurging",
+            "budget",
+            "failed_pods",
+            "failedPods",
+            "warnings",
+            "more_warnings",
+            "moreWarnings",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Result,
+            Cause,
+            Blocking,
+            Took,
+            Steps,
+            Plans,
+            Counts,
+            WorstUnavailable,
+            WorstSurging,
+            Budget,
+            FailedPods,
+            Warnings,
+            MoreWarnings,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "result" => Ok(GeneratedField::Result),
+                            "cause" => Ok(GeneratedField::Cause),
+                            "blocking" => Ok(GeneratedField::Blocking),
+                            "took" => Ok(GeneratedField::Took),
+                            "steps" => Ok(GeneratedField::Steps),
+                            "plans" => Ok(GeneratedField::Plans),
+                            "counts" => Ok(GeneratedField::Counts),
+                            "worstUnavailable" | "worst_unavailable" => Ok(GeneratedField::WorstUnavailable),
+                            "worstSurging" | "worst_surging" => Ok(GeneratedField::WorstSurging),
+                            "budget" => Ok(GeneratedField::Budget),
+                            "failedPods" | "failed_pods" => Ok(GeneratedField::FailedPods),
+                            "warnings" => Ok(GeneratedField::Warnings),
+                            "moreWarnings" | "more_warnings" => Ok(GeneratedField::MoreWarnings),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationEnd;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationEnd")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationEnd, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut result__ = None;
+                let mut cause__ = None;
+                let mut blocking__ = None;
+                let mut took__ = None;
+                let mut steps__ = None;
+                let mut plans__ = None;
+                let mut counts__ = None;
+                let mut worst_unavailable__ = None;
+                let mut worst_surging__ = None;
+                let mut budget__ = None;
+                let mut failed_pods__ = None;
+                let mut warnings__ = None;
+                let mut more_warnings__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Result => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("result"));
+                            }
+                            result__ = Some(map_.next_value::<simulation_end::Result>()? as i32);
+                        }
+                        GeneratedField::Cause => {
+                            if cause__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("cause"));
+                            }
+                            cause__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Blocking => {
+                            if blocking__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("blocking"));
+                            }
+                            blocking__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Took => {
+                            if took__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("took"));
+                            }
+                            took__ = map_.next_value()?;
+                        }
+                        GeneratedField::Steps => {
+                            if steps__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("steps"));
+                            }
+                            steps__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Plans => {
+                            if plans__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("plans"));
+                            }
+                            plans__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Counts => {
+                            if counts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("counts"));
+                            }
+                            counts__ = map_.next_value()?;
+                        }
+                        GeneratedField::WorstUnavailable => {
+                            if worst_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("worstUnavailable"));
+                            }
+                            worst_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::WorstSurging => {
+                            if worst_surging__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("worstSurging"));
+                            }
+                            worst_surging__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Budget => {
+                            if budget__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("budget"));
+                            }
+                            budget__ = map_.next_value()?;
+                        }
+                        GeneratedField::FailedPods => {
+                            if failed_pods__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failedPods"));
+                            }
+                            failed_pods__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Warnings => {
+                            if warnings__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("warnings"));
+                            }
+                            warnings__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MoreWarnings => {
+                            if more_warnings__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("moreWarnings"));
+                            }
+                            more_warnings__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(SimulationEnd {
+                    result: result__.unwrap_or_default(),
+                    cause: cause__.unwrap_or_default(),
+                    blocking: blocking__.unwrap_or_default(),
+                    took: took__,
+                    steps: steps__.unwrap_or_default(),
+                    plans: plans__.unwrap_or_default(),
+                    counts: counts__,
+                    worst_unavailable: worst_unavailable__.unwrap_or_default(),
+                    worst_surging: worst_surging__.unwrap_or_default(),
+                    budget: budget__,
+                    failed_pods: failed_pods__.unwrap_or_default(),
+                    warnings: warnings__.unwrap_or_default(),
+                    more_warnings: more_warnings__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationEnd", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for simulation_end::Result {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "RESULT_UNSPECIFIED",
+            Self::Done => "RESULT_DONE",
+            Self::Stuck => "RESULT_STUCK",
+            Self::TimeBound => "RESULT_TIME_BOUND",
+            Self::StepBound => "RESULT_STEP_BOUND",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for simulation_end::Result {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "RESULT_UNSPECIFIED",
+            "RESULT_DONE",
+            "RESULT_STUCK",
+            "RESULT_TIME_BOUND",
+            "RESULT_STEP_BOUND",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = simulation_end::Result;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "RESULT_UNSPECIFIED" => Ok(simulation_end::Result::Unspecified),
+                    "RESULT_DONE" => Ok(simulation_end::Result::Done),
+                    "RESULT_STUCK" => Ok(simulation_end::Result::Stuck),
+                    "RESULT_TIME_BOUND" => Ok(simulation_end::Result::TimeBound),
+                    "RESULT_STEP_BOUND" => Ok(simulation_end::Result::StepBound),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SimulationStep {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.at.is_some() {
+            len += 1;
+        }
+        if !self.changes.is_empty() {
+            len += 1;
+        }
+        if self.counts.is_some() {
+            len += 1;
+        }
+        if self.worst_unavailable != 0 {
+            len += 1;
+        }
+        if self.worst_surging != 0 {
+            len += 1;
+        }
+        if self.budget.is_some() {
+            len += 1;
+        }
+        if self.continues {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SimulationStep", len)?;
+        if let Some(v) = self.at.as_ref() {
+            struct_ser.serialize_field("at", v)?;
+        }
+        if !self.changes.is_empty() {
+            struct_ser.serialize_field("changes", &self.changes)?;
+        }
+        if let Some(v) = self.counts.as_ref() {
+            struct_ser.serialize_field("counts", v)?;
+        }
+        if self.worst_unavailable != 0 {
+            struct_ser.serialize_field("worstUnavailable", &self.worst_unavailable)?;
+        }
+        if self.worst_surging != 0 {
+            struct_ser.serialize_field("worstSurging", &self.worst_surging)?;
+        }
+        if let Some(v) = self.budget.as_ref() {
+            struct_ser.serialize_field("budget", v)?;
+        }
+        if self.continues {
+            struct_ser.serialize_field("continues", &self.continues)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SimulationStep {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "at",
+            "changes",
+            "counts",
+            "worst_unavailable",
+            "worstUnavailable",
+            "worst_surging",
+            "worstSurging",
+            "budget",
+            "continues",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            At,
+            Changes,
+            Counts,
+            WorstUnavailable,
+            WorstSurging,
+            Budget,
+            Continues,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "at" => Ok(GeneratedField::At),
+                            "changes" => Ok(GeneratedField::Changes),
+                            "counts" => Ok(GeneratedField::Counts),
+                            "worstUnavailable" | "worst_unavailable" => Ok(GeneratedField::WorstUnavailable),
+                            "worstSurging" | "worst_surging" => Ok(GeneratedField::WorstSurging),
+                            "budget" => Ok(GeneratedField::Budget),
+                            "continues" => Ok(GeneratedField::Continues),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SimulationStep;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SimulationStep")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SimulationStep, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut at__ = None;
+                let mut changes__ = None;
+                let mut counts__ = None;
+                let mut worst_unavailable__ = None;
+                let mut worst_surging__ = None;
+                let mut budget__ = None;
+                let mut continues__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::At => {
+                            if at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("at"));
+                            }
+                            at__ = map_.next_value()?;
+                        }
+                        GeneratedField::Changes => {
+                            if changes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("changes"));
+                            }
+                            changes__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Counts => {
+                            if counts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("counts"));
+                            }
+                            counts__ = map_.next_value()?;
+                        }
+                        GeneratedField::WorstUnavailable => {
+                            if worst_unavailable__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("worstUnavailable"));
+                            }
+                            worst_unavailable__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::WorstSurging => {
+                            if worst_surging__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("worstSurging"));
+                            }
+                            worst_surging__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Budget => {
+                            if budget__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("budget"));
+                            }
+                            budget__ = map_.next_value()?;
+                        }
+                        GeneratedField::Continues => {
+                            if continues__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("continues"));
+                            }
+                            continues__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(SimulationStep {
+                    at: at__,
+                    changes: changes__.unwrap_or_default(),
+                    counts: counts__,
+                    worst_unavailable: worst_unavailable__.unwrap_or_default(),
+                    worst_surging: worst_surging__.unwrap_or_default(),
+                    budget: budget__,
+                    continues: continues__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SimulationStep", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for SlowStart {

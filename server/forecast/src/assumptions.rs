@@ -5,9 +5,9 @@ use std::time::Duration;
 /// How pods behave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assumptions {
-    /// The time from a pod's creation until it is ready. Rounded up to whole seconds.
+    /// The time from a pod's creation until it is ready. Rounded up to whole seconds; at least one.
     pub ready_after: Duration,
-    /// The time from a pod's deletion until it is gone. Rounded up to whole seconds.
+    /// The time from a pod's deletion until it is gone. Rounded up to whole seconds; at least one.
     pub gone_after: Duration,
     /// The share of the new pods that never become ready, from 0 to 1.
     pub failing: f64,
@@ -19,7 +19,7 @@ impl Default for Assumptions {
     fn default() -> Self {
         Self {
             ready_after: Duration::from_secs(10),
-            gone_after: Duration::from_secs(1),
+            gone_after: Duration::from_secs(30),
             failing: 0.0,
             seed: 0,
         }
@@ -28,7 +28,7 @@ impl Default for Assumptions {
 
 impl Assumptions {
     pub(crate) fn ready_ticks(&self) -> u64 {
-        whole_seconds(self.ready_after)
+        whole_seconds(self.ready_after).max(1)
     }
 
     pub(crate) fn gone_ticks(&self) -> u64 {

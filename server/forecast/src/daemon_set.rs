@@ -20,9 +20,6 @@ use crate::{
     world::{self, World},
 };
 
-/// The most pods that a stuck play names.
-const MOST_BLOCKING: usize = 20;
-
 /// Plays the snapshot of a DaemonSet to its end. `each` gets each step, and may end the play. `stop` is polled.
 ///
 /// # Errors
@@ -65,7 +62,7 @@ struct Play {
 impl Play {
     fn new(mut snapshot: Snapshot<DaemonSet>, assumptions: &Assumptions) -> Result<Self, Error> {
         let mut world = World::new(&snapshot.workload.namespace, *assumptions, snapshot.now);
-        world.failing = failing_nodes(&snapshot, assumptions);
+        world.failing.nodes = failing_nodes(&snapshot, assumptions);
         let mut bucket_of = HashMap::new();
         let mut buckets = vec![BTreeMap::new(); snapshot.buckets.len()];
         for (index, bucket) in snapshot.buckets.iter().enumerate() {
@@ -131,6 +128,13 @@ impl Play {
     fn show(&mut self) {
         let mut changed = HashSet::new();
         for (before, after) in self.world.catch_up() {
+            let Snapshot { workload, state, .. } = &mut self.snapshot;
+            world::note_used_name(
+                state,
+                ("DaemonSet", &workload.uid),
+                before.as_ref(),
+                after.as_ref(),
+            );
             for (pod, is_there) in [(before, false), (after, true)] {
                 let Some(pod) = pod else { continue };
                 let node = pod.target.node().unwrap_or_default();
@@ -166,7 +170,8 @@ impl Play {
             };
             self.read(&plan);
             let deleted = self.available_nodes_that_lose_their_pod(&plan);
-            recorder.add(self.world.elapsed(), &plan, self.counts, self.budget(), deleted);
+            let worst = self.counts.unavailable.saturating_add(deleted);
+            recorder.add(self.world.elapsed(), &plan, self.counts, self.budget(), worst);
             let wrote = recorder::writes(&plan);
             self.apply(&plan);
             self.show();
@@ -206,6 +211,7 @@ impl Play {
             ready: number(status.number_ready),
             available: number(status.number_available),
             unavailable: number(status.number_unavailable),
+            surging: self.rollout.surging,
         };
     }
 
@@ -227,7 +233,7 @@ impl Play {
     }
 
     /// The nodes that have an available pod now, and none after the deletes of a plan.
-    fn available_nodes_that_lose_their_pod(&self, plan: &Plan) -> usize {
+    fn available_nodes_that_lose_their_pod(&self, plan: &Plan) -> u32 {
         let actions = plan.phases.iter().flat_map(|phase| &phase.batches);
         let mut deleted: HashMap<&str, HashSet<&str>> = HashMap::new();
         for action in actions.flat_map(|batch| &batch.actions) {
@@ -248,7 +254,8 @@ impl Play {
                 .peekable();
             available.peek().is_some() && available.all(|pod| names.contains(pod.name.as_str()))
         };
-        deleted.iter().filter(|(node, names)| loses(node, names)).count()
+        let losing = deleted.iter().filter(|(node, names)| loses(node, names)).count();
+        u32::try_from(losing).unwrap_or(u32::MAX)
     }
 
     fn apply(&mut self, plan: &Plan) {
@@ -282,15 +289,7 @@ impl Play {
     }
 
     fn stuck(&self, error: Option<&str>) -> End {
-        let unready: Vec<&Pod> = self
-            .world
-            .pods()
-            .filter(|pod| !pod.ready && !pod.phase.is_terminal())
-            .collect();
-        let name = |pod: &&Pod| match pod.target.node() {
-            Some(node) => format!("{} on {node}", pod.name),
-            None => pod.name.clone(),
-        };
+        let unready = self.world.unready();
         let Counts {
             desired,
             updated,
@@ -319,7 +318,7 @@ impl Play {
         };
         End::Stuck {
             cause,
-            blocking: unready.iter().take(MOST_BLOCKING).map(name).collect(),
+            blocking: world::named(&unready),
         }
     }
 }

@@ -10,6 +10,16 @@ pub(crate) fn choose(mut names: Vec<String>, share: f64, seed: u64) -> BTreeSet<
     names.into_iter().collect()
 }
 
+/// `ceil(share * count)` of the numbers below `count`, chosen by the seed.
+pub(crate) fn choose_numbers(count: usize, share: f64, seed: u64) -> BTreeSet<usize> {
+    if share <= 0.0 {
+        return BTreeSet::new();
+    }
+    let names = (0..count).map(|number| number.to_string()).collect();
+    let chosen = choose(names, share, seed);
+    chosen.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
 /// The share of a count, rounded up. A share that is not a number is 0.
 #[expect(
     clippy::cast_precision_loss,

@@ -1,7 +1,8 @@
 //! Plays a rollout to its end: what would happen if this workload were written now?
 //!
-//! [`daemon_set`] takes a snapshot of a cluster with the changed workload, and assumptions about pods. It runs the
-//! real planner in a loop against the cluster of `nodewise-simulator`, under virtual time, and gives each step to the caller.
+//! [`daemon_set`], [`replica_set`] and [`deployment`] take a snapshot of a cluster with the changed workload, and assumptions about
+//! pods. They run the real planner in a loop against the cluster of `nodewise-simulator`, under virtual time, and give each step to
+//! the caller. The pods of a Deployment are planned by its ReplicaSets, as in a cluster: the planner runs for each of them.
 //!
 //! The crate is pure: it reads no clock, does no I/O and draws no random numbers. Equal inputs give equal steps.
 //!
@@ -12,14 +13,20 @@
 
 mod assumptions;
 mod daemon_set;
+mod deployment;
 mod failing;
 mod objects;
 mod recorder;
+mod replica_set;
+mod set_play;
+mod sets;
 mod step;
 mod world;
 
 pub use assumptions::{Assumptions, Bounds};
 pub use daemon_set::daemon_set;
+pub use deployment::deployment;
+pub use replica_set::replica_set;
 pub use step::{Budget, Change, Counts, End, Forecast, Limit, Step, Verb};
 
 /// Why a snapshot cannot be played.

@@ -19,6 +19,8 @@ pub(crate) struct Recorder<'a> {
     current: Option<Step>,
     plans_at_once: usize,
     idle: usize,
+    /// Whether changes of pods name their nodes. Those of a ReplicaSet are on any node.
+    names_nodes: bool,
     last: Option<Counts>,
     total: Forecast,
 }
@@ -36,6 +38,7 @@ impl<'a> Recorder<'a> {
             current: None,
             plans_at_once: 0,
             idle: 0,
+            names_nodes: true,
             last: None,
             total: Forecast {
                 end: End::Cancelled,
@@ -44,29 +47,42 @@ impl<'a> Recorder<'a> {
                 plans: 0,
                 counts: Counts::default(),
                 worst_unavailable: 0,
+                worst_surging: 0,
                 failed_pods: 0,
                 budget: Budget::default(),
             },
         }
     }
 
-    /// Adds a plan at this time. `deleted` is the number of nodes or replicas whose available pod the plan deletes.
-    pub(crate) fn add(&mut self, at: Duration, plan: &Plan, counts: Counts, budget: Budget, deleted: usize) {
+    /// For pods that the scheduler places.
+    pub(crate) fn without_nodes(mut self) -> Self {
+        self.names_nodes = false;
+        self
+    }
+
+    /// Adds a plan at this time. `worst` is the number of nodes or replicas that are unavailable while the plan is applied.
+    pub(crate) fn add(&mut self, at: Duration, plan: &Plan, counts: Counts, budget: Budget, worst: u32) {
         self.total.plans += 1;
         self.plans_at_once += 1;
-        let deleted = u32::try_from(deleted).unwrap_or(u32::MAX);
-        let worst = counts.unavailable.saturating_add(deleted);
         let step = self.current.get_or_insert(Step {
             at,
             changes: Vec::new(),
             counts,
             worst_unavailable: worst,
+            worst_surging: counts.surging,
             budget,
         });
         let phases = plan.phases.iter().flat_map(|phase| &phase.batches);
-        step.changes
-            .extend(phases.flat_map(|batch| &batch.actions).filter_map(change));
+        let changes = phases.flat_map(|batch| &batch.actions).filter_map(change);
+        let names_nodes = self.names_nodes;
+        step.changes.extend(changes.map(|mut change| {
+            if !names_nodes {
+                change.node.clear();
+            }
+            change
+        }));
         step.worst_unavailable = step.worst_unavailable.max(worst);
+        step.worst_surging = step.worst_surging.max(counts.surging);
         step.counts = counts;
         step.budget = budget;
     }
@@ -93,6 +109,7 @@ impl<'a> Recorder<'a> {
             self.last = Some(step.counts);
             self.total.steps += 1;
             self.total.worst_unavailable = self.total.worst_unavailable.max(step.worst_unavailable);
+            self.total.worst_surging = self.total.worst_surging.max(step.worst_surging);
             let budget = &mut self.total.budget;
             budget.max_unavailable = budget.max_unavailable.max(step.budget.max_unavailable);
             budget.max_surge = budget.max_surge.max(step.budget.max_surge);
@@ -161,7 +178,7 @@ fn change(action: &Action) -> Option<Change> {
         resource,
         name: name.clone(),
         node: node.to_owned(),
-        reason: action.reason,
+        reason: Some(action.reason),
         message: action.message.clone(),
     })
 }

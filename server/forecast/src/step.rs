@@ -16,6 +16,8 @@ pub struct Step {
     /// The most nodes or replicas without an available pod while this step is under way: those that are unavailable now, and those
     /// whose available pod this step deletes.
     pub worst_unavailable: u32,
+    /// The most surging nodes or replicas while this step is under way, see [`Counts::surging`].
+    pub worst_surging: u32,
     /// What the strategy allows.
     pub budget: Budget,
 }
@@ -31,8 +33,8 @@ pub struct Change {
     pub name: String,
     /// The node of a pod; empty for other objects and for pods that the scheduler places.
     pub node: String,
-    /// Why, for programs.
-    pub reason: Reason,
+    /// Why, for programs; `None` if another program made the play and did not say.
+    pub reason: Option<Reason>,
     /// Why, for people.
     pub message: String,
 }
@@ -61,6 +63,9 @@ pub struct Counts {
     pub available: u32,
     /// Those without an available pod.
     pub unavailable: u32,
+    /// Nodes with a second pod that replaces the first; of a Deployment, pods beyond `desired`. Pods that are being deleted do not
+    /// count.
+    pub surging: u32,
 }
 
 /// What the strategy allows.
@@ -114,6 +119,8 @@ pub struct Forecast {
     pub counts: Counts,
     /// The greatest `worst_unavailable` of all steps.
     pub worst_unavailable: u32,
+    /// The greatest `worst_surging` of all steps.
+    pub worst_surging: u32,
     /// New pods that never become ready.
     pub failed_pods: usize,
     /// The greatest budget of all steps.

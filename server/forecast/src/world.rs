@@ -9,12 +9,24 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     plan::{Action, ActionKind, Plan, PodManifest, When},
     report::{self, Outcome, OutcomeResult, Subject},
-    snapshot::{ExpectedCreate, List, Options, Pod, State},
+    snapshot::{ExpectedCreate, List, Options, Pod, State, UsedPodName},
 };
 use nodewise_simulator::{Cluster, Config, ObjectKey, Patch, Reason, Refusal, Resource, pod};
 use serde_json::Value;
 
 use crate::{Assumptions, Error, objects};
+
+/// The most pods that a stuck play names.
+const MOST_BLOCKING: usize = 20;
+
+/// The new pods that never become ready.
+#[derive(Debug, Default)]
+pub(crate) struct Failing {
+    /// Those on these nodes.
+    pub(crate) nodes: BTreeSet<String>,
+    /// Those with these numbers, in the order of their creation.
+    pub(crate) numbers: BTreeSet<usize>,
+}
 
 /// The simulated cluster.
 pub(crate) struct World {
@@ -22,8 +34,9 @@ pub(crate) struct World {
     pub(crate) namespace: String,
     assumptions: Assumptions,
     start: Timestamp,
-    /// The nodes whose new pods never become ready.
-    pub(crate) failing: BTreeSet<String>,
+    pub(crate) failing: Failing,
+    /// The number of pods that were created.
+    created: usize,
     /// New pods that never become ready.
     pub(crate) failed_pods: usize,
     /// The pods as the planner sees them, by name.
@@ -46,7 +59,8 @@ impl World {
             namespace: namespace.to_owned(),
             assumptions,
             start,
-            failing: BTreeSet::new(),
+            failing: Failing::default(),
+            created: 0,
             failed_pods: 0,
             pods: BTreeMap::new(),
             seen: 0,
@@ -98,6 +112,13 @@ impl World {
     /// The pods as the planner sees them.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
         self.pods.values()
+    }
+
+    /// The pods that are not ready and have not finished.
+    pub(crate) fn unready(&self) -> Vec<&Pod> {
+        let pods = self.pods();
+        pods.filter(|pod| !pod.ready && !pod.phase.is_terminal())
+            .collect()
     }
 
     /// Updates the view to the present state of the cluster. Returns the changed pods, before and after.
@@ -242,12 +263,24 @@ impl World {
     }
 
     fn fail_if_chosen(&mut self, key: &ObjectKey) {
-        let node = self.cluster.get(key).and_then(pod::node).map(str::to_owned);
-        if node.is_some_and(|node| self.failing.contains(&node)) {
+        let number = self.created;
+        self.created += 1;
+        let node = self.cluster.get(key).and_then(pod::node);
+        let on_failing_node = node.is_some_and(|node| self.failing.nodes.contains(node));
+        if on_failing_node || self.failing.numbers.contains(&number) {
             self.failed_pods += 1;
             self.set_due(key, None);
         }
     }
+}
+
+/// The first pods, each as `POD` or `POD on NODE`.
+pub(crate) fn named(pods: &[&Pod]) -> Vec<String> {
+    let name = |pod: &&Pod| match pod.target.node() {
+        Some(node) => format!("{} on {node}", pod.name),
+        None => pod.name.clone(),
+    };
+    pods.iter().take(MOST_BLOCKING).map(name).collect()
 }
 
 /// A list of pods for the planner. `version` must differ for lists that differ.
@@ -255,6 +288,32 @@ pub(crate) fn list(pods: Vec<Pod>, version: u64) -> List<Pod> {
     let mut digest = [0; 32];
     digest[..8].copy_from_slice(&version.to_le_bytes());
     List::with_digest(pods, digest)
+}
+
+/// Adds the name of a pod that finishes, is being deleted or is gone to the state, as an executor does: no pod gets that name again
+/// until its replacement was seen.
+pub(crate) fn note_used_name(
+    state: &mut State,
+    (kind, owner): (&str, &str),
+    before: Option<&Pod>,
+    after: Option<&Pod>,
+) {
+    let is_own = |pod: &&Pod| pod.controller.as_ref().is_some_and(|found| found.uid == owner);
+    let Some(pod) = after.or(before).filter(is_own) else {
+        return;
+    };
+    if after.is_some_and(|pod| !pod.deleting && !pod.phase.is_terminal()) {
+        return;
+    }
+    // The names of a ReplicaSet's pods do not depend on the node.
+    let node = pod.target.node().filter(|_| kind == "DaemonSet");
+    let used = UsedPodName {
+        node_name: node.unwrap_or_default().to_owned(),
+        pod_name: pod.name.clone(),
+    };
+    if let Err(index) = state.used_pod_names.binary_search(&used) {
+        state.used_pod_names.insert(index, used);
+    }
 }
 
 /// Whether a pod is available to its workload.

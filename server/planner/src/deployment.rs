@@ -34,6 +34,32 @@ pub use explain::{explain, explain_until};
 pub use workload::{Deployment, RollingUpdate, Set, Strategy};
 
 use crate::core::{cancellation::Cancellation, plan::Plan, snapshot::Snapshot};
+use fenceposts::Fenceposts;
+use numbers::Numbers;
+
+/// What the strategy of a Deployment allows, as numbers of pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many of spec.replicas may be unavailable. With the strategy `Recreate`: all.
+    pub max_unavailable: u32,
+    /// How many pods more than spec.replicas there may be.
+    pub max_surge: u32,
+}
+
+/// The limits of a Deployment (P-30).
+#[must_use]
+pub fn limits(deployment: &Deployment) -> Limits {
+    let number = |number: i32| u32::try_from(number).unwrap_or_default();
+    let fenceposts = Fenceposts::of(deployment, &Numbers::new(true));
+    Limits {
+        max_unavailable: if deployment.strategy == Strategy::Recreate {
+            number(deployment.replicas)
+        } else {
+            number(fenceposts.unavailable)
+        },
+        max_surge: number(fenceposts.surge),
+    }
+}
 
 /// Plans for one Deployment.
 ///

@@ -47,6 +47,8 @@ pub(crate) struct Context<'a> {
     pub(crate) warnings: Warnings,
     /// Whether entries of the state name a node, as those of a DaemonSet do.
     has_nodes: bool,
+    /// Whether the snapshot of a Deployment has the pods of its ReplicaSets. A plan does not need them; a simulation does.
+    pub(crate) has_pods_of_sets: bool,
 }
 
 impl<'a> Context<'a> {
@@ -59,6 +61,7 @@ impl<'a> Context<'a> {
             problems: Problems::default(),
             warnings: Warnings::default(),
             has_nodes: true,
+            has_pods_of_sets: false,
         }
     }
 

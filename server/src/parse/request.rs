@@ -115,6 +115,19 @@ pub(crate) fn explain(
     ))
 }
 
+/// Reads the snapshot of a SimulateRequest.
+pub(crate) fn simulate(
+    snapshot: Option<v1::Snapshot>,
+    options: Option<v1::PlanOptions>,
+    mut context: Context<'_>,
+) -> Result<Parsed, Refusal> {
+    let kind = snapshot.as_ref().and_then(kind_of);
+    context.has_nodes = has_nodes(kind);
+    context.has_pods_of_sets = true;
+    let options = options_for(kind, options, &mut context);
+    snapshot::snapshot(snapshot, options, context, |_| None)
+}
+
 /// A parsed ReportRequest.
 pub(crate) struct Report {
     pub(crate) state: State,

@@ -61,7 +61,8 @@ pub(crate) fn snapshot(
     let state = state::state(message.state.take(), &at.field("state"), &mut context)?;
     let own_writes = std::mem::take(&mut message.own_writes);
     let own_writes = state::own_writes(own_writes, &at.field("own_writes"), &mut context)?;
-    let lists = Lists::of(workload.as_ref());
+    let has_pods_of_sets = context.has_pods_of_sets && message.bucket_count > 0;
+    let lists = Lists::of(workload.as_ref(), has_pods_of_sets);
     if message.bucket_count == 0 && lists.pods {
         context
             .problems
@@ -123,12 +124,12 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(workload: Option<&Workload>) -> Self {
+    fn of(workload: Option<&Workload>, has_pods_of_sets: bool) -> Self {
         let (nodes, pods, by) = match workload {
             // If the workload is missing, its lists are checked as those of a DaemonSet.
             Some(Workload::DaemonSet(_)) | None => (true, true, BucketBy::Node),
             Some(Workload::ReplicaSet(_)) => (false, true, BucketBy::Name),
-            Some(Workload::Deployment(_)) => (false, false, BucketBy::Name),
+            Some(Workload::Deployment(_)) => (false, has_pods_of_sets, BucketBy::Name),
         };
         Self { nodes, pods, by }
     }

@@ -180,7 +180,7 @@ fn kind(kind: ActionKind) -> (Kind, WriteEvents) {
     (kind, WriteEvents::default())
 }
 
-fn reason(reason: Reason) -> v1::Reason {
+pub(super) fn reason(reason: Reason) -> v1::Reason {
     match reason {
         Reason::NodeWithoutPod => v1::Reason::NodeWithoutPod,
         Reason::NodeWithoutLivePod => v1::Reason::NodeWithoutLivePod,

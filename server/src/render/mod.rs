@@ -4,12 +4,14 @@ mod action;
 mod explain;
 mod plan;
 mod report;
+mod simulation;
 mod state;
 mod status;
 
 pub(crate) use explain::{MOST_PODS, deployment_explanation, explanation, replica_set_explanation};
 pub(crate) use plan::plan;
 pub(crate) use report::report;
+pub(crate) use simulation::{end, steps};
 use state::state;
 
 use std::fmt::Write as _;

@@ -88,6 +88,10 @@ impl Request for v1::ExplainRequest {
     const SHAPE: Shape = shapes::EXPLAIN_REQUEST;
 }
 
+impl Request for v1::SimulateRequest {
+    const SHAPE: Shape = shapes::SIMULATE_REQUEST;
+}
+
 impl Request for v1::GetCapabilitiesRequest {
     const SHAPE: Shape = Shape(&[]);
 }

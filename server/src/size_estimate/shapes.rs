@@ -48,6 +48,9 @@ pub(super) const PLAN_REQUEST: Shape = Shape(&[
 pub(super) const EXPLAIN_REQUEST: Shape =
     Shape(&[(1, "snapshot", one(&SNAPSHOT)), (2, "options", one(&OPTIONS))]);
 
+pub(super) const SIMULATE_REQUEST: Shape =
+    Shape(&[(1, "snapshot", one(&SNAPSHOT)), (2, "options", one(&OPTIONS))]);
+
 pub(super) const REPORT: Shape = Shape(&[
     (3, "state", one(&STATE)),
     (4, "outcomes", many::<v1::Outcome>(100, &OUTCOME)),

@@ -1,14 +1,13 @@
 //! What people want to know about a pod.
 
 use jiff::Timestamp;
-use nodewise_projection::timestamp;
+use nodewise_projection::{Unready, moment, pod_problem, timestamp};
 use nodewise_proto::{
     v1,
     workload::{HASH_LABEL, TEMPLATE_HASH_LABEL},
 };
 
 use super::read;
-use crate::problem;
 
 /// Facts about a pod.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,7 +65,33 @@ impl PodFacts {
             finalizers: finalizers
                 .filter_map(|one| one.as_str().map(str::to_owned))
                 .collect(),
-            problem: if is_ready { None } else { problem::of(json) },
+            problem: if is_ready { None } else { pod_problem(json) },
+        }
+    }
+
+    /// The facts about a pod that a controller has projected, with what it keeps of a pod that is not ready. `node_name` is the node
+    /// that the pod is on or meant for.
+    #[must_use]
+    pub fn of_projected(namespace: &str, pod: &v1::Pod, node_name: &str, unready: &Unready) -> Self {
+        let label = |key: &str| pod.labels.iter().find(|label| label.key == key);
+        let hash = label(HASH_LABEL).or_else(|| label(TEMPLATE_HASH_LABEL));
+        Self {
+            namespace: namespace.to_owned(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+            controller: pod
+                .controller
+                .as_ref()
+                .map(|owner| owner.uid.clone())
+                .unwrap_or_default(),
+            hash: hash.map(|label| label.value.clone()).unwrap_or_default(),
+            node_name: node_name.to_owned(),
+            ready: pod.ready() == v1::ConditionStatus::True,
+            ready_changed: pod.ready_transition_time.and_then(moment),
+            created: pod.creation_time.and_then(moment),
+            deleted: pod.deletion_time.and_then(moment),
+            finalizers: unready.finalizers.clone(),
+            problem: unready.problem.clone(),
         }
     }
 

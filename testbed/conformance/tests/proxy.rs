@@ -98,6 +98,15 @@ impl ReconcileService for Counting {
     async fn explain(&self, _: Request<v1::ExplainRequest>) -> Result<Response<v1::ExplainResponse>, Status> {
         Err(Status::unimplemented("nobody asks"))
     }
+
+    type SimulateStream = futures::stream::Empty<Result<v1::SimulateResponse, Status>>;
+
+    async fn simulate(
+        &self,
+        _: Request<v1::SimulateRequest>,
+    ) -> Result<Response<Self::SimulateStream>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
 }
 
 /// A service, a proxy in front of it, and a client of the proxy.

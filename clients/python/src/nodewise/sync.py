@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
@@ -159,6 +159,26 @@ class PlanClient(_Blocking[client.PlanClient]):
     def explain(self, request: v1.ExplainRequest) -> v1.ExplainResponse:
         """See `nodewise.PlanClient.explain`."""
         return self._portal.call(lambda inner: inner.explain(request))
+
+    def simulate(self, request: v1.SimulateRequest) -> Iterator[v1.SimulateResponse]:
+        """See `nodewise.PlanClient.simulate`. The steps come as they are played. Closing the iterator ends the play."""
+        ended = object()
+
+        async def begin(inner: client.PlanClient) -> AsyncGenerator[v1.SimulateResponse, None]:
+            return inner.simulate(request)
+
+        async def step(_: client.PlanClient) -> object:
+            return await anext(responses, ended)
+
+        async def close(_: client.PlanClient) -> None:
+            await responses.aclose()
+
+        responses = self._portal.call(begin)
+        try:
+            while isinstance(response := self._portal.call(step), v1.SimulateResponse):
+                yield response
+        finally:
+            self._portal.call(close)
 
     def capabilities(self) -> v1.GetCapabilitiesResponse:
         """See `nodewise.PlanClient.capabilities`."""

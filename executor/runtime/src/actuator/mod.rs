@@ -103,6 +103,9 @@ pub struct WorkloadEvent {
     pub reason: String,
     /// The message for users.
     pub message: String,
+    /// The end of the name of the Event, if it is to be created only once although other processes send it as well. Otherwise the
+    /// name has the time.
+    pub once: Option<String>,
 }
 
 /// Why the apiserver rejected a call, as far as plans distinguish it.

@@ -302,6 +302,7 @@ async fn an_observer_reads_and_never_writes() {
         kind: "Normal".to_owned(),
         reason: "SuccessfulCreate".to_owned(),
         message: "Created pod: p".to_owned(),
+        once: None,
     });
     assert!(requests.lock().expect("lock").is_empty());
     observer.read(&pod).await.expect("read");

@@ -111,6 +111,7 @@ impl<'a, A: Actuator> Context<'a, A> {
             kind,
             reason,
             message,
+            once: None,
         });
     }
 }

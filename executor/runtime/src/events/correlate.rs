@@ -228,6 +228,7 @@ mod tests {
             kind,
             reason,
             message,
+            once: None,
         }
     }
 

@@ -41,6 +41,8 @@ pub struct EventNote {
     pub reason: String,
     /// The message for users.
     pub message: String,
+    /// The end of the name of the Event, if it is to be created only once although other processes send it as well.
+    pub once: Option<String>,
 }
 
 /// Accepts Events and queues them. Clones share the queue.
@@ -83,6 +85,7 @@ impl EventRecorder {
             kind: event.kind,
             reason: event.reason,
             message: event.message,
+            once: event.once,
         });
     }
 
@@ -144,6 +147,8 @@ impl Sender {
                     .sent(identity, event["metadata"]["name"].as_str().unwrap_or_default());
                 "created"
             }
+            // Another process has sent it.
+            Err(error) if note.once.is_some() && error.refusal == Refusal::AlreadyExists => "filtered",
             Err(error) => failed(note, &error),
         }
     }
@@ -204,8 +209,11 @@ fn event(note: &EventNote, message: &str, now: Timestamp) -> Value {
     } else {
         "apps/v1"
     };
-    // The name has the object and the time in nanoseconds, as in client-go.
-    let name = format!("{}.{:x}", object.name, now.as_nanosecond());
+    let name = match &note.once {
+        Some(once) => format!("{}.{once}", object.name),
+        // The name has the object and the time in nanoseconds, as in client-go.
+        None => format!("{}.{:x}", object.name, now.as_nanosecond()),
+    };
     json!({
         "apiVersion": "v1",
         "kind": "Event",

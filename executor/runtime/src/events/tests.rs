@@ -19,6 +19,7 @@ fn note(message: &str) -> EventNote {
         kind: "Normal".to_owned(),
         reason: "SuccessfulCreate".to_owned(),
         message: message.to_owned(),
+        once: None,
     }
 }
 
@@ -93,6 +94,32 @@ async fn an_expired_event_is_created_again() {
     let methods: Vec<_> = requests.iter().map(|asked| &asked.line[..4]).collect();
     assert_eq!(methods, ["POST", "PATC", "POST"]);
     assert!(fate(&metrics, "created", 2));
+}
+
+// Another process that tells the same finds the Event.
+#[tokio::test]
+async fn an_event_that_is_told_once_has_a_fixed_name() {
+    for (status, expected) in [(201, "created"), (409, "filtered")] {
+        let answer = move |asked: &RecordedRequest| {
+            Some(match status {
+                409 => failure(409, "AlreadyExists", &[]),
+                _ => (status, asked.json()),
+            })
+        };
+        let ((client, requests), metrics): ((Client, Requests), _) =
+            (apiserver(answer), Metrics::new("nodewise-executor"));
+        let (recorder, sender) = EventRecorder::new(client, COMPONENT, metrics.clone());
+        recorder.record(EventNote {
+            once: Some("0123456789abcdef".to_owned()),
+            ..note("the rollout is stuck")
+        });
+        drop(recorder);
+        sender.await;
+        let requests = requests.lock().expect("lock").clone();
+        assert_eq!(requests.len(), 1);
+        assert_eq!(requests[0].json()["metadata"]["name"], "agent.0123456789abcdef");
+        assert!(fate(&metrics.encode(), expected, 1), "{status}");
+    }
 }
 
 // Best effort: a rejected Event is dropped, an Event without a response is retried, and neither stops later Events.

@@ -318,6 +318,7 @@ impl<L: LeaseStore> Elector<L> {
             kind: "Normal".to_owned(),
             reason: "LeaderElection".to_owned(),
             message: format!("{} {what}", self.identity),
+            once: None,
         });
     }
 }

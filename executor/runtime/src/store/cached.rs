@@ -5,10 +5,12 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::Resource;
-use nodewise_projection::{Key, KeySet, Node, Pod, Revision, Workload, buckets::EncodedObject, reduce_node};
+use nodewise_projection::{
+    Key, KeySet, Node, Pod, Revision, Unready, Workload, buckets::EncodedObject, reduce_node,
+};
 use nodewise_proto::{bucket, v1};
 
-use super::{Change, Revisions, Store, Transition, is_cached, pods};
+use super::{Change, Revisions, Store, Transition, is_cached, pods, staged::Staged};
 
 /// An object that is cached.
 pub(super) trait Cached: Sized {
@@ -161,7 +163,7 @@ impl Cached for Pod {
         let staged = store
             .pages
             .iter()
-            .map(|(namespace, pod)| (&**namespace, pod.name()));
+            .map(|staged| (&*staged.namespace, staged.pod.name()));
         missing(kept, staged.chain(listed))
             .into_iter()
             .map(|(namespace, name)| (namespace.into(), name.to_owned()))
@@ -181,12 +183,17 @@ impl Cached for Pod {
             &mut store.parts,
             &store.layout,
         );
-        keep(store, &self.namespace, pod, Some(self.projection))
+        keep(store, &self.namespace, pod, self.unready, Some(self.projection))
     }
 
     fn put_pages(store: &mut Store, notify: &mut dyn FnMut(&Store, Option<Transition>)) {
-        for (namespace, pod) in std::mem::take(&mut store.pages).into_pods() {
-            let transition = keep(store, &namespace, pod, None);
+        for Staged {
+            namespace,
+            pod,
+            unready,
+        } in std::mem::take(&mut store.pages).into_pods()
+        {
+            let transition = keep(store, &namespace, pod, unready, None);
             notify(store, transition);
         }
     }
@@ -207,6 +214,7 @@ fn keep(
     store: &mut Store,
     namespace: &str,
     mut pod: EncodedObject,
+    unready: Option<Box<Unready>>,
     projection: Option<v1::Pod>,
 ) -> Option<Transition> {
     let kept = store.namespaces.get(namespace);
@@ -232,7 +240,18 @@ fn keep(
     pod.change(store.changes.last);
     let layout = Arc::clone(&store.layout);
     let (name, namespace) = store.namespace(namespace);
+    let former = namespace.pods.get(pod.name());
+    let former = former.filter(|former| former.owner() != pod.owner() && namespace.unready.remove(former));
+    let mut unready_changes: Vec<Arc<str>> = former
+        .and_then(|pod| pod.owner())
+        .map(Arc::from)
+        .into_iter()
+        .collect();
+    if namespace.unready.put(&pod, unready) {
+        unready_changes.extend(pod.owner().map(Arc::from));
+    }
     let old = namespace.pods.put(pod, &layout);
+    store.unready_changes.extend(unready_changes);
     if let Some(old) = &old {
         store.parts.release(old);
     }

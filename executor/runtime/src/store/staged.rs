@@ -5,15 +5,20 @@
 
 use std::sync::Arc;
 
-use nodewise_projection::{Pod, buckets::EncodedObject};
+use nodewise_projection::{Pod, Unready, buckets::EncodedObject};
 
 use super::keys::Keys;
 use super::layout::Layout;
 use super::parts::Parts;
 use super::pods;
 
-/// A namespace and a pod.
-pub(super) type Staged = (Arc<str>, EncodedObject);
+/// A pod of a page.
+#[derive(Debug)]
+pub(super) struct Staged {
+    pub(super) namespace: Arc<str>,
+    pub(super) pod: EncodedObject,
+    pub(super) unready: Option<Box<Unready>>,
+}
 
 /// Stored page by page, so that a page is freed when its pods are cached.
 #[derive(Debug, Default)]
@@ -30,20 +35,24 @@ impl Pages {
         let mut staged: Vec<Staged> = Vec::with_capacity(page.size_hint().1.unwrap_or_default());
         for mut pod in page {
             let namespace = match staged.last() {
-                Some((namespace, _)) if **namespace == *pod.namespace => Arc::clone(namespace),
+                Some(staged) if *staged.namespace == *pod.namespace => Arc::clone(&staged.namespace),
                 _ => pod.namespace.as_str().into(),
             };
             let keys = keys.of_pods(&namespace);
             let version = &*pod.resource_version;
             let stored = pods::encode(&mut pod.projection, version, &keys, parts, layout);
-            staged.push((namespace, stored));
+            staged.push(Staged {
+                namespace,
+                pod: stored,
+                unready: pod.unready.take(),
+            });
         }
         self.0.push(staged);
     }
 
     /// Discards the pages of a list that was given up.
     pub(super) fn discard(&mut self, parts: &mut Parts) {
-        for (_, pod) in std::mem::take(self).into_pods() {
+        for Staged { pod, .. } in std::mem::take(self).into_pods() {
             parts.release(&pod);
         }
     }

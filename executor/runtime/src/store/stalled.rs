@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_projection::{Workload, moment};
-use nodewise_proto::{bucket, v1};
+use nodewise_proto::{Timestamp as ProtoTimestamp, bucket, v1};
 
 use super::{Store, is_live};
 
@@ -63,6 +63,32 @@ impl Store {
                 .unwrap_or_default(),
             lost: pods.iter().filter(|pod| self.is_lost(pod)).count(),
         }
+    }
+
+    /// When the rollout to the template of which `is_current` knows the labels began: the last time that a revision or controlled
+    /// workload with these labels was created, or a pod without them. Visits all pods of the workload, and of those that it controls.
+    pub fn began(
+        &self,
+        workload: &Workload,
+        is_current: &dyn Fn(&[v1::Label]) -> bool,
+    ) -> Option<ProtoTimestamp> {
+        let namespace = self.namespaces.get(&workload.key.namespace)?;
+        let is_own = |controller: &v1::ControllerReference| *controller.uid == *workload.uid;
+        let revisions = namespace.revisions.iter();
+        let revisions = revisions
+            .filter(|revision| {
+                revision.controller.as_ref().is_some_and(is_own) && is_current(&revision.labels)
+            })
+            .filter_map(|revision| revision.created);
+        let controlled = || self.workloads.controlled(&workload.uid);
+        let templates = controlled().filter(|other| is_current(&other.labels));
+        let controllers = std::iter::once(&workload.uid).chain(controlled().map(|other| &other.uid));
+        let pods = controllers.flat_map(|uid| namespace.pods.owned(uid));
+        let outdated = pods.map(|pod| pod.pod()).filter(|pod| !is_current(&pod.labels));
+        let times = revisions
+            .chain(templates.filter_map(|other| other.created))
+            .chain(outdated.filter_map(|pod| pod.creation_time));
+        times.max_by_key(|time| (time.seconds, time.nanos))
     }
 
     /// Whether the pod had been ready before its node broke. The node lifecycle controller changes the Ready conditions

@@ -15,5 +15,7 @@ mod owners;
 mod replicas;
 mod revisions;
 mod rights;
+mod rollouts;
 mod status;
 mod traces;
+mod what_if;

@@ -18,9 +18,10 @@ use crate::{
 const WINDOW: &str = "2m";
 
 /// Series that do not exist while everything works. They start with the first problem.
-const TROUBLE: [&str; 11] = [
+const TROUBLE: [&str; 12] = [
     "_controller_stale_sync_skips_total",
     "leader_election_slowpath_total",
+    "nodewise_blocked_nodes",
     "nodewise_divergence",
     "nodewise_other_owner_writes_total",
     "nodewise_plan_errors_total",
@@ -167,24 +168,34 @@ async fn observe_mode_shows_rollouts_without_leader_alerts() -> Result<()> {
     ] {
         promtool_reads(&metrics)?;
     }
-    // The alert's own expression finds a stuck rollout of the built-in controller, with seconds instead of minutes.
-    let stuck = stuck_for(3)?;
+    // The alerts' own expressions find a stuck rollout of the built-in controller, with seconds instead of minutes.
+    let stuck = [
+        expression("NodewiseRolloutStuck", "> 900", "> 3")?,
+        expression("NodewiseRolloutBlocked", "> 180", "> 3")?,
+    ];
     setup.patch("agent", setup.never_ready_patch(2)).await?;
     eventually(DEADLINE, "a rollout that is stuck", async || {
-        let samples = prometheus.query(&stuck).await?;
-        ensure!(samples.len() == 1, "{} samples of {stuck}", samples.len());
+        for stuck in &stuck {
+            let samples = prometheus.query(stuck).await?;
+            ensure!(samples.len() == 1, "{} samples of {stuck}", samples.len());
+        }
         Ok(())
     })
     .await
 }
 
-/// The expression of `NodewiseRolloutStuck` with `seconds` instead of 900.
-fn stuck_for(seconds: u32) -> Result<String> {
+/// The expression of an alert with another limit.
+fn expression(alert: &str, limit: &str, other: &str) -> Result<String> {
     let rules = std::fs::read_to_string(crate::file(RULES))?;
-    let expression = rules
-        .split_once("alert: NodewiseRolloutStuck")
+    let rule = rules
+        .split_once(&format!("alert: {alert}\n"))
         .and_then(|(_, rest)| rest.split_once("expr: |"))
-        .and_then(|(_, rest)| rest.split_once("> 900"));
-    let (expression, _) = expression.context("no such rule, or another one")?;
-    Ok(format!("{expression} > {seconds}"))
+        .and_then(|(_, rest)| rest.split_once("        labels:"));
+    let (rule, _) = rule.with_context(|| format!("no rule {alert}"))?;
+    let (expression, _) = rule.split_once("        for:").unwrap_or((rule, ""));
+    ensure!(
+        expression.contains(limit),
+        "{alert} has another limit than {limit}"
+    );
+    Ok(expression.replacen(limit, other, 1))
 }

@@ -8,9 +8,9 @@ asked last.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
@@ -50,7 +50,7 @@ BuildRequest: TypeAlias = Callable[[Callable[[Digest], bool]], v1.PlanRequest]
 """Builds a request. The argument tells whether the replica that is about to be asked is believed to have a bucket."""
 
 _Answer = TypeVar("_Answer")
-_Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest)
+_Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest, v1.SimulateRequest)
 
 
 class PlanService(Protocol):
@@ -170,6 +170,24 @@ class PlanClient:
         uid = workload_uid(request.snapshot)
         question = _Question("Explain", _ask_for_explanation, lambda known: without_known(request, known))
         return await self._ask_in_turn(uid, question)
+
+    async def simulate(self, request: v1.SimulateRequest) -> AsyncGenerator[v1.SimulateResponse, None]:
+        """Plays the rollout of a workload to its end. Yields each step as it comes, and then the end. All buckets of
+        the request are inline, as for `explain`. Another replica is asked only while none has sent a step. Closing the
+        iterator ends the play.
+        """
+        uid = workload_uid(request.snapshot)
+        question = _Question("Simulate", _ask_for_play, lambda known: without_known(request, known))
+        play = await self._ask_in_turn(uid, question)
+        try:
+            yield play.first
+            async for response in play.rest:
+                yield response
+        except grpc.aio.AioRpcError as error:
+            reason = f"the play ended early: {messages.of_failure(play.replica, error)}"
+            raise UnreachableError(reason, error.code()) from error
+        finally:
+            play.call.cancel()
 
     async def capabilities(self) -> v1.GetCapabilitiesResponse:
         """Returns the version, limits and features of a replica."""
@@ -343,6 +361,29 @@ async def _ask_for_explanation(
     rpc: tracing.Rpc, replica: Replica, request: v1.ExplainRequest, timeout: float
 ) -> v1.ExplainResponse | Failed:
     return await _call(rpc, replica, replica.stub.Explain, request, timeout)
+
+
+class _Play(NamedTuple):
+    """The responses of a play."""
+
+    replica: Replica
+    call: "grpc.aio.UnaryStreamCall[v1.SimulateRequest, v1.SimulateResponse]"
+    first: v1.SimulateResponse
+    rest: AsyncIterator[v1.SimulateResponse]
+
+
+async def _ask_for_play(
+    rpc: tracing.Rpc, replica: Replica, request: v1.SimulateRequest, timeout: float
+) -> _Play | Failed:
+    async def begin(asked: object, **options: Any) -> _Play:
+        call = replica.stub.Simulate(request, **options)
+        responses = call.__aiter__()
+        try:
+            return _Play(replica, call, await anext(responses), responses)
+        except StopAsyncIteration:
+            raise grpc.aio.UsageError("an answer without a step and without an end") from None
+
+    return await _call(rpc, replica, begin, request, timeout)
 
 
 def workload_uid(snapshot: v1.Snapshot) -> str:

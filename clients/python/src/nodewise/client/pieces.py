@@ -14,7 +14,7 @@ from .. import v1, waiting
 from ..buckets import Digest
 from .fault import Failed, Fault
 
-_Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest)
+_Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest, v1.SimulateRequest)
 
 
 class Pieces:
@@ -96,6 +96,6 @@ def without_known(request: _Request, known: Callable[[Digest], bool]) -> _Reques
     return slim
 
 
-def _buckets(request: v1.PlanRequest | v1.ExplainRequest) -> Iterator[v1.Bucket]:
+def _buckets(request: v1.PlanRequest | v1.ExplainRequest | v1.SimulateRequest) -> Iterator[v1.Bucket]:
     yield from request.snapshot.node_buckets
     yield from request.snapshot.pod_buckets

@@ -19,7 +19,7 @@ class Rpc:
     def __init__(self, span: Span) -> None:
         self._span = span
 
-    def asks(self, request: v1.PlanRequest | v1.ExplainRequest) -> None:
+    def asks(self, request: v1.PlanRequest | v1.ExplainRequest | v1.SimulateRequest) -> None:
         """Records the size of the request."""
         if self._span.is_recording:
             self._span.set({"nodewise.request.bytes": request.ByteSize()})

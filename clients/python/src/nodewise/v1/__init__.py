@@ -5,4 +5,5 @@ from .explain_pb2 import *
 from .plan_pb2 import *
 from .reconcile_service_pb2 import *
 from .report_pb2 import *
+from .simulate_pb2 import *
 from .snapshot_pb2 import *

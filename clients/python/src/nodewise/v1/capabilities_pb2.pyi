@@ -39,6 +39,7 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
     DIGEST_FUNCTIONS_FIELD_NUMBER: builtins.int
     WORKLOAD_KINDS_FIELD_NUMBER: builtins.int
     DEVIATIONS_FIELD_NUMBER: builtins.int
+    METHODS_FIELD_NUMBER: builtins.int
     engine_version: builtins.str
     """The server's version, for example `0.1.0`. Two versions may compute different plans from the same snapshot."""
     kubernetes_version: builtins.str
@@ -59,6 +60,12 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
     def deviations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___DeviationInfo]:
         """Every deviation that this replica knows."""
 
+    @property
+    def methods(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The methods of ReconcileService that this replica has, for example `EvaluateNodes`. Empty: Plan, PlanStream, Report,
+        GetCapabilities and Explain, as before there was this field.
+        """
+
     def __init__(
         self,
         *,
@@ -68,9 +75,10 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
         digest_functions: collections.abc.Iterable[nodewise.v1.snapshot_pb2.DigestFunction.ValueType] | None = ...,
         workload_kinds: collections.abc.Iterable[builtins.str] | None = ...,
         deviations: collections.abc.Iterable[global___DeviationInfo] | None = ...,
+        methods: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["limits", b"limits"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["deviations", b"deviations", "digest_functions", b"digest_functions", "engine_version", b"engine_version", "kubernetes_version", b"kubernetes_version", "limits", b"limits", "workload_kinds", b"workload_kinds"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deviations", b"deviations", "digest_functions", b"digest_functions", "engine_version", b"engine_version", "kubernetes_version", b"kubernetes_version", "limits", b"limits", "methods", b"methods", "workload_kinds", b"workload_kinds"]) -> None: ...
 
 global___GetCapabilitiesResponse = GetCapabilitiesResponse
 

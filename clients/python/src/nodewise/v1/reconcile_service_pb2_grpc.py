@@ -6,6 +6,7 @@ from nodewise.v1 import capabilities_pb2 as nodewise_dot_v1_dot_capabilities__pb
 from nodewise.v1 import explain_pb2 as nodewise_dot_v1_dot_explain__pb2
 from nodewise.v1 import reconcile_service_pb2 as nodewise_dot_v1_dot_reconcile__service__pb2
 from nodewise.v1 import report_pb2 as nodewise_dot_v1_dot_report__pb2
+from nodewise.v1 import simulate_pb2 as nodewise_dot_v1_dot_simulate__pb2
 
 
 class ReconcileServiceStub(object):
@@ -64,6 +65,11 @@ class ReconcileServiceStub(object):
                 '/nodewise.v1.ReconcileService/Explain',
                 request_serializer=nodewise_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=nodewise_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
+                )
+        self.Simulate = channel.unary_stream(
+                '/nodewise.v1.ReconcileService/Simulate',
+                request_serializer=nodewise_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
+                response_deserializer=nodewise_dot_v1_dot_simulate__pb2.SimulateResponse.FromString,
                 )
 
 
@@ -144,6 +150,20 @@ class ReconcileServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Simulate(self, request, context):
+        """Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+        virtual time pass. It answers with each step and then with the end. It changes nothing.
+
+        Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+        play wait. The play ends when the client cancels the call.
+
+        Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+        has passed. The steps that were sent until then are right.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ReconcileServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -171,6 +191,11 @@ def add_ReconcileServiceServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=nodewise_dot_v1_dot_explain__pb2.ExplainRequest.FromString,
                     response_serializer=nodewise_dot_v1_dot_explain__pb2.ExplainResponse.SerializeToString,
+            ),
+            'Simulate': grpc.unary_stream_rpc_method_handler(
+                    servicer.Simulate,
+                    request_deserializer=nodewise_dot_v1_dot_simulate__pb2.SimulateRequest.FromString,
+                    response_serializer=nodewise_dot_v1_dot_simulate__pb2.SimulateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -287,5 +312,22 @@ class ReconcileService(object):
         return grpc.experimental.unary_unary(request, target, '/nodewise.v1.ReconcileService/Explain',
             nodewise_dot_v1_dot_explain__pb2.ExplainRequest.SerializeToString,
             nodewise_dot_v1_dot_explain__pb2.ExplainResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def Simulate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/nodewise.v1.ReconcileService/Simulate',
+            nodewise_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
+            nodewise_dot_v1_dot_simulate__pb2.SimulateResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

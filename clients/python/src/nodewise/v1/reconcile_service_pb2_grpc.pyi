@@ -15,6 +15,7 @@ import nodewise.v1.capabilities_pb2
 import nodewise.v1.explain_pb2
 import nodewise.v1.reconcile_service_pb2
 import nodewise.v1.report_pb2
+import nodewise.v1.simulate_pb2
 import typing
 
 _T = typing.TypeVar("_T")
@@ -100,6 +101,20 @@ class ReconcileServiceStub:
     nothing.
     """
 
+    Simulate: grpc.UnaryStreamMultiCallable[
+        nodewise.v1.simulate_pb2.SimulateRequest,
+        nodewise.v1.simulate_pb2.SimulateResponse,
+    ]
+    """Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+    virtual time pass. It answers with each step and then with the end. It changes nothing.
+
+    Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+    play wait. The play ends when the client cancels the call.
+
+    Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+    has passed. The steps that were sent until then are right.
+    """
+
 class ReconcileServiceAsyncStub:
     """ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
     receives, and reports the results.
@@ -173,6 +188,20 @@ class ReconcileServiceAsyncStub:
     ]
     """Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
     nothing.
+    """
+
+    Simulate: grpc.aio.UnaryStreamMultiCallable[
+        nodewise.v1.simulate_pb2.SimulateRequest,
+        nodewise.v1.simulate_pb2.SimulateResponse,
+    ]
+    """Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+    virtual time pass. It answers with each step and then with the end. It changes nothing.
+
+    Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+    play wait. The play ends when the client cancels the call.
+
+    Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+    has passed. The steps that were sent until then are right.
     """
 
 class ReconcileServiceServicer(metaclass=abc.ABCMeta):
@@ -258,6 +287,22 @@ class ReconcileServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[nodewise.v1.explain_pb2.ExplainResponse, collections.abc.Awaitable[nodewise.v1.explain_pb2.ExplainResponse]]:
         """Explain returns, for one node or for each node, whether the workload runs there and the rule that decides it. It changes
         nothing.
+        """
+
+    @abc.abstractmethod
+    def Simulate(
+        self,
+        request: nodewise.v1.simulate_pb2.SimulateRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[nodewise.v1.simulate_pb2.SimulateResponse], collections.abc.AsyncIterator[nodewise.v1.simulate_pb2.SimulateResponse]]:
+        """Simulate plays the rollout of a workload to its end: the replica plans, applies each plan to a simulated cluster, and lets
+        virtual time pass. It answers with each step and then with the end. It changes nothing.
+
+        Load: a call needs a permit of the planning pool as Plan does, and holds it until its end. A client that reads slowly makes the
+        play wait. The play ends when the client cancels the call.
+
+        Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
+        has passed. The steps that were sent until then are right.
         """
 
 def add_ReconcileServiceServicer_to_server(servicer: ReconcileServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -79,8 +79,10 @@ struct Ended {
     exit_code: i64,
 }
 
-/// Why a pod is not ready. `None` if it has succeeded or is being deleted, or if its status cannot be read.
-pub(crate) fn of(json: &str) -> Option<PodProblem> {
+/// Why a pod, as the apiserver serves it, is not ready. `None` if it has succeeded or is being deleted, or if its status cannot be
+/// read.
+#[must_use]
+pub fn pod_problem(json: &str) -> Option<PodProblem> {
     let object: Object = serde_json::from_str(json).ok()?;
     let is_over = object.status.phase.as_deref() == Some("Succeeded");
     if is_over || object.metadata.deletion_timestamp.is_some() {
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
 
     fn problem(spec: &Value, status: &Value) -> Option<PodProblem> {
-        of(&json!({"metadata": {"name": "web-1-a"}, "spec": spec, "status": status}).to_string())
+        pod_problem(&json!({"metadata": {"name": "web-1-a"}, "spec": spec, "status": status}).to_string())
     }
 
     fn message(spec: &Value, status: &Value) -> Option<String> {
@@ -445,7 +447,7 @@ mod tests {
         assert_eq!(message(&node, &json!({"phase": "Succeeded"})), None);
         assert_eq!(message(&node, &json!({"phase": "Running", "reason": 7})), None);
         let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": {"phase": "Running"}});
-        assert_eq!(of(&deleting.to_string()), None);
+        assert_eq!(pod_problem(&deleting.to_string()), None);
         let long = container(&json!({"state": {"waiting": {"reason": "Odd", "message": "x".repeat(1_000)}}}));
         let cause = message(&node, &long).expect("a cause");
         assert!(cause.ends_with('…') && cause.chars().count() < 300, "{cause}");
