@@ -21,6 +21,7 @@ use crate::{
     print,
     request::RequestFactory,
     target::Target,
+    text::{self, Page},
     view,
 };
 
@@ -47,6 +48,21 @@ impl Case<'_> {
             requests: self.requests,
         };
         source.status_of(self.workload, None, plan, explanation)
+    }
+
+    /// A warning if more than one client writes the status of the workload.
+    fn render_writers(&self, page: &mut Page) {
+        let Served {
+            kind,
+            namespace,
+            name,
+            ..
+        } = self.workload;
+        let facts = self.cluster.facts.as_ref();
+        let facts = facts.and_then(|facts| facts.workload(*kind, namespace, name));
+        if let Some(facts) = facts {
+            text::status::render_writers(page, &facts.writers, self.requests.now());
+        }
     }
 }
 

@@ -21,9 +21,9 @@ mod writers;
 pub use controller::{Controlled, UnreadyUnit, of_controller};
 pub use facts::{NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
 pub use inputs::Inputs;
-pub use span::span;
 use progress::Situation;
 pub use progress::changes_pods;
+pub use span::span;
 pub use writers::several_writers;
 
 use nodewise_projection::timestamp;

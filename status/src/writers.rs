@@ -16,7 +16,13 @@ pub fn several_writers(writers: &[v1::Writer], now: Timestamp) -> Option<String>
     let active = writers.iter().filter_map(|writer| {
         let at = writer.at.and_then(moment)?;
         let is_active = now.duration_since(at) <= ACTIVE;
-        is_active.then(|| format!("{} ({} ago)", writer.manager, span(now.duration_since(at).as_secs())))
+        is_active.then(|| {
+            format!(
+                "{} ({} ago)",
+                writer.manager,
+                span(now.duration_since(at).as_secs())
+            )
+        })
     });
     let active: Vec<String> = active.collect();
     let [others @ .., last] = active.as_slice() else {

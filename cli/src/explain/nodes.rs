@@ -67,5 +67,6 @@ pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output)
         nodes => text::explain::render_all(&mut page, &workload.title(), nodes, &status),
     }
     warnings.render(&mut page);
+    case.render_writers(&mut page);
     Ok(page.into_text())
 }

@@ -118,6 +118,7 @@ pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyh
     }
     .render(&mut page);
     warnings.render(&mut page);
+    case.render_writers(&mut page);
     Ok(page.into_text())
 }
 
@@ -166,6 +167,7 @@ pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyho
     }
     .render(&mut page);
     warnings.render(&mut page);
+    case.render_writers(&mut page);
     Ok(page.into_text())
 }
 

@@ -3,7 +3,7 @@
 mod details;
 mod table;
 
-pub(crate) use details::{render_causes, render_line, render_rollout};
+pub(crate) use details::{render_causes, render_line, render_rollout, render_writers};
 pub(crate) use table::render_table;
 
 use anstyle::Style;
