@@ -133,7 +133,8 @@ A Deployment: whether the rollout is done, and if not why; its ReplicaSets; whic
 A ReplicaSet: how many pods it has and wants, and in which order a scale-down deletes them.
 A DaemonSet: for each node whether a pod runs there, and the rule that decides it.")]
 pub(crate) struct ExplainArgs {
-    /// The workload, as for kubectl: `KIND NAME` or `KIND/NAME`, such as deployment/web, rs/web-5d4f or ds/agent
+    /// The workload, pod or node, as for kubectl: `KIND NAME` or `KIND/NAME`, such as deployment/web, rs/web-5d4f, ds/agent,
+    /// pod/agent-x7k2p or node/worker-1
     #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
     pub(crate) target: Vec<String>,
     /// The workload's namespace; not needed while only one namespace has a workload of this kind and name

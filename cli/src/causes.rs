@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewise_projection::{Workload, moment};
+use nodewise_projection::moment;
 use nodewise_proto::v1;
+use nodewise_status::TemplateFacts;
 use serde::{Deserialize, Serialize};
 
 use crate::input::{Cluster, Served};
@@ -29,55 +30,11 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A ReplicaSet, as far as people read it.
-#[derive(Debug, Default)]
-pub(crate) struct SetFacts {
-    pub(crate) images: Vec<String>,
-    pub(crate) min_ready_seconds: u32,
-    /// The annotation with the number of the revision.
-    pub(crate) revision: Option<String>,
-    /// The kind and the name of its controller.
-    pub(crate) controller: Option<String>,
-    /// Why its controller cannot create or delete pods: the message of the condition ReplicaFailure.
-    failure: Option<String>,
-}
-
+/// The status of a Deployment, as far as it is read here.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Object {
-    metadata: Metadata,
-    spec: Spec,
     status: Status,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    annotations: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Spec {
-    template: Template,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Template {
-    spec: PodSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodSpec {
-    containers: Vec<Container>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Container {
-    image: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -112,33 +69,11 @@ pub(crate) fn of_creation(deployment: &Served) -> Option<Cause> {
     })
 }
 
-impl SetFacts {
-    /// Reads a ReplicaSet. What cannot be read is left out: the planner has refused what it needs.
-    pub(crate) fn of(set: &Served) -> Self {
-        let object: Object = serde_json::from_str(set.json.get()).unwrap_or_default();
-        let workload = Workload::replica_set_from_text(set.json.get()).ok();
-        let containers = object.spec.template.spec.containers.into_iter();
-        let mut conditions = object.status.conditions.into_iter();
-        let mut annotations = object.metadata.annotations.unwrap_or_default();
-        Self {
-            images: containers.map(|container| container.image).collect(),
-            min_ready_seconds: workload.as_ref().map_or(0, |set| set.min_ready_seconds),
-            revision: annotations.remove("deployment.kubernetes.io/revision"),
-            controller: workload
-                .and_then(|set| set.controller)
-                .map(|owner| format!("{} {}", owner.kind, owner.name)),
-            failure: conditions
-                .find(|condition| condition.kind == "ReplicaFailure" && condition.status == "True")
-                .map(|condition| condition.message),
-        }
-    }
-}
-
 /// The causes for one ReplicaSet: that of missing pods first, then those with the most pods. `ready` and `available` are its counts.
 pub(crate) fn of(
     cluster: &Cluster,
     set: &Served,
-    facts: &SetFacts,
+    facts: &TemplateFacts,
     (ready, available): (i32, i32),
     now: Timestamp,
 ) -> Vec<Cause> {
@@ -170,7 +105,7 @@ pub(crate) fn of(
         .map(|(message, (pods, restarts))| cause(pods, message, restarts))
         .collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.pods.len()));
-    if let Some(failure) = &facts.failure {
+    if let Some((failure, _)) = &facts.failure {
         causes.insert(0, cause(Vec::new(), failure.clone(), 0));
     }
     let young = ready.saturating_sub(available);

@@ -1,7 +1,10 @@
 //! `nodewise explain`.
 
+mod node;
 mod nodes;
+mod pod;
 mod replicas;
+mod subject;
 mod warnings;
 
 use std::process::ExitCode;
@@ -10,22 +13,26 @@ use anyhow::{Context as _, ensure};
 use nodewise_proto::v1;
 
 use crate::{
-    args::ExplainArgs,
+    args::{ExplainArgs, Output},
     engine::Engine,
     gaps,
     input::{Cluster, Served},
     kind::Kind,
+    print,
     request::RequestFactory,
     target::Target,
+    text::{self, Page},
     view,
 };
 
+use self::subject::Subject;
+
 /// One workload that is explained, and what that needs.
-struct Case<'a> {
-    cluster: &'a Cluster,
-    workload: &'a Served,
-    requests: &'a RequestFactory<'a>,
-    engine: &'a Engine,
+pub(crate) struct Case<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) workload: &'a Served,
+    pub(crate) requests: &'a RequestFactory<'a>,
+    pub(crate) engine: &'a Engine,
 }
 
 impl Case<'_> {
@@ -42,10 +49,28 @@ impl Case<'_> {
         };
         source.status_of(self.workload, None, plan, explanation)
     }
+
+    /// A warning if more than one client writes the status of the workload.
+    fn render_writers(&self, page: &mut Page) {
+        let Served {
+            kind,
+            namespace,
+            name,
+            ..
+        } = self.workload;
+        let facts = self.cluster.facts.as_ref();
+        let facts = facts.and_then(|facts| facts.workload(*kind, namespace, name));
+        if let Some(facts) = facts {
+            text::status::render_writers(page, &facts.writers, self.requests.now());
+        }
+    }
 }
 
 pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
-    let target = Target::parse_one(&args.target)?;
+    let target = match Subject::parse(&args.target)? {
+        Subject::Workload(target) => target,
+        other => return run_entry(args, &other).await,
+    };
     ensure!(
         target.kind == Kind::DaemonSet || args.node.is_none(),
         "--node is for DaemonSets; a {} is explained as a whole",
@@ -63,10 +88,37 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         requests: &RequestFactory::new(&cluster, &args.engine),
         engine: &engine,
     };
-    match workload.kind {
-        Kind::ReplicaSet => replicas::explain_replica_set(&case, args.output).await?,
-        Kind::Deployment => replicas::explain_deployment(&case, args.output).await?,
-        _ => nodes::explain(&case, args.node.as_deref(), args.output).await?,
-    }
+    print::text(&explain(&case, args.node.as_deref(), args.output).await?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Explains a pod or a node: with it as the entry, the workloads are found.
+async fn run_entry(args: &ExplainArgs, subject: &Subject) -> anyhow::Result<ExitCode> {
+    ensure!(args.node.is_none(), "--node is for DaemonSets; leave it out");
+    let namespace = args.namespace.as_deref();
+    let targets = Target::every_workload();
+    let cluster = Cluster::read_with_facts(&args.source, &targets, namespace).await?;
+    let engine = Engine::new(&args.engine)?;
+    let requests = RequestFactory::new(&cluster, &args.engine);
+    let source = view::Source {
+        cluster: &cluster,
+        engine: &engine,
+        requests: &requests,
+    };
+    let text = match subject {
+        Subject::Pod(name) => pod::explain(&source, name, namespace, args.output).await?,
+        Subject::Node(name) => node::explain(&source, name, namespace, args.output).await?,
+        Subject::Workload(_) => String::new(),
+    };
+    print::text(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The explanation of a workload, or of a DaemonSet on one node.
+pub(crate) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<String> {
+    match case.workload.kind {
+        Kind::ReplicaSet => replicas::explain_replica_set(case, output).await,
+        Kind::Deployment => replicas::explain_deployment(case, output).await,
+        _ => nodes::explain(case, node, output).await,
+    }
 }

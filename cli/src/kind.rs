@@ -22,7 +22,7 @@ impl Kind {
     ];
 
     /// The kinds that are planned and explained.
-    const WORKLOADS: [Self; 3] = [Self::DaemonSet, Self::ReplicaSet, Self::Deployment];
+    pub(crate) const WORKLOADS: [Self; 3] = [Self::DaemonSet, Self::ReplicaSet, Self::Deployment];
 
     pub(crate) fn name(self) -> &'static str {
         match self {

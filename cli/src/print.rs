@@ -20,9 +20,14 @@ pub(crate) fn bytes(file: &[u8]) -> anyhow::Result<()> {
 
 /// Prints a value as indented JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    finish(io::stdout().lock().write_all(json_text(value)?.as_bytes()))
+}
+
+/// A value as indented JSON.
+pub(crate) fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
     let mut text = serde_json::to_string_pretty(value).context("cannot write the answer as JSON")?;
     text.push('\n');
-    finish(io::stdout().lock().write_all(text.as_bytes()))
+    Ok(text)
 }
 
 /// Prints a value as JSON in one line, for streams of values.

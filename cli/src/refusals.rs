@@ -15,21 +15,26 @@ use crate::{args::SourceArgs, input::Served, input::connect, kind::Kind};
 pub(crate) struct Refusals(HashMap<String, v1::Refusal>);
 
 impl Refusals {
-    /// Reads the Events of the DaemonSets among these workloads. A file has none. Without the right to read Events there are none
-    /// either: the status then does not say why a pod is missing.
+    /// Connects, and reads the Events of the DaemonSets among these workloads. A file has none.
     pub(crate) async fn read<'a>(source: &SourceArgs, workloads: impl Iterator<Item = &'a Served>) -> Self {
-        let daemon_sets: Vec<&Served> = workloads.filter(|one| one.kind == Kind::DaemonSet).collect();
-        if !source.files.is_empty() || daemon_sets.is_empty() {
+        if !source.files.is_empty() {
             return Self::default();
         }
-        let Ok((client, _)) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await else {
-            return Self::default();
-        };
+        match connect(source.kubeconfig.as_deref(), source.context.as_deref()).await {
+            Ok((client, _)) => Self::ask(&client, workloads).await,
+            Err(_) => Self::default(),
+        }
+    }
+
+    /// Reads the Events of the DaemonSets among these workloads. Without the right to read Events there are none: the status then does
+    /// not say why a pod is missing.
+    pub(crate) async fn ask<'a>(client: &Client, workloads: impl Iterator<Item = &'a Served>) -> Self {
+        let daemon_sets = workloads.filter(|one| one.kind == Kind::DaemonSet);
         let last = |one: &'a Served| {
             let client = client.clone();
             async move { Some((one.uid.clone(), last(client, one).await?)) }
         };
-        let found = join_all(daemon_sets.into_iter().map(last)).await;
+        let found = join_all(daemon_sets.map(last)).await;
         Self(found.into_iter().flatten().collect())
     }
 

@@ -16,6 +16,11 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    /// All workloads of all kinds.
+    pub(crate) fn every_workload() -> Vec<Self> {
+        Kind::WORKLOADS.map(Self::all).to_vec()
+    }
+
     fn all(kind: Kind) -> Self {
         Self { kind, name: None }
     }

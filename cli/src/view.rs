@@ -31,6 +31,12 @@ impl Source<'_> {
         self.status_of(workload, refusal, &plan, &explanation)
     }
 
+    /// What is known about a pod itself. Whether it is of the current revision and available, only the status of its workload tells.
+    pub(crate) fn pod_status(&self, pod: &v1::Pod) -> Option<v1::PodStatus> {
+        let facts = self.cluster.facts.as_ref()?.pod(&pod.uid)?;
+        Some(facts.status(false, false))
+    }
+
     /// The status of a workload with this plan and this explanation.
     pub(crate) fn status_of(
         &self,
@@ -49,7 +55,7 @@ impl Source<'_> {
             workload: about,
             plan,
             explanation,
-            pods: &pods(self.cluster, facts, workload, &templates),
+            pods: &own_pods(self.cluster, facts, workload, &templates),
             node: &|name| facts.node(name),
             templates: &templates,
             refusal,
@@ -66,6 +72,12 @@ pub(crate) async fn local_status(cluster: &Cluster, workload: &Served) -> anyhow
         requests: &RequestFactory::at(cluster, None, v1::Profile::Default),
     };
     source.status(workload, None).await
+}
+
+/// The pods of a status: those on the nodes of a DaemonSet, or those of the other kinds that are not available.
+pub(crate) fn pods(status: &v1::WorkloadStatus) -> impl Iterator<Item = &v1::PodStatus> {
+    let on_nodes = status.nodes.iter().flat_map(|node| &node.pods);
+    on_nodes.chain(&status.pods)
 }
 
 /// The ControllerRevisions of a DaemonSet, or the ReplicaSets of a Deployment.
@@ -90,7 +102,7 @@ fn templates(cluster: &Cluster, workload: &Served) -> Vec<TemplateFacts> {
 }
 
 /// The pods of a workload; of a Deployment, those of its ReplicaSets.
-fn pods<'a>(
+fn own_pods<'a>(
     cluster: &Cluster,
     facts: &'a Facts,
     workload: &Served,

@@ -109,7 +109,9 @@ fn the_slowest_reconcile_is_a_waterfall() {
     let took = root["duration_ms"].as_f64().expect("a duration");
     for span in slowest["spans"].as_array().expect("spans").iter().skip(1) {
         let depth = span["depth"].as_u64().expect("a depth");
-        assert!(depth > 0 && span["start_ms"].as_f64() <= Some(took), "{span}");
+        // On a busy machine the service may begin with a call that the executor has given up.
+        let is_in_time = span["kind"] == "server" || span["start_ms"].as_f64() <= Some(took);
+        assert!(depth > 0 && is_in_time, "{span}");
     }
 }
 

@@ -140,7 +140,7 @@ fn explanations_as_json() {
     assert_eq!(cause["pods"], json!(["web-7d9f-bq5wn", "web-7d9f-tt6rs"]));
     assert_eq!(cause["replicaSet"], "web-7d9f");
     let set = &answer["replicaSets"][0];
-    assert_eq!(set["images"], json!(["registry.example/web:3"]));
+    assert_eq!(set["images"], json!(["web=registry.example/web:3"]));
     assert_eq!(set["workload"]["pods"][0]["deletionOrder"], 1);
 }
 

@@ -67,3 +67,45 @@ fn a_file_cannot_be_watched() {
     assert_eq!(output.code, Some(1));
     assert!(output.stderr.contains("cannot be used with"), "{}", output.stderr);
 }
+
+// The apiserver keeps the names of all writers of the status. Those of the last ten minutes work on it now.
+#[test]
+fn a_second_controller_is_a_warning_in_every_view() {
+    let warning = "kube-controller-manager (3s ago) and nodewise-executor (9s ago) write its status: if both are controllers, each \
+                   undoes what the other one does; stop one of them";
+    let now: jiff::Timestamp = NOW.parse().expect("a time");
+    let entry = |manager: &str, seconds: i64| {
+        let time = now - jiff::SignedDuration::from_secs(seconds);
+        serde_json::json!({"manager": manager, "operation": "Update", "subresource": "status", "time": time.to_string()})
+    };
+    for (file, kind, target) in [
+        ("rollout.json", "DaemonSet", "ds/agent"),
+        (STUCK, "Deployment", "deploy/web"),
+    ] {
+        for (other, is_told) in [(3, true), (900, false)] {
+            let text = std::fs::read_to_string(data(file)).expect("the file");
+            let mut dump: Value = serde_json::from_str(&text).expect("JSON");
+            for item in dump["items"].as_array_mut().expect("a list") {
+                if item["kind"] == kind {
+                    item["metadata"]["managedFields"] = serde_json::json!([
+                        entry("kube-controller-manager", other),
+                        entry("nodewise-executor", 9)
+                    ]);
+                }
+            }
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("dump.json");
+            std::fs::write(&path, dump.to_string()).expect("written");
+            let path = path.to_str().expect("UTF-8");
+            for words in [
+                &["status"][..],
+                &["rollout", "status", target],
+                &["explain", target],
+            ] {
+                let output = nodewise(&[words, &["-f", path, "--now", NOW]].concat()).stdout;
+                let unwrapped = output.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert_eq!(unwrapped.contains(warning), is_told, "{words:?}: {output}");
+            }
+        }
+    }
+}

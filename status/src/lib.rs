@@ -14,6 +14,7 @@ mod message;
 mod next;
 mod progress;
 mod replicas;
+mod span;
 mod units;
 mod writers;
 
@@ -22,6 +23,7 @@ pub use facts::{NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
 pub use inputs::Inputs;
 use progress::Situation;
 pub use progress::changes_pods;
+pub use span::span;
 pub use writers::several_writers;
 
 use nodewise_projection::timestamp;

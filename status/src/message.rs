@@ -7,6 +7,8 @@ use nodewise_proto::{
     workload::DAEMON_SET,
 };
 
+use crate::span::span;
+
 /// The sentence about a status that is complete but for its message.
 pub(crate) fn of(status: &v1::WorkloadStatus, now: Timestamp) -> String {
     let counts = status.counts.unwrap_or_default();
@@ -24,7 +26,7 @@ pub(crate) fn of(status: &v1::WorkloadStatus, now: Timestamp) -> String {
         RolloutState::Stuck => {
             let since = status.stuck_since.and_then(moment);
             let since = since
-                .map(|since| format!(" for {}", span(since, now)))
+                .map(|since| format!(" for {}", span(now.duration_since(since).as_secs())))
                 .unwrap_or_default();
             let waiting = match counts.waiting {
                 0 => String::new(),
@@ -48,16 +50,5 @@ fn plural(count: u32, unit: &str) -> String {
     match count {
         1 => format!("1 {unit}"),
         count => format!("{count} {unit}s"),
-    }
-}
-
-/// `42s`, `5m`, `3h`, `2d`, as kubectl shows ages.
-pub(crate) fn span(since: Timestamp, now: Timestamp) -> String {
-    let seconds = now.duration_since(since).as_secs().max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
     }
 }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_projection::moment;
 use nodewise_proto::v1;
 
-use crate::message::span;
+use crate::span::span;
 
 /// A client that has written the status within this time counts as a controller of the workload. The apiserver keeps the name of a
 /// former controller for ever.
@@ -16,7 +16,13 @@ pub fn several_writers(writers: &[v1::Writer], now: Timestamp) -> Option<String>
     let active = writers.iter().filter_map(|writer| {
         let at = writer.at.and_then(moment)?;
         let is_active = now.duration_since(at) <= ACTIVE;
-        is_active.then(|| format!("{} ({} ago)", writer.manager, span(at, now)))
+        is_active.then(|| {
+            format!(
+                "{} ({} ago)",
+                writer.manager,
+                span(now.duration_since(at).as_secs())
+            )
+        })
     });
     let active: Vec<String> = active.collect();
     let [others @ .., last] = active.as_slice() else {

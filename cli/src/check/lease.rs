@@ -35,7 +35,7 @@ fn of_lease(what: &str, lease: Option<&Lease>, clock: &Clock) -> Finding {
     };
     let holder = spec.holder_identity.as_deref().unwrap_or_default();
     let (false, Some(renewed)) = (holder.is_empty(), &spec.renew_time) else {
-        return SECTION.error(format!("{what} is held by nobody: no executor works"), hint);
+        return SECTION.error(format!("{what} has no holder: no executor works"), hint);
     };
     let age = clock.now().duration_since(renewed.0);
     let duration = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(DURATION).into());
@@ -142,12 +142,12 @@ mod tests {
             (
                 spec("", "2026-01-01T00:00:50.000000Z"),
                 Outcome::Error,
-                "held by nobody",
+                "has no holder",
             ),
             (
                 json!({"spec": {"holderIdentity": "pod-1"}}),
                 Outcome::Error,
-                "held by nobody",
+                "has no holder",
             ),
             (Value::Null, Outcome::Error, "does not exist"),
         ];

@@ -55,7 +55,7 @@ mod tests {
         let findings = [
             Section::Cluster.ok("the apiserver's version is v1.36.1"),
             Section::Lease.error(
-                "Lease nodewise-system/nodewise-executor is held by nobody: no executor works",
+                "Lease nodewise-system/nodewise-executor has no holder: no executor works",
                 "look at the log of the executor's pods",
             ),
             Section::Admission.ok("no ResourceQuota of namespace nodewise-system is used up"),

@@ -26,7 +26,7 @@ struct Explanation<'a> {
 }
 
 /// Explains all nodes, or one.
-pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<()> {
+pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<String> {
     let workload = case.requests.request_for(case.workload);
     let explanation = case.engine.explain(&workload, node).await?;
     let plan = case.engine.plan(&workload).await?;
@@ -49,7 +49,7 @@ pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output)
         );
     }
     if output == Output::Json {
-        return print::json(&Explanation {
+        return print::json_text(&Explanation {
             kind: case.workload.kind.name(),
             namespace: &case.workload.namespace,
             name: &case.workload.name,
@@ -67,5 +67,6 @@ pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output)
         nodes => text::explain::render_all(&mut page, &workload.title(), nodes, &status),
     }
     warnings.render(&mut page);
-    print::text(&page.into_text())
+    case.render_writers(&mut page);
+    Ok(page.into_text())
 }

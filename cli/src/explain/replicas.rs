@@ -2,12 +2,13 @@
 
 use anyhow::Context as _;
 use nodewise_proto::v1;
+use nodewise_status::TemplateFacts;
 use serde::Serialize;
 
 use super::{Case, warnings::Warnings};
 use crate::{
     args::Output,
-    causes::{self, Cause, SetFacts},
+    causes::{self, Cause},
     gaps,
     input::Served,
     kind::Kind,
@@ -50,7 +51,7 @@ struct SetElement<'a> {
 /// A ReplicaSet, with its own explanation if it has pods.
 struct Set<'a> {
     served: &'a Served,
-    facts: SetFacts,
+    facts: TemplateFacts,
     explanation: Option<v1::WorkloadExplanation>,
 }
 
@@ -82,12 +83,12 @@ async fn workload_explanation(
         .with_context(|| format!("the service's answer has no explanation of {}", request.title()))
 }
 
-pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyhow::Result<()> {
+pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyhow::Result<String> {
     let set = case.workload;
     let request = case.requests.request_for(set);
     let explanation = workload_explanation(case, &request).await?;
     let plan = case.engine.plan(&request).await?;
-    let facts = SetFacts::of(set);
+    let facts = TemplateFacts::of_replica_set(set.json.get());
     let status = match &plan.status {
         Some(v1::plan::Status::ReplicaSetStatus(status)) => status.clone(),
         _ => v1::ReplicaSetStatus::default(),
@@ -96,7 +97,7 @@ pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyh
     let causes = causes::of(case.cluster, set, &facts, counts, case.requests.now());
     let warnings = Warnings::of(plan);
     if output == Output::Json {
-        return print::json(&Explanation {
+        return print::json_text(&Explanation {
             kind: set.kind.name(),
             namespace: &set.namespace,
             name: &set.name,
@@ -117,10 +118,11 @@ pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyh
     }
     .render(&mut page);
     warnings.render(&mut page);
-    print::text(&page.into_text())
+    case.render_writers(&mut page);
+    Ok(page.into_text())
 }
 
-pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyhow::Result<()> {
+pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyhow::Result<String> {
     let deployment = case.workload;
     if let Some(note) = gaps::note_without_pods(case.cluster, deployment) {
         print::note(&note);
@@ -145,7 +147,7 @@ pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyho
         sets.push(set);
     }
     if output == Output::Json {
-        return print::json(&Explanation {
+        return print::json_text(&Explanation {
             kind: deployment.kind.name(),
             namespace: &deployment.namespace,
             name: &deployment.name,
@@ -165,7 +167,8 @@ pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyho
     }
     .render(&mut page);
     warnings.render(&mut page);
-    print::text(&page.into_text())
+    case.render_writers(&mut page);
+    Ok(page.into_text())
 }
 
 /// A ReplicaSet of the Deployment.
@@ -188,7 +191,7 @@ async fn explained_set<'a>(case: &Case<'a>, name: &str) -> anyhow::Result<Option
     };
     Ok(Some(Set {
         served,
-        facts: SetFacts::of(served),
+        facts: TemplateFacts::of_replica_set(served.json.get()),
         explanation,
     }))
 }

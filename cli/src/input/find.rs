@@ -1,9 +1,10 @@
 //! Finds the workloads that a command line names.
 
 use anyhow::bail;
+use nodewise_proto::v1;
 
 use super::{Cluster, Served};
-use crate::target::Target;
+use crate::{kind::Kind, target::Target};
 
 impl Cluster {
     /// The workloads of a target, of all namespaces or of one. If the target has a name: exactly one.
@@ -33,6 +34,19 @@ impl Cluster {
                 )
             }
         }
+    }
+
+    /// The workload that controls a pod. `None` if there is none, or if it is of another kind.
+    pub(crate) fn controller_of(&self, namespace: &str, pod: &v1::Pod) -> Option<&Served> {
+        self.workload_of_uid(namespace, &pod.controller.as_ref()?.uid)
+    }
+
+    /// The workload with this uid.
+    pub(crate) fn workload_of_uid(&self, namespace: &str, uid: &str) -> Option<&Served> {
+        let mut all = Kind::WORKLOADS
+            .into_iter()
+            .flat_map(|kind| self.workloads_in(kind, namespace));
+        all.find(|one| one.uid == uid)
     }
 
     /// A hint with the workloads of the kind that exist, if they are few.

@@ -5,6 +5,8 @@ use nodewise_proto::{
     workload::REPLICA_SET,
 };
 
+use crate::view;
+
 /// The most pods whose logs are offered.
 const MAX_LOGS: usize = 1;
 
@@ -21,12 +23,7 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
         .iter()
         .find(|cause| cause.restarts > 0 && !cause.container.is_empty());
     if let Some(cause) = crashing {
-        let pods = status
-            .nodes
-            .iter()
-            .flat_map(|node| &node.pods)
-            .chain(&status.pods);
-        let failing = pods.filter(|pod| {
+        let failing = view::pods(status).filter(|pod| {
             pod.problem
                 .as_ref()
                 .is_some_and(|problem| problem.message == cause.message)

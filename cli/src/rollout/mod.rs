@@ -5,8 +5,11 @@ mod ask;
 mod change;
 pub(crate) mod diff;
 mod exit;
+mod follow;
 pub(crate) mod hints;
 mod history;
+mod live;
+mod proposal;
 mod retry;
 pub(crate) mod revisions;
 mod status;
@@ -14,17 +17,41 @@ mod watch;
 
 use std::process::ExitCode;
 
-use args::RolloutCommand;
+use args::{ChangeArgs, RolloutCommand};
+use proposal::{Proposed, settle};
+
+use crate::{
+    input::{Cluster, Served},
+    view,
+};
 
 pub(crate) async fn run(command: &RolloutCommand) -> anyhow::Result<ExitCode> {
     match command {
         RolloutCommand::Status(args) => status::run(args).await,
         RolloutCommand::History(args) => history::run(args).await,
         RolloutCommand::Diff(args) => diff::run(args).await,
-        RolloutCommand::Undo(args) => change::undo(args).await,
-        RolloutCommand::Pause(args) => change::pause(args, true).await,
-        RolloutCommand::Resume(args) => change::pause(args, false).await,
-        RolloutCommand::Restart(args) => change::restart(args).await,
-        RolloutCommand::Retry(args) => retry::run(args).await,
+        RolloutCommand::Undo(args) => {
+            let undo = |cluster: &_, workload: &_| change::undo(cluster, workload, args.to_revision);
+            steer(&args.change, undo).await
+        }
+        RolloutCommand::Pause(args) => steer(args, |_, workload| change::pause(workload, true)).await,
+        RolloutCommand::Resume(args) => steer(args, |_, workload| change::pause(workload, false)).await,
+        RolloutCommand::Restart(args) => steer(args, |_, workload| change::restart(workload)).await,
+        RolloutCommand::Retry(args) => {
+            let (cluster, target) = revisions::read(&args.workload).await?;
+            let workload = revisions::workload(&cluster, &target, &args.workload)?;
+            let status = view::local_status(&cluster, workload).await?;
+            settle(args, workload, retry::retry(&cluster, workload, &status)?).await
+        }
     }
+}
+
+/// Reads the workload, and settles what is proposed for it.
+async fn steer(
+    args: &ChangeArgs,
+    propose: impl FnOnce(&Cluster, &Served) -> anyhow::Result<Proposed>,
+) -> anyhow::Result<ExitCode> {
+    let (cluster, target) = revisions::read(&args.workload).await?;
+    let workload = revisions::workload(&cluster, &target, &args.workload)?;
+    settle(args, workload, propose(&cluster, workload)?).await
 }

@@ -1,85 +1,46 @@
 //! `nodewise rollout retry`: deletes the pods that hold up the rollout. Their controller creates them anew.
 
-use std::process::ExitCode;
-
-use anyhow::{Context as _, anyhow, ensure};
-use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api,
-    api::{DeleteParams, Preconditions},
-};
+use anyhow::Context as _;
 use nodewise_proto::v1;
 
-use super::{args::ChangeArgs, ask::confirm, revisions};
+use super::proposal::{PodName, Proposal, Proposed};
 use crate::{
-    input::{connect, one_line},
-    print,
-    text::{PLAIN, Page, REMOVE, count},
+    input::{Cluster, Served},
+    text::{PLAIN, Page, REMOVE},
     view,
 };
 
-pub(super) async fn run(args: &ChangeArgs) -> anyhow::Result<ExitCode> {
-    let (cluster, target) = revisions::read(&args.workload).await?;
-    let workload = revisions::workload(&cluster, &target, &args.workload)?;
-    let status = view::local_status(&cluster, workload).await?;
+/// The deletes of the pods that hold up the rollout. `cluster` was read with facts.
+pub(super) fn retry(
+    cluster: &Cluster,
+    workload: &Served,
+    status: &v1::WorkloadStatus,
+) -> anyhow::Result<Proposed> {
+    let blocking: Vec<&v1::PodStatus> = view::pods(status).filter(|pod| is_blocking(pod)).collect();
+    if blocking.is_empty() {
+        let title = workload.title();
+        return Ok(Proposed::Nothing(format!(
+            "{title}: no pod holds up the rollout."
+        )));
+    }
     let facts = cluster
         .facts
         .as_ref()
         .context("the cluster was read without facts")?;
-    let blocking: Vec<&v1::PodStatus> = pods(&status).filter(|pod| is_blocking(pod)).collect();
-    if blocking.is_empty() {
-        print::text(&format!("{}: no pod holds up the rollout.\n", workload.title()))?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let mut page = Page::new(None);
-    for pod in &blocking {
+    let mut pods = Vec::with_capacity(blocking.len());
+    for pod in blocking {
         let problem = pod.problem.as_ref().map_or("", |problem| &problem.message);
         page.marked(2, "-", REMOVE, PLAIN, &format!("pod {}: {problem}", pod.pod_name));
-    }
-    print::text(&page.into_text())?;
-    ensure!(
-        args.workload.source.files.is_empty(),
-        "{}: it was read from a file, which cannot be changed; leave out -f to change the cluster",
-        workload.title()
-    );
-    if !confirm(args, &format!("Delete {}?", count(blocking.len(), "pod")))? {
-        print::text("Nothing was changed.\n")?;
-        return Ok(ExitCode::FAILURE);
-    }
-    let source = &args.workload.source;
-    let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
-    let api: Api<Pod> = Api::namespaced(client, &workload.namespace);
-    for pod in &blocking {
-        // A new pod of that name stays.
         let uid = facts
             .uid_of_pod(&workload.namespace, &pod.pod_name)
-            .context("the pod has no uid")?;
-        let params = DeleteParams {
-            dry_run: args.dry_run,
-            preconditions: Some(Preconditions {
-                uid: Some(uid.to_owned()),
-                resource_version: None,
-            }),
-            ..DeleteParams::default()
-        };
-        let deleted = api.delete(&pod.pod_name, &params).await;
-        deleted.map_err(|error| anyhow!("{url}: pod {}: {}", pod.pod_name, one_line(&error)))?;
+            .with_context(|| format!("pod {}: metadata.uid is empty", pod.pod_name))?;
+        pods.push(PodName {
+            name: pod.pod_name.clone(),
+            uid: uid.to_owned(),
+        });
     }
-    let stored = if args.dry_run {
-        "would be deleted"
-    } else {
-        "deleted"
-    };
-    print::text(&format!("{} {stored}\n", count(blocking.len(), "pod")))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn pods(status: &v1::WorkloadStatus) -> impl Iterator<Item = &v1::PodStatus> {
-    status
-        .nodes
-        .iter()
-        .flat_map(|node| &node.pods)
-        .chain(&status.pods)
+    Ok(Proposed::Change(Proposal::delete(workload, page, pods)))
 }
 
 /// Whether a pod of the current revision cannot become ready until someone acts.

@@ -1,10 +1,13 @@
 //! `nodewise rollout status`.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
 
 use anyhow::Context as _;
 
-use super::{args::RolloutStatusArgs, exit::exit_code, hints, watch};
+use super::{args::RolloutStatusArgs, exit::exit_code, hints, live, watch};
 use crate::{
     engine::Engine,
     gaps,
@@ -26,7 +29,11 @@ pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
     let workload = *found.first().context("no workload is named")?;
     let engine = Engine::new(&args.engine)?;
     if args.watch {
-        return watch::run(args, &engine, workload).await;
+        return if is_live(args) {
+            live::run(args, &engine, workload).await
+        } else {
+            watch::run(args, &engine, workload).await
+        };
     }
     gaps::refuse(&cluster, workload)?;
     let refusals = Refusals::read(&args.source, std::iter::once(workload)).await;
@@ -47,4 +54,10 @@ pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(exit_code(&status))
+}
+
+/// Whether there is a terminal that can show the live view.
+fn is_live(args: &RolloutStatusArgs) -> bool {
+    let is_text = matches!(args.output, ViewOutput::Text | ViewOutput::Wide);
+    is_text && io::stdout().is_terminal() && io::stdin().is_terminal()
 }

@@ -1,5 +1,7 @@
 //! Renders explanations as text. For a DaemonSet: one line per group of equal nodes, or all details of one node.
 
+pub(crate) mod one_node;
+pub(crate) mod one_pod;
 pub(crate) mod replicas;
 
 use std::collections::BTreeMap;

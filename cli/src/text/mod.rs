@@ -1,7 +1,7 @@
 //! Text output: lines that are wrapped to the width of the terminal, with colours.
 
 pub(crate) mod explain;
-mod names;
+pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod status;
 

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 const SHOWN: usize = 4;
 
 /// The names in natural order. Consecutive numbers become ranges, and names beyond the limit a count.
-pub(super) fn shorten<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn shorten<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_unstable_by(|a, b| natural_order(a, b));
     names.dedup();

@@ -3,13 +3,14 @@
 mod details;
 mod table;
 
-pub(crate) use details::{render_causes, render_line, render_rollout};
+pub(crate) use details::{render_causes, render_line, render_rollout, render_writers};
 pub(crate) use table::render_table;
 
 use anstyle::Style;
 use jiff::Timestamp;
 use nodewise_projection::moment;
 use nodewise_proto::v1::{self, RolloutState};
+use nodewise_status::span;
 
 use super::{ADD, BOLD, CHANGE, DIM, PLAIN, REMOVE};
 
@@ -47,16 +48,6 @@ pub(crate) fn age(
 ) -> Option<String> {
     let (since, now): (Timestamp, Timestamp) = (moment(since?)?, moment(now?)?);
     Some(span(now.duration_since(since).as_secs()))
-}
-
-/// A number of seconds as kubectl shows ages.
-pub(crate) fn span(seconds: i64) -> String {
-    match seconds.max(0) {
-        seconds @ 0..120 => format!("{seconds}s"),
-        seconds @ 120..7_200 => format!("{}m", seconds / 60),
-        seconds @ 7_200..172_800 => format!("{}h", seconds / 3_600),
-        seconds => format!("{}d", seconds / 86_400),
-    }
 }
 
 /// The images before and after: `agent: v1 → v2`, one for each container whose image differs, or the present images.

@@ -104,8 +104,9 @@ impl PodFacts {
         self.ready_changed.or(self.created)
     }
 
-    /// The message about the pod.
-    pub(crate) fn status(&self, updated: bool, available: bool) -> v1::PodStatus {
+    /// The message about the pod. Whether it is of the current revision, and available, is known by its workload.
+    #[must_use]
+    pub fn status(&self, updated: bool, available: bool) -> v1::PodStatus {
         v1::PodStatus {
             pod_name: self.name.clone(),
             node_name: self.node_name.clone(),

@@ -50,11 +50,20 @@ pub(super) fn images(object: &Value, pointer: &str) -> Vec<String> {
     list(object, pointer).iter().map(container).collect()
 }
 
-/// The uid of the owner with `controller: true`.
+/// The uid of the controller. Empty if there is none.
 pub(super) fn controller(object: &Value) -> String {
+    owner(object).map_or_else(String::new, |owner| owned(owner, "/uid"))
+}
+
+/// The kind and the name of the controller. Empty if there is none.
+pub(super) fn controller_name(object: &Value) -> String {
+    owner(object).map_or_else(String::new, |owner| {
+        format!("{} {}", text(owner, "/kind"), text(owner, "/name"))
+    })
+}
+
+/// The owner with `controller: true`.
+fn owner(object: &Value) -> Option<&Value> {
     let mut owners = list(object, "/metadata/ownerReferences").iter();
-    owners
-        .find(|owner| flag(owner, "/controller"))
-        .map(|owner| owned(owner, "/uid"))
-        .unwrap_or_default()
+    owners.find(|owner| flag(owner, "/controller"))
 }

@@ -24,6 +24,10 @@ pub struct TemplateFacts {
     pub images: Vec<String>,
     /// metadata.creationTimestamp.
     pub created: Option<Timestamp>,
+    /// The kind and the name of the controller, for example `Deployment web`. Empty if there is none.
+    pub controller: String,
+    /// spec.minReadySeconds of a ReplicaSet. 0 for a ControllerRevision.
+    pub min_ready_seconds: i64,
     /// spec.replicas of a ReplicaSet. 0 for a ControllerRevision.
     pub replicas: i64,
     /// Why pods of a ReplicaSet cannot be created or deleted: the condition ReplicaFailure, and its time.
@@ -53,6 +57,7 @@ impl TemplateFacts {
         Self {
             number: read::text(&object, REVISION).parse().unwrap_or_default(),
             images: read::images(&object, "/spec/template/spec/containers"),
+            min_ready_seconds: read::number(&object, "/spec/minReadySeconds"),
             replicas: read::number(&object, "/spec/replicas"),
             failure: failure.map(|condition| {
                 let message = read::owned(condition, "/message");
@@ -72,6 +77,7 @@ impl TemplateFacts {
             uid: read::owned(object, "/metadata/uid"),
             hash: hash.unwrap_or_default().to_owned(),
             created: read::time(object, "/metadata/creationTimestamp"),
+            controller: read::controller_name(object),
             ..Self::default()
         }
     }

@@ -4,7 +4,9 @@
 mod replicas;
 mod setup;
 mod slow_proxy;
+mod terminal;
 
 pub use replicas::{Load, own_address};
 pub use setup::{OBSERVER_COMPONENTS, OWNER_COMPONENTS, Setup, SetupOptions};
 pub use slow_proxy::SlowProxy;
+pub use terminal::Terminal;

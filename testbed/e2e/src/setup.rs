@@ -18,6 +18,8 @@ use nodewise_conformance::{
 use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, eventually};
 use serde_json::json;
 
+use crate::Terminal;
+
 /// The namespace of the executors' Lease, as in `deploy/`.
 const LEASE_NAMESPACE: &str = "nodewise-system";
 /// The name of this Lease.
@@ -204,6 +206,14 @@ impl Setup {
             .arg(self.cluster.plane().kubeconfig());
         command.stdin(Stdio::null()).kill_on_drop(true);
         command.output().await.context("running nodewise")
+    }
+
+    /// Starts `nodewise` as the administrator in a terminal.
+    pub fn nodewise_in_terminal(&self, args: &[&str]) -> Result<Terminal> {
+        let kubeconfig = self.cluster.plane().kubeconfig().to_string_lossy().into_owned();
+        let mut all = args.to_vec();
+        all.extend(["--kubeconfig", &kubeconfig]);
+        Terminal::start(&binaries()?.cli, &all)
     }
 
     /// The URL of the server.

@@ -1,9 +1,10 @@
 //! Renders the explanations of ReplicaSets and Deployments: the state and its cause first, then the details.
 
 use nodewise_proto::v1;
+use nodewise_status::TemplateFacts;
 
 use crate::{
-    causes::{Cause, SetFacts},
+    causes::Cause,
     text::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, REMOVE, count, names},
 };
 
@@ -19,7 +20,7 @@ pub(crate) struct ReplicaSetText<'a> {
     pub(crate) explanation: &'a v1::WorkloadExplanation,
     pub(crate) status: &'a v1::ReplicaSetStatus,
     pub(crate) causes: &'a [Cause],
-    pub(crate) facts: &'a SetFacts,
+    pub(crate) facts: &'a TemplateFacts,
 }
 
 /// What is rendered of a Deployment.
@@ -35,7 +36,7 @@ pub(crate) struct DeploymentText<'a> {
 /// A ReplicaSet of a Deployment.
 pub(crate) struct SetText<'a> {
     pub(crate) name: &'a str,
-    pub(crate) facts: &'a SetFacts,
+    pub(crate) facts: &'a TemplateFacts,
     /// Its own explanation, if it has pods.
     pub(crate) explanation: Option<&'a v1::WorkloadExplanation>,
 }
@@ -43,11 +44,8 @@ pub(crate) struct SetText<'a> {
 impl ReplicaSetText<'_> {
     pub(crate) fn render(&self, page: &mut Page) {
         let facts = self.facts;
-        let revision = facts
-            .revision
-            .as_ref()
-            .map(|revision| format!("revision {revision}"));
-        let controller = facts.controller.as_ref().map(|name| format!("of {name}"));
+        let revision = (facts.number != 0).then(|| format!("revision {}", facts.number));
+        let controller = (!facts.controller.is_empty()).then(|| format!("of {}", facts.controller));
         let about: Vec<String> = revision.into_iter().chain(controller).collect();
         let about = if about.is_empty() {
             String::new()
@@ -231,7 +229,7 @@ fn named(set: &v1::ReplicaSetExplanation) -> String {
     }
 }
 
-fn images(page: &mut Page, indent: usize, facts: &SetFacts) {
+fn images(page: &mut Page, indent: usize, facts: &TemplateFacts) {
     if !facts.images.is_empty() {
         let noun = if facts.images.len() == 1 {
             "image"

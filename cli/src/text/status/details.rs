@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use nodewise_projection::moment;
 use nodewise_proto::{
     v1::{self, NodeState, RolloutState},
     workload::DAEMON_SET,
 };
+use nodewise_status::{several_writers, span};
 
-use super::{FAINT, HEADING, age, budget, images, span, word};
+use super::{FAINT, HEADING, age, budget, images, word};
 use crate::text::{ADD, CHANGE, PLAIN, Page, REMOVE, count, names};
 
 /// The width of the bar of progress, in columns.
@@ -23,6 +26,9 @@ pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints
     bar(page, status);
     facts(page, status);
     render_causes(page, status);
+    if let Some(now) = status.observed_at.and_then(moment) {
+        render_writers(page, &status.writers, now);
+    }
     waiting(page, status);
     broken_nodes(page, status);
     next(page, status);
@@ -94,7 +100,7 @@ fn unit(status: &v1::WorkloadStatus) -> &'static str {
     if status.kind == DAEMON_SET { "node" } else { "pod" }
 }
 
-/// Strategy and budget, revision and images, rate and time left, writers.
+/// Strategy and budget, revision and images, rate and time left.
 fn facts(page: &mut Page, status: &v1::WorkloadStatus) {
     let mut facts = Vec::new();
     if let Some(strategy) = status
@@ -134,20 +140,6 @@ fn facts(page: &mut Page, status: &v1::WorkloadStatus) {
             ),
         ));
     }
-    if status.writers.len() > 1 {
-        let writers = status
-            .writers
-            .iter()
-            .map(|writer| match age(writer.at, status.observed_at) {
-                Some(age) => format!("{} ({age} ago)", writer.manager),
-                None => writer.manager.clone(),
-            });
-        let writers = writers.collect::<Vec<_>>().join(", ");
-        facts.push((
-            "writers",
-            format!("{writers}: more than one client writes the status"),
-        ));
-    }
     for (name, value) in facts {
         page.marked(2, &format!("{name:9}"), FAINT, PLAIN, &value);
     }
@@ -180,6 +172,14 @@ pub(crate) fn render_causes(page: &mut Page, status: &v1::WorkloadStatus) {
         };
         let text = format!("{on}{}{restarts}{since}", cause.message);
         page.marked(2, "✗", REMOVE, PLAIN, &text);
+    }
+}
+
+/// A warning if more than one client writes the status.
+pub(crate) fn render_writers(page: &mut Page, writers: &[v1::Writer], now: Timestamp) {
+    if let Some(warning) = several_writers(writers, now) {
+        page.blank();
+        page.marked(0, "!", CHANGE, PLAIN, &warning);
     }
 }
 

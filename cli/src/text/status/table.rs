@@ -1,9 +1,11 @@
 //! The table of `nodewise status`.
 
+use nodewise_projection::moment;
 use nodewise_proto::v1::{self, RolloutState};
+use nodewise_status::several_writers;
 
 use super::{FAINT, HEADING, age, budget, images, word};
-use crate::text::{PLAIN, Page, columns};
+use crate::text::{CHANGE, PLAIN, Page, columns};
 
 /// The space between two columns.
 const GAP: &str = "  ";
@@ -65,6 +67,18 @@ pub(crate) fn render_table(page: &mut Page, statuses: &[v1::WorkloadStatus], wid
             (style, &cells[2]),
             (plain, cut(&rest, page.width(), &cells[..3])),
         ]);
+    }
+    let warnings = statuses.iter().filter_map(|status| {
+        let name = format!("{} {}/{}", status.kind, status.namespace, status.name);
+        let now = moment(status.observed_at?)?;
+        Some(format!("{name}: {}", several_writers(&status.writers, now)?))
+    });
+    let warnings: Vec<String> = warnings.collect();
+    if !warnings.is_empty() {
+        page.blank();
+    }
+    for warning in warnings {
+        page.marked(0, "!", CHANGE, PLAIN, &warning);
     }
 }
 

@@ -9,6 +9,7 @@ mod companion;
 mod crashes;
 mod etcd;
 mod failures;
+mod live;
 mod observe;
 mod owners;
 mod replicas;

@@ -16,7 +16,8 @@ fn lines(output: &Output) -> Result<Vec<Value>> {
     lines.collect()
 }
 
-fn image(image: &str) -> Value {
+/// A patch of the image of the container.
+pub(crate) fn image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
 }
 

@@ -1,0 +1,128 @@
+//! Follows one workload with watches, and computes its status again after each change.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use kube::Client;
+use nodewise_proto::v1;
+use tokio::time::{Instant, sleep_until};
+
+use super::args::RolloutStatusArgs;
+use crate::{
+    engine::Engine,
+    input::{Change, Cluster, Follower, Served, connect},
+    kind::Kind,
+    refusals::Refusals,
+    request::RequestFactory,
+    view,
+};
+
+/// Events that follow each other are shown together.
+const TOGETHER: Duration = Duration::from_millis(150);
+/// Without an event the status is computed again: a pod may be late by now.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// What `Rollout::next` returns.
+pub(super) enum News {
+    Status(Box<v1::WorkloadStatus>),
+    /// A watch failed. It is tried again.
+    Problem(String),
+}
+
+/// One workload, and the watches of what its status is computed from.
+pub(super) struct Rollout<'a> {
+    args: &'a RolloutStatusArgs,
+    pub(super) engine: &'a Engine,
+    pub(super) client: Client,
+    /// The URL of the apiserver.
+    pub(super) url: String,
+    follower: Follower,
+    kind: Kind,
+    namespace: String,
+    name: String,
+    /// When the status is computed next. Kept here, so that a cancelled `next` delays nothing.
+    due: Instant,
+}
+
+impl<'a> Rollout<'a> {
+    pub(super) async fn start(
+        args: &'a RolloutStatusArgs,
+        engine: &'a Engine,
+        workload: &Served,
+    ) -> anyhow::Result<Self> {
+        let source = &args.source;
+        let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
+        Ok(Self {
+            args,
+            engine,
+            follower: Follower::start(
+                &client,
+                &url,
+                &[workload.kind],
+                std::slice::from_ref(&workload.namespace),
+            ),
+            client,
+            url: url.to_string(),
+            kind: workload.kind,
+            namespace: workload.namespace.clone(),
+            name: workload.name.clone(),
+            due: Instant::now() + AGAIN,
+        })
+    }
+
+    /// The next status: after events, or after a while without one. May be cancelled: no event is lost.
+    ///
+    /// # Errors
+    /// The workload is gone, or the cluster or the service refuses.
+    pub(super) async fn next(&mut self) -> anyhow::Result<News> {
+        loop {
+            tokio::select! {
+                change = self.follower.next() => match change? {
+                    Change::Objects => self.due = self.due.min(Instant::now() + TOGETHER),
+                    Change::Failed(problem) => {
+                        return Ok(News::Problem(format!("{problem}; it is tried again")));
+                    }
+                },
+                () = sleep_until(self.due), if self.follower.is_complete() => {
+                    let status = Box::new(self.status().await?);
+                    self.due = Instant::now() + AGAIN;
+                    return Ok(News::Status(status));
+                }
+            }
+        }
+    }
+
+    /// The objects, as the watches show them.
+    pub(super) fn cluster(&self) -> &Cluster {
+        &self.follower.cluster
+    }
+
+    /// The workload.
+    ///
+    /// # Errors
+    /// It was deleted.
+    pub(super) fn workload(&self) -> anyhow::Result<&Served> {
+        let mut found = self.cluster().workloads_in(self.kind, &self.namespace);
+        let (kind, namespace, name) = (self.kind.name(), &self.namespace, &self.name);
+        found
+            .find(|one| one.name == *name)
+            .with_context(|| format!("{kind} {namespace}/{name} was deleted"))
+    }
+
+    /// Builds the requests to the service.
+    pub(super) fn requests(&self) -> RequestFactory<'_> {
+        RequestFactory::new(self.cluster(), &self.args.engine)
+    }
+
+    async fn status(&self) -> anyhow::Result<v1::WorkloadStatus> {
+        let (cluster, workload) = (self.cluster(), self.workload()?);
+        let refusals = Refusals::ask(&self.client, std::iter::once(workload)).await;
+        let requests = self.requests();
+        let source = view::Source {
+            cluster,
+            engine: self.engine,
+            requests: &requests,
+        };
+        source.status(workload, refusals.of(&workload.uid)).await
+    }
+}

@@ -1,0 +1,147 @@
+//! The keys of the live view.
+
+use nodewise_proto::{
+    v1::RolloutState,
+    workload::{DEPLOYMENT, REPLICA_SET},
+};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::view::View;
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Command {
+    Quit,
+    Close,
+    /// Carry out the change that is asked for.
+    Yes,
+    Undo,
+    /// Pause, or resume if the Deployment is paused.
+    Pause,
+    Retry,
+    Restart,
+    Explain,
+    Logs,
+    Diff,
+    Help,
+    Scroll(i32),
+}
+
+/// Rows of a page.
+const PAGE: i32 = 10;
+
+/// What a key does now. `None`: nothing.
+pub(super) fn command(key: KeyEvent, view: &View) -> Option<Command> {
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == KeyCode::Char('c')).then_some(Command::Quit);
+    }
+    let scroll = match key.code {
+        KeyCode::Up | KeyCode::Char('k') => Some(-1),
+        KeyCode::Down | KeyCode::Char('j') => Some(1),
+        KeyCode::PageUp => Some(-PAGE),
+        KeyCode::PageDown | KeyCode::Char(' ') => Some(PAGE),
+        KeyCode::Home | KeyCode::Char('g') => Some(i32::MIN),
+        KeyCode::End | KeyCode::Char('G') => Some(i32::MAX),
+        _ => None,
+    };
+    if let Some(rows) = scroll {
+        return Some(Command::Scroll(rows));
+    }
+    if let Some(window) = &view.window {
+        let is_asking = window.proposal.is_some();
+        return match key.code {
+            KeyCode::Char('y') if is_asking => Some(Command::Yes),
+            KeyCode::Char('n' | 'q') | KeyCode::Esc => Some(Command::Close),
+            KeyCode::Enter if !is_asking => Some(Command::Close),
+            _ => None,
+        };
+    }
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Some(Command::Quit),
+        KeyCode::Char('u') => Some(Command::Undo),
+        KeyCode::Char('p') => Some(Command::Pause),
+        KeyCode::Char('r') => Some(Command::Retry),
+        KeyCode::Char('R') => Some(Command::Restart),
+        KeyCode::Char('e') => Some(Command::Explain),
+        KeyCode::Char('l') => Some(Command::Logs),
+        KeyCode::Char('d') => Some(Command::Diff),
+        KeyCode::Char('?' | 'h') => Some(Command::Help),
+        _ => None,
+    }
+}
+
+/// The keys that do something now, in a line.
+pub(super) fn legend(view: &View) -> String {
+    if let Some(window) = &view.window {
+        return if window.proposal.is_some() {
+            "y yes   n no   ↑↓ scroll".to_owned()
+        } else {
+            "Esc close   ↑↓ scroll".to_owned()
+        };
+    }
+    let kind = view.status.as_ref().map_or("", |status| &status.kind);
+    let is_paused = view
+        .status
+        .as_ref()
+        .is_some_and(|status| status.state() == RolloutState::Paused);
+    let pause = if is_paused { "p resume" } else { "p pause" };
+    let mut keys = Vec::new();
+    if kind != REPLICA_SET {
+        keys.push("u undo");
+    }
+    if kind == DEPLOYMENT {
+        keys.push(pause);
+    }
+    keys.extend(["r retry", "e explain", "l logs"]);
+    if kind != REPLICA_SET {
+        keys.push("d diff");
+    }
+    keys.extend(["↑↓ scroll", "? help", "q quit"]);
+    keys.join("   ")
+}
+
+/// The keys, and what they do.
+pub(super) const HELP: [(&str, &str); 9] = [
+    (
+        "u",
+        "go back to the revision before: shows the difference and kubectl's command, and asks",
+    ),
+    ("p", "pause a Deployment, or resume it"),
+    (
+        "r",
+        "delete the pods that hold up the rollout, so that their controller creates them anew",
+    ),
+    ("R", "replace all pods, with the same template"),
+    ("e", "explain which rule decides for each node or pod, and why"),
+    ("l", "show the log of a pod that holds up the rollout"),
+    (
+        "d",
+        "show what differs between the present template and the revision before",
+    ),
+    ("↑ ↓", "scroll; also j, k, Page Up, Page Down, Home, End"),
+    (
+        "q",
+        "quit; the exit status is 0 when the rollout is complete, 2 while it is in progress, 3 when it is stuck",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::live::view::Window;
+
+    fn key(code: KeyCode) -> KeyEvent {
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    #[test]
+    fn a_window_without_a_question_takes_no_yes() {
+        let mut view = View::default();
+        assert_eq!(command(key(KeyCode::Char('u')), &view), Some(Command::Undo));
+        assert_eq!(command(key(KeyCode::Esc), &view), Some(Command::Quit));
+        view.window = Some(Window::default());
+        assert_eq!(command(key(KeyCode::Char('y')), &view), None);
+        assert_eq!(command(key(KeyCode::Char('u')), &view), None);
+        assert_eq!(command(key(KeyCode::Esc), &view), Some(Command::Close));
+    }
+}

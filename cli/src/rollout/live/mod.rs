@@ -1,0 +1,260 @@
+//! The live view of `nodewise rollout status --watch` in a terminal.
+
+mod keys;
+mod logs;
+mod recent;
+mod screen;
+mod view;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use crossterm::event::{Event, EventStream, KeyEvent, KeyEventKind};
+use futures::StreamExt as _;
+use ratatui::DefaultTerminal;
+use tokio::time::{Instant, sleep_until};
+
+use self::{
+    keys::{Command, HELP},
+    logs::Log,
+    view::{Tone, View, Window},
+};
+use super::{
+    args::RolloutStatusArgs,
+    change, diff,
+    exit::exit_code,
+    follow::{News, Rollout},
+    proposal::Proposed,
+    retry,
+    revisions::History,
+};
+use crate::{
+    engine::Engine,
+    explain::{self, Case},
+    input::Served,
+    output::Output,
+    print,
+    text::{self, BOLD, PLAIN, Page},
+};
+
+/// Shows the rollout until someone quits, or until the time of `--wait-for` is over. Then the last status stays in the terminal.
+pub(super) async fn run(
+    args: &RolloutStatusArgs,
+    engine: &Engine,
+    workload: &Served,
+) -> anyhow::Result<ExitCode> {
+    let rollout = Rollout::start(args, engine, workload).await?;
+    let terminal = ratatui::try_init().context("cannot open the terminal")?;
+    let mut live = Live {
+        rollout,
+        terminal,
+        keys: EventStream::new(),
+        view: View {
+            colours: anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
+            ..View::default()
+        },
+    };
+    let ended = live.run(args.wait_for.map(|time| Instant::now() + time)).await;
+    ratatui::restore();
+    ended?;
+    let last = live
+        .view
+        .status
+        .context("the view was closed before the cluster was read")?;
+    let mut page = Page::new(text::terminal_width());
+    text::status::render_rollout(&mut page, &last, &super::hints::of(&last));
+    print::text(&page.into_text())?;
+    Ok(exit_code(&last))
+}
+
+struct Live<'a> {
+    rollout: Rollout<'a>,
+    terminal: DefaultTerminal,
+    keys: EventStream,
+    view: View,
+}
+
+impl Live<'_> {
+    async fn run(&mut self, deadline: Option<Instant>) -> anyhow::Result<()> {
+        let never = Instant::now() + std::time::Duration::from_hours(24 * 365);
+        loop {
+            self.draw()?;
+            tokio::select! {
+                news = self.rollout.next() => match news? {
+                    News::Status(status) => self.view.update(*status),
+                    News::Problem(problem) => self.view.say(Tone::Bad, problem),
+                },
+                key = next_key(&mut self.keys) => {
+                    let Some(command) = key?.and_then(|key| keys::command(key, &self.view)) else {
+                        continue;
+                    };
+                    if command == Command::Quit {
+                        return Ok(());
+                    }
+                    self.obey(command).await;
+                }
+                () = sleep_until(deadline.unwrap_or(never)) => return Ok(()),
+            }
+        }
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        let view = &mut self.view;
+        self.terminal
+            .draw(|frame| screen::draw(frame, view))
+            .context("cannot draw")?;
+        Ok(())
+    }
+
+    /// Does what a key asks for. What fails is said in the view, which stays.
+    async fn obey(&mut self, command: Command) {
+        self.view.say(Tone::Plain, "");
+        if let Err(error) = self.try_to_obey(command).await {
+            self.view.say(Tone::Bad, format!("{error:#}"));
+        }
+    }
+
+    async fn try_to_obey(&mut self, command: Command) -> anyhow::Result<()> {
+        let (cluster, workload) = (self.rollout.cluster(), self.rollout.workload()?);
+        match command {
+            Command::Quit => {}
+            Command::Scroll(rows) => self.view.scroll(rows),
+            Command::Close => drop(self.view.close()),
+            Command::Help => self.view.open("Keys", help()),
+            Command::Undo => self.view.propose("Undo", change::undo(cluster, workload, None)?),
+            Command::Pause => {
+                let pauses = !change::is_paused(workload)?;
+                let title = if pauses { "Pause" } else { "Resume" };
+                self.view.propose(title, change::pause(workload, pauses)?);
+            }
+            Command::Restart => self.view.propose("Restart", change::restart(workload)?),
+            Command::Retry => {
+                if let Some(status) = &self.view.status {
+                    let proposed = retry::retry(cluster, workload, status)?;
+                    self.view.propose("Retry", proposed);
+                }
+            }
+            Command::Diff => {
+                let text = difference(&History::of(cluster, workload)?)?;
+                self.view.open("Diff", text);
+            }
+            Command::Explain => self.explain().await?,
+            Command::Logs => self.logs().await?,
+            Command::Yes => {
+                let Some(proposal) = self.view.close() else {
+                    return Ok(());
+                };
+                self.view.say(Tone::Plain, "writing …");
+                self.draw()?;
+                let written = proposal.carry_out(&self.rollout.client, &self.rollout.url, false);
+                let written = or_cancelled(&mut self.keys, written).await?;
+                self.view.say(Tone::Good, written);
+            }
+        }
+        Ok(())
+    }
+
+    async fn explain(&mut self) -> anyhow::Result<()> {
+        let requests = self.rollout.requests();
+        let case = Case {
+            cluster: self.rollout.cluster(),
+            workload: self.rollout.workload()?,
+            requests: &requests,
+            engine: self.rollout.engine,
+        };
+        let text = or_cancelled(&mut self.keys, explain::explain(&case, None, Output::Text)).await?;
+        self.view.open("Explain", text);
+        Ok(())
+    }
+
+    async fn logs(&mut self) -> anyhow::Result<()> {
+        let log = self.view.status.as_ref().and_then(Log::of);
+        let Some(log) = log else {
+            self.view
+                .say(Tone::Plain, "every pod is ready; there is no log to show");
+            return Ok(());
+        };
+        let title = format!("$ {}", log.command());
+        self.view.say(Tone::Plain, format!("{title} …"));
+        self.draw()?;
+        let log = or_cancelled(&mut self.keys, log.read(&self.rollout.client)).await?;
+        self.view.say(Tone::Plain, "");
+        let mut page = window_page();
+        for line in log.lines() {
+            page.line(0, PLAIN, line);
+        }
+        self.view.open(&title, page.into_text());
+        Ok(())
+    }
+}
+
+impl View {
+    /// Asks for a change, or says why there is none.
+    fn propose(&mut self, title: &str, proposed: Proposed) {
+        match proposed {
+            Proposed::Change(proposal) => self.ask(title, proposal),
+            Proposed::Nothing(sentence) => self.say(Tone::Plain, sentence),
+        }
+    }
+}
+
+/// A page as wide as a window.
+fn window_page() -> Page {
+    Page::new(text::terminal_width().map(|width| width.saturating_sub(screen::FRAME)))
+}
+
+fn help() -> String {
+    let mut page = window_page();
+    for (keys, what) in HELP {
+        page.marked(1, &format!("{keys:4}"), BOLD, PLAIN, what);
+    }
+    page.blank();
+    page.line(
+        1,
+        PLAIN,
+        "Nothing is written before you answer y. Every write is done with your own rights.",
+    );
+    page.into_text()
+}
+
+/// What an undo would change.
+fn difference(history: &History<'_>) -> anyhow::Result<String> {
+    let before = history.find(None)?;
+    let mut page = Page::new(None);
+    let title = format!("revision {} and the present template", before.number);
+    page.line(0, BOLD, &title);
+    diff::render(&mut page, &before.template, &history.present())?;
+    Ok(page.into_text())
+}
+
+/// The next press of a key. `None` for other events: the caller draws again.
+async fn next_key(keys: &mut EventStream) -> anyhow::Result<Option<KeyEvent>> {
+    let event = keys.next().await.context("the terminal was closed")?;
+    Ok(match event.context("cannot read from the terminal")? {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(key),
+        _ => None,
+    })
+}
+
+/// The result of `work`, unless someone presses Esc or Ctrl-C before.
+async fn or_cancelled<T>(
+    keys: &mut EventStream,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let view = View {
+        window: Some(Window::default()),
+        ..View::default()
+    };
+    let cancelled = async {
+        loop {
+            let command = next_key(keys).await?.and_then(|key| keys::command(key, &view));
+            if let Some(Command::Close | Command::Quit) = command {
+                anyhow::bail!("cancelled; it may have been done in part");
+            }
+        }
+    };
+    tokio::select! {
+        result = work => result,
+        stopped = cancelled => stopped,
+    }
+}
