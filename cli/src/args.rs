@@ -9,6 +9,7 @@ pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
     dashboard::args::DashboardArgs,
+    overhead::args::OverheadArgs,
     rollout::args::RolloutCommand,
     shell::args::{CompletionArgs, ManArgs},
     simulate::args::{AssumptionArgs, SimulateArgs},
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     /// Play a change to its end on a simulated cluster: each step, how many are unavailable at worst, how long it takes. Changes
     /// nothing.
     Simulate(SimulateArgs),
+    /// Show which DaemonSets would run on a node that need not exist, why or why not, and what they request in sum. Changes nothing.
+    Overhead(OverheadArgs),
     /// Check whether Nodewise can be installed, or works: owners, versions, rights, certificates, lease, webhooks, quotas. Changes nothing
     Check(CheckArgs),
     /// Print the completions of a shell

@@ -97,6 +97,26 @@ impl Engine {
             }
         }
     }
+
+    /// Asks which DaemonSets would run on nodes that need not exist.
+    pub(crate) async fn evaluate_nodes(
+        &self,
+        request: v1::EvaluateNodesRequest,
+    ) -> anyhow::Result<v1::EvaluateNodesResponse> {
+        match self {
+            Self::InProcess(engine) => Ok(engine.evaluate_nodes(request, &never)?),
+            Self::Remote(remote) => {
+                let answer = remote.client.evaluate_nodes(request).await;
+                answer.map_err(|error| match error {
+                    ServiceError::Refused(_) => anyhow!("{error}"),
+                    ServiceError::Unreachable(_) => anyhow!(
+                        "{error} (--server says where to ask, and --timeout for how long: {:?})",
+                        remote.timeout
+                    ),
+                })
+            }
+        }
+    }
 }
 
 /// The error of the planner in this process, in one line.

@@ -2,7 +2,7 @@
 //!
 //! `plan` and `explain` read the objects of a cluster (`input`), build the protocol's requests (`request`), send them to the
 //! planner in this process or to a service (`engine`), and print the response (`text`). They make no decisions. `simulate` plays a change
-//! to its end on a simulated cluster. `demo` runs the
+//! to its end on a simulated cluster. `overhead` asks which DaemonSets would run on nodes that need not exist. `demo` runs the
 //! service and the executor on a simulated cluster (`demo`).
 
 mod args;
@@ -18,6 +18,7 @@ mod gaps;
 mod input;
 mod kind;
 mod output;
+mod overhead;
 mod plan;
 mod print;
 mod refusals;
@@ -108,6 +109,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Simulate(args) => {
                 init_logging(None)?;
                 simulate::run(&args).await
+            }
+            Command::Overhead(args) => {
+                init_logging(None)?;
+                overhead::run(&args).await
             }
             Command::Check(args) => {
                 init_logging(None)?;

@@ -87,6 +87,13 @@ impl ReconcileService for Scripted {
         Err(Status::unimplemented("not asked here"))
     }
 
+    async fn evaluate_nodes(
+        &self,
+        _: Request<v1::EvaluateNodesRequest>,
+    ) -> Result<Response<v1::EvaluateNodesResponse>, Status> {
+        Err(Status::unimplemented("as a server of an older version"))
+    }
+
     async fn report(&self, _: Request<v1::ReportRequest>) -> Result<Response<v1::ReportResponse>, Status> {
         Err(Status::unimplemented("not asked here"))
     }

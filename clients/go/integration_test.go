@@ -1,19 +1,14 @@
 package nodewise
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -31,47 +26,9 @@ import (
 	"nodewise.dev/clients/go/planclient"
 )
 
-var listening = regexp.MustCompile(`listening.*?(127\.0\.0\.1:[0-9]+)`)
-
-// startServer starts the planning service on a free port, and returns its address.
-func startServer(t *testing.T) string {
-	t.Helper()
-	command := exec.Command(testkit.Server(t), "--listen", "127.0.0.1:0")
-	log, err := command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	addresses := make(chan string, 1)
-	go func() {
-		defer close(addresses)
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
-				addresses <- found[1]
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-	})
-	select {
-	case address, said := <-addresses:
-		if !said {
-			t.Fatal("the service ended before it said where it listens")
-		}
-		return address
-	case <-time.After(30 * time.Second):
-		t.Fatal("the service does not say where it listens")
-		return ""
-	}
-}
-
 // The whole executor with the real service: from a DaemonSet to all its pods, a rollout within its budget, and nothing to do afterwards.
 func TestRollsOutWithTheService(t *testing.T) {
-	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
+	planner, err := planclient.New(t.Context(), []string{"http://" + testkit.StartServer(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +82,7 @@ func TestRollsOutWithTheService(t *testing.T) {
 
 // The service explains one node, and all nodes, of a cluster.
 func TestExplainsWithTheService(t *testing.T) {
-	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
+	planner, err := planclient.New(t.Context(), []string{"http://" + testkit.StartServer(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +114,7 @@ func TestExplainsWithTheService(t *testing.T) {
 
 // The server answers each request with exactly the response of the vector.
 func TestServiceVectors(t *testing.T) {
-	conn, err := grpc.NewClient("passthrough:///"+startServer(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+testkit.StartServer(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +126,7 @@ func TestServiceVectors(t *testing.T) {
 
 // A play has steps and then an end. The error of a wrong request names the field, and an error of the caller ends the play.
 func TestSimulatesWithTheService(t *testing.T) {
-	planner, err := planclient.New(t.Context(), []string{"http://" + startServer(t)})
+	planner, err := planclient.New(t.Context(), []string{"http://" + testkit.StartServer(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,7 +229,7 @@ const imageOf = `{"spec":{"template":{"spec":{"containers":[{"name":"a","image":
 
 func service(t *testing.T) *planclient.Client {
 	t.Helper()
-	planner, err := planclient.New(context.WithoutCancel(t.Context()), []string{"http://" + startServer(t)})
+	planner, err := planclient.New(context.WithoutCancel(t.Context()), []string{"http://" + testkit.StartServer(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

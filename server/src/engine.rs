@@ -211,7 +211,7 @@ impl Engine {
         Ok(render::report(state, come_back))
     }
 
-    fn context<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Context<'a> {
+    pub(crate) fn context<'a>(&'a self, stop: &'a dyn Fn() -> bool) -> Context<'a> {
         Context::new(&self.cache, &self.limits, stop)
     }
 }

@@ -18,6 +18,7 @@ mod fair_share;
 mod limits;
 mod methods;
 mod metrics;
+mod overhead;
 mod parse;
 mod pool;
 mod refusal;

@@ -36,6 +36,10 @@ impl Limits {
     pub const LONGEST_REQUEUE: Duration = Duration::from_hours(10 * 365 * 24);
     /// Values in all expressions of a selector or an affinity together. An affinity may list nodes by name.
     pub const SELECTOR_VALUES: usize = 16_384;
+    /// DaemonSets of a request about nodes.
+    pub const DAEMON_SETS: usize = 10_000;
+    /// Decisions of a request about nodes: its nodes times its DaemonSets. A response of that many takes some tens of megabytes.
+    pub const DECISIONS: usize = 4_000_000;
     /// ReplicaSets of a Deployment. Executors send no more.
     pub const REPLICA_SETS: usize = 10_000;
 }

@@ -13,7 +13,7 @@ pub(crate) enum Class {
     Cheap,
 }
 
-const TABLE: [(Method, Class); 6] = [
+const TABLE: [(Method, Class); 7] = [
     (method("nodewise.v1.ReconcileService/Plan", true), Class::Planning),
     (
         method("nodewise.v1.ReconcileService/PlanStream", true),
@@ -29,6 +29,10 @@ const TABLE: [(Method, Class); 6] = [
     ),
     (
         method("nodewise.v1.ReconcileService/Simulate", true),
+        Class::Planning,
+    ),
+    (
+        method("nodewise.v1.ReconcileService/EvaluateNodes", true),
         Class::Planning,
     ),
     // Clients may call this every few seconds as a health check, so it starts no trace.

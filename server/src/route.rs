@@ -90,6 +90,12 @@ impl Router {
                 };
                 serve(request, limits, answer).await
             }
+            Some("/EvaluateNodes") => {
+                unary(request, limits, admission, |message, admission| {
+                    service.answer(message, admission, Engine::evaluate_nodes_for)
+                })
+                .await
+            }
             _ => Status::unimplemented("").into_http(),
         }
     }

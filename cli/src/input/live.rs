@@ -72,6 +72,23 @@ pub(super) async fn read(
     }
 }
 
+/// Lists the objects of these kinds: of one namespace, or of all.
+pub(super) async fn read_kinds(
+    cluster: &mut Cluster,
+    (kubeconfig, context): (Option<&Path>, Option<&str>),
+    kinds: &[Kind],
+    namespace: Option<&str>,
+) -> Result<(), InputError> {
+    let (client, source) = connect(kubeconfig, context).await?;
+    cluster.sources.push(Arc::clone(&source));
+    let lister = Lister {
+        client,
+        source,
+        kinds,
+    };
+    lister.add(cluster, kinds, namespace).await
+}
+
 /// The kinds that plans for these targets read.
 fn kinds(targets: &[Target]) -> Vec<Kind> {
     let mut kinds = Vec::new();

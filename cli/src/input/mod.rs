@@ -108,6 +108,26 @@ impl Cluster {
         cluster.filled(source, targets, namespace).await
     }
 
+    /// Reads files as a whole, or only the objects of these kinds from an apiserver.
+    pub(crate) async fn read_kinds(
+        source: &SourceArgs,
+        kinds: &[Kind],
+        namespace: Option<&str>,
+    ) -> Result<Self, InputError> {
+        let mut cluster = Self {
+            is_dump: !source.files.is_empty(),
+            ..Self::default()
+        };
+        if cluster.is_dump {
+            file::read(&mut cluster, &source.files)?;
+        } else {
+            let access = (source.kubeconfig.as_deref(), source.context.as_deref());
+            live::read_kinds(&mut cluster, access, kinds, namespace).await?;
+        }
+        cluster.complete()?;
+        Ok(cluster)
+    }
+
     async fn filled(
         self,
         source: &SourceArgs,

@@ -421,7 +421,7 @@ var File_nodewise_v1_reconcile_service_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_reconcile_service_proto_rawDesc = "" +
 	"\n" +
-	"#nodewise/v1/reconcile_service.proto\x12\vnodewise.v1\x1a\x1enodewise/v1/capabilities.proto\x1a\x19nodewise/v1/explain.proto\x1a\x16nodewise/v1/plan.proto\x1a\x18nodewise/v1/report.proto\x1a\x1anodewise/v1/simulate.proto\x1a\x1anodewise/v1/snapshot.proto\"\xc1\x01\n" +
+	"#nodewise/v1/reconcile_service.proto\x12\vnodewise.v1\x1a\x1enodewise/v1/capabilities.proto\x1a\x19nodewise/v1/explain.proto\x1a\x1anodewise/v1/overhead.proto\x1a\x16nodewise/v1/plan.proto\x1a\x18nodewise/v1/report.proto\x1a\x1anodewise/v1/simulate.proto\x1a\x1anodewise/v1/snapshot.proto\"\xc1\x01\n" +
 	"\vPlanRequest\x121\n" +
 	"\bsnapshot\x18\x01 \x01(\v2\x15.nodewise.v1.SnapshotR\bsnapshot\x122\n" +
 	"\aoptions\x18\x02 \x01(\v2\x18.nodewise.v1.PlanOptionsR\aoptions\x12K\n" +
@@ -443,7 +443,7 @@ const file_nodewise_v1_reconcile_service_proto_rawDesc = "" +
 	"\x0eMissingBuckets\x12.\n" +
 	"\x13node_bucket_indices\x18\x01 \x03(\rR\x11nodeBucketIndices\x12,\n" +
 	"\x12pod_bucket_indices\x18\x02 \x03(\rR\x10podBucketIndices\x12\x18\n" +
-	"\adigests\x18\x03 \x03(\fR\adigests2\xd4\x03\n" +
+	"\adigests\x18\x03 \x03(\fR\adigests2\xac\x04\n" +
 	"\x10ReconcileService\x12;\n" +
 	"\x04Plan\x12\x18.nodewise.v1.PlanRequest\x1a\x19.nodewise.v1.PlanResponse\x12Q\n" +
 	"\n" +
@@ -451,7 +451,8 @@ const file_nodewise_v1_reconcile_service_proto_rawDesc = "" +
 	"\x06Report\x12\x1a.nodewise.v1.ReportRequest\x1a\x1b.nodewise.v1.ReportResponse\x12\\\n" +
 	"\x0fGetCapabilities\x12#.nodewise.v1.GetCapabilitiesRequest\x1a$.nodewise.v1.GetCapabilitiesResponse\x12D\n" +
 	"\aExplain\x12\x1b.nodewise.v1.ExplainRequest\x1a\x1c.nodewise.v1.ExplainResponse\x12I\n" +
-	"\bSimulate\x12\x1c.nodewise.v1.SimulateRequest\x1a\x1d.nodewise.v1.SimulateResponse0\x01B\x99\x01\n" +
+	"\bSimulate\x12\x1c.nodewise.v1.SimulateRequest\x1a\x1d.nodewise.v1.SimulateResponse0\x01\x12V\n" +
+	"\rEvaluateNodes\x12!.nodewise.v1.EvaluateNodesRequest\x1a\".nodewise.v1.EvaluateNodesResponseB\x99\x01\n" +
 	"\x0fcom.nodewise.v1B\x15ReconcileServiceProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (
@@ -481,10 +482,12 @@ var file_nodewise_v1_reconcile_service_proto_goTypes = []any{
 	(*GetCapabilitiesRequest)(nil),  // 10: nodewise.v1.GetCapabilitiesRequest
 	(*ExplainRequest)(nil),          // 11: nodewise.v1.ExplainRequest
 	(*SimulateRequest)(nil),         // 12: nodewise.v1.SimulateRequest
-	(*ReportResponse)(nil),          // 13: nodewise.v1.ReportResponse
-	(*GetCapabilitiesResponse)(nil), // 14: nodewise.v1.GetCapabilitiesResponse
-	(*ExplainResponse)(nil),         // 15: nodewise.v1.ExplainResponse
-	(*SimulateResponse)(nil),        // 16: nodewise.v1.SimulateResponse
+	(*EvaluateNodesRequest)(nil),    // 13: nodewise.v1.EvaluateNodesRequest
+	(*ReportResponse)(nil),          // 14: nodewise.v1.ReportResponse
+	(*GetCapabilitiesResponse)(nil), // 15: nodewise.v1.GetCapabilitiesResponse
+	(*ExplainResponse)(nil),         // 16: nodewise.v1.ExplainResponse
+	(*SimulateResponse)(nil),        // 17: nodewise.v1.SimulateResponse
+	(*EvaluateNodesResponse)(nil),   // 18: nodewise.v1.EvaluateNodesResponse
 }
 var file_nodewise_v1_reconcile_service_proto_depIdxs = []int32{
 	6,  // 0: nodewise.v1.PlanRequest.snapshot:type_name -> nodewise.v1.Snapshot
@@ -500,14 +503,16 @@ var file_nodewise_v1_reconcile_service_proto_depIdxs = []int32{
 	10, // 10: nodewise.v1.ReconcileService.GetCapabilities:input_type -> nodewise.v1.GetCapabilitiesRequest
 	11, // 11: nodewise.v1.ReconcileService.Explain:input_type -> nodewise.v1.ExplainRequest
 	12, // 12: nodewise.v1.ReconcileService.Simulate:input_type -> nodewise.v1.SimulateRequest
-	1,  // 13: nodewise.v1.ReconcileService.Plan:output_type -> nodewise.v1.PlanResponse
-	3,  // 14: nodewise.v1.ReconcileService.PlanStream:output_type -> nodewise.v1.PlanStreamResponse
-	13, // 15: nodewise.v1.ReconcileService.Report:output_type -> nodewise.v1.ReportResponse
-	14, // 16: nodewise.v1.ReconcileService.GetCapabilities:output_type -> nodewise.v1.GetCapabilitiesResponse
-	15, // 17: nodewise.v1.ReconcileService.Explain:output_type -> nodewise.v1.ExplainResponse
-	16, // 18: nodewise.v1.ReconcileService.Simulate:output_type -> nodewise.v1.SimulateResponse
-	13, // [13:19] is the sub-list for method output_type
-	7,  // [7:13] is the sub-list for method input_type
+	13, // 13: nodewise.v1.ReconcileService.EvaluateNodes:input_type -> nodewise.v1.EvaluateNodesRequest
+	1,  // 14: nodewise.v1.ReconcileService.Plan:output_type -> nodewise.v1.PlanResponse
+	3,  // 15: nodewise.v1.ReconcileService.PlanStream:output_type -> nodewise.v1.PlanStreamResponse
+	14, // 16: nodewise.v1.ReconcileService.Report:output_type -> nodewise.v1.ReportResponse
+	15, // 17: nodewise.v1.ReconcileService.GetCapabilities:output_type -> nodewise.v1.GetCapabilitiesResponse
+	16, // 18: nodewise.v1.ReconcileService.Explain:output_type -> nodewise.v1.ExplainResponse
+	17, // 19: nodewise.v1.ReconcileService.Simulate:output_type -> nodewise.v1.SimulateResponse
+	18, // 20: nodewise.v1.ReconcileService.EvaluateNodes:output_type -> nodewise.v1.EvaluateNodesResponse
+	14, // [14:21] is the sub-list for method output_type
+	7,  // [7:14] is the sub-list for method input_type
 	7,  // [7:7] is the sub-list for extension type_name
 	7,  // [7:7] is the sub-list for extension extendee
 	0,  // [0:7] is the sub-list for field type_name
@@ -520,6 +525,7 @@ func file_nodewise_v1_reconcile_service_proto_init() {
 	}
 	file_nodewise_v1_capabilities_proto_init()
 	file_nodewise_v1_explain_proto_init()
+	file_nodewise_v1_overhead_proto_init()
 	file_nodewise_v1_plan_proto_init()
 	file_nodewise_v1_report_proto_init()
 	file_nodewise_v1_simulate_proto_init()

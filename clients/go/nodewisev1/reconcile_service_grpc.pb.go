@@ -30,6 +30,7 @@ const (
 	ReconcileService_GetCapabilities_FullMethodName = "/nodewise.v1.ReconcileService/GetCapabilities"
 	ReconcileService_Explain_FullMethodName         = "/nodewise.v1.ReconcileService/Explain"
 	ReconcileService_Simulate_FullMethodName        = "/nodewise.v1.ReconcileService/Simulate"
+	ReconcileService_EvaluateNodes_FullMethodName   = "/nodewise.v1.ReconcileService/EvaluateNodes"
 )
 
 // ReconcileServiceClient is the client API for ReconcileService service.
@@ -95,6 +96,9 @@ type ReconcileServiceClient interface {
 	// Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
 	// has passed. The steps that were sent until then are right.
 	Simulate(ctx context.Context, in *SimulateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SimulateResponse], error)
+	// EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+	// request in sum. It reads no pods and changes nothing.
+	EvaluateNodes(ctx context.Context, in *EvaluateNodesRequest, opts ...grpc.CallOption) (*EvaluateNodesResponse, error)
 }
 
 type reconcileServiceClient struct {
@@ -177,6 +181,16 @@ func (c *reconcileServiceClient) Simulate(ctx context.Context, in *SimulateReque
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReconcileService_SimulateClient = grpc.ServerStreamingClient[SimulateResponse]
 
+func (c *reconcileServiceClient) EvaluateNodes(ctx context.Context, in *EvaluateNodesRequest, opts ...grpc.CallOption) (*EvaluateNodesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EvaluateNodesResponse)
+	err := c.cc.Invoke(ctx, ReconcileService_EvaluateNodes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ReconcileServiceServer is the server API for ReconcileService service.
 // All implementations must embed UnimplementedReconcileServiceServer
 // for forward compatibility.
@@ -240,6 +254,9 @@ type ReconcileServiceServer interface {
 	// Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
 	// has passed. The steps that were sent until then are right.
 	Simulate(*SimulateRequest, grpc.ServerStreamingServer[SimulateResponse]) error
+	// EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+	// request in sum. It reads no pods and changes nothing.
+	EvaluateNodes(context.Context, *EvaluateNodesRequest) (*EvaluateNodesResponse, error)
 	mustEmbedUnimplementedReconcileServiceServer()
 }
 
@@ -267,6 +284,9 @@ func (UnimplementedReconcileServiceServer) Explain(context.Context, *ExplainRequ
 }
 func (UnimplementedReconcileServiceServer) Simulate(*SimulateRequest, grpc.ServerStreamingServer[SimulateResponse]) error {
 	return status.Error(codes.Unimplemented, "method Simulate not implemented")
+}
+func (UnimplementedReconcileServiceServer) EvaluateNodes(context.Context, *EvaluateNodesRequest) (*EvaluateNodesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EvaluateNodes not implemented")
 }
 func (UnimplementedReconcileServiceServer) mustEmbedUnimplementedReconcileServiceServer() {}
 func (UnimplementedReconcileServiceServer) testEmbeddedByValue()                          {}
@@ -379,6 +399,24 @@ func _ReconcileService_Simulate_Handler(srv interface{}, stream grpc.ServerStrea
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReconcileService_SimulateServer = grpc.ServerStreamingServer[SimulateResponse]
 
+func _ReconcileService_EvaluateNodes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EvaluateNodesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReconcileServiceServer).EvaluateNodes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReconcileService_EvaluateNodes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReconcileServiceServer).EvaluateNodes(ctx, req.(*EvaluateNodesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ReconcileService_ServiceDesc is the grpc.ServiceDesc for ReconcileService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -401,6 +439,10 @@ var ReconcileService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Explain",
 			Handler:    _ReconcileService_Explain_Handler,
+		},
+		{
+			MethodName: "EvaluateNodes",
+			Handler:    _ReconcileService_EvaluateNodes_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

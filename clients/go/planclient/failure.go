@@ -64,8 +64,8 @@ const (
 	faultMoment
 	// faultReplica: the replica or the network: nothing answers at the address, or something that is no nodewise-server.
 	faultReplica
-	// faultKind: the replica is healthy, and too old to plan for the kind of workload.
-	faultKind
+	// faultTooOld: the replica is healthy, and too old: it does not plan for the kind of workload, or does not have the method.
+	faultTooOld
 	// faultUnclear: the replica or the request. It is the request if it fails at other replicas, too.
 	faultUnclear
 )
@@ -92,7 +92,12 @@ func newFailure(replica *replica, err error) failure {
 			retryAfter = max(info.GetRetryDelay().AsDuration(), time.Nanosecond)
 		}
 	}
-	return failure{reason: reason, err: err, fault: faultOf(failed.Code(), retryAfter > 0), retryAfter: retryAfter}
+	fault := faultOf(failed.Code(), retryAfter > 0)
+	var old *UnsupportedMethodError
+	if errors.As(err, &old) {
+		fault = faultTooOld
+	}
+	return failure{reason: reason, err: err, fault: fault, retryAfter: retryAfter}
 }
 
 // violations lists the fields that the BadRequest detail names.
@@ -133,7 +138,7 @@ func faultOf(code codes.Code, hasRetryInfo bool) fault {
 // callFailed records a failed call, and evicts the replica if the failure is certainly its own.
 func (r *replicas) callFailed(uid string, replica *replica, failure failure) {
 	switch failure.fault {
-	case faultRequest, faultSize, faultMoment, faultKind:
+	case faultRequest, faultSize, faultMoment, faultTooOld:
 		// The replica did answer, so it is reachable. A saturated replica is not evicted: its workloads would move to replicas
 		// without their buckets, which makes more work in total.
 		r.answered(replica)
@@ -154,7 +159,7 @@ type callFailures struct {
 	// reasons are those of the suspects, in the same order.
 	reasons  []string
 	tooLarge int
-	// tooOld are the replicas that do not plan for the kind of workload.
+	// tooOld are the replicas that are too old for the request.
 	tooOld []*replica
 	last   *failure
 }
@@ -163,7 +168,7 @@ func (f *callFailures) add(replica *replica, failure failure) {
 	switch failure.fault {
 	case faultSize:
 		f.tooLarge++
-	case faultKind:
+	case faultTooOld:
 		if !slices.Contains(f.tooOld, replica) {
 			f.tooOld = append(f.tooOld, replica)
 		}
@@ -192,7 +197,7 @@ func (f *callFailures) final(replicas int) error {
 		return nil
 	case f.last.fault == faultRequest || f.tooLarge >= min(enoughReplicas, max(replicas, 1)):
 		return &RefusedError{Reason: f.last.reason, Err: f.last.err}
-	case f.last.fault == faultKind && len(f.tooOld) >= max(replicas, 1):
+	case f.last.fault == faultTooOld && len(f.tooOld) >= max(replicas, 1):
 		return f.last.err
 	case len(f.suspects) >= enoughReplicas:
 		return &UnreachableError{Reason: f.last.reason, Err: f.last.err}

@@ -33,6 +33,28 @@ type fakeReplica struct {
 	// kinds are the kinds that it plans for, and kindsAsked is how often it was asked for them.
 	kinds      []string
 	kindsAsked int
+	// evaluate answers EvaluateNodes; nil for an older version.
+	evaluate func(ctx context.Context, request *nodewisev1.EvaluateNodesRequest) (*nodewisev1.EvaluateNodesResponse, error)
+}
+
+func (f *fakeReplica) setEvaluate(
+	evaluate func(ctx context.Context, request *nodewisev1.EvaluateNodesRequest) (*nodewisev1.EvaluateNodesResponse, error),
+) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.evaluate = evaluate
+}
+
+func (f *fakeReplica) EvaluateNodes(
+	ctx context.Context, request *nodewisev1.EvaluateNodesRequest,
+) (*nodewisev1.EvaluateNodesResponse, error) {
+	f.mu.Lock()
+	evaluate := f.evaluate
+	f.mu.Unlock()
+	if evaluate == nil {
+		return f.UnimplementedReconcileServiceServer.EvaluateNodes(ctx, request)
+	}
+	return evaluate(ctx, request)
 }
 
 func (f *fakeReplica) setKinds(kinds ...string) {

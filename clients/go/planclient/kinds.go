@@ -56,7 +56,7 @@ func (c *call[Q, A]) checkKind(ctx context.Context, replica *replica, snapshot *
 		return nil
 	}
 	reason := fmt.Sprintf("%s: its version plans for %s, and not for %s; upgrade it", replica.address, strings.Join(kinds, ", "), kind)
-	return &failure{reason: reason, err: &UnsupportedKindError{Kind: kind, Reason: reason}, fault: faultKind}
+	return &failure{reason: reason, err: &UnsupportedKindError{Kind: kind, Reason: reason}, fault: faultTooOld}
 }
 
 // plansFor returns the kinds that the replica plans for; nil if it has not been asked.

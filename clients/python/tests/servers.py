@@ -136,6 +136,9 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         await self.behave(self, request, context)
         yield v1.SimulateResponse(end=v1.SimulationEnd(result=v1.SimulationEnd.RESULT_DONE))
 
+    async def EvaluateNodes(self, request: Any, context: Any) -> Any:
+        await fails(grpc.StatusCode.UNIMPLEMENTED, "as a server of an older version")(self, request, context)
+
     def PlanStream(self, request_iterator: Any, context: Any) -> Any:
         raise NotImplementedError
 

@@ -298,6 +298,28 @@ impl PlanClient {
         Ok(Simulation::new(self.ask(uid, build).await?.answer))
     }
 
+    /// Asks which DaemonSets would run on nodes that need not exist, and what their pods would request there. Each replica is asked
+    /// once. A service that does not have the method is [`ServiceError::Refused`].
+    pub async fn evaluate_nodes(
+        &self,
+        request: v1::EvaluateNodesRequest,
+    ) -> Result<v1::EvaluateNodesResponse, ServiceError> {
+        let nodes = request.nodes.len();
+        let send = |mut replica: ReconcileServiceClient<Channel>, request| async move {
+            let answer = replica.evaluate_nodes(request).await;
+            answer.map_err(|status| match status.code() {
+                // Another replica of the service may be newer, but a caller that waits for that sees an error now and then.
+                Code::Unimplemented => Status::invalid_argument(
+                    "the planning service is too old: it does not have the method EvaluateNodes (GetCapabilities lists its methods)",
+                ),
+                _ => status,
+            })
+        };
+        let attribute = Some(("nodewise.nodes", nodes));
+        self.ask_each_once("", Method::EvaluateNodes, request, attribute, send)
+            .await
+    }
+
     /// Asks for the version, the limits and the features of a replica. Each replica is asked once.
     pub async fn capabilities(&self) -> Result<v1::GetCapabilitiesResponse, ServiceError> {
         let request = v1::GetCapabilitiesRequest::default();

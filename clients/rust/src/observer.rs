@@ -18,6 +18,8 @@ pub enum Method {
     Explain,
     /// `Simulate`.
     Simulate,
+    /// `EvaluateNodes`.
+    EvaluateNodes,
     /// `GetCapabilities`.
     GetCapabilities,
 }
@@ -31,6 +33,7 @@ impl Method {
             Self::Report => "nodewise.v1.ReconcileService/Report",
             Self::Explain => "nodewise.v1.ReconcileService/Explain",
             Self::Simulate => "nodewise.v1.ReconcileService/Simulate",
+            Self::EvaluateNodes => "nodewise.v1.ReconcileService/EvaluateNodes",
             Self::GetCapabilities => "nodewise.v1.ReconcileService/GetCapabilities",
         }
     }
@@ -97,6 +100,7 @@ names!(Method {
     Report => "report",
     Explain => "explain",
     Simulate => "simulate",
+    EvaluateNodes => "evaluate_nodes",
     GetCapabilities => "get_capabilities",
 });
 names!(Fate {

@@ -21,6 +21,7 @@ use super::replica::ReplicaState;
 use super::*;
 use crate::service::Digest;
 
+mod evaluate_nodes;
 mod explain;
 mod faults;
 mod hedging;
@@ -145,6 +146,21 @@ impl ReconcileService for Server {
         self.take_time().await;
         Ok(Response::new(v1::GetCapabilitiesResponse {
             workload_kinds: [vec!["DaemonSet".to_owned()], self.script().kinds.clone()].concat(),
+            ..Default::default()
+        }))
+    }
+
+    async fn evaluate_nodes(
+        &self,
+        request: Request<v1::EvaluateNodesRequest>,
+    ) -> Result<Response<v1::EvaluateNodesResponse>, Status> {
+        self.take_time().await;
+        let nodes = request.into_inner().nodes.len();
+        if nodes == 0 {
+            return Err(Status::unimplemented("as a server of an older version"));
+        }
+        Ok(Response::new(v1::EvaluateNodesResponse {
+            node_evaluations: vec![0; nodes],
             ..Default::default()
         }))
     }

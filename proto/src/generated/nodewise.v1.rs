@@ -1195,6 +1195,129 @@ impl Rule {
         }
     }
 }
+/// EvaluateNodesRequest asks which DaemonSets would run on nodes that need not exist, and what their pods would request there. An
+/// autoscaler asks this before it creates a node.
+///
+/// Limits: the number of nodes times the number of DaemonSets may be at most 4,000,000, and there may be at most 10,000 DaemonSets
+/// and `Limits.max_nodes` nodes.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EvaluateNodesRequest {
+    /// The nodes. May be empty: the response then has only the requests of each DaemonSet.
+    #[prost(message, repeated, tag = "1")]
+    pub nodes: ::prost::alloc::vec::Vec<NodeShape>,
+    /// The DaemonSets. The metadata of their objects may be incomplete: name, namespace and uid are not required. An object that cannot
+    /// be read is not an error of the call: its entry of `EvaluateNodesResponse.daemon_sets` has the error.
+    #[prost(message, repeated, tag = "2")]
+    pub daemon_sets: ::prost::alloc::vec::Vec<DaemonSet>,
+    /// Kubernetes feature gates that the service treats as enabled. Only FEATURE_GATE_TAINT_TOLERATION_COMPARISON_OPERATORS changes a
+    /// response.
+    #[prost(enumeration = "FeatureGate", repeated, tag = "3")]
+    pub feature_gates: ::prost::alloc::vec::Vec<i32>,
+}
+/// NodeShape is what the DaemonSet controller would see of a node.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodeShape {
+    /// metadata.name. Empty if it is not known. Needed only for templates with a nodeName, or with an affinity that names nodes: they do
+    /// not run on a node without a name. Names need not be unique.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// metadata.labels, with those that the kubelet and the cloud provider would set. A label without a key, or with the key of another
+    /// label, is an error.
+    #[prost(message, repeated, tag = "2")]
+    pub labels: ::prost::alloc::vec::Vec<Label>,
+    /// spec.taints. Leave out the taints that are removed once the node has started, unless a DaemonSet must tolerate them to run. The key
+    /// is required. The effect must be `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    #[prost(message, repeated, tag = "3")]
+    pub taints: ::prost::alloc::vec::Vec<Taint>,
+}
+/// EvaluateNodesResponse has one evaluation for all nodes on which the DaemonSets behave alike, so that the response stays small for
+/// thousands of nodes.
+///
+/// The evaluation of the node with index n is `evaluations\[node_evaluations[n]\]`. Its decision about the DaemonSet with index d is
+/// `decisions\[evaluation.decisions[d]\]`.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EvaluateNodesResponse {
+    /// For each node of the request, in its order: the index of its entry in `evaluations`.
+    #[prost(uint32, repeated, tag = "1")]
+    pub node_evaluations: ::prost::alloc::vec::Vec<u32>,
+    /// The distinct evaluations, in the order of the first node that has each.
+    #[prost(message, repeated, tag = "2")]
+    pub evaluations: ::prost::alloc::vec::Vec<NodeEvaluation>,
+    /// The distinct decisions. Each belongs to one DaemonSet; they are in the order of the DaemonSets.
+    #[prost(message, repeated, tag = "3")]
+    pub decisions: ::prost::alloc::vec::Vec<DaemonSetDecision>,
+    /// For each DaemonSet of the request, in its order: what one of its pods requests.
+    #[prost(message, repeated, tag = "4")]
+    pub daemon_sets: ::prost::alloc::vec::Vec<DaemonSetOverhead>,
+}
+/// NodeEvaluation is the result for one or more nodes.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodeEvaluation {
+    /// For each DaemonSet of the request, in its order: the index of its entry in `EvaluateNodesResponse.decisions`.
+    #[prost(uint32, repeated, tag = "1")]
+    pub decisions: ::prost::alloc::vec::Vec<u32>,
+    /// The sum of the requests of all pods that would run, sorted by name. `pods` is their number, and is always there.
+    #[prost(message, repeated, tag = "2")]
+    pub requests: ::prost::alloc::vec::Vec<ResourceQuantity>,
+    /// True if the sum is too small because the decision or the requests of at least one DaemonSet are not known. Its
+    /// `DaemonSetOverhead.error` says why.
+    #[prost(bool, tag = "3")]
+    pub is_incomplete: bool,
+}
+/// DaemonSetDecision says whether a DaemonSet would run on a node that has no pods yet, and why.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DaemonSetDecision {
+    /// The index of the DaemonSet in the request.
+    #[prost(uint32, tag = "1")]
+    pub daemon_set: u32,
+    /// Whether the DaemonSet controller would create a pod on the node.
+    #[prost(bool, tag = "2")]
+    pub runs: bool,
+    /// The rule that decides: RULE_ELIGIBLE, RULE_NODE_NAME, RULE_NODE_SELECTOR, RULE_NODE_AFFINITY, RULE_TAINT_NO_SCHEDULE,
+    /// RULE_TAINT_NO_EXECUTE or RULE_WORKLOAD_INACTIVE. RULE_UNSPECIFIED if the DaemonSet cannot be read.
+    #[prost(enumeration = "Rule", tag = "3")]
+    pub rule: i32,
+    /// One sentence for people that names the cause: the taint, or the affinity term and the label.
+    ///
+    /// All messages and label keys of a response together take at most 1 MiB plus twice the size of the nodes' names, labels and taints.
+    /// Decisions beyond that have no message and no `missing_labels`.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
+    /// The labels that the node does not have and that could turn this decision around if it had them, sorted; at most 32. If it is not
+    /// empty, find out which values the real node will have.
+    #[prost(string, repeated, tag = "5")]
+    pub missing_labels: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// DaemonSetOverhead is what one pod of a DaemonSet requests.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DaemonSetOverhead {
+    /// metadata.namespace. May be empty.
+    #[prost(string, tag = "1")]
+    pub namespace: ::prost::alloc::string::String,
+    /// metadata.name. May be empty.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// The requests of one pod by Kubernetes' formula, sorted by name, after the apiserver's defaults: a request that is absent is that of
+    /// the limit. Init containers, sidecars, pod-level resources and spec.overhead count. Empty if there is an error.
+    #[prost(message, repeated, tag = "3")]
+    pub requests: ::prost::alloc::vec::Vec<ResourceQuantity>,
+    /// Why the DaemonSet or its requests cannot be read. Empty if they can. It begins with the path inside the object.
+    #[prost(string, tag = "4")]
+    pub error: ::prost::alloc::string::String,
+    /// What the template does not tell, for people: for example that a runtime class adds an overhead at admission.
+    #[prost(string, repeated, tag = "5")]
+    pub notes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// ResourceQuantity is an amount of a resource.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResourceQuantity {
+    /// The name of the resource: `cpu`, `memory`, `ephemeral-storage`, `pods`, `hugepages-2Mi`, `nvidia.com/gpu`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The amount in the canonical form in which Kubernetes prints it: `250m`, `1536Mi`.
+    #[prost(string, tag = "2")]
+    pub quantity: ::prost::alloc::string::String,
+}
 /// Plan contains the writes that must happen next for one workload, with the reason for each.
 ///
 /// An executor applies a plan as follows:
@@ -2985,6 +3108,34 @@ pub mod reconcile_service_client {
                 .insert(GrpcMethod::new("nodewise.v1.ReconcileService", "Simulate"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+        /// request in sum. It reads no pods and changes nothing.
+        pub async fn evaluate_nodes(
+            &mut self,
+            request: impl tonic::IntoRequest<super::EvaluateNodesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EvaluateNodesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/nodewise.v1.ReconcileService/EvaluateNodes",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("nodewise.v1.ReconcileService", "EvaluateNodes"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -3068,6 +3219,15 @@ pub mod reconcile_service_server {
             &self,
             request: tonic::Request<super::SimulateRequest>,
         ) -> std::result::Result<tonic::Response<Self::SimulateStream>, tonic::Status>;
+        /// EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+        /// request in sum. It reads no pods and changes nothing.
+        async fn evaluate_nodes(
+            &self,
+            request: tonic::Request<super::EvaluateNodesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EvaluateNodesResponse>,
+            tonic::Status,
+        >;
     }
     /// ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
     /// receives, and reports the results.
@@ -3438,6 +3598,52 @@ pub mod reconcile_service_server {
                                 max_encoding_message_size,
                             );
                         let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/nodewise.v1.ReconcileService/EvaluateNodes" => {
+                    #[allow(non_camel_case_types)]
+                    struct EvaluateNodesSvc<T: ReconcileService>(pub Arc<T>);
+                    impl<
+                        T: ReconcileService,
+                    > tonic::server::UnaryService<super::EvaluateNodesRequest>
+                    for EvaluateNodesSvc<T> {
+                        type Response = super::EvaluateNodesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::EvaluateNodesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ReconcileService>::evaluate_nodes(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = EvaluateNodesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -2155,6 +2155,330 @@ impl<'de> serde::Deserialize<'de> for DaemonSet {
         deserializer.deserialize_struct("nodewise.v1.DaemonSet", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for DaemonSetDecision {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.daemon_set != 0 {
+            len += 1;
+        }
+        if self.runs {
+            len += 1;
+        }
+        if self.rule != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if !self.missing_labels.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DaemonSetDecision", len)?;
+        if self.daemon_set != 0 {
+            struct_ser.serialize_field("daemonSet", &self.daemon_set)?;
+        }
+        if self.runs {
+            struct_ser.serialize_field("runs", &self.runs)?;
+        }
+        if self.rule != 0 {
+            let v = Rule::try_from(self.rule)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.rule)))?;
+            struct_ser.serialize_field("rule", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if !self.missing_labels.is_empty() {
+            struct_ser.serialize_field("missingLabels", &self.missing_labels)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DaemonSetDecision {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "daemon_set",
+            "daemonSet",
+            "runs",
+            "rule",
+            "message",
+            "missing_labels",
+            "missingLabels",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            DaemonSet,
+            Runs,
+            Rule,
+            Message,
+            MissingLabels,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "daemonSet" | "daemon_set" => Ok(GeneratedField::DaemonSet),
+                            "runs" => Ok(GeneratedField::Runs),
+                            "rule" => Ok(GeneratedField::Rule),
+                            "message" => Ok(GeneratedField::Message),
+                            "missingLabels" | "missing_labels" => Ok(GeneratedField::MissingLabels),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DaemonSetDecision;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DaemonSetDecision")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DaemonSetDecision, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut daemon_set__ = None;
+                let mut runs__ = None;
+                let mut rule__ = None;
+                let mut message__ = None;
+                let mut missing_labels__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::DaemonSet => {
+                            if daemon_set__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("daemonSet"));
+                            }
+                            daemon_set__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Runs => {
+                            if runs__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("runs"));
+                            }
+                            runs__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Rule => {
+                            if rule__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rule"));
+                            }
+                            rule__ = Some(map_.next_value::<Rule>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MissingLabels => {
+                            if missing_labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("missingLabels"));
+                            }
+                            missing_labels__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DaemonSetDecision {
+                    daemon_set: daemon_set__.unwrap_or_default(),
+                    runs: runs__.unwrap_or_default(),
+                    rule: rule__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    missing_labels: missing_labels__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DaemonSetDecision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for DaemonSetOverhead {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.namespace.is_empty() {
+            len += 1;
+        }
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.requests.is_empty() {
+            len += 1;
+        }
+        if !self.error.is_empty() {
+            len += 1;
+        }
+        if !self.notes.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.DaemonSetOverhead", len)?;
+        if !self.namespace.is_empty() {
+            struct_ser.serialize_field("namespace", &self.namespace)?;
+        }
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.requests.is_empty() {
+            struct_ser.serialize_field("requests", &self.requests)?;
+        }
+        if !self.error.is_empty() {
+            struct_ser.serialize_field("error", &self.error)?;
+        }
+        if !self.notes.is_empty() {
+            struct_ser.serialize_field("notes", &self.notes)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for DaemonSetOverhead {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "namespace",
+            "name",
+            "requests",
+            "error",
+            "notes",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Namespace,
+            Name,
+            Requests,
+            Error,
+            Notes,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "namespace" => Ok(GeneratedField::Namespace),
+                            "name" => Ok(GeneratedField::Name),
+                            "requests" => Ok(GeneratedField::Requests),
+                            "error" => Ok(GeneratedField::Error),
+                            "notes" => Ok(GeneratedField::Notes),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = DaemonSetOverhead;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.DaemonSetOverhead")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<DaemonSetOverhead, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut namespace__ = None;
+                let mut name__ = None;
+                let mut requests__ = None;
+                let mut error__ = None;
+                let mut notes__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Namespace => {
+                            if namespace__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("namespace"));
+                            }
+                            namespace__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Requests => {
+                            if requests__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requests"));
+                            }
+                            requests__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Error => {
+                            if error__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            error__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Notes => {
+                            if notes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("notes"));
+                            }
+                            notes__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(DaemonSetOverhead {
+                    namespace: namespace__.unwrap_or_default(),
+                    name: name__.unwrap_or_default(),
+                    requests: requests__.unwrap_or_default(),
+                    error: error__.unwrap_or_default(),
+                    notes: notes__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.DaemonSetOverhead", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for DaemonSetStatus {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -3714,6 +4038,284 @@ impl<'de> serde::Deserialize<'de> for EmitEvent {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.EmitEvent", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EvaluateNodesRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.nodes.is_empty() {
+            len += 1;
+        }
+        if !self.daemon_sets.is_empty() {
+            len += 1;
+        }
+        if !self.feature_gates.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.EvaluateNodesRequest", len)?;
+        if !self.nodes.is_empty() {
+            struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        if !self.daemon_sets.is_empty() {
+            struct_ser.serialize_field("daemonSets", &self.daemon_sets)?;
+        }
+        if !self.feature_gates.is_empty() {
+            let v = self.feature_gates.iter().cloned().map(|v| {
+                FeatureGate::try_from(v)
+                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
+                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            struct_ser.serialize_field("featureGates", &v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EvaluateNodesRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "nodes",
+            "daemon_sets",
+            "daemonSets",
+            "feature_gates",
+            "featureGates",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Nodes,
+            DaemonSets,
+            FeatureGates,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodes" => Ok(GeneratedField::Nodes),
+                            "daemonSets" | "daemon_sets" => Ok(GeneratedField::DaemonSets),
+                            "featureGates" | "feature_gates" => Ok(GeneratedField::FeatureGates),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EvaluateNodesRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.EvaluateNodesRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EvaluateNodesRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut nodes__ = None;
+                let mut daemon_sets__ = None;
+                let mut feature_gates__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Nodes => {
+                            if nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodes"));
+                            }
+                            nodes__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::DaemonSets => {
+                            if daemon_sets__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("daemonSets"));
+                            }
+                            daemon_sets__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::FeatureGates => {
+                            if feature_gates__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("featureGates"));
+                            }
+                            feature_gates__ = Some(map_.next_value::<Vec<FeatureGate>>()?.into_iter().map(|x| x as i32).collect());
+                        }
+                    }
+                }
+                Ok(EvaluateNodesRequest {
+                    nodes: nodes__.unwrap_or_default(),
+                    daemon_sets: daemon_sets__.unwrap_or_default(),
+                    feature_gates: feature_gates__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.EvaluateNodesRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EvaluateNodesResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.node_evaluations.is_empty() {
+            len += 1;
+        }
+        if !self.evaluations.is_empty() {
+            len += 1;
+        }
+        if !self.decisions.is_empty() {
+            len += 1;
+        }
+        if !self.daemon_sets.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.EvaluateNodesResponse", len)?;
+        if !self.node_evaluations.is_empty() {
+            struct_ser.serialize_field("nodeEvaluations", &self.node_evaluations)?;
+        }
+        if !self.evaluations.is_empty() {
+            struct_ser.serialize_field("evaluations", &self.evaluations)?;
+        }
+        if !self.decisions.is_empty() {
+            struct_ser.serialize_field("decisions", &self.decisions)?;
+        }
+        if !self.daemon_sets.is_empty() {
+            struct_ser.serialize_field("daemonSets", &self.daemon_sets)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EvaluateNodesResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "node_evaluations",
+            "nodeEvaluations",
+            "evaluations",
+            "decisions",
+            "daemon_sets",
+            "daemonSets",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            NodeEvaluations,
+            Evaluations,
+            Decisions,
+            DaemonSets,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "nodeEvaluations" | "node_evaluations" => Ok(GeneratedField::NodeEvaluations),
+                            "evaluations" => Ok(GeneratedField::Evaluations),
+                            "decisions" => Ok(GeneratedField::Decisions),
+                            "daemonSets" | "daemon_sets" => Ok(GeneratedField::DaemonSets),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EvaluateNodesResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.EvaluateNodesResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EvaluateNodesResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut node_evaluations__ = None;
+                let mut evaluations__ = None;
+                let mut decisions__ = None;
+                let mut daemon_sets__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::NodeEvaluations => {
+                            if node_evaluations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeEvaluations"));
+                            }
+                            node_evaluations__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                        GeneratedField::Evaluations => {
+                            if evaluations__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("evaluations"));
+                            }
+                            evaluations__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Decisions => {
+                            if decisions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("decisions"));
+                            }
+                            decisions__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::DaemonSets => {
+                            if daemon_sets__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("daemonSets"));
+                            }
+                            daemon_sets__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(EvaluateNodesResponse {
+                    node_evaluations: node_evaluations__.unwrap_or_default(),
+                    evaluations: evaluations__.unwrap_or_default(),
+                    decisions: decisions__.unwrap_or_default(),
+                    daemon_sets: daemon_sets__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.EvaluateNodesResponse", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Expectations {
@@ -5660,6 +6262,135 @@ impl<'de> serde::Deserialize<'de> for NodeCondition {
         deserializer.deserialize_struct("nodewise.v1.NodeCondition", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for NodeEvaluation {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.decisions.is_empty() {
+            len += 1;
+        }
+        if !self.requests.is_empty() {
+            len += 1;
+        }
+        if self.is_incomplete {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeEvaluation", len)?;
+        if !self.decisions.is_empty() {
+            struct_ser.serialize_field("decisions", &self.decisions)?;
+        }
+        if !self.requests.is_empty() {
+            struct_ser.serialize_field("requests", &self.requests)?;
+        }
+        if self.is_incomplete {
+            struct_ser.serialize_field("isIncomplete", &self.is_incomplete)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeEvaluation {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "decisions",
+            "requests",
+            "is_incomplete",
+            "isIncomplete",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Decisions,
+            Requests,
+            IsIncomplete,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "decisions" => Ok(GeneratedField::Decisions),
+                            "requests" => Ok(GeneratedField::Requests),
+                            "isIncomplete" | "is_incomplete" => Ok(GeneratedField::IsIncomplete),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodeEvaluation;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodeEvaluation")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodeEvaluation, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut decisions__ = None;
+                let mut requests__ = None;
+                let mut is_incomplete__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Decisions => {
+                            if decisions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("decisions"));
+                            }
+                            decisions__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
+                        GeneratedField::Requests => {
+                            if requests__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requests"));
+                            }
+                            requests__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::IsIncomplete => {
+                            if is_incomplete__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("isIncomplete"));
+                            }
+                            is_incomplete__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(NodeEvaluation {
+                    decisions: decisions__.unwrap_or_default(),
+                    requests: requests__.unwrap_or_default(),
+                    is_incomplete: is_incomplete__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodeEvaluation", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for NodeExplanation {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -6006,6 +6737,131 @@ impl<'de> serde::Deserialize<'de> for NodePodCount {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.NodePodCount", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for NodeShape {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.labels.is_empty() {
+            len += 1;
+        }
+        if !self.taints.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeShape", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.labels.is_empty() {
+            struct_ser.serialize_field("labels", &self.labels)?;
+        }
+        if !self.taints.is_empty() {
+            struct_ser.serialize_field("taints", &self.taints)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for NodeShape {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "labels",
+            "taints",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Labels,
+            Taints,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "labels" => Ok(GeneratedField::Labels),
+                            "taints" => Ok(GeneratedField::Taints),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = NodeShape;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.NodeShape")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<NodeShape, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut labels__ = None;
+                let mut taints__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Labels => {
+                            if labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("labels"));
+                            }
+                            labels__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Taints => {
+                            if taints__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("taints"));
+                            }
+                            taints__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(NodeShape {
+                    name: name__.unwrap_or_default(),
+                    labels: labels__.unwrap_or_default(),
+                    taints: taints__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.NodeShape", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for NodeState {
@@ -11752,6 +12608,114 @@ impl<'de> serde::Deserialize<'de> for Requeue {
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for ResourceQuantity {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.quantity.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.ResourceQuantity", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.quantity.is_empty() {
+            struct_ser.serialize_field("quantity", &self.quantity)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for ResourceQuantity {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "quantity",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Quantity,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "quantity" => Ok(GeneratedField::Quantity),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = ResourceQuantity;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.ResourceQuantity")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<ResourceQuantity, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut quantity__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Quantity => {
+                            if quantity__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("quantity"));
+                            }
+                            quantity__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(ResourceQuantity {
+                    name: name__.unwrap_or_default(),
+                    quantity: quantity__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.ResourceQuantity", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Result {

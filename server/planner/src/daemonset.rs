@@ -9,6 +9,7 @@ pub(crate) mod eligibility;
 pub mod explain;
 pub(crate) mod held_names;
 pub(crate) mod manifest;
+pub mod overhead;
 pub(crate) mod placement;
 pub(crate) mod plan_builder;
 pub mod plan_cache;

@@ -16,7 +16,6 @@ pub(crate) mod numbers;
 pub(crate) mod pause;
 pub(crate) mod plan_builder;
 pub(crate) mod progress;
-pub(crate) mod quantity;
 pub(crate) mod recreate;
 pub(crate) mod revision;
 pub(crate) mod rollback;

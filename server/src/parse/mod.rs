@@ -9,6 +9,7 @@ mod items;
 mod json;
 mod labels;
 pub(crate) mod options;
+pub(crate) mod overhead;
 mod problems;
 mod report;
 pub(crate) mod request;

@@ -70,6 +70,18 @@ pub(super) fn options(
     options
 }
 
+/// Reads feature gates, all of which are on, for a request without other options.
+pub(super) fn feature_gates(gates: &[i32], at: &Path<'_>, problems: &mut Problems) -> Options {
+    let mut options = Options::default();
+    for (index, gate) in gates.iter().enumerate() {
+        match feature_gate(*gate, &mut options) {
+            Some(setting) => *setting = true,
+            None => unknown(&at.index(index), *gate, "FeatureGate", problems),
+        }
+    }
+    options
+}
+
 /// The option that a feature gate sets; `None` for an unknown gate.
 fn feature_gate(gate: i32, options: &mut Options) -> Option<&mut bool> {
     match v1::FeatureGate::try_from(gate) {

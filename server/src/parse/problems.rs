@@ -123,6 +123,13 @@ impl Problems {
         }
     }
 
+    /// The description of the first error.
+    pub(crate) fn first(&self) -> Option<&str> {
+        self.violations
+            .first()
+            .map(|violation| violation.description.as_str())
+    }
+
     /// Whether there are no errors so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()

@@ -105,7 +105,7 @@ fn state(state: NodeState) -> v1::NodeState {
     }
 }
 
-fn rule(rule: Rule) -> v1::Rule {
+pub(super) fn rule(rule: Rule) -> v1::Rule {
     match rule {
         Rule::Eligible => v1::Rule::Eligible,
         Rule::NodeName => v1::Rule::NodeName,

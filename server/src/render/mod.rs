@@ -2,6 +2,7 @@
 
 mod action;
 mod explain;
+mod overhead;
 mod plan;
 mod report;
 mod simulation;
@@ -9,6 +10,7 @@ mod state;
 mod status;
 
 pub(crate) use explain::{MOST_PODS, deployment_explanation, explanation, replica_set_explanation};
+pub(crate) use overhead::{daemon_set_overhead, decision, evaluation};
 pub(crate) use plan::plan;
 pub(crate) use report::report;
 pub(crate) use simulation::{end, steps};

@@ -92,6 +92,10 @@ impl Request for v1::SimulateRequest {
     const SHAPE: Shape = shapes::SIMULATE_REQUEST;
 }
 
+impl Request for v1::EvaluateNodesRequest {
+    const SHAPE: Shape = shapes::EVALUATE_NODES_REQUEST;
+}
+
 impl Request for v1::GetCapabilitiesRequest {
     const SHAPE: Shape = Shape(&[]);
 }

@@ -51,6 +51,18 @@ pub(super) const EXPLAIN_REQUEST: Shape =
 pub(super) const SIMULATE_REQUEST: Shape =
     Shape(&[(1, "snapshot", one(&SNAPSHOT)), (2, "options", one(&OPTIONS))]);
 
+pub(super) const EVALUATE_NODES_REQUEST: Shape = Shape(&[
+    (1, "nodes", objects::<v1::NodeShape>(300, &NODE_SHAPE)),
+    (2, "daemon_sets", many::<v1::DaemonSet>(900, &DAEMON_SET)),
+    (3, "feature_gates", Part::Numbers { each: 16 }),
+]);
+
+const NODE_SHAPE: Shape = Shape(&[
+    (1, "name", texts(0)),
+    (2, "labels", objects::<v1::Label>(100, &NOTHING)),
+    (3, "taints", objects::<v1::Taint>(150, &NOTHING)),
+]);
+
 pub(super) const REPORT: Shape = Shape(&[
     (3, "state", one(&STATE)),
     (4, "outcomes", many::<v1::Outcome>(100, &OUTCOME)),

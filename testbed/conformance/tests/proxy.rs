@@ -95,6 +95,13 @@ impl ReconcileService for Counting {
         Ok(Response::new(v1::GetCapabilitiesResponse::default()))
     }
 
+    async fn evaluate_nodes(
+        &self,
+        _: Request<v1::EvaluateNodesRequest>,
+    ) -> Result<Response<v1::EvaluateNodesResponse>, Status> {
+        Err(Status::unimplemented("nobody asks"))
+    }
+
     async fn explain(&self, _: Request<v1::ExplainRequest>) -> Result<Response<v1::ExplainResponse>, Status> {
         Err(Status::unimplemented("nobody asks"))
     }

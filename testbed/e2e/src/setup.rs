@@ -110,6 +110,13 @@ impl SetupOptions {
         self
     }
 
+    /// The built-in controllers run all workloads. The executor observes.
+    #[must_use]
+    pub fn built_in_controllers(mut self) -> Self {
+        self.control_plane = ControlPlane::builder().controllers("*");
+        self.observe()
+    }
+
     /// The executor runs in mode `companion`, with the rights for that and leader election.
     #[must_use]
     pub fn companion(mut self) -> Self {

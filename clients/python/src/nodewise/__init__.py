@@ -4,6 +4,7 @@ top of it.
 * `nodewise.v1`: the messages of the protocol.
 * `nodewise.convert`: converts Kubernetes objects to these messages.
 * `PlanClient`: calls replicas of the service, on asyncio. `nodewise.sync.PlanClient` does so without asyncio.
+* `nodewise.overhead`: which DaemonSets would run on nodes that need not exist, and what they request.
 * `nodewise.Reconciler` (needs `nodewise[kube]`): snapshot, plan, apply, report. `nodewise.sync.Reconciler` does so
   without asyncio.
 * `PlanService` and `Actuator`: the interfaces through which a reconciler asks for plans and writes, for programs that
@@ -13,7 +14,7 @@ top of it.
 
 from typing import TYPE_CHECKING, Any
 
-from . import convert, sync, v1
+from . import convert, overhead, sync, v1
 from .actuator import Actuator, ActuatorError
 from .buckets import node_buckets, pod_buckets
 from .client import ClientConfig, FieldViolation, PlanClient, PlanService, RefusedError, ServiceError, UnreachableError
@@ -54,6 +55,7 @@ __all__ = [
     "Waiting",
     "convert",
     "node_buckets",
+    "overhead",
     "pod_buckets",
     "snapshot_of",
     "sync",

@@ -180,6 +180,10 @@ class PlanClient(_Blocking[client.PlanClient]):
         finally:
             self._portal.call(close)
 
+    def evaluate_nodes(self, request: v1.EvaluateNodesRequest) -> v1.EvaluateNodesResponse:
+        """See `nodewise.PlanClient.evaluate_nodes`."""
+        return self._portal.call(lambda inner: inner.evaluate_nodes(request))
+
     def capabilities(self) -> v1.GetCapabilitiesResponse:
         """See `nodewise.PlanClient.capabilities`."""
         return self._portal.call(lambda inner: inner.capabilities())

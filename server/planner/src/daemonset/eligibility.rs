@@ -6,11 +6,14 @@
 mod affinity;
 mod classes;
 mod explain;
+mod missing;
 mod syntax;
 mod tolerations;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeSet;
 
 use crate::{core::snapshot::Node, daemonset::workload::Scheduling};
 use affinity::RequiredTerms;
@@ -93,6 +96,15 @@ impl Eligibility {
         } else {
             Fit::NEITHER
         }
+    }
+
+    /// The keys of the labels that decide whether the workload may run on a node, and whether the node's name decides, too.
+    pub(crate) fn reads(&self) -> (BTreeSet<&str>, bool) {
+        let selected = self.node_selector.iter().map(|(key, _)| key.as_str());
+        let of_terms = self.required_terms.iter().flat_map(RequiredTerms::label_keys);
+        let names = |terms: &RequiredTerms| terms.has_names() || terms.mix_names_and_labels();
+        let by_name = !self.node_name.is_empty() || self.required_terms.as_ref().is_some_and(names);
+        (selected.chain(of_terms).collect(), by_name)
     }
 
     /// Whether the template's nodeName names another node.

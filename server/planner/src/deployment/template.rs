@@ -5,9 +5,9 @@
 
 use std::iter::Peekable;
 
-use crate::{
-    core::json::{Json, Part},
-    deployment::quantity,
+use crate::core::{
+    json::{Json, Part},
+    quantity,
 };
 
 /// The label with the hash of the template, which is different in each ReplicaSet.

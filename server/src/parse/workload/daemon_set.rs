@@ -10,7 +10,7 @@ use k8s_openapi::{
 use nodewise_planner::{
     daemonset::{
         DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Toleration,
-        UpdateStrategy,
+        UpdateStrategy, overhead::Candidate,
     },
     json::Json,
     plan::DaemonSetStatus,
@@ -106,6 +106,45 @@ pub(super) fn read(message: &v1::DaemonSet, at: &Path<'_>, problems: &mut Proble
         revision_history_limit: spec.revision_history_limit,
         collision_count: status.collision_count,
         status: counts(&status),
+    })
+}
+
+/// The parts of a DaemonSet that decide where its pods run and what they request.
+pub(in crate::parse) struct PodSource {
+    pub(in crate::parse) namespace: String,
+    pub(in crate::parse) name: String,
+    /// Where its pods run. `None` if there are errors, which are noted.
+    pub(in crate::parse) candidate: Option<Candidate>,
+    /// spec.template as served.
+    pub(in crate::parse) template: Json,
+}
+
+/// Reads a DaemonSet that need not be in a cluster. `None` if it cannot be read at all, which is noted.
+pub(in crate::parse) fn read_template(
+    object: &[u8],
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<PodSource> {
+    let object::Incomplete {
+        namespace,
+        name,
+        deleting,
+        spec,
+    } = object::read_incomplete::<Spec>(object, DAEMON_SET, at, problems)?;
+    let scheduling = scheduling(&spec.template, at, problems);
+    let selector = object::selector(spec.selector, deleting, at, problems);
+    let candidate = scheduling
+        .filter(|_| problems.is_empty())
+        .map(|scheduling| Candidate {
+            scheduling,
+            selector,
+            deleting,
+        });
+    Some(PodSource {
+        namespace,
+        name,
+        candidate,
+        template: spec.template,
     })
 }
 

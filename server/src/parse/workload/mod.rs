@@ -9,6 +9,7 @@ mod object;
 mod replica_set;
 mod status;
 
+pub(super) use daemon_set::read_template;
 use nodewise_planner::{
     daemonset::DaemonSet, deployment::Deployment, replicaset::ReplicaSet, snapshot::Options,
 };

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr};
 use nodewise_planner::snapshot::{ControllerRef, IntOrString, Labels, Selector};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 
 use super::super::{
     json::{self, Meta},
@@ -53,14 +56,7 @@ pub(super) fn read<S: DeserializeOwned, T: DeserializeOwned + Default>(
     at: &Path<'_>,
     problems: &mut Problems,
 ) -> Option<Read<S, T>> {
-    let (found, most) = (bytes.len(), Limits::OBJECT_BYTES);
-    if found > most {
-        problems.add(at, format!("has {found} bytes; at most {most} are taken"));
-        return None;
-    }
-    let object: Object<S, T> = json::read(bytes, at, problems)?;
-    let (version, found) = (object.api_version.as_deref(), object.kind.as_deref());
-    json::type_meta(version, found, ("apps/v1", kind), at, problems);
+    let object: Object<S, T> = object(bytes, kind, at, problems)?;
     let head = head(object.metadata, at, problems);
     json::require_name("metadata.namespace", &head.namespace, at, problems);
     let Some(spec) = object.spec else {
@@ -72,6 +68,53 @@ pub(super) fn read<S: DeserializeOwned, T: DeserializeOwned + Default>(
         spec,
         status: object.status.unwrap_or_default(),
     })
+}
+
+/// An object whose metadata may be incomplete.
+pub(super) struct Incomplete<S> {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) deleting: bool,
+    pub(super) spec: S,
+}
+
+/// As [`read`], without the status, for an object that need not be in a cluster.
+pub(super) fn read_incomplete<S: DeserializeOwned>(
+    bytes: &[u8],
+    kind: &str,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<Incomplete<S>> {
+    let object: Object<S, IgnoredAny> = object(bytes, kind, at, problems)?;
+    let deleting = object.metadata.is_deleting();
+    let Some(spec) = object.spec else {
+        problems.add(at, "spec: is required");
+        return None;
+    };
+    Some(Incomplete {
+        namespace: object.metadata.namespace.unwrap_or_default(),
+        name: object.metadata.name.unwrap_or_default(),
+        deleting,
+        spec,
+    })
+}
+
+/// Reads the JSON of an object of a kind of `apps/v1`.
+fn object<S: DeserializeOwned, T: DeserializeOwned>(
+    bytes: &[u8],
+    kind: &str,
+    at: &Path<'_>,
+    problems: &mut Problems,
+) -> Option<Object<S, T>> {
+    let (found, most) = (bytes.len(), Limits::OBJECT_BYTES);
+    if found > most {
+        problems.add(at, format!("has {found} bytes; at most {most} are taken"));
+        return None;
+    }
+    let object: Object<S, T> = json::read(bytes, at, problems)?;
+    let (version, found) = (object.api_version.as_deref(), object.kind.as_deref());
+    json::type_meta(version, found, ("apps/v1", kind), at, problems);
+    Some(object)
 }
 
 fn head(mut meta: Meta, at: &Path<'_>, problems: &mut Problems) -> Head {

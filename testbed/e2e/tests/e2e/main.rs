@@ -11,6 +11,7 @@ mod etcd;
 mod failures;
 mod live;
 mod observe;
+mod overhead;
 mod owners;
 mod replicas;
 mod revisions;

@@ -189,6 +189,13 @@ class PlanClient:
         finally:
             play.call.cancel()
 
+    async def evaluate_nodes(self, request: v1.EvaluateNodesRequest) -> v1.EvaluateNodesResponse:
+        """Asks which DaemonSets would run on nodes that need not exist, and what their pods request there in sum.
+        `nodewise.overhead` builds the request from Kubernetes objects, and reads the response. Each replica is asked
+        once. Raises RefusedError if every replica is too old to have the method.
+        """
+        return await self._once_each("", "EvaluateNodes", lambda stub: stub.EvaluateNodes, request, may_be_absent=True)
+
     async def capabilities(self) -> v1.GetCapabilitiesResponse:
         """Returns the version, limits and features of a replica."""
         request = v1.GetCapabilitiesRequest()
@@ -200,10 +207,14 @@ class PlanClient:
         name: str,
         method: "Callable[[ReconcileServiceAsyncStub], Callable[..., Awaitable[_Answer]]]",
         request: object,
+        *,
+        may_be_absent: bool = False,
     ) -> _Answer:
+        """Asks each replica once until one answers. `may_be_absent` is whether an older version lacks the method."""
         self._require_open()
         attempts, failures = Attempts(self._config, time.monotonic, min_attempts=1), RequestFailures(self._replicas)
         order = await self._replicas.order(uid, min(attempts.left, FIRST_ADDRESS))
+        too_old = 0
         while (attempt := attempts.next(order)) is not None:
             with tracing.rpc(name, attempt.replica.address) as rpc:
                 answer = await _call(rpc, attempt.replica, method(attempt.replica.stub), request, attempt.timeout)
@@ -211,6 +222,14 @@ class PlanClient:
                 self._replicas.answered(attempt.replica)
                 failures.answered(attempt.replica)
                 return answer
+            if may_be_absent and answer.code is grpc.StatusCode.UNIMPLEMENTED:
+                # The replica is healthy, and answers other methods.
+                self._replicas.answered(attempt.replica)
+                too_old += 1
+                if too_old == len(order):
+                    reason = f"the planning service is too old: it does not have the method {name}; upgrade it"
+                    raise RefusedError(reason, answer.code)
+                continue
             note_failure(self._replicas, uid, attempt.replica, answer)
             failures.failed(attempt.replica, answer)
             failures.check(len(order))

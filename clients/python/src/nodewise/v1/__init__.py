@@ -2,6 +2,7 @@
 
 from .capabilities_pb2 import *
 from .explain_pb2 import *
+from .overhead_pb2 import *
 from .plan_pb2 import *
 from .reconcile_service_pb2 import *
 from .report_pb2 import *

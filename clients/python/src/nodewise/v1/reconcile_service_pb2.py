@@ -14,31 +14,32 @@ _sym_db = _symbol_database.Default()
 
 from nodewise.v1 import capabilities_pb2 as nodewise_dot_v1_dot_capabilities__pb2
 from nodewise.v1 import explain_pb2 as nodewise_dot_v1_dot_explain__pb2
+from nodewise.v1 import overhead_pb2 as nodewise_dot_v1_dot_overhead__pb2
 from nodewise.v1 import plan_pb2 as nodewise_dot_v1_dot_plan__pb2
 from nodewise.v1 import report_pb2 as nodewise_dot_v1_dot_report__pb2
 from nodewise.v1 import simulate_pb2 as nodewise_dot_v1_dot_simulate__pb2
 from nodewise.v1 import snapshot_pb2 as nodewise_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#nodewise/v1/reconcile_service.proto\x12\x0bnodewise.v1\x1a\x1enodewise/v1/capabilities.proto\x1a\x19nodewise/v1/explain.proto\x1a\x16nodewise/v1/plan.proto\x1a\x18nodewise/v1/report.proto\x1a\x1anodewise/v1/simulate.proto\x1a\x1anodewise/v1/snapshot.proto\"\x9a\x01\n\x0bPlanRequest\x12\'\n\x08snapshot\x18\x01 \x01(\x0b\x32\x15.nodewise.v1.Snapshot\x12)\n\x07options\x18\x02 \x01(\x0b\x32\x18.nodewise.v1.PlanOptions\x12\x37\n\x13undelivered_reports\x18\x03 \x03(\x0b\x32\x1a.nodewise.v1.ReportRequest\"/\n\x0cPlanResponse\x12\x1f\n\x04plan\x18\x01 \x01(\x0b\x32\x11.nodewise.v1.Plan\"J\n\x11PlanStreamRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.nodewise.v1.PlanRequest\"\x82\x01\n\x12PlanStreamResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12-\n\x08response\x18\x02 \x01(\x0b\x32\x19.nodewise.v1.PlanResponseH\x00\x12\'\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x16.nodewise.v1.CallErrorH\x00\x42\x08\n\x06result\":\n\tCallError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\x0c\"Z\n\x0eMissingBuckets\x12\x1b\n\x13node_bucket_indices\x18\x01 \x03(\r\x12\x1a\n\x12pod_bucket_indices\x18\x02 \x03(\r\x12\x0f\n\x07\x64igests\x18\x03 \x03(\x0c\x32\xd4\x03\n\x10ReconcileService\x12;\n\x04Plan\x12\x18.nodewise.v1.PlanRequest\x1a\x19.nodewise.v1.PlanResponse\x12Q\n\nPlanStream\x12\x1e.nodewise.v1.PlanStreamRequest\x1a\x1f.nodewise.v1.PlanStreamResponse(\x01\x30\x01\x12\x41\n\x06Report\x12\x1a.nodewise.v1.ReportRequest\x1a\x1b.nodewise.v1.ReportResponse\x12\\\n\x0fGetCapabilities\x12#.nodewise.v1.GetCapabilitiesRequest\x1a$.nodewise.v1.GetCapabilitiesResponse\x12\x44\n\x07\x45xplain\x12\x1b.nodewise.v1.ExplainRequest\x1a\x1c.nodewise.v1.ExplainResponse\x12I\n\x08Simulate\x12\x1c.nodewise.v1.SimulateRequest\x1a\x1d.nodewise.v1.SimulateResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#nodewise/v1/reconcile_service.proto\x12\x0bnodewise.v1\x1a\x1enodewise/v1/capabilities.proto\x1a\x19nodewise/v1/explain.proto\x1a\x1anodewise/v1/overhead.proto\x1a\x16nodewise/v1/plan.proto\x1a\x18nodewise/v1/report.proto\x1a\x1anodewise/v1/simulate.proto\x1a\x1anodewise/v1/snapshot.proto\"\x9a\x01\n\x0bPlanRequest\x12\'\n\x08snapshot\x18\x01 \x01(\x0b\x32\x15.nodewise.v1.Snapshot\x12)\n\x07options\x18\x02 \x01(\x0b\x32\x18.nodewise.v1.PlanOptions\x12\x37\n\x13undelivered_reports\x18\x03 \x03(\x0b\x32\x1a.nodewise.v1.ReportRequest\"/\n\x0cPlanResponse\x12\x1f\n\x04plan\x18\x01 \x01(\x0b\x32\x11.nodewise.v1.Plan\"J\n\x11PlanStreamRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.nodewise.v1.PlanRequest\"\x82\x01\n\x12PlanStreamResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12-\n\x08response\x18\x02 \x01(\x0b\x32\x19.nodewise.v1.PlanResponseH\x00\x12\'\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x16.nodewise.v1.CallErrorH\x00\x42\x08\n\x06result\":\n\tCallError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0e\n\x06status\x18\x03 \x01(\x0c\"Z\n\x0eMissingBuckets\x12\x1b\n\x13node_bucket_indices\x18\x01 \x03(\r\x12\x1a\n\x12pod_bucket_indices\x18\x02 \x03(\r\x12\x0f\n\x07\x64igests\x18\x03 \x03(\x0c\x32\xac\x04\n\x10ReconcileService\x12;\n\x04Plan\x12\x18.nodewise.v1.PlanRequest\x1a\x19.nodewise.v1.PlanResponse\x12Q\n\nPlanStream\x12\x1e.nodewise.v1.PlanStreamRequest\x1a\x1f.nodewise.v1.PlanStreamResponse(\x01\x30\x01\x12\x41\n\x06Report\x12\x1a.nodewise.v1.ReportRequest\x1a\x1b.nodewise.v1.ReportResponse\x12\\\n\x0fGetCapabilities\x12#.nodewise.v1.GetCapabilitiesRequest\x1a$.nodewise.v1.GetCapabilitiesResponse\x12\x44\n\x07\x45xplain\x12\x1b.nodewise.v1.ExplainRequest\x1a\x1c.nodewise.v1.ExplainResponse\x12I\n\x08Simulate\x12\x1c.nodewise.v1.SimulateRequest\x1a\x1d.nodewise.v1.SimulateResponse0\x01\x12V\n\rEvaluateNodes\x12!.nodewise.v1.EvaluateNodesRequest\x1a\".nodewise.v1.EvaluateNodesResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'nodewise.v1.reconcile_service_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
-  _globals['_PLANREQUEST']._serialized_start=218
-  _globals['_PLANREQUEST']._serialized_end=372
-  _globals['_PLANRESPONSE']._serialized_start=374
-  _globals['_PLANRESPONSE']._serialized_end=421
-  _globals['_PLANSTREAMREQUEST']._serialized_start=423
-  _globals['_PLANSTREAMREQUEST']._serialized_end=497
-  _globals['_PLANSTREAMRESPONSE']._serialized_start=500
-  _globals['_PLANSTREAMRESPONSE']._serialized_end=630
-  _globals['_CALLERROR']._serialized_start=632
-  _globals['_CALLERROR']._serialized_end=690
-  _globals['_MISSINGBUCKETS']._serialized_start=692
-  _globals['_MISSINGBUCKETS']._serialized_end=782
-  _globals['_RECONCILESERVICE']._serialized_start=785
-  _globals['_RECONCILESERVICE']._serialized_end=1253
+  _globals['_PLANREQUEST']._serialized_start=246
+  _globals['_PLANREQUEST']._serialized_end=400
+  _globals['_PLANRESPONSE']._serialized_start=402
+  _globals['_PLANRESPONSE']._serialized_end=449
+  _globals['_PLANSTREAMREQUEST']._serialized_start=451
+  _globals['_PLANSTREAMREQUEST']._serialized_end=525
+  _globals['_PLANSTREAMRESPONSE']._serialized_start=528
+  _globals['_PLANSTREAMRESPONSE']._serialized_end=658
+  _globals['_CALLERROR']._serialized_start=660
+  _globals['_CALLERROR']._serialized_end=718
+  _globals['_MISSINGBUCKETS']._serialized_start=720
+  _globals['_MISSINGBUCKETS']._serialized_end=810
+  _globals['_RECONCILESERVICE']._serialized_start=813
+  _globals['_RECONCILESERVICE']._serialized_end=1369
 # @@protoc_insertion_point(module_scope)

@@ -4,6 +4,7 @@ import grpc
 
 from nodewise.v1 import capabilities_pb2 as nodewise_dot_v1_dot_capabilities__pb2
 from nodewise.v1 import explain_pb2 as nodewise_dot_v1_dot_explain__pb2
+from nodewise.v1 import overhead_pb2 as nodewise_dot_v1_dot_overhead__pb2
 from nodewise.v1 import reconcile_service_pb2 as nodewise_dot_v1_dot_reconcile__service__pb2
 from nodewise.v1 import report_pb2 as nodewise_dot_v1_dot_report__pb2
 from nodewise.v1 import simulate_pb2 as nodewise_dot_v1_dot_simulate__pb2
@@ -70,6 +71,11 @@ class ReconcileServiceStub(object):
                 '/nodewise.v1.ReconcileService/Simulate',
                 request_serializer=nodewise_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
                 response_deserializer=nodewise_dot_v1_dot_simulate__pb2.SimulateResponse.FromString,
+                )
+        self.EvaluateNodes = channel.unary_unary(
+                '/nodewise.v1.ReconcileService/EvaluateNodes',
+                request_serializer=nodewise_dot_v1_dot_overhead__pb2.EvaluateNodesRequest.SerializeToString,
+                response_deserializer=nodewise_dot_v1_dot_overhead__pb2.EvaluateNodesResponse.FromString,
                 )
 
 
@@ -164,6 +170,14 @@ class ReconcileServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def EvaluateNodes(self, request, context):
+        """EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+        request in sum. It reads no pods and changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ReconcileServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -196,6 +210,11 @@ def add_ReconcileServiceServicer_to_server(servicer, server):
                     servicer.Simulate,
                     request_deserializer=nodewise_dot_v1_dot_simulate__pb2.SimulateRequest.FromString,
                     response_serializer=nodewise_dot_v1_dot_simulate__pb2.SimulateResponse.SerializeToString,
+            ),
+            'EvaluateNodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.EvaluateNodes,
+                    request_deserializer=nodewise_dot_v1_dot_overhead__pb2.EvaluateNodesRequest.FromString,
+                    response_serializer=nodewise_dot_v1_dot_overhead__pb2.EvaluateNodesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -329,5 +348,22 @@ class ReconcileService(object):
         return grpc.experimental.unary_stream(request, target, '/nodewise.v1.ReconcileService/Simulate',
             nodewise_dot_v1_dot_simulate__pb2.SimulateRequest.SerializeToString,
             nodewise_dot_v1_dot_simulate__pb2.SimulateResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def EvaluateNodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/nodewise.v1.ReconcileService/EvaluateNodes',
+            nodewise_dot_v1_dot_overhead__pb2.EvaluateNodesRequest.SerializeToString,
+            nodewise_dot_v1_dot_overhead__pb2.EvaluateNodesResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

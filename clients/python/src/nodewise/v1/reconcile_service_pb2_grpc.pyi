@@ -13,6 +13,7 @@ import grpc
 import grpc.aio
 import nodewise.v1.capabilities_pb2
 import nodewise.v1.explain_pb2
+import nodewise.v1.overhead_pb2
 import nodewise.v1.reconcile_service_pb2
 import nodewise.v1.report_pb2
 import nodewise.v1.simulate_pb2
@@ -115,6 +116,14 @@ class ReconcileServiceStub:
     has passed. The steps that were sent until then are right.
     """
 
+    EvaluateNodes: grpc.UnaryUnaryMultiCallable[
+        nodewise.v1.overhead_pb2.EvaluateNodesRequest,
+        nodewise.v1.overhead_pb2.EvaluateNodesResponse,
+    ]
+    """EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+    request in sum. It reads no pods and changes nothing.
+    """
+
 class ReconcileServiceAsyncStub:
     """ReconcileService computes plans. The service never connects to a cluster: an executor sends a snapshot, applies the plan that it
     receives, and reports the results.
@@ -202,6 +211,14 @@ class ReconcileServiceAsyncStub:
 
     Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
     has passed. The steps that were sent until then are right.
+    """
+
+    EvaluateNodes: grpc.aio.UnaryUnaryMultiCallable[
+        nodewise.v1.overhead_pb2.EvaluateNodesRequest,
+        nodewise.v1.overhead_pb2.EvaluateNodesResponse,
+    ]
+    """EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+    request in sum. It reads no pods and changes nothing.
     """
 
 class ReconcileServiceServicer(metaclass=abc.ABCMeta):
@@ -303,6 +320,16 @@ class ReconcileServiceServicer(metaclass=abc.ABCMeta):
 
         Time: the play ends with DEADLINE_EXCEEDED when the deadline of the call or the longest time that the replica allows for a call
         has passed. The steps that were sent until then are right.
+        """
+
+    @abc.abstractmethod
+    def EvaluateNodes(
+        self,
+        request: nodewise.v1.overhead_pb2.EvaluateNodesRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[nodewise.v1.overhead_pb2.EvaluateNodesResponse, collections.abc.Awaitable[nodewise.v1.overhead_pb2.EvaluateNodesResponse]]:
+        """EvaluateNodes returns, for nodes that need not exist, which DaemonSets would run there, why or why not, and what their pods
+        request in sum. It reads no pods and changes nothing.
         """
 
 def add_ReconcileServiceServicer_to_server(servicer: ReconcileServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -79,6 +79,11 @@ impl RequiredTerms {
         self.names.contains(node)
     }
 
+    /// Whether a term only asks for a name.
+    pub(super) fn has_names(&self) -> bool {
+        !self.names.is_empty()
+    }
+
     /// Whether one of the other terms matches.
     pub(super) fn match_otherwise(&self, node: &Node) -> bool {
         self.others

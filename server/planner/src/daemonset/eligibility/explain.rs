@@ -132,7 +132,10 @@ impl Eligibility {
     fn explain_node_name(&self, node: &Node, findings: &mut Findings) {
         let wanted = &self.node_name;
         if self.is_elsewhere(node) {
-            let message = format!("the template's nodeName is {wanted}, not {}", node.name);
+            let message = match node.name.as_str() {
+                "" => format!("the template's nodeName is {wanted}, and the node has no name"),
+                name => format!("the template's nodeName is {wanted}, not {name}"),
+            };
             findings.fails(Constraint::NodeName, || message.clone());
         } else if !wanted.is_empty() {
             findings.holds(format!("the template's nodeName is {wanted}"));
@@ -305,7 +308,10 @@ fn describe_failure(expression: &Expression, node: &Node) -> String {
     let found = if expression.reads_label() {
         has_label(node, &requirement.key)
     } else {
-        format!("it is {}", expression.value(node).unwrap_or_default())
+        match expression.value(node).unwrap_or_default() {
+            "" => "it is empty".to_owned(),
+            value => format!("it is {value}"),
+        }
     };
     format!("it asks for {key} {operator}{values}, and {found}")
 }
