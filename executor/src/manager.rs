@@ -319,7 +319,9 @@ impl Manager {
         drop(state);
         for Report { key, news, blocked } in &reports {
             self.metrics.blocked(key, blocked);
-            news.iter().for_each(|news| news.log(key.kind, key));
+            for news in news {
+                news.log(key.kind, key);
+            }
         }
         for (key, event) in events {
             if let Some(controller) = self.controller(key.kind) {

@@ -135,13 +135,12 @@ impl Decisions {
         if let Some(index) = self.known.get(&decision) {
             return *index;
         }
-        match self.text.checked_sub(decision.text()) {
-            Some(left) => self.text = left,
-            None => {
-                (decision.message, decision.missing_labels) = (String::new(), Vec::new());
-                if let Some(index) = self.known.get(&decision) {
-                    return *index;
-                }
+        if let Some(left) = self.text.checked_sub(decision.text()) {
+            self.text = left;
+        } else {
+            (decision.message, decision.missing_labels) = (String::new(), Vec::new());
+            if let Some(index) = self.known.get(&decision) {
+                return *index;
             }
         }
         let index = u32::try_from(self.list.len()).unwrap_or(u32::MAX);

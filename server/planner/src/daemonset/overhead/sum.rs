@@ -32,9 +32,9 @@ impl Sums {
     /// `requests` has those of each candidate; `None` if they are not known.
     #[must_use]
     pub fn new(requests: &[Option<PodRequests>]) -> Self {
-        let named = requests.iter().flatten().flat_map(|requests| requests.0.keys());
-        let names: BTreeSet<&str> = named.map(String::as_str).chain([PODS]).collect();
-        let names: Vec<String> = names.into_iter().map(ToOwned::to_owned).collect();
+        let requested = requests.iter().flatten().flat_map(|requests| requests.0.keys());
+        let sorted: BTreeSet<&str> = requested.map(String::as_str).chain([PODS]).collect();
+        let names: Vec<String> = sorted.into_iter().map(ToOwned::to_owned).collect();
         let number = |name: &str| names.partition_point(|known| known.as_str() < name);
         let numbered = |requests: &PodRequests| {
             let amounts = requests.0.iter().filter(|(name, _)| *name != PODS);

@@ -64,7 +64,7 @@ fn requiring(terms: Vec<NodeSelectorTerm>) -> Scheduling {
 }
 
 fn requests_of(spec: &Value) -> Option<PodRequests> {
-    Some(requests(&json!({ "spec": spec }).into()).expect("quantities"))
+    requests(&json!({ "spec": spec }).into()).ok()
 }
 
 fn asking(requests: &Value) -> Value {
@@ -383,15 +383,18 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
     let taints = prop::sample::subsequence(vec!["x:NoSchedule", "y:NoExecute", "z:PreferNoSchedule"], 0..3);
     let one = (value(), value(), taints);
     prop::collection::vec(one, 1..5).prop_map(|nodes| {
-        let one = |(index, (zone, disk, taints)): (usize, (Option<&str>, Option<&str>, Vec<&str>))| {
+        let one = |index, zone: Option<&str>, disk: Option<&str>, taints: &[&str]| {
             let labels = [("zone", zone), ("disk", disk)];
             let labels: Vec<_> = labels
                 .iter()
                 .filter_map(|(key, value)| Some((*key, (*value)?)))
                 .collect();
-            node(&format!("n{index}"), &labels, &taints)
+            node(&format!("n{index}"), &labels, taints)
         };
-        nodes.into_iter().enumerate().map(one).collect()
+        let nodes = nodes.iter().enumerate();
+        nodes
+            .map(|(index, (zone, disk, taints))| one(index, *zone, *disk, taints))
+            .collect()
     })
 }
 
