@@ -87,7 +87,7 @@ fn node(index: usize) -> v1::NodeShape {
         more.iter()
             .map(|key| (key.as_str(), "a value of some length".to_owned())),
     );
-    let taints = (index % 5 == 0).then(|| v1::Taint {
+    let taints = index.is_multiple_of(5).then(|| v1::Taint {
         key: "dedicated".to_owned(),
         value: "gpu".to_owned(),
         effect: "NoSchedule".to_owned(),
@@ -156,7 +156,7 @@ fn place(spec: &mut Value, index: usize) {
         _ => vec![term("example.com/not-there", "Exists", &[])],
     };
     spec["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}});
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         spec["tolerations"] = json!([{"operator": "Exists"}]);
     }
 }

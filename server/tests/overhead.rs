@@ -9,7 +9,7 @@ use support::{Server, engine};
 use tonic::Code;
 use tonic_types::StatusExt as _;
 
-fn daemon_set(name: &str, spec: Value) -> v1::DaemonSet {
+fn daemon_set(name: &str, spec: &Value) -> v1::DaemonSet {
     let object = json!({
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
@@ -24,7 +24,7 @@ fn daemon_set(name: &str, spec: Value) -> v1::DaemonSet {
     }
 }
 
-fn asking(requests: Value) -> Value {
+fn asking(requests: &Value) -> Value {
     json!({"containers": [{"name": "c", "image": "c:1", "resources": {"requests": requests}}]})
 }
 
@@ -95,8 +95,8 @@ fn nodes_that_are_alike_share_an_evaluation() {
         "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": 1}}}],
     });
     let sets = vec![
-        daemon_set("proxy", asking(json!({"cpu": "100m", "memory": "128Mi"}))),
-        daemon_set("gpu", gpu),
+        daemon_set("proxy", &asking(&json!({"cpu": "100m", "memory": "128Mi"}))),
+        daemon_set("gpu", &gpu),
     ];
     let nodes = vec![
         shape(&[("pool", "web"), ("kubernetes.io/hostname", "a")], &[]),
@@ -125,10 +125,10 @@ fn nodes_that_are_alike_share_an_evaluation() {
 #[test]
 fn a_daemon_set_that_cannot_be_read_does_not_fail_the_others() {
     let sets = vec![
-        daemon_set("good", asking(json!({"cpu": "1"}))),
+        daemon_set("good", &asking(&json!({"cpu": "1"}))),
         v1::DaemonSet { object: "{".into() },
-        daemon_set("odd", asking(json!({"cpu": "1x"}))),
-        daemon_set("affinity", json!({"affinity": 1})),
+        daemon_set("odd", &asking(&json!({"cpu": "1x"}))),
+        daemon_set("affinity", &json!({"affinity": 1})),
         v1::DaemonSet {
             object: json!({"kind": "Deployment", "spec": {"template": {}}})
                 .to_string()
@@ -217,7 +217,7 @@ fn too_many_decisions_are_refused() {
 fn without_nodes_the_requests_of_each_daemon_set_are_answered() {
     let response = evaluate(request(
         vec![],
-        vec![daemon_set("a", asking(json!({"cpu": "1500m"})))],
+        vec![daemon_set("a", &asking(&json!({"cpu": "1500m"})))],
     ));
     assert!(response.evaluations.is_empty() && response.decisions.is_empty());
     assert_eq!(shown(&response.daemon_sets[0].requests), "cpu=1500m");
@@ -235,7 +235,7 @@ fn a_feature_gate_allows_comparisons_in_tolerations() {
         json!({"tolerations": [{"key": "level", "operator": "Gt", "value": "3", "effect": "NoSchedule"}]});
     let mut asked = request(
         vec![shape(&[], &[("level", "NoSchedule")])],
-        vec![daemon_set("a", tolerating)],
+        vec![daemon_set("a", &tolerating)],
     );
     asked.nodes[0].taints[0].value = "5".to_owned();
     assert!(!evaluate(asked.clone()).decisions[0].runs);
@@ -245,7 +245,7 @@ fn a_feature_gate_allows_comparisons_in_tolerations() {
 
 #[test]
 fn work_ends_when_the_caller_leaves() {
-    let asked = request(vec![shape(&[], &[])], vec![daemon_set("a", json!({}))]);
+    let asked = request(vec![shape(&[], &[])], vec![daemon_set("a", &json!({}))]);
     let stopped = engine().evaluate_nodes(asked, &|| true);
     assert!(matches!(stopped, Err(Refusal::Stopped)), "{stopped:?}");
 }
@@ -262,7 +262,7 @@ async fn the_method_is_served_announced_and_bounded() {
     );
 
     let sets: Vec<_> = (0..100)
-        .map(|index| daemon_set(&format!("set-{index}"), asking(json!({"cpu": "10m"}))))
+        .map(|index| daemon_set(&format!("set-{index}"), &asking(&json!({"cpu": "10m"}))))
         .collect();
     let nodes: Vec<_> = (0..1_000)
         .map(|index| shape(&[("kubernetes.io/hostname", &format!("host-{index}"))], &[]))

@@ -84,13 +84,13 @@ fn render_node(page: &mut Page, report: &Report, node: &Node) {
     }
     let pods = node.requests.get(PODS).map_or("0", String::as_str);
     let first = ["sum".to_owned(), pods.to_owned()];
-    let note = if node.is_incomplete {
+    let remark = if node.is_incomplete {
         "too small: a DaemonSet could not be read"
     } else {
         ""
     };
     let sum = first.into_iter().chain(cells(&node.requests));
-    rows.push((BOLD, sum.chain([note.to_owned()]).collect()));
+    rows.push((BOLD, sum.chain([remark.to_owned()]).collect()));
     render_table(page, &rows);
 }
 
@@ -173,7 +173,7 @@ fn render_remarks(page: &mut Page, sets: &[DaemonSet]) {
     }
     for (note, names) in notes {
         let shown = match names.as_slice() {
-            [few @ ..] if few.len() <= 3 => few.join(", "),
+            few if few.len() <= 3 => few.join(", "),
             [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
             _ => String::new(),
         };

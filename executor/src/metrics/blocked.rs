@@ -143,14 +143,14 @@ mod tests {
             series.sort();
             series
         };
-        let steps: [(&[(&str, u32)], &[&str]); 4] = [
-            (&[("ErrImagePull", 3)], &["\"ErrImagePull\"} 3"]),
+        let steps = [
+            (vec![("ErrImagePull", 3)], vec!["\"ErrImagePull\"} 3"]),
             (
-                &[("ImagePullBackOff", 2), ("x", 1), ("y", 4)],
-                &["\"ImagePullBackOff\"} 2", "\"Other\"} 5"],
+                vec![("ImagePullBackOff", 2), ("x", 1), ("y", 4)],
+                vec!["\"ImagePullBackOff\"} 2", "\"Other\"} 5"],
             ),
-            (&[("ImagePullBackOff", 1)], &["\"ImagePullBackOff\"} 1"]),
-            (&[], &[]),
+            (vec![("ImagePullBackOff", 1)], vec!["\"ImagePullBackOff\"} 1"]),
+            (vec![], vec![]),
         ];
         for (counts, expected) in steps {
             let counts: Vec<_> = counts
