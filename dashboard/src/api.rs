@@ -20,7 +20,7 @@ use crate::{
     board::Key,
     changes::Detail,
     events,
-    server::Shared,
+    shared::Shared,
     source::{Change, Comparison, Problem, Reason, Source},
 };
 

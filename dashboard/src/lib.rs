@@ -16,6 +16,7 @@ mod board;
 mod changes;
 mod events;
 mod server;
+mod shared;
 mod source;
 mod timeline;
 

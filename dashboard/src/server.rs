@@ -18,6 +18,7 @@ use crate::{
     access::{Access, check_origin, is_cross_site},
     api,
     assets::{FILES, PAGE},
+    shared::Shared,
     source::{Problem, Reason},
 };
 
@@ -37,13 +38,6 @@ const VIEWS: [&str; 6] = [
     "/what-if",
     "/takeover",
 ];
-
-/// What the handlers share.
-pub(crate) struct Shared {
-    pub(crate) access: Access,
-    pub(crate) end: CancellationToken,
-    hosts: Vec<String>,
-}
 
 /// The server of the page.
 pub struct Server {

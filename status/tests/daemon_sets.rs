@@ -240,6 +240,10 @@ fn summary(status: &v1::WorkloadStatus) -> (RolloutState, [u32; 4]) {
     let counts = status.counts.expect("counts");
     let numbers = [counts.done, counts.progressing, counts.blocked, counts.waiting];
     let of_state = |state| status.nodes.iter().filter(move |node| node.unit_state() == state);
+    // What an executor computes has no nodes.
+    if status.nodes.is_empty() {
+        return (status.state(), numbers);
+    }
     let of_nodes = [
         UnitState::Done,
         UnitState::Progressing,

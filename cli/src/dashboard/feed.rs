@@ -33,6 +33,9 @@ const SHARE: u32 = 5;
 /// The statuses of a long computation are shown this often.
 const SHOWN: Duration = Duration::from_millis(250);
 
+/// The kinds that the page shows.
+pub(super) const KINDS: [Kind; 3] = [Kind::DaemonSet, Kind::Deployment, Kind::ReplicaSet];
+
 /// Where the objects are from.
 pub(super) struct Origin {
     /// The URL of the apiserver, or the names of files.
@@ -213,7 +216,7 @@ impl Feed {
 
 /// The workloads that are shown: a ReplicaSet of a Deployment is part of that.
 fn shown_workloads(cluster: &crate::input::Cluster) -> impl Iterator<Item = &Served> {
-    let all = super::local::KINDS.into_iter();
+    let all = KINDS.into_iter();
     all.flat_map(|kind| cluster.workloads(kind))
         .filter(|one| one.kind != Kind::ReplicaSet || one.controller.is_none())
 }

@@ -12,19 +12,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{
     args::DashboardArgs,
-    feed::{Feed, Origin},
+    feed::{Feed, KINDS, Origin},
     objects::Objects,
     questions::{Question, invalid},
 };
 use crate::{
     engine::Engine,
     input::{Cluster, Follower, connect},
-    kind::Kind,
     target::Target,
 };
 
-/// The kinds that the page shows.
-pub(super) const KINDS: [Kind; 3] = [Kind::DaemonSet, Kind::Deployment, Kind::ReplicaSet];
 /// The most questions that wait for the feed.
 const WAITING: usize = 16;
 
