@@ -3,7 +3,7 @@ package overhead_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -151,7 +151,7 @@ func TestForeignAnswersAreErrors(t *testing.T) {
 		{NodeEvaluations: []uint32{0}, DaemonSets: []*nodewisev1.DaemonSetOverhead{set}, Evaluations: evaluation(1)},
 		{NodeEvaluations: []uint32{0}, DaemonSets: []*nodewisev1.DaemonSetOverhead{{Requests: []*nodewisev1.ResourceQuantity{quantity}}}},
 	} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			sets := []*appsv1.DaemonSet{daemonSet("a", corev1.PodSpec{})}
 			if answer, err := overhead.Evaluate(t.Context(), scripted{response: response}, []overhead.Shape{{}}, sets); err == nil {
 				t.Errorf("got %v", answer)

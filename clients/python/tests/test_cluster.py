@@ -2,6 +2,7 @@
 reconciler.
 """
 
+import ast
 import asyncio
 import json
 import os
@@ -341,10 +342,11 @@ def creates(plan: v1.Plan) -> list[v1.Action]:
 
 
 async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
-    program, selection, kinds = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    program, selection, kinds, forecast, _ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {}
     exec(program, names)
     exec(selection, names)
+    exec(forecast, names)
     exec(kinds, {**names, "kube": KubeClient.from_environment(), "service": PlanClient("http://127.0.0.1:1")})
     stop = asyncio.Event()
     running = asyncio.create_task(names["main"](stop))
@@ -352,6 +354,24 @@ async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
     assert not done, "it works until it is told to stop"
     stop.set()
     await running
+
+
+async def test_the_question_of_the_readme(service: str, capsys: pytest.CaptureFixture[str]) -> None:
+    *_, question = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    code = compile(
+        question.replace("http://127.0.0.1:7443", service), "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    )
+    container = {"name": "main", "image": "agent:1", "resources": {"requests": {"cpu": "250m"}}}
+    tolerations = [{"operator": "Exists"}]
+    template = {
+        "metadata": {"labels": {"app": "agent"}},
+        "spec": {"containers": [container], "tolerations": tolerations},
+    }
+    spec = {"selector": {"matchLabels": {"app": "agent"}}, "template": template}
+    await eval(code, {"daemon_sets": [{"metadata": {"namespace": "ns", "name": "agent"}, "spec": spec}]})
+    sums, decision = capsys.readouterr().out.splitlines()
+    assert sums == "{'cpu': '250m', 'pods': '1'}"
+    assert decision.startswith("True ")
 
 
 def test_what_the_readme_names_is_there() -> None:
