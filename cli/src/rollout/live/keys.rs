@@ -1,9 +1,6 @@
 //! The keys of the live view.
 
-use nodewise_proto::{
-    v1::RolloutState,
-    workload::{DEPLOYMENT, REPLICA_SET},
-};
+use nodewise_proto::workload::{DEPLOYMENT, REPLICA_SET};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::view::View;
@@ -80,11 +77,7 @@ pub(super) fn legend(view: &View) -> String {
         };
     }
     let kind = view.status.as_ref().map_or("", |status| &status.kind);
-    let is_paused = view
-        .status
-        .as_ref()
-        .is_some_and(|status| status.state() == RolloutState::Paused);
-    let pause = if is_paused { "p resume" } else { "p pause" };
+    let pause = if view.is_paused { "p resume" } else { "p pause" };
     let mut keys = Vec::new();
     if kind != REPLICA_SET {
         keys.push("u undo");

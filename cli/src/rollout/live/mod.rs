@@ -81,7 +81,10 @@ impl Live<'_> {
             self.draw()?;
             tokio::select! {
                 news = self.rollout.next() => match news? {
-                    News::Status(status) => self.view.update(*status),
+                    News::Status(status) => {
+                        self.view.update(*status);
+                        self.view.is_paused = change::is_paused(self.rollout.workload()?).unwrap_or_default();
+                    }
                     News::Problem(problem) => self.view.say(Tone::Bad, problem),
                 },
                 key = next_key(&mut self.keys) => {

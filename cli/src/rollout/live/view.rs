@@ -13,6 +13,8 @@ pub(super) struct View {
     pub(super) recent: Recent,
     /// The first row of the rollout that is shown.
     pub(super) scroll: u16,
+    /// Whether spec.paused of the workload is true.
+    pub(super) is_paused: bool,
     /// The window over the rollout.
     pub(super) window: Option<Window>,
     /// The result of the last key, or the last problem.

@@ -77,6 +77,7 @@ async fn the_executor_rolls_out_in_the_simulated_order() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_built_in_controllers_keep_to_the_simulated_worst_case() -> Result<()> {
     let setup = Setup::start(SetupOptions::nodes(9).observe()).await?;
+    let _built_in = setup.cluster().start_upstream().await?;
     let agent = daemon_set("agent").max_unavailable(3).build();
     setup.create(agent).await?;
     setup.wait_for_rollout("agent").await?;
@@ -173,8 +174,8 @@ async fn the_apiserver_completes_and_checks_the_planned_change() -> Result<()> {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     for expected in [
         "DaemonSet default/agent: changed",
-        "- - image: registry.example/agent:1",
-        "+ - image: registry.example/agent:2",
+        "-   - image: registry.example/agent:1",
+        "+   - image: registry.example/agent:2",
         "new revision: ControllerRevision agent-",
         "done after",
     ] {
