@@ -105,7 +105,7 @@ async fn the_built_in_controllers_keep_to_the_simulated_worst_case() -> Result<(
     setup.wait_for_deployment("web").await?;
     let history = setup.history(&begun).await?;
     history.expect_within(6 + 2, 6 - 1)?;
-    history.expect_pods(6 + 6, 6)
+    history.expect_pods(6, 6)
 }
 
 /// A policy that refuses images of one registry.
