@@ -111,7 +111,7 @@ pub(crate) struct RolloutStatusArgs {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// Follow the rollout until it is complete, and print a line for each change
+    /// Follow the rollout: in a terminal with a live view until you quit, elsewhere with a line for each change until it is complete
     #[arg(short, long, conflicts_with_all = ["files", "now"])]
     pub(crate) watch: bool,
     /// With --watch: the longest time to follow the rollout
