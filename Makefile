@@ -41,7 +41,7 @@ ARCHITECTURES ?= amd64
 # The parts of `make test`. Each takes all cores, so they run one after the other.
 PARTS = format lint build supply proto unit go python dashboard upstream e2e conformance executors images-test
 
-.PHONY: demo test test-all $(PARTS) programs kit-rust kit-go kit-python fuzz-upstream upstream-e2e images audit release bench fuzz mutants
+.PHONY: demo test test-all $(PARTS) programs kit-rust kit-go kit-python fuzz-upstream upstream-e2e images audit release skew bench fuzz mutants
 
 demo:
 	$(CARGO) run --release --bin nodewise -- demo
@@ -51,9 +51,10 @@ test:
 	$(SECTION) 'all parts, on two cores: about forty minutes with a warm target folder, an hour in a fresh clone'
 	MAKE='$(MAKE)' testbed/parts.sh $(PARTS)
 
-# With what `make test` leaves out: all cases of the kit for the examples in Go and Python, and images for arm64.
+# With what `make test` leaves out: all cases of the kit for the examples in Go and Python, images for arm64, and two versions together.
 test-all:
 	$(MAKE) test EXAMPLE_CASES= ARCHITECTURES='amd64 arm64'
+	$(MAKE) skew
 
 format:
 	$(SECTION) 'formatting (cargo fmt)'
@@ -72,7 +73,7 @@ build:
 programs:
 	$(CARGO) build --workspace --bins --examples --locked --quiet
 go python dashboard upstream upstream-e2e e2e conformance executors images-test: programs
-go python dashboard upstream upstream-e2e e2e conformance executors images-test: export NODEWISE_PROGRAMS = $(PROGRAMS)
+go python dashboard upstream upstream-e2e e2e skew conformance executors images-test: export NODEWISE_PROGRAMS = $(PROGRAMS)
 
 proto:
 	$(SECTION) 'protocol (buf lint, buf breaking; builds buf the first time, about 2 minutes)'
@@ -117,6 +118,16 @@ e2e:
 	$(SECTION) 'end-to-end tests on a real control plane (builds it the first time, about 10 minutes)'
 	testbed/run.sh build
 	$(call TESTS,$(TESTBED_TESTS))
+
+# EARLIER is the first commit whose executor runs all three kinds. A release replaces it by its predecessor. `git` must have the history.
+EARLIER ?= 2942b4cf4a80d1de19fd11600af4c74d0613e8bd
+EARLIER_TARGET = $(abspath $(TARGET))/earlier
+skew: programs
+	$(SECTION) 'an earlier executor with this service, and the reverse (builds the earlier programs the first time, about 8 minutes)'
+	testbed/run.sh build
+	mkdir -p $(EARLIER_TARGET)/$(EARLIER) && git archive $(EARLIER) | tar -x -C $(EARLIER_TARGET)/$(EARLIER)
+	cd $(EARLIER_TARGET)/$(EARLIER) && CARGO_TARGET_DIR=$(EARLIER_TARGET) $(CARGO) build --locked --bin nodewise-server --bin nodewise-executor
+	NODEWISE_EARLIER_PROGRAMS=$(EARLIER_TARGET)/debug $(call TESTS,nodewise-e2e) -- --ignored skew::
 
 conformance:
 	$(SECTION) 'an executor held to the contract (EXECUTOR="command ..."; by default this one; CASES="..." for some; five minutes)'

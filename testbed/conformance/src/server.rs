@@ -1,6 +1,10 @@
 //! The process of the planning service.
 
-use std::{net::SocketAddr, process::Command};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use anyhow::{Context as _, Result};
 use nodewise_testbed::{ControlPlane, Process};
@@ -11,6 +15,7 @@ use crate::{binaries::binaries, deadline::DEADLINE, http::http_get};
 #[derive(Debug)]
 pub struct Server {
     process: Process,
+    program: PathBuf,
     address: SocketAddr,
     flags: Vec<String>,
     environment: Vec<(String, String)>,
@@ -30,13 +35,25 @@ impl Server {
         environment: &[(String, String)],
     ) -> Result<Self> {
         let built = tokio::task::spawn_blocking(binaries).await??;
-        let mut command = Command::new(&built.server);
+        Self::start_program(&built.server, plane, listen, flags, environment).await
+    }
+
+    /// The same with this program, for example of an earlier version.
+    pub async fn start_program(
+        program: &Path,
+        plane: &ControlPlane,
+        listen: &str,
+        flags: &[&str],
+        environment: &[(String, String)],
+    ) -> Result<Self> {
+        let mut command = Command::new(program);
         command.args(["--listen", listen]).args(flags);
         command.envs(environment.iter().cloned());
         let process = plane.spawn("nodewise-server", command)?;
         let address = said_address(&process, "serve: listening on ").await?;
         Ok(Self {
             process,
+            program: program.to_owned(),
             address,
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             environment: environment.to_vec(),
@@ -64,7 +81,8 @@ impl Server {
     /// Starts an ended server again, with the same address, flags and environment.
     pub async fn start_again(&mut self, plane: &ControlPlane) -> Result<()> {
         let flags: Vec<_> = self.flags.iter().map(String::as_str).collect();
-        *self = Self::start_in(plane, &self.address.to_string(), &flags, &self.environment).await?;
+        let (program, listen) = (&self.program, self.address.to_string());
+        *self = Self::start_program(program, plane, &listen, &flags, &self.environment).await?;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     ops::Deref,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
@@ -45,6 +45,10 @@ pub struct SetupOptions {
     collector: Option<String>,
     /// Environment variables of the server and the executor.
     environment: Vec<(String, String)>,
+    /// The program of the server, if it is not that of this workspace.
+    server_program: Option<PathBuf>,
+    /// The program of the executors, if it is not that of this workspace.
+    executor_program: Option<PathBuf>,
     /// Whether to wait until an executor is ready.
     awaits_readiness: bool,
 }
@@ -61,8 +65,24 @@ impl SetupOptions {
             executor_args: vec!["--mode=own".into(), "--leader-elect=false".into()],
             collector: None,
             environment: Vec::new(),
+            server_program: None,
+            executor_program: None,
             awaits_readiness: true,
         }
+    }
+
+    /// The server is this program, for example of an earlier version.
+    #[must_use]
+    pub fn server_program(mut self, path: PathBuf) -> Self {
+        self.server_program = Some(path);
+        self
+    }
+
+    /// The executors are this program.
+    #[must_use]
+    pub fn executor_program(mut self, path: PathBuf) -> Self {
+        self.executor_program = Some(path);
+        self
     }
 
     /// Executors that are not expected to become ready.
@@ -178,7 +198,10 @@ impl Setup {
         let plane = cluster.plane();
         plane.create_nodes(options.nodes).await?;
         let flags = ["--http-listen", "127.0.0.1:0"];
-        let server = Server::start_in(plane, "127.0.0.1:0", &flags, &options.environment).await?;
+        let built = &binaries()?.server;
+        let program = options.server_program.as_ref().unwrap_or(built);
+        let server =
+            Server::start_program(program, plane, "127.0.0.1:0", &flags, &options.environment).await?;
         let kubeconfig = cluster.executor_kubeconfig()?;
         let url = format!("http://{}", server.address());
         let (executor, executor_http) =
@@ -386,7 +409,8 @@ pub(crate) async fn start_executor(
     options: &SetupOptions,
     kubeconfig: &Path,
 ) -> Result<(Process, SocketAddr)> {
-    let mut command = Command::new(&binaries()?.executor);
+    let built = &binaries()?.executor;
+    let mut command = Command::new(options.executor_program.as_ref().unwrap_or(built));
     command
         .args(["--server", servers, "--http-listen", "127.0.0.1:0"])
         .args(&options.executor_args);

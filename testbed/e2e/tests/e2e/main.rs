@@ -17,6 +17,7 @@ mod replicas;
 mod revisions;
 mod rights;
 mod rollouts;
+mod skew;
 mod status;
 mod traces;
 mod what_if;
