@@ -104,7 +104,7 @@ upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'
 	cd testbed/upstream && go vet ./... && go test ./...
 	$(call TESTS,nodewise-compare)
-	$(foreach kind,$(KINDS),$(PROGRAMS)/nodewise-compare --cases 20000 --seed 1 --at-most 300 $(call EQUAL,$(kind)) &&) true
+	$(foreach kind,$(KINDS),$(PROGRAMS)/nodewise-compare --cases 20000 --seed 1 --at-most 900 $(call EQUAL,$(kind)) &&) true
 
 fuzz-upstream:
 	$(SECTION) 'a million clusters of each kind through upstream (some hours on two cores)'

@@ -36,7 +36,7 @@ before(async () => {
   for (const name of ["daemonset/agent", "deployment/web", "deployment/checkout"]) {
     await cluster.kubectl("-n", "shop", "rollout", "status", name, "--timeout=60s");
   }
-  site = await dashboard("--kubeconfig", cluster.kubeconfig);
+  site = await dashboard("--kubeconfig", cluster.kubeconfig, "--trace-url", "https://traces.example/search?q={kind}/{name}&n={node}");
   later(site.stop);
   page = await context.newPage();
   page.on("pageerror", (error) => assert.fail(`the page has an error: ${error}`));
@@ -167,6 +167,8 @@ test("a node has every workload on it", async () => {
   await page.locator("tbody tr", { hasText: "kube-system/log-collector" }).getByText("done").waitFor();
   await picture("node");
   const name = await page.locator("h1").textContent();
+  const trace = await row.getByRole("link", { name: "Traces" }).getAttribute("href");
+  assert.equal(trace, `https://traces.example/search?q=daemonset/agent&n=${name.trim()}`);
   await cluster.kubectl("cordon", name.trim());
   await shows(/cordoned/);
 });
@@ -179,7 +181,7 @@ test("what if plays a change on the grid, and says what is wrong with one", asyn
   await page.getByLabel("Ready after").fill("30");
   await page.getByRole("button", { name: "Play", exact: true }).click();
   await shows(/registry.example\/logs:7 → registry.example\/logs:8/);
-  await page.locator(".verdict", { hasText: /^Done after \d+ min, at worst 1 without an available pod/ }).waitFor();
+  await page.locator(".verdict", { hasText: /^Done after \d+ min, at worst 1 node without an available pod/ }).waitFor();
   await page.getByRole("slider", { name: "Step" }).focus();
   await page.keyboard.press("End");
   await page.locator(".player .number", { hasText: /^(\d+)\/\1$/ }).waitFor();
@@ -192,6 +194,25 @@ test("what if plays a change on the grid, and says what is wrong with one", asyn
   await manifest.fill("kind: DaemonSet\nmetadata:\n  name: none\n");
   await page.getByRole("button", { name: "Play", exact: true }).click();
   await page.getByRole("alert").getByText("there is no DaemonSet default/none").waitFor();
+});
+
+test("what if plays a Deployment by its replicas", async () => {
+  await open("/what-if?kind=Deployment&namespace=shop&name=web");
+  const manifest = page.getByLabel("Manifest");
+  await page.waitForFunction(() => document.querySelector("textarea").value.includes("registry.example/web:1"));
+  await manifest.fill((await manifest.inputValue()).replace("web:1", "web:2"));
+  await page.getByLabel("Pods that fail").fill("50");
+  await page.getByRole("button", { name: "Play", exact: true }).click();
+  await shows(/registry.example\/web:1 → registry.example\/web:2/);
+  await page.locator(".verdict", { hasText: /^Stuck after .*replicas? without an available pod: / }).waitFor();
+  await page.getByRole("slider", { name: "Step" }).focus();
+  await page.keyboard.press("End");
+  await page.locator(".player .number", { hasText: /^(\d+)\/\1$/ }).waitFor();
+  await page.locator(".grid").focus();
+  await page.keyboard.press("End");
+  await page.locator(".grid-says", { hasText: /^replica 8: waiting/ }).waitFor();
+  await page.keyboard.press("Home");
+  await page.locator(".grid-says", { hasText: /^replica 1: (done|blocked)/ }).waitFor();
 });
 
 test("the takeover says that both controllers agree", async () => {

@@ -86,6 +86,8 @@ pub struct Cluster {
     pub complete: bool,
     /// What keeps the page from being up to date. Empty if nothing does.
     pub problem: String,
+    /// The URL of a search for traces, with `{kind}`, `{namespace}`, `{name}` and `{node}`. Empty: there are no links.
+    pub trace_url: String,
     /// The version of Nodewise.
     pub version: String,
 }

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { words } from "./format";
 import { Frame } from "./frame";
 import { useLive } from "./live";
-import { Note, Since, useNow, WorkloadLink } from "./parts";
+import { Note, Since, TraceLink, useNow, WorkloadLink } from "./parts";
 import { go, nodePath, type Place } from "./router";
 import { State, UNIT_ORDER, UNITS, unitOf } from "./states";
 import { Table } from "./table";
@@ -65,6 +65,7 @@ export function Node({ place }: { place: Place }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), [name]);
   const placed = live.placed ?? [];
+  const traces = live.cluster?.traceUrl;
   const node = placed.find((one) => one.node)?.node;
   const state = (row: Placed) => unitOf(row.node?.unitState ?? row.pods[0]?.unitState);
   const rank = (row: Placed) => UNIT_ORDER.indexOf(state(row));
@@ -102,6 +103,7 @@ export function Node({ place }: { place: Place }) {
           { title: "State", of: (row) => <State look={UNITS[state(row)]} /> },
           { title: "Workload", class: "name", of: (row) => <WorkloadLink of={row.key} /> },
           { title: "Kind", class: "dim", of: (row) => row.key.kind },
+          ...(traces ? [{ title: "Traces", of: (row: Placed) => <TraceLink url={traces} of={row.key} node={name} /> }] : []),
           { title: "Rule", of: (row) => words(row.node?.rule, "RULE_") },
           {
             title: "Pod",

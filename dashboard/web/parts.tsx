@@ -129,3 +129,15 @@ export const Since = ({ time, now }: { time: string | undefined; now: number }) 
   ) : null;
 
 export const Note = ({ children }: { children: ComponentChildren }) => <p class="note">{children}</p>;
+
+/** A link to the traces of a workload, if the server knows where they are. */
+export function TraceLink({ url, of, node = "" }: { url: string | undefined; of: Key; node?: string }) {
+  if (!url) return null;
+  const values: Record<string, string> = { ...of, kind: of.kind.toLowerCase(), node };
+  const href = url.replace(/\{(kind|namespace|name|node)\}/g, (_, key: string) => encodeURIComponent(values[key] ?? ""));
+  return (
+    <a href={href} target="_blank" rel="noreferrer">
+      Traces
+    </a>
+  );
+}

@@ -6,7 +6,7 @@ import { ago, left, shortImage, words } from "./format";
 import { Frame } from "./frame";
 import { Grid, type Unit } from "./grid";
 import { useLive } from "./live";
-import { Card, Cause, Commands, Note, Progress, Since, useNow } from "./parts";
+import { Card, Cause, Commands, Note, Progress, Since, TraceLink, useNow } from "./parts";
 import { go, nodePath, type Place, setQuery } from "./router";
 import { Glyph, lookOf, ROLLOUTS, State, UNIT_ORDER, UNITS, unitOf } from "./states";
 import { Table } from "./table";
@@ -238,11 +238,10 @@ export function Rollout({ place }: { place: Place }) {
               )}
               <Card title="Commands">
                 <Commands of={workload.commands} />
-                {isDaemonSet && (
-                  <p>
-                    <a href={`/what-if?${new URLSearchParams({ ...key })}`}>Play a change of it</a>
-                  </p>
-                )}
+                <p>
+                  <a href={`/what-if?${new URLSearchParams({ ...key })}`}>Play a change of it</a>
+                </p>
+                <TraceLink url={live.cluster?.traceUrl} of={key} />
               </Card>
               {(status.next?.length ?? 0) > 0 && (
                 <Card title="What comes next">

@@ -144,6 +144,7 @@ export interface Cluster {
   dump: boolean;
   complete: boolean;
   problem: string;
+  traceUrl: string;
   version: string;
 }
 

@@ -63,6 +63,20 @@ function statesAt(play: Play, names: string[], step: number): Map<string, UnitSt
   return states;
 }
 
+/** The replicas of a step. Which of them is which is not known: there are as many of each state. */
+function replicasAt(play: Play, index: number): Unit[] {
+  const step = play.steps[index];
+  if (!step) return [];
+  const done = Math.max(0, step.updated - step.unavailable);
+  const isStuck = play.end?.result.result === "stuck" && index === play.steps.length - 1;
+  const late: UnitState = isStuck ? "UNIT_STATE_BLOCKED" : "UNIT_STATE_PROGRESSING";
+  const group = "replicas";
+  return Array.from({ length: step.desired }, (_, at) => {
+    const state = at < done ? "UNIT_STATE_DONE" : at < done + step.unavailable ? late : "UNIT_STATE_WAITING";
+    return { name: `replica ${at + 1}`, state, group, about: "in the play" };
+  });
+}
+
 function manifestOf(workload: Workload): string {
   const { kind, namespace, name } = workload.key;
   const current = workload.status.revisions?.find((one) => one.isCurrent);
@@ -109,8 +123,8 @@ async function play(change: object, signal: AbortSignal, show: (play: Play) => v
   }
 }
 
-function verdict({ result, seconds, worstUnavailable }: End): string {
-  const worst = `at worst ${worstUnavailable} without an available pod`;
+function verdict({ result, seconds, worstUnavailable }: End, unit: string): string {
+  const worst = `at worst ${worstUnavailable} ${unit}${worstUnavailable === 1 ? "" : "s"} without an available pod`;
   switch (result.result) {
     case "done":
       return `Done after ${duration(seconds)}, ${worst}.`;
@@ -129,6 +143,7 @@ export function WhatIf({ place }: { place: Place }) {
     ? { kind: place.query.get("kind") ?? "DaemonSet", namespace: place.query.get("namespace") ?? "default", name: place.query.get("name")! }
     : null;
   const key = played?.begin.key ?? wanted;
+  const isDaemonSet = played?.begin.key.kind === "DaemonSet";
   const live = useLive(key ? { workload: key } : null);
   const [yaml, setYaml] = useState("");
   const [problem, setProblem] = useState("");
@@ -176,20 +191,21 @@ export function WhatIf({ place }: { place: Place }) {
   const names = useMemo(() => [...live.nodes.values()].filter((node) => node.unitState).map((node) => node.nodeName), [live.version]);
   const units = useMemo((): Unit[] => {
     if (!played) return [];
+    if (!isDaemonSet) return replicasAt(played, step);
     const states = statesAt(played, names, step);
     const named = names.map((name) => {
       const state = states.get(name)!;
       return { name, state, group: live.nodes.get(name)?.zone || "no zone", about: "in the play", href: nodePath(name) };
     });
     return named.sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
-  }, [played, names, step]);
+  }, [played, names, step, isDaemonSet]);
   const at = played?.steps[step];
   return (
     <Frame live={live} title="What if" place={place}>
       <div class="title">
         <h1>What if</h1>
         <p class="message">
-          Paste the changed manifest of a DaemonSet. The planner plays the rollout to its end on a copy of the cluster. Nothing is written.
+          Paste the changed manifest of a workload. The planner plays the rollout to its end on a copy of the cluster. Nothing is written.
         </p>
       </div>
       <div class="columns play">
@@ -245,12 +261,12 @@ export function WhatIf({ place }: { place: Place }) {
         <div>
           <Card title="Play" aside={at && <span class="dim">{duration(at.seconds)} after the change</span>}>
             {!played ? (
-              <Note>The nodes are shown here, step by step.</Note>
+              <Note>The nodes or replicas are shown here, step by step.</Note>
             ) : (
               <>
                 {played.end && (
                   <p class="verdict" role="status">
-                    {verdict(played.end)}
+                    {verdict(played.end, isDaemonSet ? "node" : "replica")}
                   </p>
                 )}
                 <div class="player">
@@ -275,7 +291,7 @@ export function WhatIf({ place }: { place: Place }) {
                     {at.updated} of {at.desired} updated · {at.unavailable} unavailable of {at.maxUnavailable} allowed
                   </p>
                 )}
-                <Grid units={units} label={`${units.length} nodes in the play`} onOpen={(unit) => unit.href && go(unit.href)} />
+                <Grid units={units} label={`${units.length} ${isDaemonSet ? "nodes" : "replicas"} in the play`} onOpen={(unit) => unit.href && go(unit.href)} />
               </>
             )}
           </Card>

@@ -112,7 +112,7 @@ pub fn of_controller(
         last_refusal: refusal.cloned(),
         ..v1::WorkloadStatus::default()
     };
-    status.message = message::of(&status, now);
+    status.message = message::of(&status, workload.is_paused, now);
     (status, next_change)
 }
 

@@ -65,6 +65,6 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
         writers: workload.writers.clone(),
         next: next::of(inputs.plan),
     };
-    status.message = message::of(&status, inputs.now);
+    status.message = message::of(&status, workload.is_paused, inputs.now);
     status
 }

@@ -9,12 +9,22 @@ use nodewise_proto::{
 
 use crate::span::span;
 
-/// The sentence about a status that is complete but for its message.
-pub(crate) fn of(status: &v1::WorkloadStatus, now: Timestamp) -> String {
+/// The sentence about a status that has everything but its message.
+pub(crate) fn of(status: &v1::WorkloadStatus, is_paused: bool, now: Timestamp) -> String {
+    let sentence = sentence(status, now);
+    // With the state `Paused` everybody says so already.
+    if is_paused && status.state() != RolloutState::Paused {
+        return format!("{sentence}; paused: a change of the template waits until someone resumes it");
+    }
+    sentence
+}
+
+fn sentence(status: &v1::WorkloadStatus, now: Timestamp) -> String {
     let counts = status.counts.unwrap_or_default();
     let unit = if status.kind == DAEMON_SET { "node" } else { "pod" };
     let done = format!("{} of {} {unit}s are done", counts.done, counts.desired);
     match status.state() {
+        RolloutState::Complete if counts.desired == 0 => format!("no {unit} is wanted"),
         RolloutState::Complete if counts.desired == 1 => format!("the {unit} is up to date and available"),
         RolloutState::Complete => format!("all {} {unit}s are up to date and available", counts.desired),
         RolloutState::WaitingForDelete => {

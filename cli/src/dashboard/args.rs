@@ -14,6 +14,10 @@ Examples:
   nodewise dashboard --port 8090 --context staging
   kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise dashboard -f -
 
+With --trace-url each workload on a node links to its traces. {kind} is in lower case, as in the names of the attributes; {node} is empty where no
+node is meant. For Jaeger: --trace-url
+'https://jaeger.example.com/search?service=nodewise-executor&tags={\"k8s.{kind}.name\":\"{name}\",\"k8s.namespace.name\":\"{namespace}\"}'
+
 The page is on 127.0.0.1 and opens with the URL that is printed: it has a token, which the browser keeps as a cookie. The page reads with
 your kubeconfig, and never writes: it shows commands to copy.
 
@@ -27,6 +31,9 @@ pub(crate) struct DashboardArgs {
     pub(crate) namespaces: Vec<String>,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Link each workload to its traces: the URL of a search, with {kind}, {namespace}, {name} and {node}
+    #[arg(long, value_name = "URL", value_parser = trace_url)]
+    pub(crate) trace_url: Option<String>,
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
@@ -39,4 +46,12 @@ pub(crate) struct DashboardArgs {
     /// With --listen: a value of the header Host to accept, such as nodewise.example.com; may be repeated
     #[arg(long = "allow-host", value_name = "HOST", requires = "listen")]
     pub(crate) hosts: Vec<String>,
+}
+
+/// A URL that a browser may open.
+fn trace_url(text: &str) -> Result<String, String> {
+    if text.starts_with("https://") || text.starts_with("http://") {
+        return Ok(text.to_owned());
+    }
+    Err("expected a URL that begins with https:// or http://".to_owned())
 }

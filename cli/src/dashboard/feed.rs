@@ -41,6 +41,8 @@ pub(super) struct Origin {
     /// The URL of the apiserver, or the names of files.
     pub(super) source: String,
     pub(super) namespaces: Vec<String>,
+    /// See `Cluster::trace_url`.
+    pub(super) trace_url: String,
     /// Reads Events. `None` for files.
     pub(super) client: Option<Client>,
     pub(super) now: Option<Timestamp>,
@@ -134,6 +136,7 @@ impl Feed {
         self.board.set_cluster(dashboard::Cluster {
             source: self.origin.source.clone(),
             namespaces: self.origin.namespaces.clone(),
+            trace_url: self.origin.trace_url.clone(),
             dump: self.objects.cluster().is_dump,
             complete,
             problem: self.problem.clone(),

@@ -34,6 +34,7 @@ pub(super) struct LocalSource {
 /// What all views of one command have.
 pub(super) struct Settings {
     namespaces: Vec<String>,
+    trace_url: String,
     now: Option<Timestamp>,
     profile: v1::Profile,
     engine: Arc<Engine>,
@@ -43,6 +44,7 @@ impl Settings {
     pub(super) fn of(args: &DashboardArgs) -> anyhow::Result<Self> {
         Ok(Self {
             namespaces: args.namespaces.clone(),
+            trace_url: args.trace_url.clone().unwrap_or_default(),
             now: args.engine.now,
             profile: args.engine.profile.into(),
             engine: Arc::new(Engine::new(&args.engine)?),
@@ -86,6 +88,7 @@ fn view(
     let origin = Origin {
         source,
         namespaces: settings.namespaces.clone(),
+        trace_url: settings.trace_url.clone(),
         client,
         now: settings.now,
         profile: settings.profile,

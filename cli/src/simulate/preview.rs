@@ -11,7 +11,6 @@ use super::{args::AssumptionArgs, assumed::Assumed, change, report};
 use crate::{
     engine::{NO_CACHE, UNLIMITED},
     input::{Cluster, Served},
-    kind::Kind,
     request::RequestFactory,
 };
 
@@ -34,7 +33,7 @@ impl Preview {
     /// The workload with the fields of a manifest.
     ///
     /// # Errors
-    /// The workload is of a kind that is not played, or the change is not valid.
+    /// The change is not valid.
     pub(crate) fn new(
         cluster: &Cluster,
         workload: &Served,
@@ -42,11 +41,6 @@ impl Preview {
         ready_after_seconds: Option<f64>,
         failing: f64,
     ) -> anyhow::Result<Self> {
-        ensure!(
-            workload.kind == Kind::DaemonSet,
-            "{}: not a kind that can be played; DaemonSet is",
-            workload.kind.name()
-        );
         ensure!(
             (0.0..=1.0).contains(&failing),
             "the share of failing pods is {failing}; expected 0 to 1"

@@ -129,14 +129,24 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Replaces the names of node and pods in a sentence with "the node" and "the pod", so that equal sentences can be grouped.
+/// Replaces the names of node and pods in a sentence with "the node" and "the pod", and the number of a slot, so that equal sentences can
+/// be grouped.
 pub(crate) fn impersonal<'a>(sentence: &str, node: &str, pods: impl IntoIterator<Item = &'a str>) -> String {
     let sentence = pods.into_iter().fold(sentence.to_owned(), |sentence, pod| {
         replace_name(&sentence, pod, "the pod")
     });
-    replace_name(&sentence, node, "the node")
+    let sentence = replace_name(&sentence, node, "the node")
         .replace("pod the pod", "the pod")
-        .replace("node the node", "the node")
+        .replace("node the node", "the node");
+    any_slot(&sentence).unwrap_or(sentence)
+}
+
+/// `… (slot 2 of 3)` is `… (one of 3 slots)`.
+fn any_slot(sentence: &str) -> Option<String> {
+    let (before, slot) = sentence.split_once("(slot ")?;
+    let (_, limit) = slot.split_once(" of ")?;
+    let (limit, after) = limit.split_once(')')?;
+    Some(format!("{before}(one of {limit} slots){after}"))
 }
 
 /// Replaces a name where it is a whole word.
@@ -220,6 +230,10 @@ mod tests {
             assert_eq!(replace_name(text, "node-1", "X"), expected);
         }
         assert_eq!(replace_name("a  b", "", "X"), "a  b");
+        assert_eq!(
+            impersonal("a-b on node-1 is outdated (slot 2 of 3)", "node-1", ["a-b"]),
+            "the pod on the node is outdated (one of 3 slots)"
+        );
         assert_eq!(
             impersonal("pod a-b runs on node-1", "node-1", ["a-b"]),
             "the pod runs on the node"

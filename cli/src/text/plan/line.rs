@@ -48,10 +48,8 @@ pub(super) struct Line {
     pub(super) style: Style,
     pub(super) verb: &'static str,
     pub(super) noun: &'static str,
-    /// Verb, noun and details of this action.
-    what: String,
-    /// Whether `what` has the message of the action.
-    is_message: bool,
+    /// Which object, and what about it.
+    detail: String,
 }
 
 impl Line {
@@ -62,15 +60,12 @@ impl Line {
                 "-" => REMOVE,
                 _ => CHANGE,
             };
-            let words = [verb, noun, detail.as_str()];
-            let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
             Self {
                 marker,
                 style,
                 verb,
                 noun,
-                what: words.join(" "),
-                is_message: !action.message.is_empty() && detail == action.message,
+                detail,
             }
         };
         match &action.kind {
@@ -137,13 +132,26 @@ impl Line {
 
 impl Line {
     pub(super) fn with_reason(&self, action: &v1::Action) -> String {
+        let words = [self.verb, self.noun, &self.detail].into_iter();
+        let what = words
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ");
         match action.reason() {
             // The line already shows the changed numbers.
-            v1::Reason::StatusChanged | v1::Reason::GenerationObserved => self.what.clone(),
+            v1::Reason::StatusChanged | v1::Reason::GenerationObserved => what,
             // The line is the message.
-            _ if self.is_message => self.what.clone(),
-            _ => format!("{}: {}", self.what, action.message),
+            _ if !action.message.is_empty() && self.detail == action.message => what,
+            _ => format!("{what}: {}", self.predicate(&action.message)),
         }
+    }
+
+    /// The message without a subject that the line has already: `outdated (slot 1 of 3)`.
+    fn predicate<'m>(&self, message: &'m str) -> &'m str {
+        let predicate = message
+            .strip_prefix(&self.detail)
+            .and_then(|rest| rest.strip_prefix(' '));
+        predicate.map_or(message, |rest| rest.strip_prefix("is ").unwrap_or(rest))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
+    fmt,
 };
 
 use crate::{
@@ -21,6 +22,21 @@ use crate::{
     },
 };
 
+/// Which part of a rolling update's budget a change takes, counted from 1. Used in messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    /// The number of this slot. The ones before it are in use.
+    pub(crate) number: i64,
+    /// The budget: maxUnavailable or maxSurge as a number of nodes.
+    pub(crate) limit: i64,
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "slot {} of {}", self.number, self.limit)
+    }
+}
+
 /// A pod to create.
 #[derive(Debug, Clone)]
 pub(crate) struct Create {
@@ -28,6 +44,8 @@ pub(crate) struct Create {
     pub(crate) entry: usize,
     /// Why.
     pub(crate) reason: Reason,
+    /// What it takes of the budget.
+    pub(crate) slot: Option<Slot>,
 }
 
 /// A pod to delete.
@@ -41,6 +59,8 @@ pub(crate) struct Delete<'a> {
     pub(crate) reason: Reason,
     /// The pod that stays on the node instead; used in the message.
     pub(crate) kept: Option<&'a Pod>,
+    /// What it takes of the budget.
+    pub(crate) slot: Option<Slot>,
 }
 
 /// Creates and deletes, in order.
@@ -50,8 +70,6 @@ pub(crate) struct PodChanges<'a> {
     pub(crate) creates: Vec<Create>,
     /// Deletes.
     pub(crate) deletes: Vec<Delete<'a>>,
-    /// The budget of a rolling update: how much is in use before this plan, and the limit. Used in messages.
-    pub(crate) budget: Option<(i64, i64)>,
 }
 
 impl<'a> PodChanges<'a> {
@@ -62,7 +80,20 @@ impl<'a> PodChanges<'a> {
 
     /// Adds a create.
     pub(crate) fn create(&mut self, entry: usize, reason: Reason) {
-        self.creates.push(Create { entry, reason });
+        self.creates.push(Create {
+            entry,
+            reason,
+            slot: None,
+        });
+    }
+
+    /// Adds a create of a rolling update within its budget.
+    pub(crate) fn create_within_budget(&mut self, entry: usize, slot: Slot) {
+        self.creates.push(Create {
+            entry,
+            reason: Reason::SurgeWithinBudget,
+            slot: Some(slot),
+        });
     }
 
     /// Adds a delete.
@@ -72,6 +103,18 @@ impl<'a> PodChanges<'a> {
             node: entry.name,
             reason,
             kept: None,
+            slot: None,
+        });
+    }
+
+    /// Adds a delete of a rolling update within its budget.
+    pub(crate) fn delete_within_budget(&mut self, entry: &NodeEntry<'a>, pod: &OwnPod<'a>, slot: Slot) {
+        self.deletes.push(Delete {
+            pod: pod.pod,
+            node: entry.name,
+            reason: Reason::RolloutWithinBudget,
+            kept: None,
+            slot: Some(slot),
         });
     }
 
@@ -88,6 +131,7 @@ impl<'a> PodChanges<'a> {
             node: entry.name,
             reason,
             kept: Some(kept.pod),
+            slot: None,
         });
     }
 
@@ -101,7 +145,7 @@ impl<'a> PodChanges<'a> {
     pub(crate) fn delete_actions(&self, uid_precondition: bool) -> Vec<Action> {
         let action = |delete: &Delete<'_>| Action {
             reason: delete.reason,
-            message: delete_message(delete, self.budget),
+            message: delete_message(delete),
             kind: ActionKind::DeletePod {
                 pod: pod_claims::reference(delete.pod),
                 node_name: delete.node.to_owned(),
@@ -121,7 +165,7 @@ impl<'a> PodChanges<'a> {
             let entry = &view.entries[create.entry];
             Action {
                 reason: create.reason,
-                message: create_message(create, entry, view.pods(entry), self.budget),
+                message: create_message(create, entry, view.pods(entry)),
                 kind: ActionKind::CreatePod {
                     pod_name: naming.name(entry.name),
                     node_name: entry.name.to_owned(),
@@ -244,39 +288,32 @@ impl<'a> Naming<'a> {
 }
 
 /// Why a pod is created, for people.
-pub(crate) fn create_message(
-    create: &Create,
-    entry: &NodeEntry<'_>,
-    pods: &[OwnPod<'_>],
-    budget: Option<(i64, i64)>,
-) -> String {
+pub(crate) fn create_message(create: &Create, entry: &NodeEntry<'_>, pods: &[OwnPod<'_>]) -> String {
     let node = entry.name;
     let pod = pods
         .iter()
         .find(|pod| !pod.pod.deleting)
         .or(pods.first())
         .map_or("its pod", |pod| &pod.pod.name);
-    let (used, limit) = budget.unwrap_or_default();
     match create.reason {
         Reason::NodeWithoutLivePod => {
             format!("{node} has no pod that runs: {pod} is finished or being deleted")
         }
         Reason::SurgeOldUnavailable => format!("{node}: {pod} is outdated and not available"),
         Reason::SurgeWithinBudget => {
-            format!("{node}: {pod} is outdated and available; {used} of {limit} surging before this plan")
+            format!("{node}: {pod} is outdated ({})", said(create.slot))
         }
         _ => format!("{node} has no pod of this workload"),
     }
 }
 
 /// Why a pod is deleted, for people.
-pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) -> String {
+pub(crate) fn delete_message(delete: &Delete<'_>) -> String {
     let (pod, node) = (&delete.pod.name, delete.node);
     // Cut the name: many messages may repeat it. The names of pods that a DaemonSet created are not longer.
     let kept = delete.kept.map_or("another pod", |pod| {
         &pod.name[..pod.name.floor_char_boundary(names::MAX_POD_NAME)]
     });
-    let (used, limit) = budget.unwrap_or_default();
     match delete.reason {
         Reason::NodeNotEligible => format!("{pod} is on {node}, which must not run this workload"),
         Reason::PodFailed => format!("{pod} on {node} failed"),
@@ -288,13 +325,15 @@ pub(crate) fn delete_message(delete: &Delete<'_>, budget: Option<(i64, i64)>) ->
         Reason::NodeMissing => format!("{pod} waits for {node}, which does not exist"),
         Reason::RolloutOldUnavailable => format!("{pod} on {node} is outdated and not available"),
         Reason::RolloutWithinBudget => {
-            format!(
-                "{pod} on {node} is outdated and available; {used} of {limit} unavailable before this plan"
-            )
+            format!("{pod} on {node} is outdated ({})", said(delete.slot))
         }
         Reason::RolloutNodeSunset => {
             format!("{pod} is outdated and {node} may not get a new one; enough others are available")
         }
         _ => format!("{node} has more pods than it should; {kept} stays"),
     }
+}
+
+fn said(slot: Option<Slot>) -> String {
+    slot.map_or_else(|| "within the budget".to_owned(), |slot| slot.to_string())
 }

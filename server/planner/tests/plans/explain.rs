@@ -80,7 +80,7 @@ fn placement_comes_first() {
     node-2 BeingReplaced PodFinished ["c"]: c on node-2 failed
     node-3 Waiting PlacementFirst ["d"]: pod d is outdated; missing, excess and finished pods come first
     node-4 MustNotRun TaintNoExecute ["e"]: taint dedicated=gpu:NoExecute is not tolerated; e is on node-4, which must not run this workload
-    node-5 MustNotRun TaintNoSchedule ["f"]: taint a:NoSchedule is not tolerated; pod f, which is there already, may stay
+    node-5 MustNotRun TaintNoSchedule ["f"]: no new pods (taint a:NoSchedule is not tolerated); the present pod f stays
     "#);
 }
 

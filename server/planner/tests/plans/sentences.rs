@@ -111,7 +111,7 @@ fn messages_of_a_rollout() {
             "D-42, within the budget",
             without_surge(),
             &["a@node-0 old ready", "b@gone new"],
-            &["a on node-0 is outdated and available; 1 of 2 unavailable before this plan"],
+            &["a on node-0 is outdated (slot 2 of 2)"],
         ),
         (
             "D-45, not available",
@@ -123,7 +123,7 @@ fn messages_of_a_rollout() {
             "D-46",
             surging(),
             &["a@node-0 old ready", "b@gone old ready", "c@gone new"],
-            &["node-0: a is outdated and available; 1 of 2 surging before this plan"],
+            &["node-0: a is outdated (slot 2 of 2)"],
         ),
         (
             "D-45, the node may not run a new one",

@@ -169,7 +169,7 @@ impl<'a> Decisions<'a> {
 
     fn missing_node(&self, entry: &NodeEntry<'a>) -> Verdict {
         let message = match self.deletes.get(entry.name) {
-            Some(rank) => pod_changes::delete_message(&self.changes.deletes[*rank], self.changes.budget),
+            Some(rank) => pod_changes::delete_message(&self.changes.deletes[*rank]),
             None => format!(
                 "{} does not exist; its pods are left to the pod garbage collector",
                 entry.name
@@ -180,24 +180,22 @@ impl<'a> Decisions<'a> {
 
     fn ineligible_node(&self, entry: &NodeEntry<'a>, decision: &Decision) -> Verdict {
         let pods = self.context.view.pods(entry);
-        let rest = match (self.deletes.get(entry.name), pods) {
-            (_, []) => String::new(),
+        let why = &decision.message;
+        let message = match (self.deletes.get(entry.name), pods) {
+            (_, []) => why.clone(),
             (Some(rank), _) => {
-                format!(
-                    "; {}",
-                    pod_changes::delete_message(&self.changes.deletes[*rank], self.changes.budget)
-                )
+                let delete = &self.changes.deletes[*rank];
+                format!("{why}; {}", pod_changes::delete_message(delete))
             }
             (None, [first, ..]) if pods.iter().all(|pod| pod.pod.deleting) => {
-                format!("; pod {} is being deleted", first.pod.name)
+                format!("{why}; pod {} is being deleted", first.pod.name)
             }
-            (None, [first, ..]) => format!("; pod {}, which is there already, may stay", first.pod.name),
+            (None, [first, ..]) if entry.fit.keep => {
+                format!("no new pods ({why}); the present pod {} stays", first.pod.name)
+            }
+            (None, [first, ..]) => format!("{why}; pod {} is deleted later", first.pod.name),
         };
-        (
-            NodeState::MustNotRun,
-            decision.constraint.into(),
-            format!("{}{rest}", decision.message),
-        )
+        (NodeState::MustNotRun, decision.constraint.into(), message)
     }
 
     fn eligible_node(&self, index: usize, entry: &NodeEntry<'a>) -> Verdict {
@@ -267,7 +265,7 @@ impl<'a> Decisions<'a> {
         };
         (
             rule,
-            pod_changes::create_message(create, entry, pods, self.changes.budget),
+            pod_changes::create_message(create, entry, pods),
         )
     }
 
@@ -278,7 +276,7 @@ impl<'a> Decisions<'a> {
             Reason::ExcessPod => Rule::ExcessPod,
             _ => Rule::Outdated,
         };
-        (rule, pod_changes::delete_message(delete, self.changes.budget))
+        (rule, pod_changes::delete_message(delete))
     }
 
     /// Explains a node that should run a pod and on which nothing is created or deleted now.

@@ -4,6 +4,7 @@ use crate::{
     core::plan::Reason,
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
+        pod_changes::Slot,
         pod_classifier::OwnPod,
         rollout::{limits::Limits, node_content::Content, step::Step},
     },
@@ -27,9 +28,11 @@ pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits) -> Step<'a> {
         }
     }
     let room = limits.max_unavailable.saturating_sub(step.unavailable);
-    for (entry, old) in candidates.into_iter().take(usize::try_from(room).unwrap_or(0)) {
-        step.changes.delete(entry, old, Reason::RolloutWithinBudget);
+    let candidates = candidates.into_iter().take(usize::try_from(room).unwrap_or(0));
+    for (number, (entry, old)) in (step.unavailable + 1..).zip(candidates) {
+        let limit = limits.max_unavailable;
+        step.changes
+            .delete_within_budget(entry, old, Slot { number, limit });
     }
-    step.changes.budget = Some((step.unavailable, limits.max_unavailable));
     step
 }

@@ -7,7 +7,7 @@ use crate::{
     },
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
-        pod_changes::PodChanges,
+        pod_changes::{PodChanges, Slot},
         pod_classifier::OwnPod,
         rollout::{limits::Limits, node_content::Content, step::Step},
     },
@@ -88,12 +88,12 @@ impl<'p, 'a> SurgeBudget<'p, 'a> {
     /// Creates and deletes pods within the budget (D-46, D-47).
     fn finish(mut self, desired: usize) -> Step<'a> {
         let room = self.step.limits.max_surge.saturating_sub(self.step.surging);
-        for index in self
-            .candidates
-            .into_iter()
-            .take(usize::try_from(room).unwrap_or(0))
-        {
-            self.step.changes.create(index, Reason::SurgeWithinBudget);
+        let candidates = self.candidates.into_iter().take(usize::try_from(room).unwrap_or(0));
+        for (number, index) in (self.step.surging + 1..).zip(candidates) {
+            let limit = self.step.limits.max_surge;
+            self.step
+                .changes
+                .create_within_budget(index, Slot { number, limit });
         }
         for (entry, old) in self
             .sunset
@@ -102,7 +102,6 @@ impl<'p, 'a> SurgeBudget<'p, 'a> {
         {
             self.step.changes.delete(entry, old, Reason::RolloutNodeSunset);
         }
-        self.step.changes.budget = Some((self.step.surging, self.step.limits.max_surge));
         if self.step.error.is_some() {
             self.step.changes = PodChanges::default();
         }
