@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use futures::future::join_all;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use kube::{Api, Client, api::ListParams};
 use nodewise_projection::timestamp;
@@ -49,25 +50,35 @@ impl Refusals {
     }
 }
 
-/// The newest Event of a DaemonSet that says that a pod could not be created.
+/// What the Events of a DaemonSet say about pods that could not be created: the newest message, and since when there are such Events.
 async fn last(client: Client, workload: &Served) -> Option<v1::Refusal> {
     let events: Api<Event> = Api::namespaced(client, &workload.namespace);
     let fields = format!("involvedObject.uid={},reason=FailedCreate", workload.uid);
-    let events = events.list(&ListParams::default().fields(&fields)).await.ok()?;
-    let time = |event: &Event| {
-        let series = event
-            .series
-            .as_ref()
-            .and_then(|series| series.last_observed_time.as_ref());
-        let last = event.last_timestamp.as_ref().map(|time| time.0);
-        series
-            .map(|time| time.0)
-            .or(last)
-            .or(event.event_time.as_ref().map(|time| time.0))
-    };
-    let newest = events.items.into_iter().max_by_key(time)?;
+    let events = events
+        .list(&ListParams::default().fields(&fields))
+        .await
+        .ok()?
+        .items;
+    let since = events.iter().filter_map(first_time).min();
+    let newest = events.into_iter().max_by_key(last_time)?;
     Some(v1::Refusal {
-        at: time(&newest).map(timestamp),
+        at: last_time(&newest).map(timestamp),
+        since: since.map(timestamp),
         message: newest.message.unwrap_or_default(),
     })
+}
+
+/// When what an Event says happened first.
+fn first_time(event: &Event) -> Option<Timestamp> {
+    let first = event.first_timestamp.as_ref().map(|time| time.0);
+    first.or(event.event_time.as_ref().map(|time| time.0))
+}
+
+/// When it happened last.
+fn last_time(event: &Event) -> Option<Timestamp> {
+    let series = event.series.as_ref();
+    let observed = series.and_then(|series| series.last_observed_time.as_ref());
+    let last = event.last_timestamp.as_ref().map(|time| time.0);
+    let last = observed.map(|time| time.0).or(last);
+    last.or(event.event_time.as_ref().map(|time| time.0))
 }

@@ -317,10 +317,11 @@ impl Manager {
             .filter_map(|(key, news)| Some((key, state.rollouts.event(key, news)?)))
             .collect();
         drop(state);
-        for Report { key, news, blocked } in &reports {
-            self.metrics.blocked(key, blocked);
-            for news in news {
-                news.log(key.kind, key);
+        for report in &reports {
+            self.metrics
+                .blocked(&report.key, &report.blocked, report.is_stuck);
+            for news in &report.news {
+                news.log(report.key.kind, &report.key);
             }
         }
         for (key, event) in events {

@@ -54,6 +54,8 @@ pub(crate) struct Report {
     pub(crate) news: Vec<News>,
     /// The blocked units by reason.
     pub(crate) blocked: Vec<(String, u32)>,
+    /// Whether the rollout is stuck, and pods of older templates are left.
+    pub(crate) is_stuck: bool,
 }
 
 impl Rollouts {
@@ -125,7 +127,9 @@ impl Rollouts {
         };
         let before = entry.tally.controlled.refusal.clone();
         tally::take_outcomes(&mut entry.tally.controlled.refusal, plan, outcomes, at);
-        if entry.tally.controlled.refusal != before {
+        let told =
+            |refusal: &Option<v1::Refusal>| refusal.as_ref().map(|one| (one.message.clone(), one.since));
+        if told(&entry.tally.controlled.refusal) != told(&before) {
             self.wake(key, now);
         }
     }
@@ -217,7 +221,8 @@ impl Entry {
         let unready = tally.unready(store, &workload.key.namespace);
         let (status, changes) = nodewise_status::of_controller(&tally.controlled, &unready, at);
         let began = || tally::began(store, workload, &tally.revision).unwrap_or(at);
-        let (news, announces) = tracker.observe(&status, &tally.revision, began, at);
+        let has_older = tally.controlled.outdated > 0 || tally.controlled.surplus > 0;
+        let (news, announces) = tracker.observe(&status, &tally.revision, has_older, began, at);
         let blocked = status.causes.iter().map(|cause| {
             let named = u32::try_from(cause.units.len()).unwrap_or(u32::MAX);
             let count = match named.saturating_add(cause.more_units) {
@@ -231,6 +236,7 @@ impl Entry {
             key: workload.key.clone(),
             news,
             blocked: blocked.collect(),
+            is_stuck: has_older && tracker.is_stuck(),
         };
         let again = [changes, announces].into_iter().flatten().min();
         (report, again)

@@ -18,17 +18,17 @@ type Blocked<'a> = Vec<(&'a str, &'a Cause)>;
 
 /// The causes, that with the most units first. A refusal that no unit shows, because no unit exists, is a cause of its own.
 pub(crate) fn of(units: &[Unit], refusal: Option<&v1::Refusal>) -> Vec<v1::BlockCause> {
-    let mut groups: BTreeMap<(&str, &str, &str), Blocked<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, &str), Blocked<'_>> = BTreeMap::new();
     for unit in units {
         if let Progress::Blocked(cause) = &unit.progress {
             let problem = &cause.problem;
-            let key = (&*problem.reason, &*problem.container, &*problem.message);
+            let key = (&*problem.reason, &*problem.container);
             groups.entry(key).or_default().push((&unit.name, cause));
         }
     }
     let mut causes: Vec<v1::BlockCause> = groups.values().map(|blocked| group(blocked)).collect();
     causes.sort_by_key(|cause| std::cmp::Reverse(cause.units.len() + cause.more_units as usize));
-    let is_shown = causes.iter().any(|cause| cause.reason == "CreateRefused");
+    let is_shown = causes.iter().any(|cause| cause.reason == units::CREATE_REFUSED);
     if let Some(refusal) = refusal.filter(|_| !is_shown) {
         causes.push(group(&[("", &units::refused(refusal))]));
     }
@@ -43,9 +43,9 @@ pub(crate) fn stuck_since(state: RolloutState, causes: &[v1::BlockCause]) -> Opt
         .filter(|_| state == RolloutState::Stuck)
 }
 
-/// One cause with its units. A unit without a name is left out.
+/// One cause with its units, and the message of most of them. A unit without a name is left out.
 fn group(blocked: &[(&str, &Cause)]) -> v1::BlockCause {
-    let (_, first) = blocked[0];
+    let (first, messages) = typical(blocked);
     let mut names: Vec<&str> = blocked
         .iter()
         .map(|(name, _)| *name)
@@ -56,7 +56,11 @@ fn group(blocked: &[(&str, &Cause)]) -> v1::BlockCause {
     let restarts = blocked.iter().map(|(_, cause)| cause.problem.restarts).max();
     v1::BlockCause {
         reason: first.problem.reason.clone(),
-        message: first.problem.message.clone(),
+        message: match messages {
+            1 => first.problem.message.clone(),
+            2 => format!("{} (and 1 other message)", first.problem.message),
+            _ => format!("{} (and {} other messages)", first.problem.message, messages - 1),
+        },
         container: first.problem.container.clone(),
         more_units: u32::try_from(names.len().saturating_sub(MAX_UNITS)).unwrap_or(u32::MAX),
         units: names.into_iter().take(MAX_UNITS).map(str::to_owned).collect(),
@@ -64,4 +68,15 @@ fn group(blocked: &[(&str, &Cause)]) -> v1::BlockCause {
         restarts: restarts.unwrap_or_default(),
         last_exit: first.problem.last_exit.clone(),
     }
+}
+
+/// The cause with the message that most of them have, and how many different messages there are.
+fn typical<'a>(blocked: &[(&str, &'a Cause)]) -> (&'a Cause, usize) {
+    let mut messages: BTreeMap<&str, (usize, &Cause)> = BTreeMap::new();
+    for (_, cause) in blocked {
+        let entry = messages.entry(&cause.problem.message).or_insert((0, cause));
+        entry.0 += 1;
+    }
+    let most = messages.values().max_by_key(|(count, _)| *count);
+    (most.map_or(blocked[0].1, |(_, cause)| cause), messages.len())
 }

@@ -24,6 +24,7 @@ pub use inputs::Inputs;
 use progress::Situation;
 pub use progress::changes_pods;
 pub use span::span;
+pub use units::CREATE_REFUSED;
 pub use writers::several_writers;
 
 use nodewise_projection::timestamp;
@@ -64,6 +65,10 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
         last_refusal: refusal,
         writers: workload.writers.clone(),
         next: next::of(inputs.plan),
+        mode: workload.mode.into(),
+        second_owner: several_writers(&workload.writers, inputs.now)
+            .into_iter()
+            .collect(),
     };
     status.message = message::of(&status, workload.is_paused, inputs.now);
     status

@@ -5,7 +5,7 @@ use nodewise_proto::v1::{self, RolloutState, action};
 
 use crate::{
     inputs::Inputs,
-    units::{Progress, Unit, View},
+    units::{self, Progress, Unit, View},
 };
 
 /// How fast a rollout is.
@@ -69,7 +69,7 @@ pub(crate) fn state(situation: &Situation, counts: &v1::UnitCounts) -> RolloutSt
 }
 
 fn is_refused(unit: &Unit) -> bool {
-    matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == "CreateRefused")
+    matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == units::CREATE_REFUSED)
 }
 
 /// Whether a plan changes pods, or the sizes of ReplicaSets.

@@ -132,25 +132,28 @@ fn stuck_deletion(pod: &PodFacts, now: Timestamp) -> Option<Cause> {
     })
 }
 
+/// The reason of the cause if the apiserver refuses to create pods.
+pub const CREATE_REFUSED: &str = "CreateRefused";
+
 /// The cause of a pod that does not exist because the apiserver refused it.
 pub(crate) fn refused(refusal: &v1::Refusal) -> Cause {
     Cause {
         problem: v1::PodProblem {
-            reason: "CreateRefused".to_owned(),
+            reason: CREATE_REFUSED.to_owned(),
             message: format!("the apiserver refused to create the pod: {}", refusal.message),
             is_failing: true,
             ..v1::PodProblem::default()
         },
-        since: refusal.at.and_then(moment),
+        since: refusal.since.or(refusal.at).and_then(moment),
     }
 }
 
 /// The last refused create or delete: from an Event that is newer than every pod, or from conditions.
 pub(crate) fn refusal(inputs: &Inputs<'_>) -> Option<v1::Refusal> {
-    let newest = inputs.pods.iter().filter_map(|pod| pod.created).max();
+    let newest_pod = inputs.pods.iter().filter_map(|pod| pod.created).max();
     let event = inputs.refusal.filter(|refusal| {
         let at = refusal.at.and_then(moment);
-        at.is_none_or(|at| newest.is_none_or(|newest| at >= newest))
+        at.is_none_or(|at| newest_pod.is_none_or(|newest| at >= newest))
     });
     let from_sets = inputs.templates.iter().filter_map(|set| set.failure.as_ref());
     let conditions = inputs.workload.failure.iter().chain(from_sets);
@@ -159,6 +162,18 @@ pub(crate) fn refusal(inputs: &Inputs<'_>) -> Option<v1::Refusal> {
         .map(|(message, at)| v1::Refusal {
             message: message.clone(),
             at: at.map(timestamp),
+            // The condition keeps its time while pods are refused.
+            since: at.map(timestamp),
         })
-        .or_else(|| event.cloned())
+        .or_else(|| event.map(|event| since_newest(event, newest_pod)))
+}
+
+/// An Event is counted on after a while without refusals. Then what it says about the first one is of an earlier time, and the series began
+/// after the newest pod was created.
+fn since_newest(event: &v1::Refusal, newest_pod: Option<Timestamp>) -> v1::Refusal {
+    let since = event.since.and_then(moment).max(newest_pod);
+    v1::Refusal {
+        since: since.map(timestamp).or(event.at),
+        ..event.clone()
+    }
 }

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_projection::{moment, timestamp};
-use nodewise_proto::v1::{self, NodeState, RolloutState, UnitState};
+use nodewise_proto::v1::{self, NodeState, RolloutState, UnitState, WorkloadMode};
 use nodewise_status::{
     Controlled, Inputs, NodeFacts, PodFacts, TemplateFacts, UnreadyUnit, WorkloadFacts, changes_pods,
     of_controller,
@@ -395,12 +395,15 @@ fn a_refused_create_names_who_refused_it_until_a_pod_is_newer() {
     let mut rollout = Rollout::new("RollingUpdate")
         .done(1)
         .nodes(2, NodeState::Missing, "", &none, &none);
+    let time = |seconds| Some(timestamp(ago(seconds).parse().expect("a time")));
     let refused = |seconds| v1::Refusal {
         message: r#"pods "agent-x" is forbidden: exceeded quota: small"#.to_owned(),
-        at: Some(timestamp(ago(seconds).parse().expect("a time"))),
+        at: time(seconds),
+        since: time(seconds + 100),
     };
     rollout.refusal = Some(refused(20));
     let status = rollout.status();
+    assert_eq!(status.stuck_since, time(120));
     assert_eq!(summary(&status), (RolloutState::Stuck, [1, 0, 2, 0]));
     assert_eq!(status.causes[0].units, ["n1", "n2"]);
     assert!(
@@ -408,7 +411,12 @@ fn a_refused_create_names_who_refused_it_until_a_pod_is_newer() {
         "{}",
         status.message
     );
-    // The pod of n0 is 310 s old.
+    // The pod of n0 is 310 s old. What was refused before belongs to an earlier series.
+    rollout.refusal = Some(v1::Refusal {
+        since: time(5_000),
+        ..refused(20)
+    });
+    assert_eq!(rollout.status().stuck_since, time(310));
     rollout.refusal = Some(refused(400));
     let status = rollout.status();
     assert_eq!(summary(&status), (RolloutState::Progressing, [1, 2, 0, 0]));
@@ -445,6 +453,83 @@ fn revisions_rate_conditions_and_writers_are_told() {
     assert_eq!(conditions, [("Ready", "Unknown")]);
     let writers: Vec<_> = status.writers.iter().map(|writer| &*writer.manager).collect();
     assert_eq!(writers, ["kube-controller-manager", "old-controller"]);
+    assert_eq!(status.mode(), WorkloadMode::Observe);
+    // The other one wrote 15 minutes ago.
+    assert_eq!(status.second_owner, [""; 0]);
+}
+
+#[test]
+fn the_last_writer_and_the_annotation_tell_the_mode() {
+    let managed = json!({"nodewise.dev/rollout": "managed"});
+    for (manager, strategy, annotations, expected) in [
+        ("", "OnDelete", &json!({}), WorkloadMode::Unspecified),
+        (
+            "kube-controller-manager",
+            "OnDelete",
+            &json!({}),
+            WorkloadMode::Observe,
+        ),
+        (
+            "kube-controller-manager",
+            "OnDelete",
+            &managed,
+            WorkloadMode::Companion,
+        ),
+        (
+            "kube-controller-manager",
+            "RollingUpdate",
+            &managed,
+            WorkloadMode::Observe,
+        ),
+        ("nodewise-executor", "OnDelete", &managed, WorkloadMode::Own),
+    ] {
+        let writers = match manager {
+            "" => json!([]),
+            manager => json!([{"manager": manager, "subresource": "status", "time": ago(5)}]),
+        };
+        let object = json!({
+            "metadata": {"name": "agent", "annotations": annotations, "managedFields": writers},
+            "spec": {"updateStrategy": {"type": strategy}},
+        });
+        let facts = WorkloadFacts::of("DaemonSet", &object.to_string());
+        assert_eq!(facts.mode, expected, "{manager} {strategy} {annotations}");
+    }
+}
+
+#[test]
+fn a_second_writer_is_told() {
+    let mut rollout = Rollout::new("RollingUpdate").done(1);
+    rollout.workload.writers[1].at = Some(timestamp(ago(60).parse().expect("a time")));
+    let told = rollout.status().second_owner;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].starts_with("kube-controller-manager (3s ago) and old-controller (60s ago) write its status"),
+        "{told:?}"
+    );
+}
+
+// Kubelets that do not answer: each message names its node.
+#[test]
+fn pods_with_one_reason_are_one_cause() {
+    let mut rollout = Rollout::new("RollingUpdate");
+    for seconds in [100, 200, 200] {
+        rollout = rollout.nodes(
+            1,
+            NodeState::BeingReplaced,
+            "old",
+            &json!({"deletionTimestamp": ago(seconds)}),
+            &json!({}),
+        );
+    }
+    let [cause] = &*rollout.status().causes else {
+        panic!("one cause");
+    };
+    assert_eq!(cause.units, ["n0", "n1", "n2"]);
+    assert!(
+        cause.message.ends_with(" (and 2 other messages)"),
+        "{}",
+        cause.message
+    );
 }
 
 // A controller gets no event when a pod becomes late.

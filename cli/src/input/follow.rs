@@ -1,7 +1,7 @@
 //! Keeps the objects of a cluster up to date with watches. It never writes.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap},
     pin::Pin,
     sync::Arc,
 };
@@ -27,6 +27,9 @@ struct Scope {
     namespace: Option<Arc<str>>,
 }
 
+/// The most events that are applied before the caller gets its turn.
+const TOGETHER: usize = 1_000;
+
 /// An event of a watch.
 type Watched = (Scope, Result<Event<DynamicObject>, watcher::Error>);
 
@@ -39,8 +42,9 @@ pub(crate) struct Follower {
     pending: BTreeSet<Scope>,
     /// The objects of the lists that are being read: kind, namespace and name.
     listed: BTreeSet<(Kind, String, String)>,
-    /// The objects of the cluster. What is not among them need not be looked for.
-    known: HashSet<(Kind, String, String)>,
+    /// The objects of the cluster with their resourceVersion. What is not among them need not be looked for, and what is listed again
+    /// with the same version need not be read again.
+    known: HashMap<(Kind, String, String), String>,
     touched: Touched,
 }
 
@@ -75,7 +79,7 @@ impl Follower {
             events: Box::pin(select_all(streams)),
             pending: scopes,
             listed: BTreeSet::new(),
-            known: HashSet::new(),
+            known: HashMap::new(),
             touched: Touched::default(),
         }
     }
@@ -90,13 +94,13 @@ impl Follower {
         std::mem::take(&mut self.touched)
     }
 
-    /// Waits for the next event, and applies it and all that are there already.
+    /// Waits for the next event, and applies it and those that are there already.
     ///
     /// # Errors
     /// An object cannot be read, or the user has no right to list a kind.
     pub(crate) async fn next(&mut self) -> Result<Change, InputError> {
         let mut next = self.events.next().await;
-        loop {
+        for applied in 1.. {
             let Some((scope, event)) = next else {
                 return Ok(Change::Failed("the watches have ended".to_owned()));
             };
@@ -112,12 +116,16 @@ impl Follower {
                     return Ok(Change::Failed(problem));
                 }
             }
+            if applied == TOGETHER {
+                break;
+            }
             let waiting = futures::poll!(self.events.next());
             next = match waiting {
                 std::task::Poll::Ready(next) => next,
                 std::task::Poll::Pending => return Ok(Change::Objects),
             };
         }
+        Ok(Change::Objects)
     }
 
     fn apply(&mut self, scope: &Scope, event: Event<DynamicObject>) -> Result<(), InputError> {
@@ -138,7 +146,7 @@ impl Follower {
                 };
                 let gone: Vec<_> = self
                     .known
-                    .iter()
+                    .keys()
                     .filter(|object| is_gone(object))
                     .cloned()
                     .collect();
@@ -160,6 +168,18 @@ impl Follower {
 
     /// Adds or replaces an object.
     fn put(&mut self, kind: Kind, object: &DynamicObject) -> Result<(), InputError> {
+        let (namespace, name) = identity(object);
+        let version = object.metadata.resource_version.clone().unwrap_or_default();
+        let former = self
+            .known
+            .insert((kind, namespace.clone(), name.clone()), version.clone());
+        if former
+            .as_ref()
+            .is_some_and(|former| *former == version && !version.is_empty())
+        {
+            return Ok(());
+        }
+        let is_known = former.is_some();
         let source: Arc<str> = format!("{}: {}", self.source, kind.plural()).into();
         let origin = Origin {
             source,
@@ -168,20 +188,17 @@ impl Follower {
         };
         let json = serde_json::to_string(object).and_then(RawValue::from_string);
         let json = json.map_err(|error| InputError::new(&origin, error.to_string()))?;
-        let (namespace, name) = identity(object);
-        let is_known = !self.known.insert((kind, namespace.clone(), name.clone()));
         let before = (is_known && kind == Kind::Node)
             .then(|| self.cluster.node(&name))
             .flatten();
         if is_known {
             self.touched
                 .before_removal(&self.cluster, kind, &namespace, &name);
-            self.cluster
-                .remove(kind, |of, called| (of, called) == (&*namespace, &*name));
+            self.cluster.remove(kind, &namespace, &name);
         }
         self.cluster.add(kind, &json, origin)?;
         if kind.is_workload() {
-            self.cluster.sort();
+            self.cluster.place_last();
         }
         // Most changes of nodes are heartbeats.
         if kind != Kind::Node || before.is_none() || before != self.cluster.node(&name) {
@@ -197,8 +214,7 @@ impl Follower {
         if kind == Kind::Node {
             self.touched.all_nodes();
         }
-        self.cluster
-            .remove(kind, |of, called| (of, called) == (&*namespace, &*name));
+        self.cluster.remove(kind, &namespace, &name);
         self.known.remove(&(kind, namespace, name));
     }
 }
@@ -232,29 +248,30 @@ impl Cluster {
         Some((node.object.clone(), facts.cloned()))
     }
 
-    /// Removes the objects of a kind that a condition on namespace and name selects.
-    fn remove(&mut self, kind: Kind, is_gone: impl Fn(&str, &str) -> bool) {
-        let keeps = |one: &Served| one.kind != kind || !is_gone(&one.namespace, &one.name);
+    /// Removes an object.
+    fn remove(&mut self, kind: Kind, namespace: &str, name: &str) {
         match kind {
-            Kind::Node => self.nodes.retain(|node| !is_gone("", &node.object.name)),
+            Kind::Node => self.nodes.retain(|node| node.object.name != name),
             Kind::Pod => {
-                let facts = &mut self.facts;
-                for (namespace, pods) in &mut self.pods {
-                    pods.retain(|pod| {
-                        let gone = is_gone(namespace, &pod.object.name);
-                        if let Some(facts) = facts.as_mut().filter(|_| gone) {
-                            facts.forget_pod(&pod.object.uid);
-                        }
-                        !gone
-                    });
+                let Some(pods) = self.pods.get_mut(namespace) else {
+                    return;
+                };
+                if let Some(at) = pods.iter().position(|pod| pod.object.name == name) {
+                    let gone = pods.swap_remove(at);
+                    if let Some(facts) = &mut self.facts {
+                        facts.forget_pod(&gone.object.uid);
+                    }
                 }
             }
             Kind::ControllerRevision => {
-                for revisions in self.revisions.values_mut() {
-                    revisions.retain(keeps);
+                if let Some(revisions) = self.revisions.get_mut(namespace) {
+                    revisions.retain(|one| one.name != name);
                 }
             }
-            Kind::DaemonSet | Kind::ReplicaSet | Kind::Deployment => self.workloads.retain(keeps),
+            Kind::DaemonSet | Kind::ReplicaSet | Kind::Deployment => {
+                let is_it = |one: &Served| (one.kind, &*one.namespace, &*one.name) == (kind, namespace, name);
+                self.workloads.retain(|one| !is_it(one));
+            }
         }
     }
 }

@@ -49,6 +49,11 @@ impl Served {
         (&self.name, &self.origin)
     }
 
+    /// What workloads are sorted by.
+    fn order(&self) -> (Kind, &str, &str) {
+        (self.kind, &self.namespace, &self.name)
+    }
+
     fn key(&self) -> WorkloadKey {
         (self.kind, self.namespace.clone(), self.name.clone())
     }
@@ -223,8 +228,15 @@ impl Cluster {
     }
 
     fn sort(&mut self) {
-        self.workloads
-            .sort_by(|a, b| (a.kind, &a.namespace, &a.name).cmp(&(b.kind, &b.namespace, &b.name)));
+        self.workloads.sort_by(|a, b| a.order().cmp(&b.order()));
+    }
+
+    /// Moves the last workload to its place among the others, which are sorted.
+    fn place_last(&mut self) {
+        if let Some(last) = self.workloads.pop() {
+            let at = self.workloads.partition_point(|one| one.order() < last.order());
+            self.workloads.insert(at, last);
+        }
     }
 
     /// Sorts the workloads, and checks that no object occurs twice.

@@ -23,6 +23,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// WorkloadMode says how Nodewise works on a workload.
+type WorkloadMode int32
+
+const (
+	// Nobody has written the status yet.
+	WorkloadMode_WORKLOAD_MODE_UNSPECIFIED WorkloadMode = 0
+	// Another controller is in charge, and Nodewise only reads.
+	WorkloadMode_WORKLOAD_MODE_OBSERVE WorkloadMode = 1
+	// Nodewise is in charge.
+	WorkloadMode_WORKLOAD_MODE_OWN WorkloadMode = 2
+	// Another controller is in charge, and Nodewise deletes the outdated pods of a DaemonSet with the strategy OnDelete.
+	WorkloadMode_WORKLOAD_MODE_COMPANION WorkloadMode = 3
+)
+
+// Enum value maps for WorkloadMode.
+var (
+	WorkloadMode_name = map[int32]string{
+		0: "WORKLOAD_MODE_UNSPECIFIED",
+		1: "WORKLOAD_MODE_OBSERVE",
+		2: "WORKLOAD_MODE_OWN",
+		3: "WORKLOAD_MODE_COMPANION",
+	}
+	WorkloadMode_value = map[string]int32{
+		"WORKLOAD_MODE_UNSPECIFIED": 0,
+		"WORKLOAD_MODE_OBSERVE":     1,
+		"WORKLOAD_MODE_OWN":         2,
+		"WORKLOAD_MODE_COMPANION":   3,
+	}
+)
+
+func (x WorkloadMode) Enum() *WorkloadMode {
+	p := new(WorkloadMode)
+	*p = x
+	return p
+}
+
+func (x WorkloadMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WorkloadMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_nodewise_v1_status_proto_enumTypes[0].Descriptor()
+}
+
+func (WorkloadMode) Type() protoreflect.EnumType {
+	return &file_nodewise_v1_status_proto_enumTypes[0]
+}
+
+func (x WorkloadMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WorkloadMode.Descriptor instead.
+func (WorkloadMode) EnumDescriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{0}
+}
+
 // RolloutState is the state of the rollout of a workload. In lists the states with higher numbers are shown first.
 type RolloutState int32
 
@@ -72,11 +129,11 @@ func (x RolloutState) String() string {
 }
 
 func (RolloutState) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_status_proto_enumTypes[0].Descriptor()
+	return file_nodewise_v1_status_proto_enumTypes[1].Descriptor()
 }
 
 func (RolloutState) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_status_proto_enumTypes[0]
+	return &file_nodewise_v1_status_proto_enumTypes[1]
 }
 
 func (x RolloutState) Number() protoreflect.EnumNumber {
@@ -85,7 +142,7 @@ func (x RolloutState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RolloutState.Descriptor instead.
 func (RolloutState) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{0}
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{1}
 }
 
 // UnitState says how a node or replica is counted in `UnitCounts`.
@@ -137,11 +194,11 @@ func (x UnitState) String() string {
 }
 
 func (UnitState) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_status_proto_enumTypes[1].Descriptor()
+	return file_nodewise_v1_status_proto_enumTypes[2].Descriptor()
 }
 
 func (UnitState) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_status_proto_enumTypes[1]
+	return &file_nodewise_v1_status_proto_enumTypes[2]
 }
 
 func (x UnitState) Number() protoreflect.EnumNumber {
@@ -150,7 +207,7 @@ func (x UnitState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UnitState.Descriptor instead.
 func (UnitState) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{1}
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{2}
 }
 
 // WorkloadStatus says how far the rollout of one workload is, and what holds it up. Every view of Nodewise shows this message: it is
@@ -197,7 +254,11 @@ type WorkloadStatus struct {
 	// Who writes the workload's status, by metadata.managedFields, the last writer first. More than one is usually a mistake.
 	Writers []*Writer `protobuf:"bytes,19,rep,name=writers,proto3" json:"writers,omitempty"`
 	// What the next plan does, one sentence for each group of equal actions. At most 8.
-	Next          []string `protobuf:"bytes,20,rep,name=next,proto3" json:"next,omitempty"`
+	Next []string `protobuf:"bytes,20,rep,name=next,proto3" json:"next,omitempty"`
+	// How Nodewise works on the workload.
+	Mode WorkloadMode `protobuf:"varint,21,opt,name=mode,proto3,enum=nodewise.v1.WorkloadMode" json:"mode,omitempty"`
+	// Sentences about a second controller that works on the workload: one writes the status, or deletes pods. At most 8.
+	SecondOwner   []string `protobuf:"bytes,22,rep,name=second_owner,json=secondOwner,proto3" json:"second_owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +429,20 @@ func (x *WorkloadStatus) GetWriters() []*Writer {
 func (x *WorkloadStatus) GetNext() []string {
 	if x != nil {
 		return x.Next
+	}
+	return nil
+}
+
+func (x *WorkloadStatus) GetMode() WorkloadMode {
+	if x != nil {
+		return x.Mode
+	}
+	return WorkloadMode_WORKLOAD_MODE_UNSPECIFIED
+}
+
+func (x *WorkloadStatus) GetSecondOwner() []string {
+	if x != nil {
+		return x.SecondOwner
 	}
 	return nil
 }
@@ -650,7 +725,7 @@ type BlockCause struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reason, as Kubernetes names it: `ImagePullBackOff`, `CrashLoopBackOff`, `Unschedulable`, `DeletionStuck`, `CreateRefused`.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// One sentence for people, without names of pods.
+	// One sentence for people: what most of the pods say. If they say different things, it tells how many.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// The container. Empty if the cause is not in a container.
 	Container string `protobuf:"bytes,3,opt,name=container,proto3" json:"container,omitempty"`
@@ -1204,8 +1279,10 @@ type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The apiserver's message. It names the quota, the admission webhook, or the missing right.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// The time.
-	At            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// The time of the last one.
+	At *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// The time of the first one since a create succeeded. Absent if that is not known.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1250,6 +1327,13 @@ func (x *Refusal) GetMessage() string {
 func (x *Refusal) GetAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.At
+	}
+	return nil
+}
+
+func (x *Refusal) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
 	}
 	return nil
 }
@@ -1313,7 +1397,7 @@ var File_nodewise_v1_status_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\n" +
-	"\x18nodewise/v1/status.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19nodewise/v1/explain.proto\"\xf7\x06\n" +
+	"\x18nodewise/v1/status.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19nodewise/v1/explain.proto\"\xc9\a\n" +
 	"\x0eWorkloadStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1338,7 +1422,9 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\x04pods\x18\x11 \x03(\v2\x16.nodewise.v1.PodStatusR\x04pods\x127\n" +
 	"\flast_refusal\x18\x12 \x01(\v2\x14.nodewise.v1.RefusalR\vlastRefusal\x12-\n" +
 	"\awriters\x18\x13 \x03(\v2\x13.nodewise.v1.WriterR\awriters\x12\x12\n" +
-	"\x04next\x18\x14 \x03(\tR\x04next\"\xa6\x01\n" +
+	"\x04next\x18\x14 \x03(\tR\x04next\x12-\n" +
+	"\x04mode\x18\x15 \x01(\x0e2\x19.nodewise.v1.WorkloadModeR\x04mode\x12!\n" +
+	"\fsecond_owner\x18\x16 \x03(\tR\vsecondOwner\"\xa6\x01\n" +
 	"\x0eUpdateStrategy\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12'\n" +
 	"\x0fmax_unavailable\x18\x02 \x01(\rR\x0emaxUnavailable\x12\x1b\n" +
@@ -1424,13 +1510,19 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\brestarts\x18\x04 \x01(\rR\brestarts\x12\x1b\n" +
 	"\tlast_exit\x18\x05 \x01(\tR\blastExit\x12\x1d\n" +
 	"\n" +
-	"is_failing\x18\x06 \x01(\bR\tisFailing\"O\n" +
+	"is_failing\x18\x06 \x01(\bR\tisFailing\"\x81\x01\n" +
 	"\aRefusal\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"N\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"N\n" +
 	"\x06Writer\x12\x18\n" +
 	"\amanager\x18\x01 \x01(\tR\amanager\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at*\xc1\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at*|\n" +
+	"\fWorkloadMode\x12\x1d\n" +
+	"\x19WORKLOAD_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15WORKLOAD_MODE_OBSERVE\x10\x01\x12\x15\n" +
+	"\x11WORKLOAD_MODE_OWN\x10\x02\x12\x1b\n" +
+	"\x17WORKLOAD_MODE_COMPANION\x10\x03*\xc1\x01\n" +
 	"\fRolloutState\x12\x1d\n" +
 	"\x19ROLLOUT_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16ROLLOUT_STATE_COMPLETE\x10\x01\x12\x18\n" +
@@ -1459,61 +1551,64 @@ func file_nodewise_v1_status_proto_rawDescGZIP() []byte {
 	return file_nodewise_v1_status_proto_rawDescData
 }
 
-var file_nodewise_v1_status_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_nodewise_v1_status_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_nodewise_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_nodewise_v1_status_proto_goTypes = []any{
-	(RolloutState)(0),             // 0: nodewise.v1.RolloutState
-	(UnitState)(0),                // 1: nodewise.v1.UnitState
-	(*WorkloadStatus)(nil),        // 2: nodewise.v1.WorkloadStatus
-	(*UpdateStrategy)(nil),        // 3: nodewise.v1.UpdateStrategy
-	(*RevisionStatus)(nil),        // 4: nodewise.v1.RevisionStatus
-	(*UnitCounts)(nil),            // 5: nodewise.v1.UnitCounts
-	(*BlockCause)(nil),            // 6: nodewise.v1.BlockCause
-	(*NodeStatus)(nil),            // 7: nodewise.v1.NodeStatus
-	(*NodeCondition)(nil),         // 8: nodewise.v1.NodeCondition
-	(*PodStatus)(nil),             // 9: nodewise.v1.PodStatus
-	(*PodProblem)(nil),            // 10: nodewise.v1.PodProblem
-	(*Refusal)(nil),               // 11: nodewise.v1.Refusal
-	(*Writer)(nil),                // 12: nodewise.v1.Writer
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(NodeState)(0),                // 15: nodewise.v1.NodeState
-	(Rule)(0),                     // 16: nodewise.v1.Rule
+	(WorkloadMode)(0),             // 0: nodewise.v1.WorkloadMode
+	(RolloutState)(0),             // 1: nodewise.v1.RolloutState
+	(UnitState)(0),                // 2: nodewise.v1.UnitState
+	(*WorkloadStatus)(nil),        // 3: nodewise.v1.WorkloadStatus
+	(*UpdateStrategy)(nil),        // 4: nodewise.v1.UpdateStrategy
+	(*RevisionStatus)(nil),        // 5: nodewise.v1.RevisionStatus
+	(*UnitCounts)(nil),            // 6: nodewise.v1.UnitCounts
+	(*BlockCause)(nil),            // 7: nodewise.v1.BlockCause
+	(*NodeStatus)(nil),            // 8: nodewise.v1.NodeStatus
+	(*NodeCondition)(nil),         // 9: nodewise.v1.NodeCondition
+	(*PodStatus)(nil),             // 10: nodewise.v1.PodStatus
+	(*PodProblem)(nil),            // 11: nodewise.v1.PodProblem
+	(*Refusal)(nil),               // 12: nodewise.v1.Refusal
+	(*Writer)(nil),                // 13: nodewise.v1.Writer
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(NodeState)(0),                // 16: nodewise.v1.NodeState
+	(Rule)(0),                     // 17: nodewise.v1.Rule
 }
 var file_nodewise_v1_status_proto_depIdxs = []int32{
-	13, // 0: nodewise.v1.WorkloadStatus.observed_at:type_name -> google.protobuf.Timestamp
-	0,  // 1: nodewise.v1.WorkloadStatus.state:type_name -> nodewise.v1.RolloutState
-	3,  // 2: nodewise.v1.WorkloadStatus.strategy:type_name -> nodewise.v1.UpdateStrategy
-	4,  // 3: nodewise.v1.WorkloadStatus.revisions:type_name -> nodewise.v1.RevisionStatus
-	5,  // 4: nodewise.v1.WorkloadStatus.counts:type_name -> nodewise.v1.UnitCounts
-	13, // 5: nodewise.v1.WorkloadStatus.started_at:type_name -> google.protobuf.Timestamp
-	13, // 6: nodewise.v1.WorkloadStatus.stuck_since:type_name -> google.protobuf.Timestamp
-	14, // 7: nodewise.v1.WorkloadStatus.time_left:type_name -> google.protobuf.Duration
-	6,  // 8: nodewise.v1.WorkloadStatus.causes:type_name -> nodewise.v1.BlockCause
-	7,  // 9: nodewise.v1.WorkloadStatus.nodes:type_name -> nodewise.v1.NodeStatus
-	9,  // 10: nodewise.v1.WorkloadStatus.pods:type_name -> nodewise.v1.PodStatus
-	11, // 11: nodewise.v1.WorkloadStatus.last_refusal:type_name -> nodewise.v1.Refusal
-	12, // 12: nodewise.v1.WorkloadStatus.writers:type_name -> nodewise.v1.Writer
-	13, // 13: nodewise.v1.RevisionStatus.created_at:type_name -> google.protobuf.Timestamp
-	13, // 14: nodewise.v1.BlockCause.since:type_name -> google.protobuf.Timestamp
-	15, // 15: nodewise.v1.NodeStatus.state:type_name -> nodewise.v1.NodeState
-	16, // 16: nodewise.v1.NodeStatus.rule:type_name -> nodewise.v1.Rule
-	9,  // 17: nodewise.v1.NodeStatus.pods:type_name -> nodewise.v1.PodStatus
-	8,  // 18: nodewise.v1.NodeStatus.conditions:type_name -> nodewise.v1.NodeCondition
-	1,  // 19: nodewise.v1.NodeStatus.unit_state:type_name -> nodewise.v1.UnitState
-	13, // 20: nodewise.v1.NodeCondition.since:type_name -> google.protobuf.Timestamp
-	13, // 21: nodewise.v1.PodStatus.created_at:type_name -> google.protobuf.Timestamp
-	13, // 22: nodewise.v1.PodStatus.not_ready_since:type_name -> google.protobuf.Timestamp
-	13, // 23: nodewise.v1.PodStatus.deleted_at:type_name -> google.protobuf.Timestamp
-	10, // 24: nodewise.v1.PodStatus.problem:type_name -> nodewise.v1.PodProblem
-	1,  // 25: nodewise.v1.PodStatus.unit_state:type_name -> nodewise.v1.UnitState
-	13, // 26: nodewise.v1.Refusal.at:type_name -> google.protobuf.Timestamp
-	13, // 27: nodewise.v1.Writer.at:type_name -> google.protobuf.Timestamp
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	14, // 0: nodewise.v1.WorkloadStatus.observed_at:type_name -> google.protobuf.Timestamp
+	1,  // 1: nodewise.v1.WorkloadStatus.state:type_name -> nodewise.v1.RolloutState
+	4,  // 2: nodewise.v1.WorkloadStatus.strategy:type_name -> nodewise.v1.UpdateStrategy
+	5,  // 3: nodewise.v1.WorkloadStatus.revisions:type_name -> nodewise.v1.RevisionStatus
+	6,  // 4: nodewise.v1.WorkloadStatus.counts:type_name -> nodewise.v1.UnitCounts
+	14, // 5: nodewise.v1.WorkloadStatus.started_at:type_name -> google.protobuf.Timestamp
+	14, // 6: nodewise.v1.WorkloadStatus.stuck_since:type_name -> google.protobuf.Timestamp
+	15, // 7: nodewise.v1.WorkloadStatus.time_left:type_name -> google.protobuf.Duration
+	7,  // 8: nodewise.v1.WorkloadStatus.causes:type_name -> nodewise.v1.BlockCause
+	8,  // 9: nodewise.v1.WorkloadStatus.nodes:type_name -> nodewise.v1.NodeStatus
+	10, // 10: nodewise.v1.WorkloadStatus.pods:type_name -> nodewise.v1.PodStatus
+	12, // 11: nodewise.v1.WorkloadStatus.last_refusal:type_name -> nodewise.v1.Refusal
+	13, // 12: nodewise.v1.WorkloadStatus.writers:type_name -> nodewise.v1.Writer
+	0,  // 13: nodewise.v1.WorkloadStatus.mode:type_name -> nodewise.v1.WorkloadMode
+	14, // 14: nodewise.v1.RevisionStatus.created_at:type_name -> google.protobuf.Timestamp
+	14, // 15: nodewise.v1.BlockCause.since:type_name -> google.protobuf.Timestamp
+	16, // 16: nodewise.v1.NodeStatus.state:type_name -> nodewise.v1.NodeState
+	17, // 17: nodewise.v1.NodeStatus.rule:type_name -> nodewise.v1.Rule
+	10, // 18: nodewise.v1.NodeStatus.pods:type_name -> nodewise.v1.PodStatus
+	9,  // 19: nodewise.v1.NodeStatus.conditions:type_name -> nodewise.v1.NodeCondition
+	2,  // 20: nodewise.v1.NodeStatus.unit_state:type_name -> nodewise.v1.UnitState
+	14, // 21: nodewise.v1.NodeCondition.since:type_name -> google.protobuf.Timestamp
+	14, // 22: nodewise.v1.PodStatus.created_at:type_name -> google.protobuf.Timestamp
+	14, // 23: nodewise.v1.PodStatus.not_ready_since:type_name -> google.protobuf.Timestamp
+	14, // 24: nodewise.v1.PodStatus.deleted_at:type_name -> google.protobuf.Timestamp
+	11, // 25: nodewise.v1.PodStatus.problem:type_name -> nodewise.v1.PodProblem
+	2,  // 26: nodewise.v1.PodStatus.unit_state:type_name -> nodewise.v1.UnitState
+	14, // 27: nodewise.v1.Refusal.at:type_name -> google.protobuf.Timestamp
+	14, // 28: nodewise.v1.Refusal.since:type_name -> google.protobuf.Timestamp
+	14, // 29: nodewise.v1.Writer.at:type_name -> google.protobuf.Timestamp
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_status_proto_init() }
@@ -1527,7 +1622,7 @@ func file_nodewise_v1_status_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_status_proto_rawDesc), len(file_nodewise_v1_status_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,

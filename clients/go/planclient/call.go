@@ -76,6 +76,9 @@ func simulateMethod(outer context.Context) method[*nodewisev1.SimulateRequest, *
 		stopAttempt()
 		if err != nil {
 			cancel()
+			if status.Code(err) == codes.Unimplemented {
+				return nil, &UnsupportedMethodError{Method: "Simulate", Err: err}
+			}
 			if errors.Is(err, io.EOF) {
 				return nil, status.Error(codes.Internal, "an answer without a step and without an end")
 			}

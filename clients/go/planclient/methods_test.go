@@ -41,3 +41,22 @@ func TestReplicasWithoutTheMethodAreTooOld(t *testing.T) {
 		t.Fatalf("got %v, %v", response, err)
 	}
 }
+
+// A program that simulates shares its client with plans.
+func TestReplicasWithoutSimulationsStayInUse(t *testing.T) {
+	client := newClient(t, three(t), WithTimeout(10*time.Second))
+	build := func(func(Digest) bool) (*nodewisev1.SimulateRequest, error) {
+		return &nodewisev1.SimulateRequest{Snapshot: &nodewisev1.Snapshot{}}, nil
+	}
+	err := client.Simulate(t.Context(), "u1", build, func(*nodewisev1.SimulateResponse) error { return nil })
+	var unsupported *UnsupportedMethodError
+	if !errors.As(err, &unsupported) || unsupported.Method != "Simulate" {
+		t.Fatalf("got %v", err)
+	}
+	if err := client.Health(); err != nil {
+		t.Errorf("they are healthy: %v", err)
+	}
+	if _, err := ask(t, client, "a"); err != nil {
+		t.Errorf("they plan: %v", err)
+	}
+}

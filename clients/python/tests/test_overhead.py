@@ -94,6 +94,8 @@ async def test_a_replica_without_the_method_is_too_old_and_stays_in_use(servers:
         with pytest.raises(RefusedError, match="does not have the method EvaluateNodes; upgrade it") as old:
             await overhead.evaluate(client, SHAPES, SETS)
         assert old.value.code is grpc.StatusCode.UNIMPLEMENTED
+        with pytest.raises(RefusedError, match="does not have the method Simulate; upgrade it"):
+            _ = [step async for step in client.simulate(v1.SimulateRequest())]
         assert client.health() is None, "it is healthy"
 
 

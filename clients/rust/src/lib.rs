@@ -77,7 +77,7 @@ use fault::{CallFailures, note_failure};
 use replica::Replica;
 use replicas::Replicas;
 use schedule::AttemptSchedule;
-use snapshot_request::SnapshotRequest;
+use snapshot_request::{SnapshotRequest, or_too_old};
 use target::{Address, Mismatch, Target, TargetError};
 
 /// The settings of a [`PlanClient`].
@@ -289,7 +289,7 @@ impl PlanClient {
     }
 
     /// Plays the rollout of a workload to its end. `build` is called for each request, as for [`PlanService::plan`]. Another replica
-    /// is asked only while none has sent a step.
+    /// is asked only while none has sent a step. A service that does not have the method is [`ServiceError::Refused`].
     pub async fn simulate(
         &self,
         uid: &str,
@@ -307,13 +307,7 @@ impl PlanClient {
         let nodes = request.nodes.len();
         let send = |mut replica: ReconcileServiceClient<Channel>, request| async move {
             let answer = replica.evaluate_nodes(request).await;
-            answer.map_err(|status| match status.code() {
-                // Another replica of the service may be newer, but a caller that waits for that sees an error now and then.
-                Code::Unimplemented => Status::invalid_argument(
-                    "the planning service is too old: it does not have the method EvaluateNodes (GetCapabilities lists its methods)",
-                ),
-                _ => status,
-            })
+            answer.map_err(|status| or_too_old(status, Method::EvaluateNodes))
         };
         let attribute = Some(("nodewise.nodes", nodes));
         self.ask_each_once("", Method::EvaluateNodes, request, attribute, send)

@@ -127,10 +127,24 @@ impl SnapshotRequest for v1::SimulateRequest {
     }
 
     async fn send(mut client: Client, request: Request<Self>) -> Result<Response<Self::Response>, Status> {
-        client.simulate(request).await
+        let answer = client.simulate(request).await;
+        answer.map_err(|status| or_too_old(status, Self::METHOD))
     }
 
     fn read(response: Self::Response) -> Result<Self::Answer, Status> {
         Ok(response)
     }
+}
+
+/// The error of a method that earlier versions lack. A replica without it is healthy, and answers other methods. Another replica of the
+/// service may be newer, but a caller that waits for that sees an error now and then.
+pub(super) fn or_too_old(status: Status, method: Method) -> Status {
+    if status.code() != Code::Unimplemented {
+        return status;
+    }
+    let name = method.full_name();
+    let name = name.rsplit('/').next().unwrap_or(name);
+    Status::invalid_argument(format!(
+        "the planning service is too old: it does not have the method {name} (GetCapabilities lists its methods)"
+    ))
 }

@@ -65,15 +65,26 @@ struct ReasonLabels {
     reason: &'static str,
 }
 
-/// The metric family. A workload without blocked nodes or pods has no series.
+/// The metric families of what holds up rollouts. A workload that nothing holds up has no series.
 #[derive(Default)]
 pub(super) struct Blocked {
     counts: Family<ReasonLabels, Gauge>,
+    stuck: Family<WorkloadLabels, Gauge>,
     /// The reasons of each workload that has series.
     reasons: Mutex<HashMap<Key, Vec<&'static str>>>,
 }
 
 impl Blocked {
+    /// Sets whether the rollout of a workload is stuck while pods of older templates are left.
+    pub(super) fn set_stuck(&self, key: &Key, is_stuck: bool) {
+        let labels = WorkloadLabels::of(key);
+        if is_stuck {
+            self.stuck.get_or_create(&labels).set(1);
+        } else {
+            self.stuck.remove(&labels);
+        }
+    }
+
     /// Sets the counts of a workload.
     pub(super) fn set(&self, key: &Key, blocked: &[(String, u32)]) {
         let mut counts = BTreeMap::<&'static str, i64>::new();
@@ -108,12 +119,16 @@ impl Blocked {
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
         self.counts.clear();
+        self.stuck.clear();
     }
 
     pub(super) fn register(&self, own: &mut Registry) {
         let help = "Nodes of a DaemonSet, or pods of a ReplicaSet or Deployment, that hold up the rollout until someone removes the cause, \
                     by reason as Kubernetes names it; Other: any other reason. A workload without such nodes or pods has no series";
         own.register("blocked_nodes", help, self.counts.clone());
+        let help = "1 while the rollout of a workload is stuck and pods of older templates are left: from when the executor says so in its log \
+                    and in an Event until a node or pod is gained. Otherwise there is no series";
+        own.register("rollout_stuck", help, self.stuck.clone());
     }
 }
 

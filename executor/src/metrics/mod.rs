@@ -189,9 +189,10 @@ impl Metrics {
         self.families().rollouts.found(key, Instant::now(), stalled);
     }
 
-    /// Sets the numbers of blocked nodes or pods of a workload, by reason.
-    pub(crate) fn blocked(&self, key: &Key, blocked: &[(String, u32)]) {
+    /// Sets the numbers of blocked nodes or pods of a workload, by reason, and whether they hold up its rollout.
+    pub(crate) fn blocked(&self, key: &Key, blocked: &[(String, u32)], is_stuck: bool) {
         self.families().blocked.set(key, blocked);
+        self.families().blocked.set_stuck(key, is_stuck);
     }
 
     /// Counts creates and deletes for this kind of workload that were not seen before their expectations expired.
@@ -218,7 +219,7 @@ impl Metrics {
             self.families().expectations.remove(&StateLabels::of(key, state));
         }
         self.families().rollouts.forget(key);
-        self.families().blocked.set(key, &[]);
+        self.blocked(key, &[], false);
         let workload = WorkloadLabels::of(key);
         self.families().failures.remove(&workload);
         self.families().divergence.remove(&workload);

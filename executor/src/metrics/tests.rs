@@ -236,7 +236,7 @@ fn series_of_workloads_are_removed_at_the_end() {
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.reconciled(&agent(), "failed", Duration::ZERO);
     metrics.foreign_pod_deletes(&agent(), 1);
-    metrics.blocked(&agent(), &[("Error".to_owned(), 1)]);
+    metrics.blocked(&agent(), &[("Error".to_owned(), 1)], true);
     metrics.other_owner(&agent(), "pod");
     metrics.observed(&agent(), &plan());
     metrics
@@ -310,7 +310,7 @@ fn every_metric_is_documented() {
     metrics.runtime().written(Resource::PODS, "9");
     metrics.other_owner(&agent(), "pod");
     metrics.foreign_pod_deletes(&agent(), 1);
-    metrics.blocked(&agent(), &[("Error".to_owned(), 1)]);
+    metrics.blocked(&agent(), &[("Error".to_owned(), 1)], true);
     metrics
         .families()
         .divergence

@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::{SignedDuration, Timestamp};
 use nodewise_proto::{v1, workload::DAEMON_SET};
 use nodewise_runtime::actuator::WorkloadEvent;
+use nodewise_status::CREATE_REFUSED;
 use nodewise_telemetry::in_short;
 use sha2::{Digest as _, Sha256};
 
@@ -44,13 +45,15 @@ pub(crate) struct Stuck {
     pub(crate) since: Timestamp,
     /// How many nodes or pods are blocked.
     pub(crate) blocked: u32,
+    /// How many nodes or pods were done then.
+    done: u32,
     causes: String,
 }
 
 impl Stuck {
     pub(super) fn of(status: &v1::WorkloadStatus, revision: &str, since: Timestamp) -> Self {
         let unit = if status.kind == DAEMON_SET { "node" } else { "pod" };
-        let blocked = status.counts.unwrap_or_default().blocked;
+        let counts = status.counts.unwrap_or_default();
         let causes = status
             .causes
             .iter()
@@ -70,7 +73,8 @@ impl Stuck {
                 .map(|cause| cause.reason.clone())
                 .unwrap_or_default(),
             since,
-            blocked,
+            blocked: counts.blocked,
+            done: counts.done,
             causes: in_short(&format!("{causes}{more}")),
         }
     }
@@ -161,7 +165,12 @@ impl News {
     pub(super) fn event(&self, workload: v1::WorkloadReference) -> Option<WorkloadEvent> {
         let (kind, reason, once) = match self {
             Self::Stuck(stuck) => {
-                let period = format!("{} {} {}", workload.uid, stuck.revision, stuck.since);
+                // A started executor does not know since when creates are refused, so that time does not tell one period from another.
+                let period = match &*stuck.reason {
+                    CREATE_REFUSED => format!("after {}", stuck.done),
+                    _ => stuck.since.to_string(),
+                };
+                let period = format!("{} {} {period}", workload.uid, stuck.revision);
                 ("Warning", "RolloutStuck", Some(hash(&period)))
             }
             Self::Complete { .. } => ("Normal", "RolloutComplete", None),
@@ -249,5 +258,18 @@ mod tests {
         let mut later = stuck(&["n1"], 0);
         later.since = Timestamp::from_second(1_767_225_601).expect("a time");
         assert_ne!(once(later, "u1"), first);
+        // A started executor takes the first refusal that it sees for the first one.
+        let refused = |seconds, done| Stuck {
+            reason: CREATE_REFUSED.to_owned(),
+            since: Timestamp::from_second(seconds).expect("a time"),
+            done,
+            ..stuck(&["n1"], 0)
+        };
+        assert_eq!(once(refused(1, 5), "u1"), once(refused(2, 5), "u1"));
+        assert_ne!(
+            once(refused(1, 5), "u1"),
+            once(refused(2, 6), "u1"),
+            "a node was gained"
+        );
     }
 }

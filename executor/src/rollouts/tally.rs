@@ -112,6 +112,7 @@ fn of_deployment(
             refusal: failure.map(|(message, at)| v1::Refusal {
                 message,
                 at: at.map(timestamp),
+                since: at.map(timestamp),
             }),
             ..controlled
         },
@@ -205,13 +206,11 @@ pub(super) fn take_outcomes(
             }
             // The apiserver answered, and did not ask to try again.
             v1::Result::Failed if creates(action) && matches!(outcome.http_status, 400..=428 | 430..=499) => {
-                let at = refusal
-                    .as_ref()
-                    .and_then(|refusal| refusal.at)
-                    .or(Some(timestamp(at)));
+                let since = refusal.as_ref().and_then(|refusal| refusal.since);
                 *refusal = Some(v1::Refusal {
                     message: outcome.message.clone(),
-                    at,
+                    at: Some(timestamp(at)),
+                    since: since.or(Some(timestamp(at))),
                 });
             }
             _ => {}

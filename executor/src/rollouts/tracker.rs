@@ -10,6 +10,9 @@ use super::news::{News, Stuck};
 /// Event.
 const SETTLED: SignedDuration = SignedDuration::from_secs(10);
 
+/// A rollout that began so long ago is over when an executor finds the workload without older pods: what is not ready then failed later.
+const RECENT: SignedDuration = SignedDuration::from_hours(1);
+
 /// The course of the rollouts of one workload.
 #[derive(Debug, Default)]
 pub(super) struct Tracker {
@@ -31,12 +34,18 @@ struct Rollout {
 }
 
 impl Tracker {
-    /// What a status says that no earlier one has said; and when to look again although nothing happens. `began` is when the rollout
-    /// of a workload began that was not seen before.
+    /// Whether the rollout was told to be stuck, and has made no progress since.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.rollout.as_ref().is_some_and(|rollout| rollout.is_stuck)
+    }
+
+    /// What a status says that no earlier one has said; and when to look again although nothing happens. `has_older` says whether there
+    /// are pods of older revisions, and `began` when the rollout of a workload began that was not seen before.
     pub(super) fn observe(
         &mut self,
         status: &v1::WorkloadStatus,
         revision: &str,
+        has_older: bool,
         began: impl FnOnce() -> Timestamp,
         now: Timestamp,
     ) -> (Vec<News>, Option<Timestamp>) {
@@ -45,10 +54,15 @@ impl Tracker {
         let mut news = Vec::new();
         if self.revision.as_deref() != Some(revision) {
             let is_first = self.revision.replace(revision.to_owned()).is_none();
-            // A workload that is found complete has no rollout, and nor has one without nodes or replicas.
-            let has_rollout = !is_complete || !is_first && counts.desired > 0;
+            let began = if is_first { began() } else { now };
+            // A workload that is found complete has no rollout, and nor has one without nodes or replicas, or whose pods fail long after.
+            let has_rollout = if is_first {
+                !is_complete && (has_older || counts.done == 0 || now.duration_since(began) < RECENT)
+            } else {
+                !is_complete || counts.desired > 0
+            };
             self.rollout = has_rollout.then(|| Rollout {
-                began: if is_first { began() } else { now },
+                began,
                 quarters: quarters(&counts),
                 most: counts.done,
                 is_stuck: false,
@@ -155,7 +169,8 @@ mod tests {
     fn check(steps: &[Step]) {
         let mut tracker = Tracker::default();
         for (now, revision, done, stuck, expected) in steps {
-            let (news, _) = tracker.observe(&status(*done, *stuck), revision, || at(-500), at(*now));
+            let (news, _) =
+                tracker.observe(&status(*done, *stuck), revision, *done < 8, || at(-500), at(*now));
             assert_eq!(names(&news), *expected, "at {now}");
         }
     }
@@ -207,7 +222,44 @@ mod tests {
             (10, "b", 8, None, &["complete 510"]),
         ]);
         let mut tracker = Tracker::default();
-        let (_, again) = tracker.observe(&status(2, Some(-4)), "b", || at(-500), at(0));
+        let (_, again) = tracker.observe(&status(2, Some(-4)), "b", true, || at(-500), at(0));
         assert_eq!(again, Some(at(6)));
+    }
+
+    #[test]
+    fn a_pod_that_fails_long_after_the_rollout_does_not_belong_to_it() {
+        for (what, done, has_older, began, expected) in [
+            ("a pod fails after days", 7, false, -90_000, &[][..]),
+            (
+                "older pods wait",
+                7,
+                true,
+                -90_000,
+                &["begun -90000", "stuck -400"],
+            ),
+            (
+                "no pod was ever ready",
+                0,
+                false,
+                -90_000,
+                &["begun -90000", "stuck -400"],
+            ),
+            (
+                "the last pod of a rollout",
+                7,
+                false,
+                -600,
+                &["begun -600", "stuck -400"],
+            ),
+        ] {
+            let mut tracker = Tracker::default();
+            let (news, _) = tracker.observe(&status(done, Some(-400)), "b", has_older, || at(began), at(0));
+            let told: Vec<_> = names(&news)
+                .into_iter()
+                .filter(|name| !name.starts_with("quarter"))
+                .collect();
+            assert_eq!(told, expected, "{what}");
+            assert_eq!(tracker.is_stuck(), !expected.is_empty(), "{what}");
+        }
     }
 }

@@ -3753,6 +3753,12 @@ pub struct WorkloadStatus {
     /// What the next plan does, one sentence for each group of equal actions. At most 8.
     #[prost(string, repeated, tag = "20")]
     pub next: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How Nodewise works on the workload.
+    #[prost(enumeration = "WorkloadMode", tag = "21")]
+    pub mode: i32,
+    /// Sentences about a second controller that works on the workload: one writes the status, or deletes pods. At most 8.
+    #[prost(string, repeated, tag = "22")]
+    pub second_owner: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// UpdateStrategy is spec.updateStrategy of a DaemonSet or spec.strategy of a Deployment.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3826,7 +3832,7 @@ pub struct BlockCause {
     /// The reason, as Kubernetes names it: `ImagePullBackOff`, `CrashLoopBackOff`, `Unschedulable`, `DeletionStuck`, `CreateRefused`.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
-    /// One sentence for people, without names of pods.
+    /// One sentence for people: what most of the pods say. If they say different things, it tells how many.
     #[prost(string, tag = "2")]
     pub message: ::prost::alloc::string::String,
     /// The container. Empty if the cause is not in a container.
@@ -3969,9 +3975,12 @@ pub struct Refusal {
     /// The apiserver's message. It names the quota, the admission webhook, or the missing right.
     #[prost(string, tag = "1")]
     pub message: ::prost::alloc::string::String,
-    /// The time.
+    /// The time of the last one.
     #[prost(message, optional, tag = "2")]
     pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The time of the first one since a create succeeded. Absent if that is not known.
+    #[prost(message, optional, tag = "3")]
+    pub since: ::core::option::Option<::pbjson_types::Timestamp>,
 }
 /// Writer is a client that has written the workload's status.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3982,6 +3991,43 @@ pub struct Writer {
     /// The time of its last write. Absent if that is not known.
     #[prost(message, optional, tag = "2")]
     pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+}
+/// WorkloadMode says how Nodewise works on a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum WorkloadMode {
+    /// Nobody has written the status yet.
+    Unspecified = 0,
+    /// Another controller is in charge, and Nodewise only reads.
+    Observe = 1,
+    /// Nodewise is in charge.
+    Own = 2,
+    /// Another controller is in charge, and Nodewise deletes the outdated pods of a DaemonSet with the strategy OnDelete.
+    Companion = 3,
+}
+impl WorkloadMode {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "WORKLOAD_MODE_UNSPECIFIED",
+            Self::Observe => "WORKLOAD_MODE_OBSERVE",
+            Self::Own => "WORKLOAD_MODE_OWN",
+            Self::Companion => "WORKLOAD_MODE_COMPANION",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "WORKLOAD_MODE_UNSPECIFIED" => Some(Self::Unspecified),
+            "WORKLOAD_MODE_OBSERVE" => Some(Self::Observe),
+            "WORKLOAD_MODE_OWN" => Some(Self::Own),
+            "WORKLOAD_MODE_COMPANION" => Some(Self::Companion),
+            _ => None,
+        }
+    }
 }
 /// RolloutState is the state of the rollout of a workload. In lists the states with higher numbers are shown first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

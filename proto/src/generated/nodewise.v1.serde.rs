@@ -11067,12 +11067,18 @@ impl serde::Serialize for Refusal {
         if self.at.is_some() {
             len += 1;
         }
+        if self.since.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Refusal", len)?;
         if !self.message.is_empty() {
             struct_ser.serialize_field("message", &self.message)?;
         }
         if let Some(v) = self.at.as_ref() {
             struct_ser.serialize_field("at", v)?;
+        }
+        if let Some(v) = self.since.as_ref() {
+            struct_ser.serialize_field("since", v)?;
         }
         struct_ser.end()
     }
@@ -11086,12 +11092,14 @@ impl<'de> serde::Deserialize<'de> for Refusal {
         const FIELDS: &[&str] = &[
             "message",
             "at",
+            "since",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Message,
             At,
+            Since,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -11115,6 +11123,7 @@ impl<'de> serde::Deserialize<'de> for Refusal {
                         match value {
                             "message" => Ok(GeneratedField::Message),
                             "at" => Ok(GeneratedField::At),
+                            "since" => Ok(GeneratedField::Since),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -11136,6 +11145,7 @@ impl<'de> serde::Deserialize<'de> for Refusal {
             {
                 let mut message__ = None;
                 let mut at__ = None;
+                let mut since__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Message => {
@@ -11150,11 +11160,18 @@ impl<'de> serde::Deserialize<'de> for Refusal {
                             }
                             at__ = map_.next_value()?;
                         }
+                        GeneratedField::Since => {
+                            if since__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("since"));
+                            }
+                            since__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(Refusal {
                     message: message__.unwrap_or_default(),
                     at: at__,
+                    since: since__,
                 })
             }
         }
@@ -17190,6 +17207,83 @@ impl<'de> serde::Deserialize<'de> for WorkloadExplanation {
         deserializer.deserialize_struct("nodewise.v1.WorkloadExplanation", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for WorkloadMode {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "WORKLOAD_MODE_UNSPECIFIED",
+            Self::Observe => "WORKLOAD_MODE_OBSERVE",
+            Self::Own => "WORKLOAD_MODE_OWN",
+            Self::Companion => "WORKLOAD_MODE_COMPANION",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for WorkloadMode {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "WORKLOAD_MODE_UNSPECIFIED",
+            "WORKLOAD_MODE_OBSERVE",
+            "WORKLOAD_MODE_OWN",
+            "WORKLOAD_MODE_COMPANION",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = WorkloadMode;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "WORKLOAD_MODE_UNSPECIFIED" => Ok(WorkloadMode::Unspecified),
+                    "WORKLOAD_MODE_OBSERVE" => Ok(WorkloadMode::Observe),
+                    "WORKLOAD_MODE_OWN" => Ok(WorkloadMode::Own),
+                    "WORKLOAD_MODE_COMPANION" => Ok(WorkloadMode::Companion),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
 impl serde::Serialize for WorkloadReference {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -17418,6 +17512,12 @@ impl serde::Serialize for WorkloadStatus {
         if !self.next.is_empty() {
             len += 1;
         }
+        if self.mode != 0 {
+            len += 1;
+        }
+        if !self.second_owner.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.WorkloadStatus", len)?;
         if !self.kind.is_empty() {
             struct_ser.serialize_field("kind", &self.kind)?;
@@ -17481,6 +17581,14 @@ impl serde::Serialize for WorkloadStatus {
         if !self.next.is_empty() {
             struct_ser.serialize_field("next", &self.next)?;
         }
+        if self.mode != 0 {
+            let v = WorkloadMode::try_from(self.mode)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.mode)))?;
+            struct_ser.serialize_field("mode", &v)?;
+        }
+        if !self.second_owner.is_empty() {
+            struct_ser.serialize_field("secondOwner", &self.second_owner)?;
+        }
         struct_ser.end()
     }
 }
@@ -17517,6 +17625,9 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
             "lastRefusal",
             "writers",
             "next",
+            "mode",
+            "second_owner",
+            "secondOwner",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -17541,6 +17652,8 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
             LastRefusal,
             Writers,
             Next,
+            Mode,
+            SecondOwner,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -17582,6 +17695,8 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                             "lastRefusal" | "last_refusal" => Ok(GeneratedField::LastRefusal),
                             "writers" => Ok(GeneratedField::Writers),
                             "next" => Ok(GeneratedField::Next),
+                            "mode" => Ok(GeneratedField::Mode),
+                            "secondOwner" | "second_owner" => Ok(GeneratedField::SecondOwner),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -17621,6 +17736,8 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                 let mut last_refusal__ = None;
                 let mut writers__ = None;
                 let mut next__ = None;
+                let mut mode__ = None;
+                let mut second_owner__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Kind => {
@@ -17745,6 +17862,18 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                             }
                             next__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Mode => {
+                            if mode__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("mode"));
+                            }
+                            mode__ = Some(map_.next_value::<WorkloadMode>()? as i32);
+                        }
+                        GeneratedField::SecondOwner => {
+                            if second_owner__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("secondOwner"));
+                            }
+                            second_owner__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(WorkloadStatus {
@@ -17768,6 +17897,8 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                     last_refusal: last_refusal__,
                     writers: writers__.unwrap_or_default(),
                     next: next__.unwrap_or_default(),
+                    mode: mode__.unwrap_or_default(),
+                    second_owner: second_owner__.unwrap_or_default(),
                 })
             }
         }

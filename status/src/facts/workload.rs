@@ -1,14 +1,17 @@
 //! What people want to know about a workload.
 
 use jiff::Timestamp;
-use nodewise_projection::timestamp;
+use nodewise_projection::{WRITER, timestamp};
 use nodewise_proto::{
-    v1,
+    v1::{self, WorkloadMode},
     workload::{DAEMON_SET, DEPLOYMENT},
 };
 use serde_json::Value;
 
 use super::read;
+
+/// The annotation with which a DaemonSet asks for rollouts beside another controller, and its only valid value.
+const ROLLOUT_ANNOTATION: (&str, &str) = ("nodewise.dev/rollout", "managed");
 
 /// Facts about a DaemonSet, a ReplicaSet or a Deployment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,6 +42,8 @@ pub struct WorkloadFacts {
     pub images: Vec<String>,
     /// Who writes the status, the last writer first.
     pub writers: Vec<v1::Writer>,
+    /// How Nodewise works on it.
+    pub mode: WorkloadMode,
     /// Why pods or ReplicaSets cannot be created, by the conditions of the status, and its time.
     pub failure: Option<(String, Option<Timestamp>)>,
 }
@@ -58,6 +63,7 @@ impl WorkloadFacts {
             None => 1,
             Some(replicas) => replicas.as_i64().unwrap_or_default(),
         };
+        let writers = writers(&object);
         let has_strategy = kind == DAEMON_SET || kind == DEPLOYMENT;
         Self {
             kind: kind.to_owned(),
@@ -80,7 +86,8 @@ impl WorkloadFacts {
                 strategy.to_owned()
             },
             images: read::images(&object, "/spec/template/spec/containers"),
-            writers: writers(&object),
+            mode: mode(&object, &writers, strategy),
+            writers,
             failure: failure(&object),
         }
     }
@@ -128,6 +135,23 @@ fn writers(object: &Value) -> Vec<v1::Writer> {
         at: at.map(timestamp),
     };
     writers.into_iter().map(writer).collect()
+}
+
+/// How Nodewise works on a workload with this strategy.
+fn mode(object: &Value, writers: &[v1::Writer], strategy: &str) -> WorkloadMode {
+    let Some(last) = writers.first() else {
+        return WorkloadMode::Unspecified;
+    };
+    if last.manager == WRITER {
+        return WorkloadMode::Own;
+    }
+    let (annotation, managed) = ROLLOUT_ANNOTATION;
+    let annotations = object.pointer("/metadata/annotations");
+    let is_managed = annotations.is_some_and(|all| all[annotation] == managed);
+    if is_managed && strategy == "OnDelete" {
+        return WorkloadMode::Companion;
+    }
+    WorkloadMode::Observe
 }
 
 /// The condition that says why something cannot be created.

@@ -1,4 +1,4 @@
-//! Tests `PlanClient::evaluate_nodes`.
+//! Tests `PlanClient::evaluate_nodes`, and methods that a replica of an older version lacks.
 
 use super::*;
 
@@ -30,4 +30,17 @@ async fn a_service_without_the_method_is_said_to_be_too_old() {
         error.contains("does not have the method EvaluateNodes"),
         "{error}"
     );
+}
+
+// A program that simulates shares its client with plans.
+#[tokio::test]
+async fn a_replica_without_simulations_stays_in_use() {
+    let server = serve().await;
+    let client = client_of(&[&server], quick());
+    let build = &mut |_: &dyn Fn(&Digest) -> bool| v1::SimulateRequest::default();
+    let error = client.simulate("u1", build).await.expect_err("no answer");
+    assert!(matches!(error, ServiceError::Refused(_)), "{error:?}");
+    let error = error.to_string();
+    assert!(error.contains("does not have the method Simulate"), "{error}");
+    assert_eq!(client.health(), Ok(()), "it is healthy");
 }

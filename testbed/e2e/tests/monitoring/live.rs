@@ -18,7 +18,7 @@ use crate::{
 const WINDOW: &str = "2m";
 
 /// Series that do not exist while everything works. They start with the first problem.
-const TROUBLE: [&str; 12] = [
+const TROUBLE: [&str; 13] = [
     "_controller_stale_sync_skips_total",
     "leader_election_slowpath_total",
     "nodewise_blocked_nodes",
@@ -28,6 +28,7 @@ const TROUBLE: [&str; 12] = [
     "nodewise_plan_hedges_total",
     "nodewise_reconcile_failures",
     "nodewise_replica_evictions_total",
+    "nodewise_rollout_stuck",
     "nodewise_unreadable_objects_total",
     "workqueue_retries_total",
     "rpc_response_status_code!=\"OK\"",

@@ -174,10 +174,12 @@ class PlanClient:
     async def simulate(self, request: v1.SimulateRequest) -> AsyncGenerator[v1.SimulateResponse, None]:
         """Plays the rollout of a workload to its end. Yields each step as it comes, and then the end. All buckets of
         the request are inline, as for `explain`. Another replica is asked only while none has sent a step. Closing the
-        iterator ends the play.
+        iterator ends the play. Raises RefusedError if the replica is too old to have the method.
         """
         uid = workload_uid(request.snapshot)
-        question = _Question("Simulate", _ask_for_play, lambda known: without_known(request, known))
+        question = _Question(
+            "Simulate", _ask_for_play, lambda known: without_known(request, known), may_be_absent=True
+        )
         play = await self._ask_in_turn(uid, question)
         try:
             yield play.first
@@ -227,8 +229,7 @@ class PlanClient:
                 self._replicas.answered(attempt.replica)
                 too_old += 1
                 if too_old == len(order):
-                    reason = f"the planning service is too old: it does not have the method {name}; upgrade it"
-                    raise RefusedError(reason, answer.code)
+                    raise _too_old(name)
                 continue
             note_failure(self._replicas, uid, attempt.replica, answer)
             failures.failed(attempt.replica, answer)
@@ -277,6 +278,10 @@ class PlanClient:
                 rpc.asks(request)
                 answer = await question.ask(rpc, replica, request, until - time.monotonic())
             nodes, pods = _digests(request.snapshot.node_buckets), _digests(request.snapshot.pod_buckets)
+            if question.may_be_absent and isinstance(answer, Failed) and answer.code is grpc.StatusCode.UNIMPLEMENTED:
+                # The replica is healthy, and answers other methods.
+                self._replicas.answered(replica)
+                raise _too_old(question.name)
             if not isinstance(answer, Failed):
                 self._replicas.answered(replica)
                 replica.known.used(digest for digest in nodes + pods if digest)
@@ -361,6 +366,13 @@ class _Question(NamedTuple, Generic[_Request, _Answer]):
     """Calls the method at a replica, with a timeout in seconds."""
     build: Callable[[Callable[[Digest], bool]], _Request]
     """Builds the request, see `BuildRequest`."""
+    may_be_absent: bool = False
+    """Whether an older version lacks the method."""
+
+
+def _too_old(name: str) -> RefusedError:
+    reason = f"the planning service is too old: it does not have the method {name}; upgrade it"
+    return RefusedError(reason, grpc.StatusCode.UNIMPLEMENTED)
 
 
 async def _ask_for_plan(

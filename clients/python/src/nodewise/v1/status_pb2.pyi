@@ -22,6 +22,34 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _WorkloadMode:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _WorkloadModeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_WorkloadMode.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    WORKLOAD_MODE_UNSPECIFIED: _WorkloadMode.ValueType  # 0
+    """Nobody has written the status yet."""
+    WORKLOAD_MODE_OBSERVE: _WorkloadMode.ValueType  # 1
+    """Another controller is in charge, and Nodewise only reads."""
+    WORKLOAD_MODE_OWN: _WorkloadMode.ValueType  # 2
+    """Nodewise is in charge."""
+    WORKLOAD_MODE_COMPANION: _WorkloadMode.ValueType  # 3
+    """Another controller is in charge, and Nodewise deletes the outdated pods of a DaemonSet with the strategy OnDelete."""
+
+class WorkloadMode(_WorkloadMode, metaclass=_WorkloadModeEnumTypeWrapper):
+    """WorkloadMode says how Nodewise works on a workload."""
+
+WORKLOAD_MODE_UNSPECIFIED: WorkloadMode.ValueType  # 0
+"""Nobody has written the status yet."""
+WORKLOAD_MODE_OBSERVE: WorkloadMode.ValueType  # 1
+"""Another controller is in charge, and Nodewise only reads."""
+WORKLOAD_MODE_OWN: WorkloadMode.ValueType  # 2
+"""Nodewise is in charge."""
+WORKLOAD_MODE_COMPANION: WorkloadMode.ValueType  # 3
+"""Another controller is in charge, and Nodewise deletes the outdated pods of a DaemonSet with the strategy OnDelete."""
+global___WorkloadMode = WorkloadMode
+
 class _RolloutState:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -122,6 +150,8 @@ class WorkloadStatus(google.protobuf.message.Message):
     LAST_REFUSAL_FIELD_NUMBER: builtins.int
     WRITERS_FIELD_NUMBER: builtins.int
     NEXT_FIELD_NUMBER: builtins.int
+    MODE_FIELD_NUMBER: builtins.int
+    SECOND_OWNER_FIELD_NUMBER: builtins.int
     kind: builtins.str
     """The kind, for example `DaemonSet`."""
     namespace: builtins.str
@@ -136,6 +166,8 @@ class WorkloadStatus(google.protobuf.message.Message):
     """One sentence for people: the state and its cause."""
     ready_per_minute: builtins.float
     """The nodes or pods that became ready with the current revision per minute, since `started_at`. 0 if none has."""
+    mode: global___WorkloadMode.ValueType
+    """How Nodewise works on the workload."""
     @property
     def observed_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """The time of the snapshot."""
@@ -190,6 +222,10 @@ class WorkloadStatus(google.protobuf.message.Message):
     def next(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """What the next plan does, one sentence for each group of equal actions. At most 8."""
 
+    @property
+    def second_owner(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Sentences about a second controller that works on the workload: one writes the status, or deletes pods. At most 8."""
+
     def __init__(
         self,
         *,
@@ -213,9 +249,11 @@ class WorkloadStatus(google.protobuf.message.Message):
         last_refusal: global___Refusal | None = ...,
         writers: collections.abc.Iterable[global___Writer] | None = ...,
         next: collections.abc.Iterable[builtins.str] | None = ...,
+        mode: global___WorkloadMode.ValueType = ...,
+        second_owner: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["counts", b"counts", "last_refusal", b"last_refusal", "observed_at", b"observed_at", "started_at", b"started_at", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["causes", b"causes", "counts", b"counts", "kind", b"kind", "last_refusal", b"last_refusal", "message", b"message", "name", b"name", "namespace", b"namespace", "next", b"next", "nodes", b"nodes", "observed_at", b"observed_at", "pods", b"pods", "ready_per_minute", b"ready_per_minute", "revisions", b"revisions", "started_at", b"started_at", "state", b"state", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left", "uid", b"uid", "writers", b"writers"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["causes", b"causes", "counts", b"counts", "kind", b"kind", "last_refusal", b"last_refusal", "message", b"message", "mode", b"mode", "name", b"name", "namespace", b"namespace", "next", b"next", "nodes", b"nodes", "observed_at", b"observed_at", "pods", b"pods", "ready_per_minute", b"ready_per_minute", "revisions", b"revisions", "second_owner", b"second_owner", "started_at", b"started_at", "state", b"state", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left", "uid", b"uid", "writers", b"writers"]) -> None: ...
 
 global___WorkloadStatus = WorkloadStatus
 
@@ -355,7 +393,7 @@ class BlockCause(google.protobuf.message.Message):
     reason: builtins.str
     """The reason, as Kubernetes names it: `ImagePullBackOff`, `CrashLoopBackOff`, `Unschedulable`, `DeletionStuck`, `CreateRefused`."""
     message: builtins.str
-    """One sentence for people, without names of pods."""
+    """One sentence for people: what most of the pods say. If they say different things, it tells how many."""
     container: builtins.str
     """The container. Empty if the cause is not in a container."""
     more_units: builtins.int
@@ -603,20 +641,26 @@ class Refusal(google.protobuf.message.Message):
 
     MESSAGE_FIELD_NUMBER: builtins.int
     AT_FIELD_NUMBER: builtins.int
+    SINCE_FIELD_NUMBER: builtins.int
     message: builtins.str
     """The apiserver's message. It names the quota, the admission webhook, or the missing right."""
     @property
     def at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """The time."""
+        """The time of the last one."""
+
+    @property
+    def since(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """The time of the first one since a create succeeded. Absent if that is not known."""
 
     def __init__(
         self,
         *,
         message: builtins.str = ...,
         at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        since: google.protobuf.timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["at", b"at"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["at", b"at", "message", b"message"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["at", b"at", "since", b"since"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["at", b"at", "message", b"message", "since", b"since"]) -> None: ...
 
 global___Refusal = Refusal
 
