@@ -26,7 +26,6 @@ use crate::controller::{self, AnyController, Controller};
 use crate::foreign_deletes::Found;
 use crate::metrics::Metrics;
 use crate::reconcile::{Clock, NextPlans, Pace, Reconciler};
-use crate::rollouts::Report;
 use crate::state::{ReconciledKind, Shared, State};
 use crate::trace::Trigger;
 use nodewise_runtime::apply;

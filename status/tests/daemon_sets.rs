@@ -460,7 +460,7 @@ fn revisions_rate_conditions_and_writers_are_told() {
 
 #[test]
 fn the_last_writer_and_the_annotation_tell_the_mode() {
-    let managed = json!({"nodewise.dev/rollout": "managed"});
+    let asks = json!({"nodewise.dev/rollout": "managed"});
     for (manager, strategy, annotations, expected) in [
         ("", "OnDelete", &json!({}), WorkloadMode::Unspecified),
         (
@@ -481,7 +481,7 @@ fn the_last_writer_and_the_annotation_tell_the_mode() {
             &managed,
             WorkloadMode::Observe,
         ),
-        ("nodewise-executor", "OnDelete", &managed, WorkloadMode::Own),
+        ("nodewise-executor", "OnDelete", &asks, WorkloadMode::Own),
     ] {
         let writers = match manager {
             "" => json!([]),

@@ -51,6 +51,7 @@ impl Owner {
                     .arg(cluster.executor_kubeconfig()?)
                     .args(executor_flags);
                 let executor = plane.spawn("nodewise-executor", command)?;
+                let server = Box::new(server);
                 Ok(RunningOwner::Nodewise { executor, server })
             }
         }
@@ -67,7 +68,7 @@ pub enum RunningOwner {
         /// The executor, which is dropped first.
         executor: Process,
         /// The executor's server.
-        server: Server,
+        server: Box<Server>,
     },
 }
 
