@@ -1,22 +1,54 @@
-//! Creates that the apiserver refused, as the Events of DaemonSets tell. The other kinds say so in their status.
+//! What Events tell about workloads: creates that the apiserver refused, and pods that somebody else deleted.
 
 use std::collections::HashMap;
 
 use futures::future::join_all;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Event;
 use kube::{Api, Client, api::ListParams};
-use nodewise_projection::timestamp;
+use nodewise_projection::{moment, timestamp};
 use nodewise_proto::v1;
+use nodewise_status::span;
 
 use crate::{args::SourceArgs, input::Served, input::connect, kind::Kind};
 
-/// The last refusal of each workload, by uid.
+/// The reason of the Events of pods that could not be created.
+const FAILED_CREATE: &str = "FailedCreate";
+/// The reason of the Events with which an executor tells of pods that somebody else deleted.
+const DELETED: &str = "PodsDeletedByAnother";
+/// Such an Event is told for so long.
+const RECENT: SignedDuration = SignedDuration::from_mins(10);
+
+/// What the Events of each workload tell, by uid.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(HashMap<String, v1::Refusal>);
+pub(crate) struct Refusals(HashMap<String, Told>);
+
+/// What the Events of one workload tell.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The last refused create. Only for a DaemonSet: the other kinds say so in their status.
+    pub(crate) refusal: Option<v1::Refusal>,
+    /// The last message about deleted pods, and its time.
+    deleted: Option<(String, Timestamp)>,
+}
+
+impl Told {
+    /// Adds to a status what Events tell about a second owner.
+    pub(crate) fn add_owner(&self, status: &mut v1::WorkloadStatus) {
+        let now = status.observed_at.and_then(moment);
+        let (Some((message, at)), Some(now)) = (&self.deleted, now) else {
+            return;
+        };
+        let age = now.duration_since(*at);
+        if age <= RECENT {
+            let sentence = format!("an Event of {} ago says: {message}", span(age.as_secs()));
+            status.second_owner.push(sentence);
+        }
+    }
+}
 
 impl Refusals {
-    /// Connects, and reads the Events of the DaemonSets among these workloads. A file has none.
+    /// Connects, and reads the Events of these workloads. A file has none.
     pub(crate) async fn read<'a>(source: &SourceArgs, workloads: impl Iterator<Item = &'a Served>) -> Self {
         if !source.files.is_empty() {
             return Self::default();
@@ -27,45 +59,54 @@ impl Refusals {
         }
     }
 
-    /// Reads the Events of the DaemonSets among these workloads. Without the right to read Events there are none: the status then does
-    /// not say why a pod is missing.
+    /// Reads the Events of these workloads. Without the right to read Events there are none: the status then does not say why a pod is
+    /// missing.
     pub(crate) async fn ask<'a>(client: &Client, workloads: impl Iterator<Item = &'a Served>) -> Self {
-        let daemon_sets = workloads.filter(|one| one.kind == Kind::DaemonSet);
-        let last = |one: &'a Served| {
-            let client = client.clone();
-            async move { Some((one.uid.clone(), last(client, one).await?)) }
-        };
-        let found = join_all(daemon_sets.map(last)).await;
-        Self(found.into_iter().flatten().collect())
+        let told = |one: &'a Served| async move { (one.uid.clone(), told(client, one).await) };
+        Self(join_all(workloads.map(told)).await.into_iter().collect())
     }
 
-    /// The last refusal of a DaemonSet, as this client may see it.
-    pub(crate) async fn last(client: &Client, workload: &Served) -> Option<v1::Refusal> {
-        last(client.clone(), workload).await
+    /// What the Events of a workload tell, as this client may see them.
+    pub(crate) async fn told(client: &Client, workload: &Served) -> Told {
+        told(client, workload).await
     }
 
     /// The last refusal of a workload.
     pub(crate) fn of(&self, uid: &str) -> Option<&v1::Refusal> {
-        self.0.get(uid)
+        self.0.get(uid)?.refusal.as_ref()
+    }
+
+    /// Adds to a status what Events tell about a second owner.
+    pub(crate) fn add_owner(&self, status: &mut v1::WorkloadStatus) {
+        if let Some(told) = self.0.get(&status.uid) {
+            told.add_owner(status);
+        }
     }
 }
 
-/// What the Events of a DaemonSet say about pods that could not be created: the newest message, and since when there are such Events.
-async fn last(client: Client, workload: &Served) -> Option<v1::Refusal> {
-    let events: Api<Event> = Api::namespaced(client, &workload.namespace);
-    let fields = format!("involvedObject.uid={},reason=FailedCreate", workload.uid);
-    let events = events
-        .list(&ListParams::default().fields(&fields))
-        .await
-        .ok()?
-        .items;
-    let since = events.iter().filter_map(first_time).min();
-    let newest = events.into_iter().max_by_key(last_time)?;
-    Some(v1::Refusal {
-        at: last_time(&newest).map(timestamp),
+async fn told(client: &Client, workload: &Served) -> Told {
+    let events: Api<Event> = Api::namespaced(client.clone(), &workload.namespace);
+    let of_workload = format!("involvedObject.uid={}", workload.uid);
+    let Ok(events) = events.list(&ListParams::default().fields(&of_workload)).await else {
+        return Told::default();
+    };
+    let with = |reason: &'static str| {
+        let events = events.items.iter();
+        events.filter(move |event| event.reason.as_deref() == Some(reason))
+    };
+    let deleted = with(DELETED).filter_map(|event| Some((event.message.clone()?, last_time(event)?)));
+    // The status of a Deployment and of a ReplicaSet has its own refusal.
+    let refused = with(FAILED_CREATE).filter(|_| workload.kind == Kind::DaemonSet);
+    let since = refused.clone().filter_map(first_time).min();
+    let refusal = refused.max_by_key(|event| last_time(event)).map(|newest| v1::Refusal {
+        at: last_time(newest).map(timestamp),
         since: since.map(timestamp),
-        message: newest.message.unwrap_or_default(),
-    })
+        message: newest.message.clone().unwrap_or_default(),
+    });
+    Told {
+        refusal,
+        deleted: deleted.max_by_key(|(_, at)| *at),
+    }
 }
 
 /// When what an Event says happened first.
