@@ -1,6 +1,6 @@
 //! What Events tell about workloads: creates that the apiserver refused, and pods that somebody else deleted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -62,50 +62,55 @@ impl Refusals {
     /// Reads the Events of these workloads. Without the right to read Events there are none: the status then does not say why a pod is
     /// missing.
     pub(crate) async fn ask<'a>(client: &Client, workloads: impl Iterator<Item = &'a Served>) -> Self {
-        let told = |one: &'a Served| async move { (one.uid.clone(), told(client, one).await) };
-        Self(join_all(workloads.map(told)).await.into_iter().collect())
+        let workloads: Vec<&Served> = workloads.collect();
+        let namespaces: BTreeSet<&str> = workloads.iter().map(|one| &*one.namespace).collect();
+        let events = match namespaces.len() {
+            0 => return Self::default(),
+            1 => None,
+            _ => events(Api::all(client.clone())).await,
+        };
+        let events = match events {
+            Some(events) => events,
+            None => {
+                let of_namespace = |namespace: &&str| events(Api::namespaced(client.clone(), namespace));
+                let found = join_all(namespaces.iter().map(of_namespace)).await;
+                found.into_iter().flatten().flatten().collect()
+            }
+        };
+        let told = workloads.into_iter().map(|one| (one.uid.clone(), Told::of(one, &events)));
+        Self(told.collect())
     }
 
     /// What the Events of a workload tell, as this client may see them.
-    pub(crate) async fn told(client: &Client, workload: &Served) -> Told {
-        told(client, workload).await
-    }
-
-    /// The last refusal of a workload.
-    pub(crate) fn of(&self, uid: &str) -> Option<&v1::Refusal> {
-        self.0.get(uid)?.refusal.as_ref()
-    }
-
-    /// Adds to a status what Events tell about a second owner.
-    pub(crate) fn add_owner(&self, status: &mut v1::WorkloadStatus) {
-        if let Some(told) = self.0.get(&status.uid) {
-            told.add_owner(status);
-        }
-    }
+    pub(crate) /// The Events with one of the reasons. `None` without the right to list them. The apiserver reads Events from its store, so it is not asked
+/// for the Events of each workload.
+async fn events(api: Api<Event>) -> Option<Vec<Event>> {
+    let with = |reason: &str| ListParams::default().fields(&format!("reason={reason}"));
+    let (refused, deleted) = (with(FAILED_CREATE), with(DELETED));
+    let (refused, deleted) = futures::future::try_join(api.list(&refused), api.list(&deleted)).await.ok()?;
+    Some(refused.items.into_iter().chain(deleted.items).collect())
 }
 
-async fn told(client: &Client, workload: &Served) -> Told {
-    let events: Api<Event> = Api::namespaced(client.clone(), &workload.namespace);
-    let of_workload = format!("involvedObject.uid={}", workload.uid);
-    let Ok(events) = events.list(&ListParams::default().fields(&of_workload)).await else {
-        return Told::default();
-    };
-    let with = |reason: &'static str| {
-        let events = events.items.iter();
-        events.filter(move |event| event.reason.as_deref() == Some(reason))
-    };
-    let deleted = with(DELETED).filter_map(|event| Some((event.message.clone()?, last_time(event)?)));
-    // The status of a Deployment and of a ReplicaSet has its own refusal.
-    let refused = with(FAILED_CREATE).filter(|_| workload.kind == Kind::DaemonSet);
-    let since = refused.clone().filter_map(first_time).min();
-    let refusal = refused.max_by_key(|event| last_time(event)).map(|newest| v1::Refusal {
-        at: last_time(newest).map(timestamp),
-        since: since.map(timestamp),
-        message: newest.message.clone().unwrap_or_default(),
-    });
-    Told {
-        refusal,
-        deleted: deleted.max_by_key(|(_, at)| *at),
+impl Told {
+    fn of(workload: &Served, events: &[Event]) -> Self {
+        let with = |reason: &'static str| {
+            events.iter().filter(move |event| {
+                event.reason.as_deref() == Some(reason) && event.involved_object.uid.as_deref() == Some(&*workload.uid)
+            })
+        };
+        let deleted = with(DELETED).filter_map(|event| Some((event.message.clone()?, last_time(event)?)));
+        // The status of a Deployment and of a ReplicaSet has its own refusal.
+        let refused = || with(FAILED_CREATE).filter(|_| workload.kind == Kind::DaemonSet);
+        let since = refused().filter_map(first_time).min();
+        let refusal = refused().max_by_key(|event| last_time(event)).map(|newest| v1::Refusal {
+            at: last_time(newest).map(timestamp),
+            since: since.map(timestamp),
+            message: newest.message.clone().unwrap_or_default(),
+        });
+        Self {
+            refusal,
+            deleted: deleted.max_by_key(|(_, at)| *at),
+        }
     }
 }
 
