@@ -77,17 +77,39 @@ impl Refusals {
                 found.into_iter().flatten().flatten().collect()
             }
         };
-        let told = workloads.into_iter().map(|one| (one.uid.clone(), Told::of(one, &events)));
+        let told = workloads
+            .into_iter()
+            .map(|one| (one.uid.clone(), Told::of(one, &events)));
         Self(told.collect())
     }
 
     /// What the Events of a workload tell, as this client may see them.
-    pub(crate) /// The Events with one of the reasons. `None` without the right to list them. The apiserver reads Events from its store, so it is not asked
+    pub(crate) async fn told(client: &Client, workload: &Served) -> Told {
+        let events = events(Api::namespaced(client.clone(), &workload.namespace)).await;
+        Told::of(workload, &events.unwrap_or_default())
+    }
+
+    /// The last refusal of a workload.
+    pub(crate) fn of(&self, uid: &str) -> Option<&v1::Refusal> {
+        self.0.get(uid)?.refusal.as_ref()
+    }
+
+    /// Adds to a status what Events tell about a second owner.
+    pub(crate) fn add_owner(&self, status: &mut v1::WorkloadStatus) {
+        if let Some(told) = self.0.get(&status.uid) {
+            told.add_owner(status);
+        }
+    }
+}
+
+/// The Events with one of the reasons. `None` without the right to list them. The apiserver reads Events from its store, so it is not asked
 /// for the Events of each workload.
 async fn events(api: Api<Event>) -> Option<Vec<Event>> {
     let with = |reason: &str| ListParams::default().fields(&format!("reason={reason}"));
     let (refused, deleted) = (with(FAILED_CREATE), with(DELETED));
-    let (refused, deleted) = futures::future::try_join(api.list(&refused), api.list(&deleted)).await.ok()?;
+    let (refused, deleted) = futures::future::try_join(api.list(&refused), api.list(&deleted))
+        .await
+        .ok()?;
     Some(refused.items.into_iter().chain(deleted.items).collect())
 }
 
@@ -95,18 +117,21 @@ impl Told {
     fn of(workload: &Served, events: &[Event]) -> Self {
         let with = |reason: &'static str| {
             events.iter().filter(move |event| {
-                event.reason.as_deref() == Some(reason) && event.involved_object.uid.as_deref() == Some(&*workload.uid)
+                event.reason.as_deref() == Some(reason)
+                    && event.involved_object.uid.as_deref() == Some(&*workload.uid)
             })
         };
         let deleted = with(DELETED).filter_map(|event| Some((event.message.clone()?, last_time(event)?)));
         // The status of a Deployment and of a ReplicaSet has its own refusal.
         let refused = || with(FAILED_CREATE).filter(|_| workload.kind == Kind::DaemonSet);
         let since = refused().filter_map(first_time).min();
-        let refusal = refused().max_by_key(|event| last_time(event)).map(|newest| v1::Refusal {
-            at: last_time(newest).map(timestamp),
-            since: since.map(timestamp),
-            message: newest.message.clone().unwrap_or_default(),
-        });
+        let refusal = refused()
+            .max_by_key(|event| last_time(event))
+            .map(|newest| v1::Refusal {
+                at: last_time(newest).map(timestamp),
+                since: since.map(timestamp),
+                message: newest.message.clone().unwrap_or_default(),
+            });
         Self {
             refusal,
             deleted: deleted.max_by_key(|(_, at)| *at),

@@ -45,7 +45,9 @@ pub(crate) async fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let mut statuses = Vec::with_capacity(workloads.len());
     for workload in workloads {
         gaps::refuse(&cluster, workload)?;
-        statuses.push(source.status(workload, refusals.of(&workload.uid)).await?);
+        let mut status = source.status(workload, refusals.of(&workload.uid)).await?;
+        refusals.add_owner(&mut status);
+        statuses.push(status);
     }
     sort(&mut statuses);
     print(&statuses, args.output)?;
