@@ -208,9 +208,12 @@ async fn failed_pod(fixture: &Fixture) -> Result<()> {
     fixture.fail_pod(&pod).await?;
     fixture
         .eventually("another pod", async || {
-            let pods = fixture.live_pods("agent").await?.len();
+            let pods = fixture.pod_names("agent").await?;
+            // The simulated kubelet takes a moment.
+            ensure!(!pods.contains(&pod), "{pod} has not failed yet");
             let set = fixture.replica_set_api().get("agent").await?;
             let available = set.status.and_then(|status| status.available_replicas);
+            let pods = pods.len();
             ensure!((pods, available) == (3, Some(3)), "{pods} pods, {available:?}");
             Ok(())
         })
