@@ -32,42 +32,42 @@ impl Refusals {
         let daemon_sets = workloads.filter(|one| one.kind == Kind::DaemonSet);
         let last = |one: &'a Served| {
             let client = client.clone();
-            async move { Some((one.uid.clone(), last(client, one).await?)) }
+            async move {
+                Some((
+                    one.uid.clone(),
+                    Self::last(client, &one.namespace, &one.uid).await?,
+                ))
+            }
         };
         let found = join_all(daemon_sets.map(last)).await;
         Self(found.into_iter().flatten().collect())
-    }
-
-    /// The last refusal of a DaemonSet, as this client may see it.
-    pub(crate) async fn last(client: &Client, workload: &Served) -> Option<v1::Refusal> {
-        last(client.clone(), workload).await
     }
 
     /// The last refusal of a workload.
     pub(crate) fn of(&self, uid: &str) -> Option<&v1::Refusal> {
         self.0.get(uid)
     }
-}
 
-/// The newest Event of a DaemonSet that says that a pod could not be created.
-async fn last(client: Client, workload: &Served) -> Option<v1::Refusal> {
-    let events: Api<Event> = Api::namespaced(client, &workload.namespace);
-    let fields = format!("involvedObject.uid={},reason=FailedCreate", workload.uid);
-    let events = events.list(&ListParams::default().fields(&fields)).await.ok()?;
-    let time = |event: &Event| {
-        let series = event
-            .series
-            .as_ref()
-            .and_then(|series| series.last_observed_time.as_ref());
-        let last = event.last_timestamp.as_ref().map(|time| time.0);
-        series
-            .map(|time| time.0)
-            .or(last)
-            .or(event.event_time.as_ref().map(|time| time.0))
-    };
-    let newest = events.items.into_iter().max_by_key(time)?;
-    Some(v1::Refusal {
-        at: time(&newest).map(timestamp),
-        message: newest.message.unwrap_or_default(),
-    })
+    /// The newest Event of a DaemonSet that says that a pod could not be created, as this client may see it.
+    pub(crate) async fn last(client: Client, namespace: &str, uid: &str) -> Option<v1::Refusal> {
+        let events: Api<Event> = Api::namespaced(client, namespace);
+        let fields = format!("involvedObject.uid={uid},reason=FailedCreate");
+        let events = events.list(&ListParams::default().fields(&fields)).await.ok()?;
+        let time = |event: &Event| {
+            let series = event
+                .series
+                .as_ref()
+                .and_then(|series| series.last_observed_time.as_ref());
+            let last = event.last_timestamp.as_ref().map(|time| time.0);
+            series
+                .map(|time| time.0)
+                .or(last)
+                .or(event.event_time.as_ref().map(|time| time.0))
+        };
+        let newest = events.items.into_iter().max_by_key(time)?;
+        Some(v1::Refusal {
+            at: time(&newest).map(timestamp),
+            message: newest.message.unwrap_or_default(),
+        })
+    }
 }
