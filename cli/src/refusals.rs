@@ -24,7 +24,7 @@ const RECENT: SignedDuration = SignedDuration::from_mins(10);
 pub(crate) struct Refusals(HashMap<String, Told>);
 
 /// What the Events of one workload tell.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Told {
     /// The last refused create. Only for a DaemonSet: the other kinds say so in their status.
     pub(crate) refusal: Option<v1::Refusal>,
@@ -79,14 +79,14 @@ impl Refusals {
         };
         let told = workloads
             .into_iter()
-            .map(|one| (one.uid.clone(), Told::of(one, &events)));
+            .map(|one| (one.uid.clone(), Told::of(one.kind, &one.uid, &events)));
         Self(told.collect())
     }
 
     /// What the Events of a workload tell, as this client may see them.
-    pub(crate) async fn told(client: &Client, workload: &Served) -> Told {
-        let events = events(Api::namespaced(client.clone(), &workload.namespace)).await;
-        Told::of(workload, &events.unwrap_or_default())
+    pub(crate) async fn told(client: &Client, kind: Kind, namespace: &str, uid: &str) -> Told {
+        let events = events(Api::namespaced(client.clone(), namespace)).await;
+        Told::of(kind, uid, &events.unwrap_or_default())
     }
 
     /// The last refusal of a workload.
@@ -114,16 +114,15 @@ async fn events(api: Api<Event>) -> Option<Vec<Event>> {
 }
 
 impl Told {
-    fn of(workload: &Served, events: &[Event]) -> Self {
+    fn of(kind: Kind, uid: &str, events: &[Event]) -> Self {
         let with = |reason: &'static str| {
             events.iter().filter(move |event| {
-                event.reason.as_deref() == Some(reason)
-                    && event.involved_object.uid.as_deref() == Some(&*workload.uid)
+                event.reason.as_deref() == Some(reason) && event.involved_object.uid.as_deref() == Some(uid)
             })
         };
         let deleted = with(DELETED).filter_map(|event| Some((event.message.clone()?, last_time(event)?)));
         // The status of a Deployment and of a ReplicaSet has its own refusal.
-        let refused = || with(FAILED_CREATE).filter(|_| workload.kind == Kind::DaemonSet);
+        let refused = || with(FAILED_CREATE).filter(|_| kind == Kind::DaemonSet);
         let since = refused().filter_map(first_time).min();
         let refusal = refused()
             .max_by_key(|event| last_time(event))

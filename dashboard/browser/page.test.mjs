@@ -88,6 +88,10 @@ test("a browser without the session sees no data, and the printed URL signs it i
   await page.goto(site.url);
   await page.getByRole("link", { name: "shop/agent" }).waitFor();
   assert.equal(page.url(), `${site.origin}/`, "the token is not in the address bar");
+  const again = await fetch(site.url, { redirect: "manual" });
+  assert.equal(again.status, 401, "the URL signs one browser in");
+  await page.goto(site.url);
+  await page.getByRole("link", { name: "shop/agent" }).waitFor();
 });
 
 test("the overview has every workload, and counts by state", async () => {
@@ -295,9 +299,10 @@ test("with bearer tokens each caller sees what the token may read", async () => 
   const api = (token) => fetch(`http://${host}/api/v1/session`, { headers: token ? { authorization: `Bearer ${token}` } : {} });
   assert.equal((await api("")).status, 401);
   assert.equal((await api("wrong")).status, 401);
-  const sign = async (token) => {
+  const sign = async (token, namespaces = "") => {
     const other = await context.newPage();
     await other.goto(`http://${host}${rollout}`);
+    await other.getByLabel("Namespaces").fill(namespaces);
     await other.getByLabel("Token").fill("wrong");
     await other.getByRole("button", { name: "Sign in" }).click();
     await other.getByRole("alert").getByText("the cluster does not accept this token").waitFor();
@@ -311,8 +316,30 @@ test("with bearer tokens each caller sees what the token may read", async () => 
   await reader.close();
   const stranger = await sign(tokens.stranger);
   await stranger.getByRole("alert").getByText(/cannot watch .*forbidden/).waitFor();
+  await stranger.getByRole("heading", { name: "A right is missing" }).waitFor();
+  assert.deepEqual(await findings(stranger), []);
   assert.equal(await stranger.locator("tbody tr").count(), 0);
+
+  // With a Role in one namespace the page shows that one, and says that there are no nodes.
+  await cluster.kubectl("-n", "shop", "create", "role", "reader", "--verb=list,watch", `--resource=${resources.slice(1)}`);
+  await cluster.kubectl("-n", "shop", "create", "rolebinding", "reader", "--role=reader", "--serviceaccount=shop:stranger");
+  await stranger.getByLabel("Namespaces").fill("Shop");
+  await stranger.getByRole("button", { name: "Show" }).click();
+  await stranger.getByRole("alert").getByText(/has "Shop"; expected names of namespaces/).waitFor();
+  await stranger.getByLabel("Namespaces").fill("shop");
+  await stranger.getByRole("button", { name: "Show" }).click();
+  await stranger.getByRole("alert").getByText(/The right to list and watch nodes of the cluster is missing/).waitFor();
+  await stranger.goto(`http://${host}/`);
+  await stranger.getByRole("link", { name: "shop/web" }).waitFor();
+  await stranger.getByText("the right to list nodes is missing").first().waitFor();
+  assert.equal(await stranger.getByRole("link", { name: "kube-system/log-collector" }).count(), 0);
+  await stranger.getByRole("button", { name: "Sign out" }).click();
+  await stranger.getByLabel("Token").waitFor();
   await stranger.close();
+
+  const named = await sign(tokens.stranger, "shop");
+  await named.locator(".cluster", { hasText: "shop" }).waitFor();
+  await named.close();
 });
 
 test("15,000 nodes scroll with 30 frames a second", async () => {

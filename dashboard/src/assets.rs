@@ -1,4 +1,4 @@
-//! The files of the page. `npm run build` writes them; the test in `dashboard/tests` proves that they are fresh.
+//! The files of the page. `npm run build` writes them; `dashboard/fresh.mjs` proves that they are fresh.
 
 use axum::{
     http::{HeaderMap, StatusCode, header},

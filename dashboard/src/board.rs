@@ -63,8 +63,6 @@ pub struct Command {
 pub struct Divergence {
     /// The time since which exactly these actions are pending, as RFC 3339.
     pub since: String,
-    /// Whether they have been pending for so long that the other controller should have done them.
-    pub lasts: bool,
     /// The first actions: the action, its reason, and one sentence.
     pub actions: Vec<String>,
     /// The number of actions beyond these.
@@ -86,6 +84,8 @@ pub struct Cluster {
     pub complete: bool,
     /// What keeps the page from being up to date. Empty if nothing does.
     pub problem: String,
+    /// Whether nothing is read any more. The problem says why.
+    pub ended: bool,
     /// The URL of a search for traces, with `{kind}`, `{namespace}`, `{name}` and `{node}`. Empty: there are no links.
     pub trace_url: String,
     /// The version of Nodewise.

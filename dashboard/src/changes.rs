@@ -108,7 +108,8 @@ impl State {
         if !workloads.is_empty() {
             messages.push(Message::Workloads(Workloads { workloads }));
         }
-        if self.removed > seen {
+        // Who begins may remember workloads of an earlier process.
+        if self.removed > seen || seen == 0 {
             // All others are gone.
             let keys = self.workloads.keys().cloned().collect();
             messages.push(Message::Present { keys });

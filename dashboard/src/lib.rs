@@ -20,7 +20,7 @@ mod shared;
 mod source;
 mod timeline;
 
-pub use access::{Access, Session};
+pub use access::{Access, Session, login_path};
 pub use board::{Board, Cluster, Command, Divergence, Key, Workload};
 pub use server::{Server, router};
 pub use source::{Callers, Change, Comparison, Line, Problem, Reason, Revision, Source};

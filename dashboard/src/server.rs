@@ -160,11 +160,16 @@ struct Login {
 }
 
 /// Begins the session, and leads to the page, so that the token does not stay in the address bar.
-async fn login(State(shared): State<Arc<Shared>>, Query(login): Query<Login>) -> Result<Response, Problem> {
+async fn login(
+    State(shared): State<Arc<Shared>>,
+    Query(login): Query<Login>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let Access::Session(session, _) = &shared.access else {
         return Err(Problem::new(Reason::NotFound, "there is no such page"));
     };
-    let cookie = session.login(&login.token)?;
-    let headers = [(header::SET_COOKIE, cookie), (header::LOCATION, "/".to_owned())];
-    Ok((StatusCode::SEE_OTHER, headers).into_response())
+    let cookie = session.login(&login.token, &headers)?;
+    let cookie = cookie.map(|cookie| [(header::SET_COOKIE, cookie)]);
+    let place = [(header::LOCATION, "/")];
+    Ok((StatusCode::SEE_OTHER, cookie, place).into_response())
 }

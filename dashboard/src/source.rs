@@ -34,8 +34,10 @@ pub trait Source: Send + Sync + 'static {
 
 /// Finds the source of a caller by the bearer token.
 pub trait Callers: Send + Sync + 'static {
-    /// The source of this caller.
-    fn source(&self, token: &str) -> BoxFuture<'_, Result<Arc<dyn Source>, Problem>>;
+    /// The source of this caller with the objects of these namespaces; if there are none, of all. The names are valid, sorted, and
+    /// there is none twice.
+    fn source(&self, token: &str, namespaces: Vec<String>)
+    -> BoxFuture<'_, Result<Arc<dyn Source>, Problem>>;
 }
 
 /// The revisions of a workload, and the difference of two templates.
@@ -111,7 +113,7 @@ pub enum Reason {
     NotFound,
     /// The question cannot be understood.
     Invalid,
-    /// The cluster does not answer.
+    /// The cluster does not answer, or too much is being done already.
     Unavailable,
 }
 

@@ -11,11 +11,11 @@ use futures::future::BoxFuture;
 use http_body_util::BodyExt as _;
 use nodewise_dashboard::{
     Access, Board, Callers, Change, Cluster, Comparison, Key, Line, Problem, Reason, Session, Source,
-    Workload, router,
+    Workload, login_path, router,
 };
 use nodewise_proto::v1;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
@@ -100,19 +100,24 @@ impl Source for Fixed {
     }
 }
 
-/// The router of one person, and a cookie for it.
-fn app(source: Arc<Fixed>) -> (Router, String) {
+/// The router of one person, and the tokens that sign browsers in.
+fn fresh(source: Arc<Fixed>) -> (Router, watch::Receiver<String>) {
     let address: SocketAddr = HOST.parse().expect("an address");
     let session = Session::new(address);
-    let token = session
-        .login_path()
-        .split('=')
-        .nth(1)
-        .expect("a token")
-        .to_owned();
+    let tokens = session.tokens();
     let access = Access::Session(session, source);
     let router = router(access, vec![HOST.to_owned()], CancellationToken::new());
-    (router, format!("nodewise-session-8090={token}"))
+    (router, tokens)
+}
+
+/// The router of one person, and the cookie of a browser that is signed in.
+async fn app(source: Arc<Fixed>) -> (Router, String) {
+    let (router, tokens) = fresh(source);
+    let path = login_path(&tokens.borrow());
+    let response = send(&router, get(&path, &[])).await;
+    let cookie = response.headers()[header::SET_COOKIE].to_str().expect("text");
+    let cookie = cookie.split(';').next().expect("a cookie").to_owned();
+    (router, cookie)
 }
 
 async fn send(router: &Router, request: Request<Body>) -> Response<Body> {
@@ -135,7 +140,7 @@ async fn text(response: Response<Body>) -> String {
 
 #[tokio::test]
 async fn requests_for_another_host_are_refused() {
-    let (router, cookie) = app(Fixed::new());
+    let (router, cookie) = app(Fixed::new()).await;
     for host in ["evil.example", "127.0.0.1:8091", "127.0.0.1"] {
         for path in ["/", "/api/v1/session", "/login?token=x"] {
             let request = Request::get(path)
@@ -155,7 +160,7 @@ async fn requests_for_another_host_are_refused() {
 
 #[tokio::test]
 async fn other_sites_cannot_ask() {
-    let (router, cookie) = app(Fixed::new());
+    let (router, cookie) = app(Fixed::new()).await;
     let with = async |name: &str, value: &str, path: &str| {
         send(&router, get(path, &[("cookie", &cookie), (name, value)]))
             .await
@@ -193,20 +198,42 @@ async fn other_sites_cannot_ask() {
 }
 
 #[tokio::test]
-async fn only_the_session_of_the_printed_url_sees_data() {
-    let (router, cookie) = app(Fixed::new());
-    let token = cookie.split('=').nth(1).expect("a token");
+async fn a_printed_url_signs_one_browser_in() {
+    let (router, tokens) = fresh(Fixed::new());
+    let token = tokens.borrow().clone();
     for wrong in ["", "?token=", "?token=0000"] {
         let response = send(&router, get(&format!("/login{wrong}"), &[])).await;
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
         assert!(response.headers().get(header::SET_COOKIE).is_none());
     }
-    let response = send(&router, get(&format!("/login?token={token}"), &[])).await;
+    assert_eq!(*tokens.borrow(), token, "a wrong token uses nothing up");
+    let response = send(&router, get(&login_path(&token), &[])).await;
     assert_eq!(response.status(), StatusCode::SEE_OTHER);
     assert_eq!(response.headers()[header::LOCATION], "/");
     let set = response.headers()[header::SET_COOKIE].to_str().expect("text");
-    assert_eq!(set, format!("{cookie}; Path=/; HttpOnly; SameSite=Strict"));
+    let (cookie, rest) = set.split_once(';').expect("attributes");
+    assert_eq!(rest, " Path=/; HttpOnly; SameSite=Strict");
+    assert!(cookie.starts_with("nodewise-session-8090="), "{cookie}");
+    assert!(!cookie.contains(&token), "the cookie has a secret of its own");
 
+    let again = send(&router, get(&login_path(&token), &[])).await;
+    assert_eq!(again.status(), StatusCode::UNAUTHORIZED, "the URL is used up");
+    let known = send(&router, get(&login_path(&token), &[("cookie", cookie)])).await;
+    assert_eq!(known.status(), StatusCode::SEE_OTHER, "a reload is no problem");
+    assert!(known.headers().get(header::SET_COOKIE).is_none());
+    let next = tokens.borrow().clone();
+    assert_ne!(next, token);
+    let other = send(&router, get(&login_path(&next), &[])).await;
+    assert_eq!(
+        other.status(),
+        StatusCode::SEE_OTHER,
+        "there is a URL for the next browser"
+    );
+}
+
+#[tokio::test]
+async fn only_a_session_sees_data() {
+    let (router, cookie) = app(Fixed::new()).await;
     for path in [
         "/api/v1/session",
         "/api/v1/events",
@@ -227,7 +254,7 @@ async fn only_the_session_of_the_printed_url_sees_data() {
 
 #[tokio::test]
 async fn views_are_the_page_and_nothing_else_is() {
-    let (router, _) = app(Fixed::new());
+    let (router, _) = app(Fixed::new()).await;
     let views = [
         "/",
         "/rollout/DaemonSet/shop/agent",
@@ -287,7 +314,7 @@ async fn until(body: &mut Body, wanted: &str) -> String {
 #[tokio::test]
 async fn the_stream_sends_all_and_then_what_changes() {
     let source = Fixed::new();
-    let (router, cookie) = app(Arc::clone(&source));
+    let (router, cookie) = app(Arc::clone(&source)).await;
     let path = "/api/v1/events?kind=DaemonSet&namespace=shop&name=agent";
     let response = send(&router, get(path, &[("cookie", &cookie)])).await;
     assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -296,6 +323,7 @@ async fn the_stream_sends_all_and_then_what_changes() {
     for part in [
         "event: cluster",
         "event: workloads",
+        "event: present",
         "\"reset\":true",
         "\"nodeName\":\"n1\"",
         "\"nodeName\":\"n2\"",
@@ -323,7 +351,7 @@ async fn the_stream_sends_all_and_then_what_changes() {
 
 #[tokio::test]
 async fn the_stream_of_a_node_has_what_is_on_it() {
-    let (router, cookie) = app(Fixed::new());
+    let (router, cookie) = app(Fixed::new()).await;
     let response = send(&router, get("/api/v1/events?node=n2", &[("cookie", &cookie)])).await;
     let data = until(&mut response.into_body(), "event: node").await;
     assert!(
@@ -352,7 +380,7 @@ fn post(cookie: &str, body: &str) -> Request<Body> {
 
 #[tokio::test]
 async fn wrong_changes_get_clear_errors() {
-    let (router, cookie) = app(Fixed::new());
+    let (router, cookie) = app(Fixed::new()).await;
     for (body, status, said) in [
         (
             r#"{"yaml": "a: [", "failingShare": 0}"#,
@@ -386,7 +414,7 @@ async fn wrong_changes_get_clear_errors() {
 
 #[tokio::test]
 async fn a_difference_needs_numbers_and_an_object() {
-    let (router, cookie) = app(Fixed::new());
+    let (router, cookie) = app(Fixed::new()).await;
     for (query, status, said) in [
         ("name=agent&from=1&to=2", StatusCode::OK, "image: agent:2"),
         (
@@ -408,9 +436,16 @@ async fn a_difference_needs_numbers_and_an_object() {
 struct OneCaller(Arc<Fixed>);
 
 impl Callers for OneCaller {
-    fn source(&self, token: &str) -> BoxFuture<'_, Result<Arc<dyn Source>, Problem>> {
+    fn source(
+        &self,
+        token: &str,
+        namespaces: Vec<String>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Source>, Problem>> {
         let known = token == "secret";
         Box::pin(async move {
+            if namespaces.iter().any(|name| name == "payments") {
+                return Err(Problem::new(Reason::Forbidden, namespaces.join(" and ")));
+            }
             if !known {
                 return Err(Problem::new(
                     Reason::Unauthorized,
@@ -427,6 +462,8 @@ impl Callers for OneCaller {
 async fn with_bearer_tokens_each_request_needs_one() {
     let access = Access::Bearer(Arc::new(OneCaller(Fixed::new())));
     let router = router(access, vec![HOST.to_owned()], CancellationToken::new());
+    let many: Vec<String> = (0..17).map(|number| format!("n{number}")).collect();
+    let many = many.join(",");
     let status = async |headers: &[(&str, &str)]| {
         let response = send(&router, get("/api/v1/session", headers)).await;
         let status = response.status();
@@ -441,6 +478,20 @@ async fn with_bearer_tokens_each_request_needs_one() {
         status(&[("authorization", "bearer secret")]).await.0,
         StatusCode::OK
     );
+    for (named, code, expected) in [
+        ("shop", StatusCode::OK, "bearer"),
+        (" ", StatusCode::OK, "bearer"),
+        ("shop,payments, shop,", StatusCode::FORBIDDEN, "payments and shop"),
+        ("shop,Payments", StatusCode::BAD_REQUEST, "Payments"),
+        ("-shop", StatusCode::BAD_REQUEST, "expected names of namespaces"),
+        ("a/../b", StatusCode::BAD_REQUEST, "expected names of namespaces"),
+        (many.as_str(), StatusCode::BAD_REQUEST, "at most 16"),
+    ] {
+        let headers = [("authorization", "Bearer secret"), ("nodewise-namespaces", named)];
+        let (status, said) = status(&headers).await;
+        assert_eq!(status, code, "{named}: {said}");
+        assert!(said.contains(expected), "{named}: {said}");
+    }
     let login = send(&router, get("/login?token=secret", &[])).await;
     assert_eq!(login.status(), StatusCode::NOT_FOUND, "there are no sessions");
     let health = Request::get("/healthz")

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { Live } from "./live";
 import type { Place } from "./router";
 import { Login } from "./login";
+import { caller, setCaller } from "./session";
 import { useDark } from "./theme";
 
 const VIEWS = [
@@ -22,6 +23,12 @@ export function Frame(props: { live: Live; title: string; place: Place; children
     document.title = `${props.title} · Nodewise`;
   }, [props.title]);
   const problem = live.problem || live.cluster?.problem || "";
+  const namespaces = live.cluster?.namespaces.join(", ");
+  const lacksRights = live.connected && live.cluster !== null && live.cluster.ended && !live.cluster.complete;
+  const signOut = () => {
+    setCaller({ token: "", namespaces: "" });
+    location.reload();
+  };
   const word = !live.connected ? "offline" : live.cluster?.dump ? "from files" : "live";
   return (
     <>
@@ -41,10 +48,16 @@ export function Frame(props: { live: Live; title: string; place: Place; children
         </nav>
         <span class="cluster" title={live.cluster?.source}>
           {live.cluster?.source.replace(/^https?:\/\//, "")}
+          {namespaces && ` · ${namespaces}`}
         </span>
         <span class={`live ${live.connected ? "on" : "off"}`} role="status">
           {word}
         </span>
+        {caller().token && (
+          <button type="button" class="plain" onClick={signOut}>
+            Sign out
+          </button>
+        )}
         <button type="button" class="plain" onClick={() => setDark(!dark)}>
           {dark ? "Light" : "Dark"}
         </button>
@@ -55,7 +68,7 @@ export function Frame(props: { live: Live; title: string; place: Place; children
         </div>
       )}
       <main id="main" tabIndex={-1}>
-        {live.unauthorized ? <Login /> : props.children}
+        {live.unauthorized ? <Login /> : lacksRights ? <Login lacksRights key="rights" /> : props.children}
       </main>
     </>
   );

@@ -1,7 +1,15 @@
-// Requests to the server. With a session the browser sends the cookie; otherwise each request has the caller's bearer token, which is kept
-// only in this tab.
+// Requests to the server. With a session the browser sends the cookie; otherwise each request has the caller's bearer token and the
+// namespaces that the caller names, which are kept only in this tab.
+
+/** What a caller has signed in with. A proxy may send the token instead. */
+export interface Caller {
+  token: string;
+  /** Separated by commas. Empty: all. */
+  namespaces: string;
+}
 
 const TOKEN = "nodewise-token";
+const NAMESPACES = "nodewise-namespaces";
 
 export class HttpError extends Error {
   constructor(
@@ -13,13 +21,29 @@ export class HttpError extends Error {
   }
 }
 
-export const setToken = (token: string): void => sessionStorage.setItem(TOKEN, token);
-export const clearToken = (): void => sessionStorage.removeItem(TOKEN);
+export const caller = (): Caller => ({
+  token: sessionStorage.getItem(TOKEN) ?? "",
+  namespaces: sessionStorage.getItem(NAMESPACES) ?? "",
+});
 
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+export function setCaller({ token, namespaces }: Caller): void {
+  for (const [key, value] of [
+    [TOKEN, token],
+    [NAMESPACES, namespaces],
+  ] as const) {
+    if (value) sessionStorage.setItem(key, value);
+    else sessionStorage.removeItem(key);
+  }
+}
+
+/** Headers can only have Latin letters. The server says what is wrong with other ones. */
+const encoded = (text: string) => text.replace(/[^\x20-\x7e]/g, "?");
+
+export async function request(path: string, init: RequestInit = {}, from = caller()): Promise<Response> {
   const headers = new Headers(init.headers);
-  const token = sessionStorage.getItem(TOKEN);
-  if (token) headers.set("Authorization", `Bearer ${token}`);
+  const { token, namespaces } = from;
+  if (token) headers.set("Authorization", `Bearer ${encoded(token)}`);
+  if (namespaces) headers.set("Nodewise-Namespaces", encoded(namespaces));
   const response = await fetch(`/api/v1${path}`, { ...init, headers, cache: "no-store" });
   if (!response.ok) {
     const body = await response.json().catch(() => ({}));
@@ -28,15 +52,22 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   return response;
 }
 
-/** Whether this browser is signed in; if not, how it must. */
-export async function signedIn(): Promise<{ ok: boolean; mode: string; error?: string }> {
+export interface SignedIn {
+  ok: boolean;
+  /** How callers sign in: `session` or `bearer`. Empty: the server has not said. */
+  mode: string;
+  /** 0: there is no answer. */
+  status: number;
+  error?: string;
+}
+
+/** Whether a caller of this browser is signed in; if not, why, and how it must. */
+export async function signedIn(from = caller()): Promise<SignedIn> {
   try {
-    const body = await (await request("/session")).json();
-    return { ok: true, mode: body.mode };
+    const response = await request("/session", {}, from);
+    return { ok: true, mode: (await response.json()).mode, status: response.status };
   } catch (error) {
-    if (error instanceof HttpError && error.status === 401) {
-      return { ok: false, mode: error.mode ?? "session", error: error.message };
-    }
-    throw error;
+    if (error instanceof HttpError) return { ok: false, mode: error.mode ?? "", status: error.status, error: error.message };
+    return { ok: false, mode: "", status: 0, error: error instanceof Error ? error.message : String(error) };
   }
 }

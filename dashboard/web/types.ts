@@ -125,7 +125,6 @@ export interface Command {
 
 export interface Divergence {
   since: string;
-  lasts: boolean;
   actions: string[];
   more: number;
   verdict: string;
@@ -144,6 +143,8 @@ export interface Cluster {
   dump: boolean;
   complete: boolean;
   problem: string;
+  /** Whether nothing is read any more. */
+  ended: boolean;
   traceUrl: string;
   version: string;
 }

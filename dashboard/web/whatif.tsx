@@ -77,18 +77,21 @@ function replicasAt(play: Play, index: number): Unit[] {
   });
 }
 
+/** A string in YAML. Without quotes, 123 would be a number. */
+const quoted = (text: string) => JSON.stringify(text);
+
 function manifestOf(workload: Workload): string {
   const { kind, namespace, name } = workload.key;
   const current = workload.status.revisions?.find((one) => one.isCurrent);
   const containers = (current?.images ?? []).map((one) => {
     const at = one.indexOf("=");
-    return `        - name: ${one.slice(0, at)}\n          image: ${one.slice(at + 1)}`;
+    return `        - name: ${quoted(one.slice(0, at))}\n          image: ${quoted(one.slice(at + 1))}`;
   });
   return `apiVersion: apps/v1
 kind: ${kind}
 metadata:
-  namespace: ${namespace}
-  name: ${name}
+  namespace: ${quoted(namespace)}
+  name: ${quoted(name)}
 spec:
   template:
     spec:
@@ -151,6 +154,7 @@ export function WhatIf({ place }: { place: Place }) {
   const [step, setStep] = useState(0);
   const [moving, setMoving] = useState(false);
   const stop = useRef<AbortController | null>(null);
+  useEffect(() => () => stop.current?.abort(), []);
   const known = wanted && live.workloads.get(idOf(wanted));
   useEffect(() => {
     if (known && !yaml) setYaml(manifestOf(known));

@@ -18,15 +18,15 @@ With --trace-url each workload on a node links to its traces. {kind} is in lower
 node is meant. For Jaeger: --trace-url
 'https://jaeger.example.com/search?service=nodewise-executor&tags={\"k8s.{kind}.name\":\"{name}\",\"k8s.namespace.name\":\"{namespace}\"}'
 
-The page is on 127.0.0.1 and opens with the URL that is printed: it has a token, which the browser keeps as a cookie. The page reads with
-your kubeconfig, and never writes: it shows commands to copy.
+The page is on 127.0.0.1 and opens with the URL that is printed. That signs one browser in; then the URL for another one is printed. The
+page reads with your kubeconfig, and never writes: it shows commands to copy.
 
-With --listen each request needs a bearer token of the cluster in the header Authorization, and is answered with that token's rights. Of
-the kubeconfig only the cluster is used. The connection is plain HTTP: put a proxy with TLS in front.")]
+With --listen each request needs a bearer token of the cluster in the header Authorization, and is answered with that token's rights. A
+caller may name namespaces, of those that -n names. Of the kubeconfig only the cluster is used. The connection is plain HTTP: put a proxy with TLS in front.")]
 pub(crate) struct DashboardArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Only workloads of this namespace; may be repeated. Without it: of all namespaces
+    /// Only workloads of this namespace; may be repeated. Without it: of all namespaces. With --listen: the most that a caller sees
     #[arg(short, long = "namespace", value_name = "NAMESPACE")]
     pub(crate) namespaces: Vec<String>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct DashboardArgs {
     /// The port on 127.0.0.1; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,
-    /// Open the page in the browser
+    /// Open the page in the browser, by a file in the folder for temporary files
     #[arg(long)]
     pub(crate) open: bool,
     /// Serve many callers on this address, such as 0.0.0.0:8090, each with a bearer token

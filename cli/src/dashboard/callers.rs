@@ -1,132 +1,193 @@
 //! Callers with bearer tokens. Each has watches of its own, made with its own token, which end when the caller has been away for a while.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
-use futures::future::BoxFuture;
+use futures::{StreamExt as _, future::BoxFuture, stream};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::{Api, Client, Config, api::PostParams};
 use nodewise_dashboard::{Callers, Problem, Reason, Source};
 use nodewise_runtime::connect;
 use sha2::{Digest as _, Sha256};
-use tokio::time::interval;
+use tokio::{
+    sync::Semaphore,
+    time::{interval, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{args::DashboardArgs, local};
+use super::{
+    args::DashboardArgs,
+    local,
+    plays::Plays,
+    views::{Asked, Digest, View, Views},
+};
 use crate::input::{cluster_only, one_line};
 
-/// The watches of a caller end after so long without a stream or a request.
-const IDLE: Duration = Duration::from_mins(5);
 /// Tokens are checked again this often.
 const CHECKED: Duration = Duration::from_mins(1);
-/// The most callers at a time. Each has watches on the apiserver, and objects in memory.
-const MAX_CALLERS: usize = 64;
-
-/// The digest of a token. The token itself is only in the client.
-type Digest = [u8; 32];
+/// The most tokens that are checked at a time.
+const MAX_CHECKS: usize = 8;
+/// The longest time of a check, and the longest time that one waits for others.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The views of all callers.
 pub(super) struct TokenCallers {
     settings: local::Settings,
     config: Config,
-    views: Arc<Mutex<HashMap<Digest, View>>>,
+    views: Arc<Mutex<Views<Caller>>>,
+    checks: Semaphore,
     end: CancellationToken,
 }
 
-struct View {
-    source: Arc<dyn Source>,
+/// What all views of a token share.
+#[derive(Clone)]
+struct Caller {
     client: Client,
-    used: Instant,
-    end: CancellationToken,
+    plays: Arc<Plays>,
 }
 
 impl TokenCallers {
     /// Reads which cluster is asked. Its credentials are not used.
     pub(super) async fn start(args: &DashboardArgs, end: CancellationToken) -> anyhow::Result<Self> {
         let config = cluster_only(args.source.kubeconfig.as_deref(), args.source.context.as_deref()).await?;
+        Ok(Self::new(local::Settings::of(args)?, config, end))
+    }
+
+    fn new(settings: local::Settings, config: Config, end: CancellationToken) -> Self {
         let callers = Self {
-            settings: local::Settings::of(args)?,
+            settings,
             config,
             views: Arc::default(),
+            checks: Semaphore::new(MAX_CHECKS),
             end,
         };
         tokio::spawn(tidy(Arc::clone(&callers.views), callers.end.clone()));
-        Ok(callers)
+        callers
     }
 
-    /// The view of a token that is known.
-    fn known(&self, digest: &Digest) -> Option<Arc<dyn Source>> {
-        let mut views = lock(&self.views);
-        let view = views.get_mut(digest)?;
-        view.used = Instant::now();
-        Some(Arc::clone(&view.source))
-    }
-
-    async fn view(&self, token: &str) -> Result<Arc<dyn Source>, Problem> {
-        let digest: Digest = Sha256::digest(token).into();
-        if let Some(source) = self.known(&digest) {
+    async fn view(&self, token: &str, namespaces: Vec<String>) -> Result<Arc<dyn Source>, Problem> {
+        let asked = Asked {
+            token: Sha256::digest(token).into(),
+            namespaces: shown(&self.settings.namespaces, namespaces)?,
+        };
+        if let Some(source) = lock(&self.views).find(&asked, Instant::now()) {
             return Ok(source);
         }
-        let unavailable = |error: String| Problem::new(Reason::Unavailable, error);
+        let known = lock(&self.views).caller(&asked.token);
+        let caller = match known {
+            Some(caller) => caller,
+            None => self.checked(asked.token, token).await?,
+        };
+        self.begin(asked, caller)
+    }
+
+    /// The caller with this token, if the cluster accepts it.
+    async fn checked(&self, digest: Digest, token: &str) -> Result<Caller, Problem> {
+        let is_refused = || lock(&self.views).is_refused(&digest, Instant::now());
+        if is_refused() {
+            return Err(refused());
+        }
+        let slot = timeout(CHECK_TIMEOUT, self.checks.acquire()).await;
+        let Ok(Ok(_slot)) = slot else {
+            return Err(unavailable(
+                "many tokens are being checked; try again later".to_owned(),
+            ));
+        };
+        // Another request with the same token may have been faster.
+        if is_refused() {
+            return Err(refused());
+        }
         let client = client(&self.config, token).map_err(|error| unavailable(format!("{error:#}")))?;
-        check(&client).await?;
+        let checked = check(&client).await;
+        if is_refusal(&checked) {
+            lock(&self.views).refuse(digest, Instant::now());
+        }
+        checked.map(|()| Caller {
+            client,
+            plays: self.settings.plays(),
+        })
+    }
+
+    fn begin(&self, asked: Asked, caller: Caller) -> Result<Arc<dyn Source>, Problem> {
         let mut views = lock(&self.views);
+        let now = Instant::now();
         // Another request of the caller may have been faster.
-        if let Some(view) = views.get(&digest) {
-            return Ok(Arc::clone(&view.source));
+        if let Some(source) = views.find(&asked, now) {
+            return Ok(source);
         }
-        if views.len() >= MAX_CALLERS {
-            return Err(unavailable(format!(
-                "there are {MAX_CALLERS} callers already; try again later"
-            )));
-        }
-        let url = self.config.cluster_url.to_string();
-        let view = local::watch(&self.settings, client.clone(), url.trim_end_matches('/'));
-        let (feed, source) = view;
+        views.make_room(&asked.token)?;
+        let caller = views.caller(&asked.token).unwrap_or(caller);
+        let (feed, source) = local::watch(
+            &self.settings,
+            caller.client.clone(),
+            self.config.cluster_url.to_string().trim_end_matches('/'),
+            asked.namespaces.clone(),
+            Arc::clone(&caller.plays),
+        );
         let end = self.end.child_token();
-        let closing = end.clone();
+        let ended = Arc::new(OnceLock::new());
+        let (closing, ending) = (end.clone(), Arc::clone(&ended));
         tokio::spawn(async move {
             // The board says what the problem is.
             let _ = feed.run(closing).await;
+            let _ = ending.set(Instant::now());
         });
         let source: Arc<dyn Source> = Arc::new(source);
-        views.insert(
-            digest,
-            View {
-                source: Arc::clone(&source),
-                client,
-                used: Instant::now(),
-                end,
-            },
-        );
+        let view = View {
+            source: Arc::clone(&source),
+            caller,
+            end,
+            ended,
+            used: now,
+        };
+        views.insert(asked, view);
         Ok(source)
     }
 }
 
 impl Callers for TokenCallers {
-    fn source(&self, token: &str) -> BoxFuture<'_, Result<Arc<dyn Source>, Problem>> {
+    fn source(
+        &self,
+        token: &str,
+        namespaces: Vec<String>,
+    ) -> BoxFuture<'_, Result<Arc<dyn Source>, Problem>> {
         let token = token.to_owned();
-        Box::pin(async move { self.view(&token).await })
+        Box::pin(async move { self.view(&token, namespaces).await })
     }
 }
 
-impl View {
-    /// Whether nobody reads a stream, and nobody has asked for a while.
-    fn is_idle(&self) -> bool {
-        Arc::strong_count(&self.source) == 1 && self.used.elapsed() >= IDLE
+/// The namespaces of a view: those that the caller names, of those that may be shown. An empty list stands for all.
+fn shown(allowed: &[String], named: Vec<String>) -> Result<Vec<String>, Problem> {
+    if allowed.is_empty() {
+        return Ok(named);
     }
-
-    fn close(self) {
-        self.end.cancel();
-        self.source.board().close();
+    if named.is_empty() {
+        return Ok(allowed.to_vec());
+    }
+    match named.iter().find(|name| !allowed.contains(name)) {
+        None => Ok(named),
+        Some(other) => Err(Problem::new(
+            Reason::Invalid,
+            format!(
+                "the namespace {other} is not shown here; expected some of {}",
+                allowed.join(", ")
+            ),
+        )),
     }
 }
 
-fn lock(views: &Mutex<HashMap<Digest, View>>) -> MutexGuard<'_, HashMap<Digest, View>> {
+fn lock(views: &Mutex<Views<Caller>>) -> MutexGuard<'_, Views<Caller>> {
     views.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unavailable(message: String) -> Problem {
+    Problem::new(Reason::Unavailable, message)
+}
+
+fn refused() -> Problem {
+    Problem::new(Reason::Unauthorized, "the cluster does not accept this token")
 }
 
 /// A client with this token, and with nothing else that identifies it.
@@ -139,47 +200,136 @@ fn client(config: &Config, token: &str) -> anyhow::Result<Client> {
 /// Asks the apiserver whether it knows the caller.
 async fn check(client: &Client) -> Result<(), Problem> {
     let reviews: Api<SelfSubjectReview> = Api::all(client.clone());
-    match reviews
-        .create(&PostParams::default(), &SelfSubjectReview::default())
-        .await
-    {
+    let (params, review) = (PostParams::default(), SelfSubjectReview::default());
+    let Ok(created) = timeout(CHECK_TIMEOUT, reviews.create(&params, &review)).await else {
+        return Err(unavailable(format!(
+            "the cluster does not answer within {CHECK_TIMEOUT:?}"
+        )));
+    };
+    match created {
         Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 401 => Err(Problem::new(
-            Reason::Unauthorized,
-            "the cluster does not accept this token",
-        )),
+        Err(kube::Error::Api(status)) if status.code == 401 => Err(refused()),
         // The cluster knows the caller, and has its reasons.
         Err(kube::Error::Api(status)) if status.code < 500 => Ok(()),
-        Err(error) => Err(Problem::new(
-            Reason::Unavailable,
-            format!("the cluster does not answer: {}", one_line(&error)),
-        )),
+        Err(error) => Err(unavailable(format!(
+            "the cluster does not answer: {}",
+            one_line(&error)
+        ))),
     }
 }
 
+fn is_refusal(checked: &Result<(), Problem>) -> bool {
+    let problem = checked.as_ref().err();
+    problem.is_some_and(|problem| problem.reason == Reason::Unauthorized)
+}
+
 /// Ends views that are idle, and those whose token the cluster does not accept any more.
-async fn tidy(views: Arc<Mutex<HashMap<Digest, View>>>, end: CancellationToken) {
+async fn tidy(views: Arc<Mutex<Views<Caller>>>, end: CancellationToken) {
     let mut ticks = interval(CHECKED);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = end.cancelled() => return,
         }
-        let all: Vec<(Digest, Client, bool)> = lock(&views)
-            .iter()
-            .map(|(digest, view)| (*digest, view.client.clone(), view.is_idle()))
-            .collect();
-        for (digest, client, is_idle) in all {
-            let refused = || async {
-                let checked = check(&client).await;
-                checked.is_err_and(|problem| problem.reason == Reason::Unauthorized)
-            };
-            if is_idle || refused().await {
-                let view = lock(&views).remove(&digest);
-                if let Some(view) = view {
-                    view.close();
-                }
+        lock(&views).remove_idle(Instant::now());
+        let callers = lock(&views).callers();
+        let checks = stream::iter(callers).map(async |(token, caller)| (token, check(&caller.client).await));
+        let mut checks = std::pin::pin!(checks.buffer_unordered(MAX_CHECKS));
+        while let Some((token, checked)) = checks.next().await {
+            if is_refusal(&checked) {
+                lock(&views).refuse(token, Instant::now());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::{
+        Router,
+        http::{HeaderMap, StatusCode},
+        routing::post,
+    };
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    const REVIEW: &str =
+        r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}"#;
+
+    /// Callers of an apiserver that accepts the token `good`, and how often it was asked about tokens.
+    async fn callers() -> (TokenCallers, Arc<AtomicUsize>) {
+        let reviews = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&reviews);
+        let review = async move |headers: HeaderMap| {
+            count.fetch_add(1, Ordering::Relaxed);
+            match headers.get("authorization") {
+                Some(given) if given == "Bearer good" => (StatusCode::CREATED, REVIEW),
+                _ => (StatusCode::UNAUTHORIZED, ""),
+            }
+        };
+        let router = Router::new()
+            .route("/apis/authentication.k8s.io/v1/selfsubjectreviews", post(review))
+            .fallback(async || StatusCode::FORBIDDEN);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port is free");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(axum::serve(listener, router).into_future());
+        let line = [
+            "nodewise",
+            "dashboard",
+            "--listen",
+            "127.0.0.1:0",
+            "--allow-host",
+            "page",
+        ];
+        let Ok(Cli {
+            command: Command::Dashboard(args),
+        }) = Cli::try_parse_from(line)
+        else {
+            panic!("the command line is valid");
+        };
+        let settings = local::Settings::of(&args).expect("the settings are valid");
+        let config = Config::new(url.parse().expect("a URL"));
+        let callers = TokenCallers::new(settings, config, CancellationToken::new());
+        (callers, reviews)
+    }
+
+    #[tokio::test]
+    async fn the_cluster_is_asked_about_each_token_once() {
+        let (callers, reviews) = callers().await;
+        for _ in 0..3 {
+            let problem = callers.source("wrong", Vec::new()).await.err();
+            assert_eq!(problem, Some(refused()));
+        }
+        assert_eq!(reviews.load(Ordering::Relaxed), 1);
+        for namespaces in [vec![], vec![], vec!["shop".to_owned()]] {
+            let source = callers.source("good", namespaces).await;
+            assert_eq!(source.err(), None);
+        }
+        assert_eq!(reviews.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_caller_sees_named_namespaces_of_those_that_are_shown() {
+        let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+        for (allowed, named, expected) in [
+            (names(&[]), names(&[]), Ok(names(&[]))),
+            (names(&[]), names(&["shop"]), Ok(names(&["shop"]))),
+            (names(&["shop", "web"]), names(&[]), Ok(names(&["shop", "web"]))),
+            (names(&["shop", "web"]), names(&["web"]), Ok(names(&["web"]))),
+            (
+                names(&["shop", "web"]),
+                names(&["kube-system", "web"]),
+                Err("the namespace kube-system is not shown here; expected some of shop, web".to_owned()),
+            ),
+        ] {
+            let shown = shown(&allowed, named.clone()).map_err(|problem| problem.message);
+            assert_eq!(shown, expected, "{allowed:?} {named:?}");
         }
     }
 }

@@ -50,14 +50,14 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Records the plan of a workload. Returns the divergence, and whether the workload must be looked at again.
+    /// Records the plan of a workload at a time, which is given for people and for measuring. Returns the divergence, and whether the
+    /// workload must be looked at again.
     pub(super) fn record(
         &mut self,
         key: &Key,
         plan: &v1::Plan,
-        now: Timestamp,
+        (now, instant): (Timestamp, Instant),
     ) -> (Option<Divergence>, bool) {
-        let instant = Instant::now();
         let again = self.divergences.record(key, plan, instant).is_some();
         let found = self
             .divergences
@@ -71,7 +71,6 @@ impl Watched {
         let since = now.checked_sub(age).unwrap_or(now);
         let mut divergence = Divergence {
             since: since.round(Unit::Second).unwrap_or(since).to_string(),
-            lasts: true,
             verdict: verdict(&actions),
             more: actions.len().saturating_sub(MAX_ACTIONS),
             actions: actions.into_iter().take(MAX_ACTIONS).collect(),
@@ -98,4 +97,98 @@ fn verdict(actions: &[String]) -> String {
     let first = actions.first().map_or("", String::as_str);
     let known = VERDICTS.iter().find(|(kind, _)| first.starts_with(kind));
     known.map_or(OTHER, |(_, verdict)| verdict).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nodewise_proto::v1::action::Kind;
+
+    use super::*;
+
+    /// A plan that creates a pod on each of so many nodes.
+    fn creates(nodes: usize) -> v1::Plan {
+        let create = |node| v1::Action {
+            message: format!("node-{node} has no pod"),
+            kind: Some(Kind::CreatePod(v1::CreatePod {
+                node_name: format!("node-{node}"),
+                ..v1::CreatePod::default()
+            })),
+            ..v1::Action::default()
+        };
+        v1::Plan {
+            phases: vec![v1::Phase {
+                batches: vec![v1::Batch {
+                    actions: (0..nodes).map(create).collect(),
+                    ..v1::Batch::default()
+                }],
+                ..v1::Phase::default()
+            }],
+            ..v1::Plan::default()
+        }
+    }
+
+    #[test]
+    fn what_stays_pending_is_a_divergence_since_the_same_time() {
+        let (begin, instant) = (Timestamp::UNIX_EPOCH, Instant::now());
+        // The clock for people may be a little late.
+        let at = |seconds: u64, millis: i64| {
+            let now = begin + SignedDuration::from_millis(millis);
+            (
+                now + Duration::from_secs(seconds),
+                instant + Duration::from_secs(seconds),
+            )
+        };
+        let key = Key::new("DaemonSet", "shop", "agent");
+        let mut watched = Watched::default();
+        let plan = creates(MAX_ACTIONS + 3);
+        assert_eq!(watched.record(&key, &plan, at(0, 0)), (None, true));
+        assert_eq!(
+            watched.record(&key, &plan, at(29, 0)),
+            (None, true),
+            "it may be late"
+        );
+        let (found, again) = watched.record(&key, &plan, at(31, 0));
+        let found = found.expect("it diverges");
+        assert!(again);
+        assert_eq!(found.since, "1970-01-01T00:00:00Z");
+        assert_eq!((found.actions.len(), found.more), (MAX_ACTIONS, 3));
+        assert!(
+            found.actions[0].starts_with("CreatePod"),
+            "{:?}",
+            found.actions[0]
+        );
+        assert!(found.verdict.contains("a quota"), "{}", found.verdict);
+        let (same, _) = watched.record(&key, &plan, at(60, 900));
+        assert_eq!(same, Some(found), "the time does not move with the clock");
+
+        let (other, _) = watched.record(&key, &creates(1), at(61, 0));
+        assert_eq!(other, None, "other actions are pending since now");
+        let (other, _) = watched.record(&key, &creates(1), at(92, 0));
+        assert_eq!(
+            other.map(|other| other.since).as_deref(),
+            Some("1970-01-01T00:01:01Z")
+        );
+        assert_eq!(
+            watched.record(&key, &v1::Plan::default(), at(93, 0)),
+            (None, false)
+        );
+        watched.forget(&key);
+        assert_eq!(watched.record(&key, &creates(1), at(200, 0)), (None, true));
+    }
+
+    #[test]
+    fn the_first_action_says_what_it_means() {
+        for (action, expected) in [
+            ("DeletePod agent-x: old", "cannot delete"),
+            ("UpdateStatus: differs", "less often"),
+            ("CreateRevision agent-2: new", "present template"),
+            ("Unheard of", "does not run"),
+        ] {
+            let verdict = verdict(&[action.to_owned(), "CreatePod".to_owned()]);
+            assert!(verdict.contains(expected), "{action}: {verdict}");
+        }
+        assert_eq!(verdict(&[]), OTHER);
+    }
 }

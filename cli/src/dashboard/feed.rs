@@ -1,26 +1,28 @@
 //! Keeps the board up to date: computes the statuses of workloads whose objects have changed.
 
-use std::{
-    collections::HashSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
+use anyhow::ensure;
 use jiff::Timestamp;
 use kube::Client;
 use nodewise_dashboard::{self as dashboard, Board, Workload};
 use nodewise_projection::Key;
 use nodewise_proto::v1;
-use tokio::{sync::mpsc, time::sleep_until};
+use tokio::{
+    runtime::Handle,
+    sync::mpsc,
+    task::block_in_place,
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{commands, divergence::Watched, objects::Objects, questions::Question};
+use super::{commands, divergence::Watched, objects::Objects, questions::Question, told_cache::ToldCache};
 use crate::{
     engine::Engine,
     input::{Change, Served},
     kind::Kind,
-    refusals::Refusals,
     request::{NodeBuckets, RequestFactory},
+    simulate::play::When,
     view,
 };
 
@@ -57,6 +59,8 @@ pub(super) struct Feed {
     board: Arc<Board>,
     questions: mpsc::Receiver<Question>,
     divergences: Watched,
+    /// `None` for files.
+    refusals: Option<ToldCache>,
     buckets: NodeBuckets,
     /// The workloads that must be looked at again without an event.
     unfinished: HashSet<dashboard::Key>,
@@ -65,6 +69,8 @@ pub(super) struct Feed {
     /// When the unfinished ones are looked at again.
     again: Instant,
     problem: String,
+    /// Whether nothing is read any more.
+    has_ended: bool,
 }
 
 impl Feed {
@@ -77,6 +83,7 @@ impl Feed {
     ) -> Self {
         let feed = Self {
             objects,
+            refusals: origin.client.clone().map(ToldCache::new),
             origin,
             engine,
             board,
@@ -87,8 +94,9 @@ impl Feed {
             is_first: true,
             again: Instant::now(),
             problem: String::new(),
+            has_ended: false,
         };
-        feed.say(false);
+        feed.say();
         feed
     }
 
@@ -101,20 +109,21 @@ impl Feed {
         loop {
             tokio::select! {
                 change = self.objects.next() => match change {
-                    Ok(Change::Objects) => {
-                        self.set_problem(String::new());
+                    Ok(Change::Objects | Change::Failed(_)) => {
+                        self.set_problem(self.objects.problem());
                         until = until.min(Instant::now() + TOGETHER);
                     }
-                    Ok(Change::Failed(problem)) => {
-                        self.set_problem(format!("{problem}; it is tried again"));
-                    }
                     Err(error) => {
+                        self.has_ended = true;
                         self.set_problem(error.to_string());
                         return Err(error.into());
                     }
                 },
-                Some(question) = self.questions.recv() => question.answer(self.objects.cluster()),
-                () = sleep_until(until.into()), if self.objects.is_complete() => {
+                Some(question) = self.questions.recv() => {
+                    let when = When { now: self.origin.now, profile: self.origin.profile };
+                    block_in_place(|| question.answer(&self.objects, when));
+                }
+                () = sleep_until(until), if self.objects.is_complete() => {
                     let began = Instant::now();
                     self.refresh().await;
                     let idle = if self.unfinished.is_empty() { Duration::from_hours(1) } else { AGAIN };
@@ -128,18 +137,19 @@ impl Feed {
     fn set_problem(&mut self, problem: String) {
         if self.problem != problem {
             self.problem = problem;
-            self.say(!self.is_first);
+            self.say();
         }
     }
 
-    fn say(&self, complete: bool) {
+    fn say(&self) {
         self.board.set_cluster(dashboard::Cluster {
             source: self.origin.source.clone(),
             namespaces: self.origin.namespaces.clone(),
             trace_url: self.origin.trace_url.clone(),
             dump: self.objects.cluster().is_dump,
-            complete,
+            complete: !self.is_first,
             problem: self.problem.clone(),
+            ended: self.has_ended,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         });
     }
@@ -167,7 +177,8 @@ impl Feed {
                 engine: &self.engine,
                 requests: &requests,
             },
-            client: self.origin.client.as_ref(),
+            refusals: self.refusals.as_ref(),
+            lacks_nodes: self.objects.lacks_nodes(),
         };
         let mut there = HashSet::new();
         let mut ready = Vec::new();
@@ -183,7 +194,8 @@ impl Feed {
             }
             let (status, plan) = computing.status(workload).await;
             let planned = Key::new(workload.kind.name(), &workload.namespace, &workload.name);
-            let (divergence, differs) = self.divergences.record(&planned, &plan, requests.now());
+            let now = (requests.now(), Instant::now());
+            let (divergence, differs) = self.divergences.record(&planned, &plan, now);
             let is_done = status.state() == v1::RolloutState::Complete && !differs;
             if is_done || cluster.is_dump {
                 self.unfinished.remove(&key);
@@ -212,7 +224,7 @@ impl Feed {
         self.board.retain(|key| there.contains(key));
         if self.is_first {
             self.is_first = false;
-            self.say(true);
+            self.say();
         }
     }
 }
@@ -235,7 +247,8 @@ fn key(workload: &Served) -> dashboard::Key {
 /// Computes statuses.
 struct Computing<'a> {
     source: view::Source<'a>,
-    client: Option<&'a Client>,
+    refusals: Option<&'a ToldCache>,
+    lacks_nodes: bool,
 }
 
 impl Computing<'_> {
@@ -255,18 +268,33 @@ impl Computing<'_> {
     }
 
     async fn computed(&self, workload: &Served) -> anyhow::Result<(v1::WorkloadStatus, v1::Plan)> {
+        ensure!(
+            workload.kind != Kind::DaemonSet || !self.lacks_nodes,
+            "the right to list nodes is missing"
+        );
+        let (plan, explanation) = match self.source.engine {
+            // The planner of this process computes. Meanwhile other threads do what this one would.
+            Engine::InProcess(_) => block_in_place(|| Handle::current().block_on(self.planned(workload)))?,
+            Engine::Remote(_) => self.planned(workload).await?,
+        };
+        let status = self.source.status_of(workload, None, &plan, &explanation)?;
+        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
+        let refusals = self.refusals.filter(|_| status.nodes.iter().any(is_missing));
+        let Some(refusals) = refusals else {
+            return Ok((status, plan));
+        };
+        let told = refusals.told(workload);
+        let refusal = told.refusal.as_ref();
+        let mut status = self.source.status_of(workload, refusal, &plan, &explanation)?;
+        told.add_owner(&mut status);
+        Ok((status, plan))
+    }
+
+    /// The plan of a workload, and its explanation.
+    async fn planned(&self, workload: &Served) -> anyhow::Result<(v1::Plan, v1::ExplainResponse)> {
         let request = self.source.requests.request_for(workload);
         let plan = self.source.engine.plan(&request).await?;
         let explanation = self.source.engine.explain(&request, None).await?;
-        let status = self.source.status_of(workload, None, &plan, &explanation)?;
-        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
-        let Some(client) = self.client.filter(|_| status.nodes.iter().any(is_missing)) else {
-            return Ok((status, plan));
-        };
-        let refusal = Refusals::last(client, workload).await;
-        let status = self
-            .source
-            .status_of(workload, refusal.as_ref(), &plan, &explanation)?;
-        Ok((status, plan))
+        Ok((plan, explanation))
     }
 }

@@ -1,6 +1,6 @@
 //! The view of one caller: its feed, and the source that the page asks.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -14,7 +14,8 @@ use super::{
     args::DashboardArgs,
     feed::{Feed, KINDS, Origin},
     objects::Objects,
-    questions::{Question, invalid},
+    plays::{AllPlays, Plays},
+    questions::Question,
 };
 use crate::{
     engine::Engine,
@@ -29,15 +30,18 @@ const WAITING: usize = 16;
 pub(super) struct LocalSource {
     board: Arc<Board>,
     questions: mpsc::Sender<Question>,
+    plays: Arc<Plays>,
 }
 
 /// What all views of one command have.
 pub(super) struct Settings {
-    namespaces: Vec<String>,
+    /// The namespaces that may be shown. Empty: all.
+    pub(super) namespaces: Vec<String>,
     trace_url: String,
     now: Option<Timestamp>,
     profile: v1::Profile,
     engine: Arc<Engine>,
+    plays: AllPlays,
 }
 
 impl Settings {
@@ -48,7 +52,24 @@ impl Settings {
             now: args.engine.now,
             profile: args.engine.profile.into(),
             engine: Arc::new(Engine::new(&args.engine)?),
+            plays: AllPlays::default(),
         })
+    }
+
+    fn origin(&self, source: String, namespaces: Vec<String>, client: Option<Client>) -> Origin {
+        Origin {
+            source,
+            namespaces,
+            trace_url: self.trace_url.clone(),
+            client,
+            now: self.now,
+            profile: self.profile,
+        }
+    }
+
+    /// The plays of a new caller.
+    pub(super) fn plays(&self) -> Arc<Plays> {
+        Arc::new(Plays::new(self.plays.clone()))
     }
 }
 
@@ -58,41 +79,36 @@ pub(super) async fn start(args: &DashboardArgs) -> anyhow::Result<(Feed, LocalSo
     let source = &args.source;
     if source.files.is_empty() {
         let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
-        return Ok(watch(&settings, client, &url));
+        let namespaces = settings.namespaces.clone();
+        return Ok(watch(&settings, client, &url, namespaces, settings.plays()));
     }
     let targets = Target::parse_many(&KINDS.map(|kind| kind.plural().to_owned()))?;
     let cluster = Cluster::read_with_facts(source, &targets, None).await?;
-    let source = cluster.source();
-    Ok(view(&settings, Objects::Dump(Box::new(cluster)), None, source))
+    let origin = settings.origin(cluster.source(), settings.namespaces.clone(), None);
+    Ok(view(
+        &settings,
+        Objects::Dump(Box::new(cluster)),
+        origin,
+        settings.plays(),
+    ))
 }
 
-/// Begins with watches of this client.
-pub(super) fn watch(settings: &Settings, client: Client, url: &str) -> (Feed, LocalSource) {
-    let follower = Follower::start(&client, url, &KINDS, &settings.namespaces);
-    view(
-        settings,
-        Objects::Live(Box::new(follower)),
-        Some(client),
-        url.to_owned(),
-    )
-}
-
-fn view(
+/// Begins with watches of this client in these namespaces; if there are none, in all.
+pub(super) fn watch(
     settings: &Settings,
-    objects: Objects,
-    client: Option<Client>,
-    source: String,
+    client: Client,
+    url: &str,
+    namespaces: Vec<String>,
+    plays: Arc<Plays>,
 ) -> (Feed, LocalSource) {
+    let follower = Follower::start(&client, url, &KINDS, &namespaces).tolerating_missing_nodes();
+    let origin = settings.origin(url.to_owned(), namespaces, Some(client));
+    view(settings, Objects::Live(Box::new(follower)), origin, plays)
+}
+
+fn view(settings: &Settings, objects: Objects, origin: Origin, plays: Arc<Plays>) -> (Feed, LocalSource) {
     let board = Arc::new(Board::default());
     let (questions, asked) = mpsc::channel(WAITING);
-    let origin = Origin {
-        source,
-        namespaces: settings.namespaces.clone(),
-        trace_url: settings.trace_url.clone(),
-        client,
-        now: settings.now,
-        profile: settings.profile,
-    };
     let feed = Feed::new(
         objects,
         origin,
@@ -100,7 +116,12 @@ fn view(
         Arc::clone(&board),
         asked,
     );
-    (feed, LocalSource { board, questions })
+    let source = LocalSource {
+        board,
+        questions,
+        plays,
+    };
+    (feed, source)
 }
 
 impl LocalSource {
@@ -116,23 +137,15 @@ impl LocalSource {
     }
 
     async fn play(&self, change: Change, steps: mpsc::Sender<Value>) -> Result<(), Problem> {
+        let play = self.plays.begin().await?;
+        // If nobody waits for this function any more, the play ends.
+        let _end = play.end.clone().drop_guard();
         let (answer, prepared) = oneshot::channel();
         let preview = self.ask(Question::Prepare { change, answer }, prepared).await?;
-        let stop = steps.clone();
-        let played = tokio::task::spawn_blocking(move || {
-            // Whoever reads the steps may go: then the play ends.
-            preview.play(
-                &|| stop.is_closed(),
-                &mut |step| match steps.blocking_send(step) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                },
-            )
-        });
-        let played = played.await;
+        let played = tokio::task::spawn_blocking(move || play.run(preview, &steps));
         played
+            .await
             .map_err(|_| Problem::new(Reason::Unavailable, "the play has ended with an error"))?
-            .map_err(|error| invalid(&error))
     }
 }
 

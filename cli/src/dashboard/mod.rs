@@ -7,20 +7,27 @@ mod divergence;
 mod feed;
 mod local;
 mod objects;
+mod plays;
 mod questions;
+mod redirect;
+mod told_cache;
+mod views;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    path::Path,
     process::{ExitCode, Stdio},
     sync::Arc,
 };
 
 use anyhow::Context as _;
-use nodewise_dashboard::{Access, Server, Session};
+use nodewise_dashboard::{Access, Server, Session, login_path};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::print;
 use args::DashboardArgs;
+use redirect::Redirect;
 
 pub(crate) async fn run(args: &DashboardArgs) -> anyhow::Result<ExitCode> {
     let end = CancellationToken::new();
@@ -38,12 +45,14 @@ async fn for_one(args: &DashboardArgs, end: CancellationToken) -> anyhow::Result
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let server = bind(address).await?;
     let session = Session::new(server.address());
-    let url = format!("http://{}{}", server.address(), session.login_path());
+    let mut tokens = session.tokens();
+    let origin = format!("http://{}", server.address());
+    let url = format!("{origin}{}", login_path(&tokens.borrow_and_update()));
     print::text(&format!("{url}\n"))?;
-    print::note("the URL is for you alone; Ctrl-C ends the page");
-    if args.open {
-        open(&url);
-    }
+    print::note("the URL is for you alone, and signs one browser in; Ctrl-C ends the page");
+    tokio::spawn(print_next_urls(origin, tokens));
+    // The file goes when the page ends.
+    let _redirect = if args.open { open(&url) } else { None };
     let hosts = server.loopback_hosts();
     let access = Access::Session(session, Arc::new(source));
     // The page ends with its data: without a right to list a kind there is nothing to show.
@@ -55,6 +64,16 @@ async fn for_one(args: &DashboardArgs, end: CancellationToken) -> anyhow::Result
     let (data, page) = tokio::join!(data, server.serve(access, hosts, end.clone()));
     data?;
     page.context("the page cannot be served")
+}
+
+/// Prints the URL for the next browser each time that one is signed in.
+async fn print_next_urls(origin: String, mut tokens: watch::Receiver<String>) {
+    while tokens.changed().await.is_ok() {
+        let path = login_path(&tokens.borrow_and_update());
+        print::note(&format!(
+            "a browser is signed in; for another one: {origin}{path}"
+        ));
+    }
 }
 
 /// The page for callers with tokens.
@@ -95,8 +114,16 @@ async fn cancel_when_asked(end: CancellationToken) {
     end.cancel();
 }
 
-/// Opens the page in the browser. The URL is printed anyway, so a failure is only a note.
-fn open(url: &str) {
+/// Opens the page in the browser by a file that leads there. The URL is printed anyway, so a failure is only a note.
+fn open(url: &str) -> Option<Redirect> {
+    let redirect = Redirect::to(url)
+        .inspect_err(|error| print::note(&format!("cannot write a file for the browser: {error}")))
+        .ok()?;
+    open_file(redirect.path());
+    Some(redirect)
+}
+
+fn open_file(path: &Path) {
     let (program, first): (_, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
     } else if cfg!(windows) {
@@ -107,7 +134,7 @@ fn open(url: &str) {
     let mut command = std::process::Command::new(program);
     command
         .args(first)
-        .arg(url)
+        .arg(path)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

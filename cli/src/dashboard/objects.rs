@@ -18,11 +18,29 @@ impl Objects {
         }
     }
 
-    /// Whether every kind was read once.
+    /// Whether every kind was read once, but for those that [`Self::lacks_nodes`] names.
     pub(super) fn is_complete(&self) -> bool {
         match self {
             Self::Live(follower) => follower.is_complete(),
             Self::Dump(_) => true,
+        }
+    }
+
+    /// Whether there are no nodes because the user has no right to list them.
+    pub(super) fn lacks_nodes(&self) -> bool {
+        match self {
+            Self::Live(follower) => follower.lacks_nodes(),
+            Self::Dump(_) => false,
+        }
+    }
+
+    /// What keeps the objects from being up to date. Empty if nothing does.
+    pub(super) fn problem(&self) -> String {
+        match self {
+            Self::Live(follower) => follower
+                .problem()
+                .map_or_else(String::new, |problem| format!("{problem}; it is tried again")),
+            Self::Dump(_) => String::new(),
         }
     }
 

@@ -5,11 +5,12 @@ use nodewise_dashboard::{Change, Comparison, Key, Line, Problem, Reason, Revisio
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::objects::Objects;
 use crate::{
     input::{Cluster, Served},
     kind::Kind,
     rollout::{diff, revisions::History},
-    simulate::Preview,
+    simulate::{Preview, play::When},
 };
 
 /// A question, and where its answer goes.
@@ -30,7 +31,7 @@ pub(super) enum Question {
 
 impl Question {
     /// Answers. Whoever asked may be gone.
-    pub(super) fn answer(self, cluster: &Cluster) {
+    pub(super) fn answer(self, objects: &Objects, when: When) {
         match self {
             Self::Compare {
                 key,
@@ -38,10 +39,10 @@ impl Question {
                 to,
                 answer,
             } => {
-                let _ = answer.send(compare(cluster, &key, from, to));
+                let _ = answer.send(compare(objects.cluster(), &key, from, to));
             }
             Self::Prepare { change, answer } => {
-                let _ = answer.send(prepare(cluster, &change));
+                let _ = answer.send(prepare(objects, &change, when));
             }
         }
     }
@@ -111,7 +112,8 @@ fn compare(cluster: &Cluster, key: &Key, from: Option<i64>, to: Option<i64>) -> 
     })
 }
 
-fn prepare(cluster: &Cluster, change: &Change) -> Result<Preview, Problem> {
+fn prepare(objects: &Objects, change: &Change, when: When) -> Result<Preview, Problem> {
+    let cluster = objects.cluster();
     let manifest: Value = serde_saphyr::from_str(&change.yaml)
         .map_err(|error| Problem::new(Reason::Invalid, format!("this is not YAML: {error}")))?;
     let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
@@ -127,12 +129,16 @@ fn prepare(cluster: &Cluster, change: &Change) -> Result<Preview, Problem> {
     let name = text("/metadata/name").ok_or_else(|| missing("metadata.name"))?;
     let namespace = text("/metadata/namespace").unwrap_or("default");
     let workload = find(cluster, kind, namespace, name)?;
+    if workload.kind == Kind::DaemonSet && objects.lacks_nodes() {
+        let missing = "the right to list nodes is missing; without nodes no DaemonSet can be played";
+        return Err(Problem::new(Reason::Forbidden, missing));
+    }
     Preview::new(
         cluster,
         workload,
         &manifest,
-        change.ready_after_seconds,
-        change.failing_share,
+        (change.ready_after_seconds, change.failing_share),
+        when,
     )
     .context("this change cannot be played")
     .map_err(|error| invalid(&error))

@@ -1,24 +1,30 @@
 //! Keeps the objects of a cluster up to date with watches. It never writes.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     pin::Pin,
     sync::Arc,
+    time::Duration,
 };
 
 use futures::{Stream, StreamExt as _, stream::select_all};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject},
-    core::GroupVersionKind,
+    core::{GroupVersionKind, Status},
     runtime::{WatchStreamExt as _, watcher, watcher::Event},
 };
 use nodewise_proto::v1;
 use nodewise_status::NodeFacts;
 use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep_until};
 
 use super::{Cluster, Facts, InputError, Origin, Served, live::one_line, touched::Touched};
 use crate::kind::Kind;
+
+/// A watch that failed works again if it does not fail for so long: the longest back-off (31 s) and the time to connect (30 s) are
+/// shorter. A watch without changes says nothing when it works again.
+const QUIET: Duration = Duration::from_secs(75);
 
 /// What one watch shows: the objects of a kind, in one namespace or in all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +38,14 @@ const TOGETHER: usize = 1_000;
 
 /// An event of a watch.
 type Watched = (Scope, Result<Event<DynamicObject>, watcher::Error>);
+/// The events of all watches.
+type Events = Pin<Box<dyn Stream<Item = Watched> + Send>>;
 
 /// The objects of some namespaces or of all, and all nodes, as the watches show them.
 pub(crate) struct Follower {
     pub(crate) cluster: Cluster,
     source: Arc<str>,
-    events: Pin<Box<dyn Stream<Item = Watched> + Send>>,
+    events: Events,
     /// The watches whose first list is not complete yet.
     pending: BTreeSet<Scope>,
     /// The objects of the lists that are being read: kind, namespace and name.
@@ -46,13 +54,32 @@ pub(crate) struct Follower {
     /// with the same version need not be read again.
     known: HashMap<(Kind, String, String), String>,
     touched: Touched,
+    failing: BTreeMap<Scope, Failure>,
+    nodes: Nodes,
+}
+
+/// A watch that has failed, and has shown nothing since.
+struct Failure {
+    problem: String,
+    at: Instant,
+}
+
+/// Whether nodes are watched.
+#[derive(PartialEq, Eq)]
+enum Nodes {
+    /// The user must have the right.
+    Needed,
+    /// The user may lack the right.
+    Wanted,
+    /// The user lacks the right.
+    Refused,
 }
 
 /// What the watches have shown.
 pub(crate) enum Change {
     /// Objects may have changed.
     Objects,
-    /// A watch failed. It is tried again, with back-off.
+    /// A watch failed. It is tried again, with back-off. Objects may have changed before.
     Failed(String),
 }
 
@@ -69,6 +96,11 @@ impl Follower {
             let events = watcher(api(client, &scope), watcher::Config::default()).default_backoff();
             events.map(move |event| (scope.clone(), event)).boxed()
         });
+        let events = select_all(streams);
+        Self::of(source, scopes, Box::pin(events))
+    }
+
+    fn of(source: &str, scopes: BTreeSet<Scope>, events: Events) -> Self {
         Self {
             cluster: Cluster {
                 facts: Some(Facts::default()),
@@ -76,15 +108,39 @@ impl Follower {
                 ..Cluster::default()
             },
             source: source.into(),
-            events: Box::pin(select_all(streams)),
+            events,
             pending: scopes,
             listed: BTreeSet::new(),
             known: HashMap::new(),
             touched: Touched::default(),
+            failing: BTreeMap::new(),
+            nodes: Nodes::Needed,
         }
     }
 
-    /// Whether every kind has been listed.
+    /// Also follows if the user has no right to list nodes. Then there are none.
+    pub(crate) fn tolerating_missing_nodes(mut self) -> Self {
+        self.nodes = Nodes::Wanted;
+        self
+    }
+
+    /// Whether there are no nodes because the user has no right to list them.
+    pub(crate) fn lacks_nodes(&self) -> bool {
+        self.nodes == Nodes::Refused
+    }
+
+    /// What the watches say that fail now.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let mut failing = self.failing.values();
+        let first = &failing.next()?.problem;
+        Some(match failing.count() {
+            0 => first.clone(),
+            1 => format!("{first}; and one more watch fails"),
+            more => format!("{first}; and {more} more watches fail"),
+        })
+    }
+
+    /// Whether every kind has been listed, or may not be.
     pub(crate) fn is_complete(&self) -> bool {
         self.pending.is_empty()
     }
@@ -99,22 +155,33 @@ impl Follower {
     /// # Errors
     /// An object cannot be read, or the user has no right to list a kind.
     pub(crate) async fn next(&mut self) -> Result<Change, InputError> {
-        let mut next = self.events.next().await;
+        let oldest = self.failing.values().map(|failure| failure.at).min();
+        let quiet = async {
+            match oldest {
+                Some(at) => sleep_until(at + QUIET).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut next = tokio::select! {
+            next = self.events.next() => next,
+            () = quiet => {
+                self.failing.retain(|_, failure| failure.at.elapsed() < QUIET);
+                return Ok(Change::Objects);
+            }
+        };
         for applied in 1.. {
             let Some((scope, event)) = next else {
-                return Ok(Change::Failed("the watches have ended".to_owned()));
+                return Err(InputError::new(&self.source, "the watches have ended"));
             };
             match event {
-                Ok(event) => self.apply(&scope, event)?,
-                Err(error) if self.pending.contains(&scope) && is_refusal(&error) => {
-                    let problem = format!("cannot watch {}: {}", scope.kind.plural(), one_line(&error));
-                    return Err(InputError::new(&self.source, problem));
+                Ok(event) => {
+                    // A list that begins has not succeeded yet.
+                    if matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_)) {
+                        self.failing.remove(&scope);
+                    }
+                    self.apply(&scope, event)?;
                 }
-                Err(error) => {
-                    let kind = scope.kind.plural();
-                    let problem = format!("the watch of {kind} failed: {}", one_line(&error));
-                    return Ok(Change::Failed(problem));
-                }
+                Err(error) => return self.failed(scope, &error).map(Change::Failed),
             }
             if applied == TOGETHER {
                 break;
@@ -126,6 +193,28 @@ impl Follower {
             };
         }
         Ok(Change::Objects)
+    }
+
+    /// Records that a watch failed, and says how.
+    ///
+    /// # Errors
+    /// The user has no right to watch the kind at all.
+    fn failed(&mut self, scope: Scope, error: &watcher::Error) -> Result<String, InputError> {
+        let problem = scope.problem(error);
+        if let Some(status) = refusal(error).filter(|_| self.pending.contains(&scope)) {
+            let is_tolerated = scope.kind == Kind::Node && self.nodes != Nodes::Needed;
+            if !is_tolerated || !status.is_forbidden() {
+                return Err(InputError::new(&self.source, problem));
+            }
+            self.nodes = Nodes::Refused;
+            self.pending.remove(&scope);
+        }
+        let failure = Failure {
+            problem: problem.clone(),
+            at: Instant::now(),
+        };
+        self.failing.insert(scope, failure);
+        Ok(problem)
     }
 
     fn apply(&mut self, scope: &Scope, event: Event<DynamicObject>) -> Result<(), InputError> {
@@ -156,6 +245,11 @@ impl Follower {
                 self.listed
                     .retain(|(of, namespace, _)| *of != kind || !scope.has(namespace));
                 self.pending.remove(scope);
+                if kind == Kind::Node && self.lacks_nodes() {
+                    // The user has got the right.
+                    self.nodes = Nodes::Wanted;
+                    self.touched.all_nodes();
+                }
             }
             Event::Apply(object) => self.put(kind, &object)?,
             Event::Delete(object) => {
@@ -222,6 +316,24 @@ impl Follower {
 impl Scope {
     fn has(&self, namespace: &str) -> bool {
         self.namespace.as_deref().is_none_or(|own| own == namespace)
+    }
+
+    /// What an error of the watch means. If a right is missing, it says which.
+    fn problem(&self, error: &watcher::Error) -> String {
+        let kind = self.kind.plural();
+        let Some(status) = refusal(error) else {
+            return format!("the watch of {kind} failed: {}", one_line(error));
+        };
+        let said = format!("cannot watch {kind}: {}", status.message);
+        if !status.is_forbidden() {
+            return said;
+        }
+        let place = match &self.namespace {
+            Some(namespace) => format!("in the namespace {namespace}"),
+            None if self.kind == Kind::Node => "of the cluster".to_owned(),
+            None => "in all namespaces".to_owned(),
+        };
+        format!("{said}. The right to list and watch {kind} {place} is missing")
     }
 }
 
@@ -298,10 +410,110 @@ fn api(client: &Client, scope: &Scope) -> Api<DynamicObject> {
     }
 }
 
-/// Whether the apiserver refuses the request, so that repeating it is of no use.
-fn is_refusal(error: &watcher::Error) -> bool {
+/// The answer of an apiserver that refuses the request, so that repeating it is of no use.
+fn refusal(error: &watcher::Error) -> Option<&Status> {
     let (watcher::Error::InitialListFailed(cause) | watcher::Error::WatchStartFailed(cause)) = error else {
-        return false;
+        return None;
     };
-    matches!(cause, kube::Error::Api(status) if status.is_forbidden() || status.code == 401)
+    match cause {
+        kube::Error::Api(status) if status.is_forbidden() || status.code == 401 => Some(status),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::mpsc::{UnboundedSender, unbounded};
+
+    use super::*;
+
+    fn scope(kind: Kind, namespace: Option<&str>) -> Scope {
+        Scope {
+            kind,
+            namespace: namespace.map(Into::into),
+        }
+    }
+
+    /// A follower of these watches, and where their events are put in.
+    fn follower(scopes: &[Scope]) -> (Follower, UnboundedSender<Watched>) {
+        let (sender, events) = unbounded();
+        let scopes = scopes.iter().cloned().collect();
+        (Follower::of("test", scopes, Box::pin(events)), sender)
+    }
+
+    fn forbidden() -> kube::Error {
+        kube::Error::Api(Status::failure("you may not", "Forbidden").with_code(403).boxed())
+    }
+
+    #[tokio::test]
+    async fn a_problem_stays_until_its_own_watch_succeeds() {
+        let (pods, nodes) = (scope(Kind::Pod, None), scope(Kind::Node, None));
+        let (mut follower, events) = follower(&[pods.clone(), nodes.clone()]);
+        let put = |scope: &Scope, event| events.unbounded_send((scope.clone(), event)).expect("it reads");
+        let fails = || Err(watcher::Error::WatchFailed(forbidden()));
+        put(&pods, Ok(Event::InitDone));
+        put(&nodes, Ok(Event::InitDone));
+        assert!(matches!(follower.next().await, Ok(Change::Objects)));
+        assert!(follower.is_complete());
+        assert_eq!(follower.problem(), None);
+
+        put(&pods, fails());
+        assert!(matches!(follower.next().await, Ok(Change::Failed(_))));
+        put(&nodes, Ok(Event::InitDone));
+        put(&pods, Ok(Event::Init));
+        assert!(matches!(follower.next().await, Ok(Change::Objects)));
+        let problem = follower.problem().expect("pods fail");
+        assert!(problem.starts_with("the watch of pods failed"), "{problem}");
+
+        put(&nodes, fails());
+        assert!(matches!(follower.next().await, Ok(Change::Failed(_))));
+        let problem = follower.problem().expect("both fail");
+        assert!(problem.ends_with("; and one more watch fails"), "{problem}");
+        put(&nodes, Ok(Event::InitDone));
+        put(&pods, Ok(Event::InitDone));
+        assert!(matches!(follower.next().await, Ok(Change::Objects)));
+        assert_eq!(follower.problem(), None);
+
+        put(&pods, fails());
+        assert!(matches!(follower.next().await, Ok(Change::Failed(_))));
+        let failure = follower.failing.get_mut(&pods).expect("pods fail");
+        failure.at = failure
+            .at
+            .checked_sub(QUIET)
+            .expect("the machine runs for a while");
+        assert!(matches!(follower.next().await, Ok(Change::Objects)));
+        assert_eq!(follower.problem(), None, "it has not failed again");
+    }
+
+    #[tokio::test]
+    async fn only_the_right_to_list_nodes_may_be_missing() {
+        let refused = || Err(watcher::Error::InitialListFailed(forbidden()));
+        let (pods, nodes) = (scope(Kind::Pod, Some("shop")), scope(Kind::Node, None));
+        for (refused_scope, tolerates, expected) in [
+            (&nodes, true, None),
+            (&nodes, false, Some("nodes of the cluster is missing")),
+            (&pods, true, Some("pods in the namespace shop is missing")),
+        ] {
+            let (mut follower, events) = follower(&[pods.clone(), nodes.clone()]);
+            if tolerates {
+                follower = follower.tolerating_missing_nodes();
+            }
+            let put = |scope: &Scope, event| events.unbounded_send((scope.clone(), event)).expect("it reads");
+            put(refused_scope, refused());
+            let Some(expected) = expected else {
+                assert!(matches!(follower.next().await, Ok(Change::Failed(_))));
+                assert!(follower.lacks_nodes() && !follower.is_complete());
+                put(&pods, Ok(Event::InitDone));
+                assert!(follower.next().await.is_ok());
+                assert!(follower.is_complete());
+                put(&nodes, Ok(Event::InitDone));
+                assert!(follower.next().await.is_ok());
+                assert!(!follower.lacks_nodes(), "the right was granted");
+                assert!(follower.take_touched().has_nodes());
+                continue;
+            };
+            let error = follower.next().await.err().expect("it ends").to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
 }

@@ -7,6 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::flags::{DryRunArgs, Profile, ServerArgs, parse_time};
 
+/// The most nodes or replicas of a play, unless a flag says otherwise.
+pub(crate) const MAX_NODES: usize = 20_000;
+
 #[derive(Debug, Args)]
 #[command(override_usage = "nodewise simulate <KIND>/<NAME> [--image [CONTAINER=]IMAGE] [-f FILE] [OPTIONS]")]
 #[command(after_help = "\
@@ -87,7 +90,7 @@ pub(crate) struct AssumptionArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) max_steps: usize,
     /// The most nodes of a DaemonSet, or replicas of another workload
-    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    #[arg(long, value_name = "N", default_value_t = MAX_NODES)]
     pub(crate) max_nodes: usize,
     /// Print every step; without it, at most 40
     #[arg(long)]

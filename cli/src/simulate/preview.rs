@@ -7,7 +7,13 @@ use nodewise_proto::v1;
 use serde_json::{Value, json};
 use tonic::Status;
 
-use super::{args::AssumptionArgs, assumed::Assumed, change, report};
+use super::{
+    args::{AssumptionArgs, MAX_NODES},
+    assumed::Assumed,
+    change,
+    play::When,
+    report,
+};
 use crate::{
     engine::{NO_CACHE, UNLIMITED},
     input::{Cluster, Served},
@@ -30,7 +36,8 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// The workload with the fields of a manifest.
+    /// The workload with the fields of a manifest. Assumed are the time until a pod is ready, in seconds, and the share of the pods that
+    /// never are.
     ///
     /// # Errors
     /// The change is not valid.
@@ -38,8 +45,8 @@ impl Preview {
         cluster: &Cluster,
         workload: &Served,
         manifest: &Value,
-        ready_after_seconds: Option<f64>,
-        failing: f64,
+        (ready_after_seconds, failing): (Option<f64>, f64),
+        when: When,
     ) -> anyhow::Result<Self> {
         ensure!(
             (0.0..=1.0).contains(&failing),
@@ -63,11 +70,11 @@ impl Preview {
             seed: 0,
             max_time: MAX_TIME,
             max_steps: MAX_STEPS,
-            max_nodes: usize::MAX,
+            max_nodes: MAX_NODES,
             all_steps: true,
         };
         let assumed = Assumed::about(&assumed, cluster, &changed);
-        let requests = RequestFactory::at(cluster, None, v1::Profile::Default);
+        let requests = RequestFactory::at(cluster, when.now, when.profile);
         let request = requests.request_to_play(&changed);
         let begin = json!({
             "key": { "kind": workload.kind.name(), "namespace": workload.namespace, "name": workload.name },
