@@ -1,14 +1,14 @@
 // One node: every workload on it.
 
 import { useEffect, useRef } from "preact/hooks";
-import { words } from "./format";
+import { ago, words } from "./format";
 import { Frame } from "./frame";
 import { useLive } from "./live";
 import { Note, Since, TraceLink, useNow, WorkloadLink } from "./parts";
 import { go, nodePath, type Place } from "./router";
 import { State, UNIT_ORDER, UNITS, unitOf } from "./states";
 import { Table } from "./table";
-import { idOf, type NodeStatus, type Placed } from "./types";
+import { idOf, type NodeStatus, type Placed, type PodProblem, type PodStatus } from "./types";
 
 function Search() {
   const input = useRef<HTMLInputElement>(null);
@@ -56,6 +56,20 @@ function Conditions({ node, now }: { node: NodeStatus; now: number }) {
       )}
     </>
   );
+}
+
+/** The age of a pod, and what keeps it if it is being deleted. */
+function about(pod: PodStatus, now: number): string {
+  const age = pod.createdAt ? ago(pod.createdAt, now) : "";
+  const deleted = pod.deletedAt ? [`deleted ${ago(pod.deletedAt, now)} ago`] : [];
+  return [age, ...deleted, ...(pod.finalizers ?? [])].filter(Boolean).join(", ");
+}
+
+/** The reason, the restarts, and how the container ended last. */
+function reason(problem: PodProblem | undefined): string {
+  if (!problem) return "";
+  const restarts = problem.restarts ? `${problem.restarts} restarts` : "";
+  return [problem.reason, restarts, problem.lastExit].filter(Boolean).join(", ");
 }
 
 export function Node({ place }: { place: Place }) {
@@ -110,11 +124,11 @@ export function Node({ place }: { place: Place }) {
             of: (row) =>
               pods(row).map((pod) => (
                 <div key={pod.podName} class="nowrap">
-                  {pod.podName} {!pod.updated && <span class="tag">outdated</span>}
+                  {pod.podName} {!pod.updated && <span class="tag">outdated</span>} <span class="dim">{about(pod, now)}</span>
                 </div>
               )),
           },
-          { title: "Reason", of: (row) => problem(row)?.reason },
+          { title: "Reason", of: (row) => reason(problem(row)) },
           { title: "What it means", class: "wide", of: (row) => problem(row)?.message ?? row.node?.message },
           { title: "Not ready for", class: "right", of: (row) => <Since time={pods(row)[0]?.notReadySince} now={now} /> },
         ]}

@@ -89,6 +89,11 @@ export function Overview({ place }: { place: Place }) {
               <>
                 {workload.status.message}
                 {workload.divergence && <span class="tag">diverges</span>}
+                {(workload.status.secondOwner?.length ?? 0) > 0 && (
+                  <span class="tag" title={workload.status.secondOwner!.join("\n")}>
+                    second owner
+                  </span>
+                )}
               </>
             ),
           },

@@ -155,6 +155,11 @@ export function Rollout({ place }: { place: Place }) {
         <h1>
           <Glyph look={look} size={18} /> {name} <span class="word">{gone ? "gone" : status && look.word}</span>
         </h1>
+        {status?.secondOwner?.map((sentence) => (
+          <p class="warning" key={sentence}>
+            {sentence}
+          </p>
+        ))}
         {gone ? <Note>There is no {title} any more.</Note> : <p class="message">{status?.message ?? "Reading the cluster …"}</p>}
       </div>
       {status && (

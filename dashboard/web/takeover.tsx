@@ -27,6 +27,13 @@ export function Takeover({ place }: { place: Place }) {
           The page plans every workload, as the executor in mode observe does. An action that the controller in charge has not done for 30
           seconds is a divergence. With none over a rollout, a new node and a removed node, Nodewise may take over.
         </p>
+        {all.flatMap(({ key, status }) =>
+          (status.secondOwner ?? []).map((sentence) => (
+            <p class="warning" key={`${idOf(key)} ${sentence}`}>
+              <WorkloadLink of={key} />: {sentence}
+            </p>
+          )),
+        )}
         <p class="dim">
           Statuses are written by {[...managers].map(([manager, count]) => `${manager} (${count})`).join(", ") || "nobody yet"}.
         </p>

@@ -115,6 +115,7 @@ export interface WorkloadStatus {
   lastRefusal?: { message?: string; at?: string };
   writers?: { manager: string; at?: string }[];
   next?: string[];
+  secondOwner?: string[];
 }
 
 export interface Command {

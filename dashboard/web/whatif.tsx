@@ -8,8 +8,9 @@ import { useLive } from "./live";
 import { Card, Note } from "./parts";
 import { go, nodePath, type Place } from "./router";
 import { request } from "./session";
+import { unitOf } from "./states";
 import { Table } from "./table";
-import { idOf, type Key, type UnitState, type Workload } from "./types";
+import { idOf, type Key, type NodeStatus, type UnitState, type Workload } from "./types";
 
 interface Step {
   seconds: number;
@@ -25,6 +26,8 @@ interface Step {
 
 interface Begin {
   key: Key;
+  /** Whether every pod is of an older template then. */
+  templateChanges: boolean;
   differences: string[];
   readyAfterSeconds: number;
   readyAfterOrigin: string;
@@ -36,6 +39,7 @@ interface End {
   steps: number;
   worstUnavailable: number;
   failedPods: number;
+  failingNodes: string[];
 }
 
 interface Play {
@@ -44,11 +48,17 @@ interface Play {
   end: End | null;
 }
 
-/** The state of each node of a play, for every step. */
-function statesAt(play: Play, names: string[], step: number): Map<string, UnitState> {
+/** The state of a node before the first step. */
+function before(state: UnitState, play: Play): UnitState {
+  const isDesired = state !== "UNIT_STATE_MUST_NOT_RUN";
+  return isDesired && play.begin.templateChanges ? "UNIT_STATE_WAITING" : state;
+}
+
+/** The state of each node of a play after a step. */
+function statesAt(play: Play, nodes: NodeStatus[], step: number): Map<string, UnitState> {
   const now = play.steps[step]?.seconds ?? 0;
-  const stuck = new Set((play.end?.result.blocking ?? []).map((text) => text.slice(text.lastIndexOf(" on ") + 4)));
-  const states = new Map<string, UnitState>(names.map((name) => [name, "UNIT_STATE_WAITING"]));
+  const stuck = new Set(play.end?.failingNodes ?? []);
+  const states = new Map(nodes.map((node) => [node.nodeName, before(unitOf(node.unitState), play)]));
   for (const { seconds, changes } of play.steps.slice(0, step + 1)) {
     for (const { verb, resource, node } of changes) {
       if (resource !== "pods" || !node) continue;
@@ -192,17 +202,17 @@ export function WhatIf({ place }: { place: Place }) {
       setRunning(false);
     }
   };
-  const names = useMemo(() => [...live.nodes.values()].filter((node) => node.unitState).map((node) => node.nodeName), [live.version]);
+  const nodes = useMemo(() => [...live.nodes.values()].filter((node) => node.unitState), [live.version]);
   const units = useMemo((): Unit[] => {
     if (!played) return [];
     if (!isDaemonSet) return replicasAt(played, step);
-    const states = statesAt(played, names, step);
-    const named = names.map((name) => {
+    const states = statesAt(played, nodes, step);
+    const named = nodes.map(({ nodeName: name, zone }) => {
       const state = states.get(name)!;
-      return { name, state, group: live.nodes.get(name)?.zone || "no zone", about: "in the play", href: nodePath(name) };
+      return { name, state, group: zone || "no zone", about: "in the play", href: nodePath(name) };
     });
     return named.sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
-  }, [played, names, step, isDaemonSet]);
+  }, [played, nodes, step, isDaemonSet]);
   const at = played?.steps[step];
   return (
     <Frame live={live} title="What if" place={place}>

@@ -78,6 +78,7 @@ impl Preview {
         let request = requests.request_to_play(&changed);
         let begin = json!({
             "key": { "kind": workload.kind.name(), "namespace": workload.namespace, "name": workload.name },
+            "templateChanges": before["spec"]["template"] != after["spec"]["template"],
             "differences": change::differences(&before["spec"], &after["spec"]),
             "readyAfterSeconds": assumed.pods.ready_after.as_secs_f64(),
             "readyAfterOrigin": assumed.ready_origin,

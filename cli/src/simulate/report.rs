@@ -223,6 +223,7 @@ pub(super) fn end_value(forecast: &Forecast) -> Value {
         "steps": forecast.steps,
         "worstUnavailable": forecast.worst_unavailable,
         "failedPods": forecast.failed_pods,
+        "failingNodes": forecast.failing_nodes,
     })
 }
 

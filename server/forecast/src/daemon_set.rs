@@ -43,7 +43,11 @@ pub fn daemon_set(
     let mut recorder = Recorder::new(*bounds, stop, each);
     let mut play = Play::new(snapshot, assumptions)?;
     let end = play.run(&mut recorder);
-    Ok(recorder.finish(end, play.world.failed_pods))
+    let forecast = recorder.finish(end, play.world.failed_pods);
+    Ok(Forecast {
+        failing_nodes: play.world.failing.nodes.into_iter().collect(),
+        ..forecast
+    })
 }
 
 struct Play {

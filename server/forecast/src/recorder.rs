@@ -49,6 +49,7 @@ impl<'a> Recorder<'a> {
                 worst_unavailable: 0,
                 worst_surging: 0,
                 failed_pods: 0,
+                failing_nodes: Vec::new(),
                 budget: Budget::default(),
             },
         }

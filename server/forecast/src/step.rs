@@ -123,6 +123,8 @@ pub struct Forecast {
     pub worst_surging: u32,
     /// New pods that never become ready.
     pub failed_pods: usize,
+    /// The nodes of a DaemonSet whose new pods never become ready, by the assumptions. Empty if another program made the play.
+    pub failing_nodes: Vec<String>,
     /// The greatest budget of all steps.
     pub budget: Budget,
 }
