@@ -64,13 +64,13 @@ impl Refusals {
     pub(crate) async fn ask<'a>(client: &Client, workloads: impl Iterator<Item = &'a Served>) -> Self {
         let workloads: Vec<&Served> = workloads.collect();
         let namespaces: BTreeSet<&str> = workloads.iter().map(|one| &*one.namespace).collect();
-        let events = match namespaces.len() {
+        let of_all = match namespaces.len() {
             0 => return Self::default(),
             1 => None,
             _ => events(Api::all(client.clone())).await,
         };
-        let events = match events {
-            Some(events) => events,
+        let events = match of_all {
+            Some(found) => found,
             None => {
                 let of_namespace = |namespace: &&str| events(Api::namespaced(client.clone(), namespace));
                 let found = join_all(namespaces.iter().map(of_namespace)).await;

@@ -472,13 +472,13 @@ fn the_last_writer_and_the_annotation_tell_the_mode() {
         (
             "kube-controller-manager",
             "OnDelete",
-            &managed,
+            &asks,
             WorkloadMode::Companion,
         ),
         (
             "kube-controller-manager",
             "RollingUpdate",
-            &managed,
+            &asks,
             WorkloadMode::Observe,
         ),
         ("nodewise-executor", "OnDelete", &asks, WorkloadMode::Own),
