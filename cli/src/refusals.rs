@@ -29,7 +29,7 @@ pub(crate) struct Told {
     /// The last refused create. Only for a DaemonSet: the other kinds say so in their status.
     pub(crate) refusal: Option<v1::Refusal>,
     /// The last message about deleted pods, and its time.
-    deleted: Option<(String, Timestamp)>,
+    pub(crate) deleted: Option<(String, Timestamp)>,
 }
 
 impl Told {
