@@ -118,7 +118,9 @@ fn prepare(cluster: &Cluster, change: &Change) -> Result<Preview, Problem> {
     let missing = |field: &str| {
         Problem::new(
             Reason::Invalid,
-            format!("{field} is missing; expected the manifest of a DaemonSet, Deployment or ReplicaSet of this cluster"),
+            format!(
+                "{field} is missing; expected the manifest of a DaemonSet, Deployment or ReplicaSet of this cluster"
+            ),
         )
     };
     let kind = text("/kind").ok_or_else(|| missing("kind"))?;

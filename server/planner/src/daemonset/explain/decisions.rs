@@ -263,10 +263,7 @@ impl<'a> Decisions<'a> {
             Reason::NodeWithoutLivePod => Rule::PodFinished,
             _ => Rule::Outdated,
         };
-        (
-            rule,
-            pod_changes::create_message(create, entry, pods),
-        )
+        (rule, pod_changes::create_message(create, entry, pods))
     }
 
     fn deletion(&self, rank: usize) -> (Rule, String) {

@@ -88,7 +88,10 @@ impl<'p, 'a> SurgeBudget<'p, 'a> {
     /// Creates and deletes pods within the budget (D-46, D-47).
     fn finish(mut self, desired: usize) -> Step<'a> {
         let room = self.step.limits.max_surge.saturating_sub(self.step.surging);
-        let candidates = self.candidates.into_iter().take(usize::try_from(room).unwrap_or(0));
+        let candidates = self
+            .candidates
+            .into_iter()
+            .take(usize::try_from(room).unwrap_or(0));
         for (number, index) in (self.step.surging + 1..).zip(candidates) {
             let limit = self.step.limits.max_surge;
             self.step
