@@ -106,10 +106,10 @@ pub(crate) struct PlanArgs {
     pub(crate) dry_run: DryRunArgs,
     #[command(flatten)]
     pub(crate) assumed: AssumptionArgs,
-    /// Keep the plan in this file, with its digest and what it was computed from
+    /// Keep the plan in this file, with its digest and what it was computed from. An existing file is replaced only if it is a kept plan
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Show what differs from the plan that --out kept in this file, instead of the plan
+    /// Show what differs from the plan that --out kept in this file, instead of the plan. The next step of each workload is compared
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
     #[command(flatten)]

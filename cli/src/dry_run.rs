@@ -3,7 +3,7 @@
 use anyhow::{Context as _, anyhow};
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, Patch, PatchParams},
+    api::{ApiResource, DynamicObject, Patch, PatchParams, ValidationDirective},
     core::GroupVersionKind,
 };
 use serde_json::{Value, json};
@@ -12,6 +12,9 @@ use crate::{
     input::{Served, one_line},
     kind::Kind,
 };
+
+/// The field manager of kubectl, and the default of --field-manager.
+pub(crate) const KUBECTL: &str = "kubectl";
 
 /// A workload by its kind, namespace and name.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +48,22 @@ pub(crate) async fn apply(
     manifest["kind"] = json!(workload.kind.name());
     let params = PatchParams::apply(manager).dry_run().force();
     send(client, url, workload, &params, &Patch::Apply(manifest)).await
+}
+
+/// Sends a merge patch, which has the uid of the workload. Unknown fields are an error, as they are for `kubectl apply`.
+pub(crate) async fn merge(
+    (client, url): (&Client, &str),
+    workload: Named<'_>,
+    patch: Value,
+    manager: &str,
+) -> anyhow::Result<Value> {
+    let params = PatchParams {
+        dry_run: true,
+        field_manager: Some(manager.to_owned()),
+        field_validation: Some(ValidationDirective::Strict),
+        ..PatchParams::default()
+    };
+    send(client, url, workload, &params, &Patch::Merge(patch)).await
 }
 
 /// Sets images, as `kubectl set image --dry-run=server` does. `patch` is a strategic merge patch.

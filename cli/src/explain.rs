@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use nodewise_proto::v1;
 
 use crate::{
-    args::{ExplainArgs, Output},
+    args::{ExplainArgs, Output, SourceArgs},
     engine::Engine,
     gaps,
     input::{Cluster, Served},
@@ -36,9 +36,10 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The status of the workload, for what holds it up. Nodes with the same cause are grouped there.
+    /// The status of the workload, for what holds it up. Nodes with the same cause are grouped there. `refusal` is the last refused create.
     fn status(
         &self,
+        refusal: Option<&v1::Refusal>,
         plan: &v1::Plan,
         explanation: &v1::ExplainResponse,
     ) -> anyhow::Result<v1::WorkloadStatus> {
@@ -47,7 +48,7 @@ impl Case<'_> {
             engine: self.engine,
             requests: self.requests,
         };
-        source.status_of(self.workload, None, plan, explanation)
+        source.status_of(self.workload, refusal, plan, explanation)
     }
 
     /// A warning if more than one client writes the status of the workload.
@@ -88,7 +89,8 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         requests: &RequestFactory::new(&cluster, &args.engine),
         engine: &engine,
     };
-    print::text(&explain(&case, args.node.as_deref(), args.output).await?)?;
+    let events = Some(&args.source);
+    print::text(&explain_with(&case, events, args.node.as_deref(), args.output).await?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,7 +109,10 @@ async fn run_entry(args: &ExplainArgs, subject: &Subject) -> anyhow::Result<Exit
     };
     let text = match subject {
         Subject::Pod(name) => pod::explain(&source, name, namespace, args.output).await?,
-        Subject::Node(name) => node::explain(&source, name, namespace, args.output).await?,
+        Subject::Node(name) => {
+            let events = &args.source;
+            node::explain(&source, events, (name, namespace), args.output).await?
+        }
         Subject::Workload(_) => String::new(),
     };
     print::text(&text)?;
@@ -116,9 +121,25 @@ async fn run_entry(args: &ExplainArgs, subject: &Subject) -> anyhow::Result<Exit
 
 /// The explanation of a workload, or of a DaemonSet on one node.
 pub(crate) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<String> {
+    explain_with(case, None, node, output).await
+}
+
+/// As [`explain`]. `events` is the cluster whose Events say why a DaemonSet misses a pod; the other kinds say it in their status.
+async fn explain_with(
+    case: &Case<'_>,
+    events: Option<&SourceArgs>,
+    node: Option<&str>,
+    output: Output,
+) -> anyhow::Result<String> {
     match case.workload.kind {
         Kind::ReplicaSet => replicas::explain_replica_set(case, output).await,
         Kind::Deployment => replicas::explain_deployment(case, output).await,
-        _ => nodes::explain(case, node, output).await,
+        _ => nodes::explain(case, events, node, output).await,
     }
+}
+
+/// Whether a DaemonSet has no pod on a node where it should have one. Only then are Events asked for.
+fn misses_a_pod(explanation: &v1::ExplainResponse) -> bool {
+    let mut nodes = explanation.nodes.iter();
+    nodes.any(|node| node.state() == v1::NodeState::Missing)
 }

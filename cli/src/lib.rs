@@ -18,6 +18,7 @@ mod gaps;
 mod input;
 mod kind;
 mod output;
+mod output_file;
 mod overhead;
 mod plan;
 mod print;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use self::outcome::{exit_code, keep_or_compare};
 use crate::{
     args::{Output, PlanArgs, SourceArgs},
+    dry_run::KUBECTL,
     engine::Engine,
     gaps,
     input::{Cluster, Served, connect_if_any},
@@ -35,6 +36,9 @@ struct Element<'a> {
 }
 
 pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
+    if let Some(file) = &args.out {
+        kept::output(file).check()?;
+    }
     let namespace = args.namespace.as_deref();
     let targets = Target::parse_many(&args.targets)?;
     let cluster = read(args, &targets).await?;
@@ -42,6 +46,7 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         let source = &args.source;
         let asked = connect_if_any(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
         if let Some((client, url)) = asked {
+            refuse_unused(args, true)?;
             return change::run(args, &cluster, (&client, &url)).await;
         }
     } else if cluster.is_dump && (args.source.kubeconfig.is_some() || args.source.context.is_some()) {
@@ -51,6 +56,7 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
             cluster.source()
         );
     }
+    refuse_unused(args, false)?;
     let workloads = find(&cluster, &targets, namespace)?;
     let engine = Engine::new(&args.engine)?;
     let requests = RequestFactory::new(&cluster, &args.engine);
@@ -77,6 +83,29 @@ pub(crate) async fn run(args: &PlanArgs) -> anyhow::Result<ExitCode> {
         Output::Text => print::text(&render(&workloads, &plans, text::terminal_width()))?,
     }
     Ok(exit_code(args, &plans))
+}
+
+/// Refuses flags that would have no effect: a dump is not played and needs no dry run, and a comparison is one of the next step.
+fn refuse_unused(args: &PlanArgs, is_change: bool) -> anyhow::Result<()> {
+    let played = args.assumed.given();
+    if is_change {
+        if let Some(flag) = played.filter(|_| args.compare.is_some()) {
+            bail!("{flag} has no effect with --compare, which compares the next step; leave it out");
+        }
+        return Ok(());
+    }
+    let dry_run = &args.dry_run;
+    let flags = [
+        ("--local", dry_run.local),
+        ("--field-manager", dry_run.field_manager != KUBECTL),
+    ];
+    let unused = flags.into_iter().find(|(_, is_given)| *is_given);
+    if let Some(flag) = unused.map(|(flag, _)| flag).or(played) {
+        bail!(
+            "{flag} is for a change: -f with a file that has workloads only, and a cluster to ask; `nodewise simulate` also plays a dump"
+        );
+    }
+    Ok(())
 }
 
 /// Reads the files or the cluster.

@@ -1,6 +1,7 @@
 //! Computes the status of a workload from its plan, its explanation, and facts about its pods and nodes.
 
 use anyhow::Context as _;
+use jiff::{SignedDuration, Timestamp};
 use nodewise_proto::v1;
 use nodewise_status::{Inputs, PodFacts, TemplateFacts};
 
@@ -31,10 +32,14 @@ impl Source<'_> {
         self.status_of(workload, refusal, &plan, &explanation)
     }
 
-    /// What is known about a pod itself. Whether it is of the current revision and available, only the status of its workload tells.
-    pub(crate) fn pod_status(&self, pod: &v1::Pod) -> Option<v1::PodStatus> {
-        let facts = self.cluster.facts.as_ref()?.pod(&pod.uid)?;
-        Some(facts.status(false, false))
+    /// What is known about a pod and its controller, if that was read. Whether the pod is of the current revision, only the explanation of
+    /// its workload tells.
+    pub(crate) fn pod_status(&self, pod: &v1::Pod, owner: Option<&Served>) -> Option<v1::PodStatus> {
+        let facts = self.cluster.facts.as_ref()?;
+        let owner = owner.and_then(|owner| facts.workload(owner.kind, &owner.namespace, &owner.name));
+        let seconds = owner.map_or(0, |owner| owner.min_ready_seconds);
+        let pod = facts.pod(&pod.uid)?;
+        Some(pod.status(false, is_available(pod, seconds, self.requests.now())))
     }
 
     /// The status of a workload with this plan and this explanation.
@@ -62,6 +67,13 @@ impl Source<'_> {
             now: self.requests.now(),
         }))
     }
+}
+
+/// Whether a pod has been ready for minReadySeconds of its controller.
+fn is_available(pod: &PodFacts, min_ready_seconds: i64, now: Timestamp) -> bool {
+    let needed = SignedDuration::from_secs(min_ready_seconds);
+    let is_old = |since: Timestamp| now.duration_since(since) > needed;
+    pod.ready && (min_ready_seconds <= 0 || pod.ready_changed.is_some_and(is_old))
 }
 
 /// The status of a workload now, by the planner in this process.

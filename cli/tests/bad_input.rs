@@ -130,6 +130,44 @@ fn objects_with_a_wrong_field() {
     }
 }
 
+/// The types of the fields that are changed here are checked before. The apiserver and the planner check the rest.
+#[test]
+fn manifests_with_a_field_of_another_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manifest, dump) = (folder.path().join("new.yaml"), data("new.json"));
+    let file = manifest.display().to_string();
+    let head = "kind: DaemonSet\nmetadata: {name: agent}\n";
+    for (spec, expected) in [
+        ("spec: text", "spec: is a string; expected an object"),
+        (
+            "spec: {template: text}",
+            "spec.template: is a string; expected an object",
+        ),
+        (
+            "spec: {template: {spec: 5}}",
+            "spec.template.spec: is a number; expected an object",
+        ),
+        (
+            "spec: {template: {spec: {containers: {}}}}",
+            "spec.template.spec.containers: is an object; expected a list",
+        ),
+        (
+            "spec: {template: {spec: {containers: [agent]}}}",
+            "spec.template.spec.containers[0]: is a string; expected an object",
+        ),
+    ] {
+        std::fs::write(&manifest, format!("{head}{spec}\n")).unwrap();
+        let simulate = ["simulate", "ds/agent", "--dump", &dump, "-f", &file];
+        for more in [&[][..], &["--image", "x"]] {
+            let ran = nodewise(&[&simulate[..], more].concat());
+            refused(&ran, &format!("{file}: {expected}"));
+        }
+    }
+    std::fs::remove_file(&manifest).unwrap();
+    let ran = nodewise(&["simulate", "ds/agent", "--dump", &dump, "-f", &file]);
+    refused(&ran, &format!("{file}: no such file"));
+}
+
 /// The planner parses revisions. Its error is shown with the position in the input.
 #[test]
 fn revisions_with_a_wrong_field() {

@@ -30,6 +30,8 @@ struct Scripted {
     refusals: Arc<Mutex<VecDeque<Status>>>,
     /// The number of inline buckets in each request.
     inline: Arc<Mutex<Vec<usize>>>,
+    /// The responses to `Simulate`.
+    played: Vec<v1::SimulateResponse>,
     engine: Arc<nodewise_server::Engine>,
 }
 
@@ -38,6 +40,7 @@ impl Scripted {
         Self {
             refusals: Arc::new(Mutex::new(refusals.into_iter().collect())),
             inline: Arc::default(),
+            played: Vec::new(),
             engine: Arc::new(nodewise_server::Engine::new(
                 nodewise_server::Limits::default(),
                 nodewise_server::ByteSize::mib(1),
@@ -105,13 +108,14 @@ impl ReconcileService for Scripted {
         Err(Status::unimplemented("not asked here"))
     }
 
-    type SimulateStream = futures::stream::Empty<Result<v1::SimulateResponse, Status>>;
+    type SimulateStream = futures::stream::Iter<std::vec::IntoIter<Result<v1::SimulateResponse, Status>>>;
 
     async fn simulate(
         &self,
         _: Request<v1::SimulateRequest>,
     ) -> Result<Response<Self::SimulateStream>, Status> {
-        Err(Status::unimplemented("not asked here"))
+        let responses: Vec<_> = self.played.iter().cloned().map(Ok).collect();
+        Ok(Response::new(futures::stream::iter(responses)))
     }
 }
 
@@ -337,4 +341,99 @@ async fn a_clock_that_the_service_refuses() {
     let url = serve_scripted(&service).await;
     let ran = run(&["plan", "--now", NOW, "--server", &url], &[]).await;
     refused(&ran, "--now: is in the past (DaemonSet monitoring/agent)");
+}
+
+fn seconds(seconds: i64) -> nodewise_proto::Duration {
+    nodewise_proto::Duration { seconds, nanos: 0 }
+}
+
+/// A step of a play with some changes.
+fn step(at: i64, changes: usize, continues: bool) -> v1::SimulateResponse {
+    let step = v1::SimulationStep {
+        at: Some(seconds(at)),
+        changes: vec![v1::SimulationChange::default(); changes],
+        counts: Some(v1::SimulationCounts {
+            desired: 3,
+            ..v1::SimulationCounts::default()
+        }),
+        continues,
+        ..v1::SimulationStep::default()
+    };
+    v1::SimulateResponse {
+        content: Some(v1::simulate_response::Content::Step(step)),
+    }
+}
+
+fn end(took: i64) -> v1::SimulateResponse {
+    let end = v1::SimulationEnd {
+        result: v1::simulation_end::Result::Done.into(),
+        took: Some(seconds(took)),
+        ..v1::SimulationEnd::default()
+    };
+    v1::SimulateResponse {
+        content: Some(v1::simulate_response::Content::End(end)),
+    }
+}
+
+/// A play that cannot be, or that is longer than asked for, is an error: no panic, and no memory without bound.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_play_that_was_not_asked_for() {
+    for (played, expected) in [
+        (vec![step(0, 1, false), step(9, 1, false), end(9)], None),
+        (
+            vec![step(60, 1, false), step(9, 1, false), end(60)],
+            Some("sent a step at 9s after a step at 1m; steps come in the order of their times"),
+        ),
+        (
+            vec![step(0, 1, false), step(60, 1, false), end(9)],
+            Some("sent the end at 9s after a step at 1m; steps come in the order of their times"),
+        ),
+        (
+            vec![step(3_601, 1, false), end(3_601)],
+            Some("sent a step at 1h0m1s, later than the 1h that it was asked for (--max-time)"),
+        ),
+        (
+            vec![step(0, 1, false), step(1, 1, false), step(2, 1, false), end(2)],
+            Some("sent more steps than the 2 that it was asked for (--max-steps)"),
+        ),
+        (
+            vec![step(0, 0, true); 1_000],
+            Some("sent a part of a step without changes"),
+        ),
+        (
+            vec![step(0, 1, true), end(0)],
+            Some("ended the play within a step"),
+        ),
+        (vec![step(0, 1, false)], Some("an answer without an end")),
+        (
+            vec![v1::SimulateResponse { content: None }],
+            Some("sent neither a step nor an end"),
+        ),
+    ] {
+        let url = serve_scripted(&Scripted {
+            played,
+            ..Scripted::new([])
+        })
+        .await;
+        let ran = tokio::task::spawn_blocking(move || -> Ran {
+            let (new, bounds) = (data("new.json"), ["--max-time", "1h", "--max-steps", "2"]);
+            let args = [
+                "simulate", "ds/agent", "--dump", &new, "--now", NOW, "--server", &url,
+            ];
+            let output = command(&[&args[..], &bounds].concat()).output();
+            output.expect("the binary starts").into()
+        })
+        .await
+        .unwrap();
+        let Some(expected) = expected else {
+            ran.ok();
+            continue;
+        };
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let is_told = ran.stderr.starts_with("error: ") && ran.stderr.contains(expected);
+        assert!(
+            is_told && ran.stderr.lines().count() == 1,
+            "{expected} in {ran:?}"
+        );
+    }
 }

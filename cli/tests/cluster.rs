@@ -16,8 +16,11 @@ use serde_json::{Value, json};
 /// Objects by the plural name of their kind. Items of a list have no kind.
 type Objects = Arc<HashMap<&'static str, Vec<Value>>>;
 
-fn objects(file: &str) -> Objects {
-    let list: Value = serde_json::from_str(&std::fs::read_to_string(data(file)).unwrap()).unwrap();
+fn read(file: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(data(file)).unwrap()).unwrap()
+}
+
+fn objects(list: &Value) -> Objects {
     let mut objects = HashMap::<_, Vec<Value>>::new();
     for item in list["items"].as_array().unwrap() {
         let plural = match item["kind"].as_str().unwrap() {
@@ -26,6 +29,7 @@ fn objects(file: &str) -> Objects {
             "Deployment" => "deployments",
             "Node" => "nodes",
             "Pod" => "pods",
+            "Event" => "events",
             _ => "controllerrevisions",
         };
         let mut item = item.clone();
@@ -38,7 +42,7 @@ fn objects(file: &str) -> Objects {
 }
 
 /// Returns pages of two objects, whatever limit the client asks for.
-async fn list(
+async fn answer(
     State(objects): State<Objects>,
     UrlPath(path): UrlPath<String>,
     RawQuery(query): RawQuery,
@@ -86,10 +90,15 @@ async fn list(
 
 /// Serves a file's objects while `use_it` runs with the path of a kubeconfig.
 async fn with_cluster(file: &str, use_it: impl FnOnce(&Path) + Send + 'static) {
+    with_objects(&read(file), use_it).await;
+}
+
+/// As [`with_cluster`], with the objects of a list.
+async fn with_objects(list: &Value, use_it: impl FnOnce(&Path) + Send + 'static) {
     let router = Router::new()
-        .route("/api/v1/{*path}", get(list))
-        .route("/apis/apps/v1/{*path}", get(list))
-        .with_state(objects(file));
+        .route("/api/v1/{*path}", get(answer))
+        .route("/apis/apps/v1/{*path}", get(answer))
+        .with_state(objects(list));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(axum::serve(listener, router).into_future());
@@ -164,6 +173,40 @@ async fn a_deployment_of_a_cluster_is_that_of_its_dump() {
             ran.stderr.ends_with(": no Deployment api; there is shop/web\n"),
             "{ran:?}"
         );
+    })
+    .await;
+}
+
+/// Events say what refused the pod of a node that has none.
+#[tokio::test]
+async fn a_refused_pod_says_by_whom() {
+    let mut list = read("mixed.json");
+    let event = |minute: u32, message: &str| {
+        json!({"kind": "Event", "metadata": {"name": format!("agent.{minute}"), "namespace": "monitoring"},
+            "involvedObject": {"kind": "DaemonSet", "name": "agent"}, "reason": "FailedCreate", "message": message,
+            "lastTimestamp": format!("2026-01-01T01:{minute}:00Z")})
+    };
+    let quota = "Error creating: pods \"agent-\" is forbidden: exceeded quota: none";
+    let items = list["items"].as_array_mut().unwrap();
+    items.extend([event(58, "an older message"), event(59, quota)]);
+    with_objects(&list, move |kubeconfig| {
+        let path = kubeconfig.display().to_string();
+        let source = ["--kubeconfig", &path, "--now", NOW];
+        let refused = format!("the apiserver refused to create the pod: {quota}");
+        for command in [
+            &["explain", "ds/agent"][..],
+            &["explain", "ds/agent", "--node", "node-5"],
+            &["explain", "node/node-5"],
+        ] {
+            let text = nodewise(&[command, &source].concat()).ok();
+            assert!(text.contains(&refused), "{command:?}: {text}");
+        }
+        let json = nodewise(&[&["explain", "node/node-5", "-o", "json"][..], &source].concat()).ok();
+        let answer: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(answer["daemonSets"][0]["refusal"]["message"], quota);
+        // A node that has its pod needs no Event.
+        let text = nodewise(&[&["explain", "ds/agent", "--node", "node-2"][..], &source].concat()).ok();
+        assert!(!text.contains("refused"), "{text}");
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NOW, data, nodewise};
+use common::{NOW, data, nodewise, nodewise_with_input};
 use serde_json::Value;
 
 fn explain(file: &str, what: &str, more: &[&str]) -> String {
@@ -33,6 +33,39 @@ fn a_pod_of_a_daemon_set() {
     assert_eq!(answer["workload"]["kind"], "DaemonSet");
     assert_eq!(answer["node"]["nodeName"], "node-1");
     assert_eq!(answer["pod"]["podName"], "agent-cx21");
+}
+
+#[test]
+fn a_pod_that_is_ready_says_whether_it_is_available_and_of_the_present_template() {
+    let text = explain("rollout.json", "pod/agent-dx22", &[]);
+    assert!(text.contains("\n  ✓ available\n"), "{text}");
+    for (file, pod, available, updated) in [
+        ("rollout.json", "pod/agent-dx22", true, false),
+        ("rollout.json", "pod/agent-cx21", false, true),
+        ("complete-deployment.json", "pod/web-7d9f-bq5wn", true, true),
+        ("stuck-deployment.json", "pod/web-5c6b-2xk7p", true, false),
+        ("stuck-deployment.json", "pod/web-7d9f-bq5wn", false, true),
+    ] {
+        let answer = json(file, pod);
+        // The protocol's JSON leaves out what is false.
+        let is = |field: &str| answer["pod"][field] == true;
+        assert_eq!(
+            (is("available"), is("updated")),
+            (available, updated),
+            "{pod}: {answer}"
+        );
+    }
+
+    let list = std::fs::read_to_string(data("complete-deployment.json")).expect("a file");
+    let mut list: Value = serde_json::from_str(&list).expect("JSON");
+    for item in list["items"].as_array_mut().expect("items") {
+        if item["kind"] == "ReplicaSet" {
+            item["spec"]["minReadySeconds"] = 3_600.into();
+        }
+    }
+    let args = ["explain", "pod/web-7d9f-bq5wn", "-f", "-", "--now", NOW];
+    let text = nodewise_with_input(&args, &list.to_string()).ok();
+    assert!(text.contains("\n  ✓ ready, not yet available\n"), "{text}");
 }
 
 #[test]

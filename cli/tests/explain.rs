@@ -27,6 +27,18 @@ fn every_node_of_a_rollout() {
     insta::assert_snapshot!(explain("rollout.json", &[]));
 }
 
+/// What holds up pods comes before the nodes, and a blocking node says why.
+#[test]
+fn causes_come_before_nodes() {
+    let text = explain("rollout.json", &[]);
+    let cause = text.find("\nBlocked\n").expect("the causes");
+    let node = text.find("  blocking").expect("the nodes");
+    assert!(cause < node, "{text}");
+    let blocking = text.lines().find(|line| line.starts_with("  blocking"));
+    let blocking = blocking.expect("a blocking node");
+    assert!(blocking.contains("its kubelet has not started it yet"), "{text}");
+}
+
 #[test]
 fn every_node_of_a_mixed_cluster() {
     insta::assert_snapshot!(explain("mixed.json", &[]));

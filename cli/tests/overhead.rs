@@ -124,7 +124,7 @@ fn wrong_command_lines_say_what_is_right() {
             "must be NoSchedule, PreferNoSchedule or NoExecute",
         ),
         (&["--like", "gone"], "no Node gone"),
-        (&["--shapes", missing], "/nowhere/shapes.yaml: cannot be read"),
+        (&["--shapes", missing], "/nowhere/shapes.yaml: no such file"),
         (&["--shapes", "x", "--like", "y"], "cannot be used with"),
         (
             &["deploy/web", "--node-labels", "a=b"],

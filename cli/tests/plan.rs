@@ -371,6 +371,84 @@ fn a_comparison_names_the_actions_that_came_and_went() {
     assert_eq!(compared["workloads"][0]["result"], "changed");
 }
 
+/// A Deployment that someone scales: the actions are the same, and the sizes are not.
+#[test]
+fn a_comparison_tells_sizes_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let dump = std::fs::read_to_string(data("complete-deployment.json")).expect("a file");
+    let scaled = |replicas: u32| {
+        let mut dump: Value = serde_json::from_str(&dump).expect("JSON");
+        let items = dump["items"].as_array_mut().expect("items");
+        let deployment = items.iter_mut().find(|item| item["kind"] == "Deployment");
+        deployment.expect("a Deployment")["spec"]["replicas"] = replicas.into();
+        let file = path(&format!("{replicas}.json"));
+        std::fs::write(&file, dump.to_string()).expect("written");
+        ["plan", "deploy/web", "-f", &file, "--now", NOW].map(str::to_owned)
+    };
+    let kept = path("kept.plan");
+    run(&scaled(5), &["--out", &kept]).ok();
+    let same = run(&scaled(5), &["--compare", &kept]);
+    assert_eq!(same.code, Some(0), "{same:?}");
+    let other = run(&scaled(50), &["--compare", &kept]);
+    assert_eq!(other.code, Some(2), "{other:?}");
+    for expected in [
+        "Deployment shop/web: the plan has changed",
+        "~ scale ReplicaSet web-7d9f to 5 → to 50",
+        "the next step of each, not the steps to the end",
+    ] {
+        assert!(other.stdout.contains(expected), "{expected} in {other:?}");
+    }
+    let json = run(&scaled(50), &["--compare", &kept, "-o", "json"]);
+    let compared: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let changed = &compared["workloads"][0]["changed"][0];
+    assert_eq!(changed["before"]["change"], "scale ReplicaSet web-7d9f to 5");
+    let fields = changed["fields"].as_array().expect("fields");
+    assert!(fields.contains(&json!("spec.replicas: 5 → 50")), "{changed}");
+}
+
+/// A mistyped name must not cost a manifest.
+#[test]
+fn only_kept_plans_are_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("new.yaml");
+    let name = file.display().to_string();
+    let manifest = "kind: DaemonSet\n";
+    std::fs::write(&file, manifest).expect("written");
+    let refused = run(&planning("steady.json"), &["--out", &name]);
+    assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
+    let expected =
+        format!("error: --out {name}: the file exists and is not a kept plan, so it is not replaced");
+    assert!(refused.stderr.starts_with(&expected), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), manifest);
+
+    // An empty file has nothing to lose, and a plan may be made again.
+    std::fs::write(&file, "").expect("written");
+    for _ in 0..2 {
+        run(&planning("steady.json"), &["--out", &name]).ok();
+    }
+    run(&planning("steady.json"), &["--compare", &name]).ok();
+}
+
+#[test]
+fn flags_without_effect_are_refused() {
+    for (flags, expected) in [
+        (&["--fail", "4%"][..], "--fail is for a change"),
+        (&["--ready-after", "30s"], "--ready-after is for a change"),
+        (&["--all-steps"], "--all-steps is for a change"),
+        (&["--local"], "--local is for a change"),
+        (&["--field-manager", "x"], "--field-manager is for a change"),
+        (
+            &["--max-nodes", "3", "--server", "http://127.0.0.1:1"],
+            "cannot be used with",
+        ),
+    ] {
+        let refused = run(&planning("steady.json"), flags);
+        assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
+        assert!(refused.stderr.contains(expected), "{expected} in {refused:?}");
+    }
+}
+
 #[test]
 fn kept_plans_of_another_format_or_digest_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");

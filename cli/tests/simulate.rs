@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NOW, data, nodewise};
+use common::{NOW, data, nodewise, nodewise_with_input};
 use serde_json::Value;
 
 /// Plays a change of the DaemonSet in a file. Returns the exit code and standard output.
@@ -125,6 +125,110 @@ fn long_plays_leave_out_steps_in_the_middle() {
             .contains("the snapshot has 4 nodes, more than the 2 that are played"),
         "{ran:?}"
     );
+}
+
+/// After an outage of its node a pod became ready days after its creation. That says nothing about a new pod.
+#[test]
+fn pods_that_became_ready_again_do_not_tell_how_long_that_takes() {
+    let dump = std::fs::read_to_string(data("steady.json")).expect("a file");
+    let origin = |change: &dyn Fn(usize, &mut Value)| {
+        let mut dump: Value = serde_json::from_str(&dump).expect("JSON");
+        let items = dump["items"].as_array_mut().expect("items").iter_mut();
+        let pods = items.filter(|item| item["kind"] == "Pod");
+        for (index, pod) in pods.enumerate() {
+            change(index, &mut pod["status"]);
+        }
+        let args = ["simulate", "ds/agent", "--dump", "-", "--now", NOW, "-o", "json"];
+        let args = [&args[..], &["--image", "registry.example/agent:9"]].concat();
+        let played = nodewise_with_input(&args, &dump.to_string()).ok();
+        let played: Value = serde_json::from_str(&played).expect("JSON");
+        let assumed = &played["assumptions"];
+        (
+            assumed["readyAfterSeconds"].as_f64().expect("a number"),
+            assumed["readyAfterOrigin"].as_str().expect("a text").to_owned(),
+        )
+    };
+    let restarted = |status: &mut Value| {
+        status["containerStatuses"] = serde_json::json!([{"name": "agent", "restartCount": 1}]);
+    };
+    let later =
+        |status: &mut Value| status["conditions"][0]["lastTransitionTime"] = "2026-01-01T01:50:00Z".into();
+    let one_counts = origin(&|index, status| match index {
+        0 => restarted(status),
+        1 => later(status),
+        _ => {}
+    });
+    assert_eq!(one_counts, (30.0, "as the ready pod did".to_owned()));
+    let none = origin(&|index, status| {
+        if index == 0 {
+            restarted(status);
+        } else {
+            later(status);
+        }
+    });
+    assert_eq!(
+        none,
+        (
+            10.0,
+            "the default, because every ready pod has restarted or has become ready again later".to_owned()
+        )
+    );
+}
+
+#[test]
+fn a_chart_replaces_only_a_chart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("new.yaml");
+    let name = file.display().to_string();
+    let args = [
+        "simulate",
+        "ds/agent",
+        "--dump",
+        &data("steady.json"),
+        "--now",
+        NOW,
+        "--svg",
+        &name,
+    ];
+    let args = [&args[..], &["--image", "registry.example/agent:9"]].concat();
+    std::fs::write(&file, "kind: DaemonSet\n").expect("written");
+    let refused = nodewise(&args);
+    assert_eq!((refused.code, &*refused.stdout), (Some(1), ""), "{refused:?}");
+    let expected = format!("error: --svg {name}: the file exists and is not an SVG that begins with <svg");
+    assert!(refused.stderr.starts_with(&expected), "{refused:?}");
+    assert_eq!(
+        std::fs::read_to_string(&file).expect("a file"),
+        "kind: DaemonSet\n"
+    );
+    std::fs::remove_file(&file).expect("removed");
+    for _ in 0..2 {
+        nodewise(&args).ok();
+        assert!(
+            std::fs::read_to_string(&file)
+                .expect("a file")
+                .starts_with("<svg")
+        );
+    }
+}
+
+#[test]
+fn all_steps_have_all_names() {
+    let mut dump: Value =
+        serde_json::from_str(&std::fs::read_to_string(data("new.json")).expect("a file")).expect("JSON");
+    let items = dump["items"].as_array_mut().expect("items");
+    items.retain(|item| item["kind"] == "DaemonSet");
+    items.extend((1..=9).map(|number| {
+        let name = format!("node-{number}");
+        serde_json::json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}})
+    }));
+    let args = ["simulate", "ds/agent", "--dump", "-", "--now", NOW];
+    let some = nodewise_with_input(&args, &dump.to_string()).ok();
+    assert!(
+        some.contains("node-5, 4 more") && !some.contains("node-9"),
+        "{some}"
+    );
+    let all = nodewise_with_input(&[&args[..], &["--all-steps"]].concat(), &dump.to_string()).ok();
+    assert!(all.contains("node-5, node-6, node-7, node-8, node-9"), "{all}");
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! Explains a node: its own conditions, what each DaemonSet does on it and why, and the pods of other workloads.
 
 use anyhow::ensure;
-use nodewise_proto::pods::target_node;
+use nodewise_proto::{pods::target_node, v1};
 
+use super::misses_a_pod;
 use crate::{
-    args::Output,
+    args::{Output, SourceArgs},
     gaps,
     input::Served,
     kind::Kind,
     print,
+    refusals::Refusals,
     text::{
         self, Page,
         explain::one_node::{self, Explanation, OnNode, OtherPod},
@@ -16,32 +18,16 @@ use crate::{
     view,
 };
 
-/// Explains the node of this name.
+/// Explains the node of this name. `events` is the cluster whose Events say why a DaemonSet has no pod there.
 pub(super) async fn explain(
     source: &view::Source<'_>,
-    name: &str,
-    namespace: Option<&str>,
+    events: &SourceArgs,
+    (name, namespace): (&str, Option<&str>),
     output: Output,
 ) -> anyhow::Result<String> {
     let cluster = source.cluster;
     let facts = cluster.facts.as_ref().and_then(|facts| facts.node(name));
-    let mut daemon_sets = Vec::new();
-    for workload in cluster
-        .workloads(Kind::DaemonSet)
-        .iter()
-        .filter(|one| is_in(one, namespace))
-    {
-        gaps::refuse(cluster, workload)?;
-        let request = source.requests.request_for(workload);
-        let explanation = source.engine.explain(&request, Some(name)).await?;
-        let plan = source.engine.plan(&request).await?;
-        let status = source.status_of(workload, None, &plan, &explanation)?;
-        daemon_sets.extend(status.nodes.into_iter().map(|status| OnNode {
-            namespace: &workload.namespace,
-            name: &workload.name,
-            status,
-        }));
-    }
+    let daemon_sets = daemon_sets(source, events, name, namespace).await?;
     let pods = others(source, name, namespace);
     let exists = facts.is_some();
     let has_pods = !pods.is_empty() || daemon_sets.iter().any(|one| !one.status.pods.is_empty());
@@ -64,6 +50,52 @@ pub(super) async fn explain(
     let mut page = Page::new(text::terminal_width());
     one_node::render(&mut page, &explanation, source.requests.now());
     Ok(page.into_text())
+}
+
+/// The DaemonSets on the node, each with what the apiserver said when it refused a pod that is missing.
+async fn daemon_sets<'a>(
+    source: &view::Source<'a>,
+    events: &SourceArgs,
+    name: &str,
+    namespace: Option<&str>,
+) -> anyhow::Result<Vec<OnNode<'a>>> {
+    let cluster = source.cluster;
+    let mut explained = Vec::new();
+    for workload in cluster
+        .workloads(Kind::DaemonSet)
+        .iter()
+        .filter(|one| is_in(one, namespace))
+    {
+        gaps::refuse(cluster, workload)?;
+        let request = source.requests.request_for(workload);
+        let explanation = source.engine.explain(&request, Some(name)).await?;
+        let plan = source.engine.plan(&request).await?;
+        explained.push((workload, explanation, plan));
+    }
+    let missing = explained.iter().filter(|(_, one, _)| misses_a_pod(one));
+    let missing: Vec<&Served> = missing.map(|(workload, ..)| *workload).collect();
+    let refusals = if missing.is_empty() {
+        Refusals::default()
+    } else {
+        Refusals::read(events, missing.into_iter()).await
+    };
+    let mut found = Vec::new();
+    for (workload, explanation, plan) in &explained {
+        let refusal = refusals.of(&workload.uid);
+        let status = source.status_of(workload, refusal, plan, explanation)?;
+        let refusal = status.last_refusal;
+        found.extend(status.nodes.into_iter().map(|status| {
+            OnNode {
+                namespace: &workload.namespace,
+                name: &workload.name,
+                refusal: refusal
+                    .clone()
+                    .filter(|_| status.state() == v1::NodeState::Missing),
+                status,
+            }
+        }));
+    }
+    Ok(found)
 }
 
 fn is_in(workload: &Served, namespace: Option<&str>) -> bool {
@@ -97,7 +129,7 @@ fn others(source: &view::Source<'_>, name: &str, namespace: Option<&str>) -> Vec
                 (None, Some(controller)) => format!("{} {}", controller.kind, controller.name),
                 (None, None) => String::new(),
             };
-            found.extend(source.pod_status(pod).map(|status| OtherPod {
+            found.extend(source.pod_status(pod, owner).map(|status| OtherPod {
                 namespace: of.clone(),
                 workload,
                 status,

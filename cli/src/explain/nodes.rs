@@ -4,10 +4,11 @@ use anyhow::ensure;
 use nodewise_proto::v1;
 use serde::Serialize;
 
-use super::{Case, warnings::Warnings};
+use super::{Case, misses_a_pod, warnings::Warnings};
 use crate::{
-    args::Output,
+    args::{Output, SourceArgs},
     print,
+    refusals::Refusals,
     text::{self, Page},
 };
 
@@ -26,11 +27,21 @@ struct Explanation<'a> {
 }
 
 /// Explains all nodes, or one.
-pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output) -> anyhow::Result<String> {
+pub(super) async fn explain(
+    case: &Case<'_>,
+    events: Option<&SourceArgs>,
+    node: Option<&str>,
+    output: Output,
+) -> anyhow::Result<String> {
     let workload = case.requests.request_for(case.workload);
     let explanation = case.engine.explain(&workload, node).await?;
     let plan = case.engine.plan(&workload).await?;
-    let status = case.status(&plan, &explanation)?;
+    let refusals = match events.filter(|_| misses_a_pod(&explanation)) {
+        Some(source) => Refusals::read(source, std::iter::once(case.workload)).await,
+        None => Refusals::default(),
+    };
+    let refusal = refusals.of(&case.workload.uid);
+    let status = case.status(refusal, &plan, &explanation)?;
     let nodes = explanation.nodes;
     let warnings = Warnings::of(plan);
     let warnings = match (nodes.as_slice(), node) {
@@ -61,8 +72,7 @@ pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output)
     let mut page = Page::new(text::terminal_width());
     match nodes.as_slice() {
         [one] if node.is_some() => {
-            let about = status.nodes.iter().find(|about| about.node_name == one.node_name);
-            text::explain::render_node(&mut page, &workload.title(), one, about);
+            text::explain::render_node(&mut page, &workload.title(), one, &status);
         }
         nodes => text::explain::render_all(&mut page, &workload.title(), nodes, &status),
     }

@@ -8,6 +8,7 @@ use super::{Case, explain as explain_workload};
 use crate::{
     args::Output,
     input::{Projected, Served},
+    kind::Kind,
     print,
     text::{self, Page, explain::one_pod},
     view,
@@ -45,20 +46,20 @@ pub(super) async fn explain(
 ) -> anyhow::Result<String> {
     let (namespace, pod) = find(source, name, namespace)?;
     let owner = source.cluster.controller_of(namespace, &pod.object);
-    let status = source.pod_status(&pod.object);
+    let known = source.pod_status(&pod.object, owner);
     let Some(owner) = owner else {
         let controller = pod.object.controller.as_ref();
         if output == Output::Json {
             return print::json_text(&Explanation {
                 namespace,
-                pod: status.as_ref(),
+                pod: known.as_ref(),
                 workload: None,
                 node: None,
                 replica: None,
             });
         }
         let mut page = Page::new(text::terminal_width());
-        one_pod::render(&mut page, namespace, name, status.as_ref(), source.requests.now());
+        one_pod::render(&mut page, namespace, name, known.as_ref(), source.requests.now());
         one_pod::render_without_workload(&mut page, controller);
         return Ok(page.into_text());
     };
@@ -69,9 +70,19 @@ pub(super) async fn explain(
         engine: source.engine,
     };
     let node = target_node(&pod.object);
-    let node = (owner.kind == crate::kind::Kind::DaemonSet && !node.is_empty()).then_some(node);
+    let node = (owner.kind == Kind::DaemonSet && !node.is_empty()).then_some(node);
     let request = source.requests.request_for(owner);
     let explanation = source.engine.explain(&request, node).await?;
+    let top = top(source, owner);
+    let (updated, available) = match of_node(&explanation, name) {
+        Some(explained) => (explained.updated, Some(explained.available)),
+        None => (is_updated(source, owner, top).await?, None),
+    };
+    let status = known.map(|known| v1::PodStatus {
+        updated,
+        available: available.unwrap_or(known.available),
+        ..known
+    });
     let replicas = explanation.workload.iter().flat_map(|workload| &workload.pods);
     let replica = replicas.into_iter().find(|replica| replica.pod_name == name);
     let about_node = node.and_then(|_| explanation.nodes.first());
@@ -91,7 +102,6 @@ pub(super) async fn explain(
     one_pod::render(&mut page, namespace, name, status.as_ref(), source.requests.now());
     one_pod::render_workload(&mut page, &owner.title(), replica);
     page.blank();
-    let top = top(source, owner);
     let of_workload = explain_workload(
         &Case {
             workload: top,
@@ -102,6 +112,26 @@ pub(super) async fn explain(
     )
     .await?;
     Ok(page.into_text() + &of_workload)
+}
+
+/// What the explanation of a DaemonSet says about a pod.
+fn of_node<'a>(explanation: &'a v1::ExplainResponse, name: &str) -> Option<&'a v1::PodExplanation> {
+    let mut pods = explanation.nodes.iter().flat_map(|node| &node.pods);
+    pods.find(|pod| pod.pod_name == name)
+}
+
+/// Whether a ReplicaSet has the template of its Deployment. One without a Deployment has its own.
+async fn is_updated(source: &view::Source<'_>, set: &Served, top: &Served) -> anyhow::Result<bool> {
+    if top.kind != Kind::Deployment {
+        return Ok(set.kind == Kind::ReplicaSet);
+    }
+    let request = source.requests.request_for(top);
+    let explanation = source.engine.explain(&request, None).await?;
+    let mut sets = explanation
+        .workload
+        .iter()
+        .flat_map(|workload| &workload.replica_sets);
+    Ok(sets.any(|one| one.name == set.name && one.is_new))
 }
 
 /// The workload itself, or the Deployment of a ReplicaSet.

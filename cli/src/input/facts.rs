@@ -1,8 +1,9 @@
 //! What people want to know about pods, nodes and workloads, which no plan needs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use nodewise_status::{NodeFacts, PodFacts, WorkloadFacts};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::kind::Kind;
@@ -12,6 +13,8 @@ use crate::kind::Kind;
 pub(crate) struct Facts {
     /// By uid.
     pods: HashMap<String, PodFacts>,
+    /// The uids of the pods that have a container that was restarted.
+    restarted: HashSet<String>,
     /// By name.
     nodes: HashMap<String, NodeFacts>,
     /// By kind, namespace and name.
@@ -24,6 +27,11 @@ impl Facts {
         match kind {
             Kind::Pod => {
                 let facts = PodFacts::of(json.get());
+                if has_restarted(json) {
+                    self.restarted.insert(facts.uid.clone());
+                } else {
+                    self.restarted.remove(&facts.uid);
+                }
                 self.pods.insert(facts.uid.clone(), facts);
             }
             Kind::Node => {
@@ -41,11 +49,17 @@ impl Facts {
 
     pub(super) fn forget_pod(&mut self, uid: &str) {
         self.pods.remove(uid);
+        self.restarted.remove(uid);
     }
 
     /// A pod by its uid.
     pub(crate) fn pod(&self, uid: &str) -> Option<&PodFacts> {
         self.pods.get(uid)
+    }
+
+    /// Whether a container of a pod was restarted.
+    pub(crate) fn has_restarted(&self, uid: &str) -> bool {
+        self.restarted.contains(uid)
     }
 
     /// The uid of a pod.
@@ -64,4 +78,34 @@ impl Facts {
     pub(crate) fn workload(&self, kind: Kind, namespace: &str, name: &str) -> Option<&WorkloadFacts> {
         self.workloads.get(&(kind, namespace.to_owned(), name.to_owned()))
     }
+}
+
+/// The part of a pod that counts restarts. The protocol's projection has them for pods of ReplicaSets only.
+#[derive(Default, Deserialize)]
+struct Pod {
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    container_statuses: Option<Vec<Container>>,
+    init_container_statuses: Option<Vec<Container>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Container {
+    restart_count: Option<u64>,
+}
+
+/// Whether a container of a pod was restarted. A status that cannot be read says nothing.
+fn has_restarted(pod: &RawValue) -> bool {
+    let pod: Pod = serde_json::from_str(pod.get()).unwrap_or_default();
+    let Some(status) = pod.status else {
+        return false;
+    };
+    let lists = [status.container_statuses, status.init_container_statuses];
+    let mut containers = lists.into_iter().flatten().flatten();
+    containers.any(|container| container.restart_count.is_some_and(|count| count > 0))
 }

@@ -29,9 +29,18 @@ pub(super) fn read(cluster: &mut Cluster, files: &[PathBuf]) -> Result<(), Input
         cluster.sources.push(source);
     }
     for (file, source) in files.iter().zip(cluster.sources.clone()) {
+        if is_target(file) && !file.exists() {
+            let problem = "no such file; name workloads before -f";
+            return Err(InputError::new(&source, problem));
+        }
         add_text(cluster, &source, &contents(file, &source)?)?;
     }
     Ok(())
+}
+
+/// The text of a file; of standard input, if its name is `-`.
+pub(crate) fn read_text_file(file: &Path) -> Result<String, InputError> {
+    contents(file, &name(file))
 }
 
 fn is_standard_input(file: &Path) -> bool {
@@ -60,9 +69,6 @@ fn contents(file: &Path, source: &str) -> Result<String, InputError> {
         fs::read(file)
     };
     let bytes = bytes.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound if is_target(file) => {
-            InputError::new(source, "no such file; name workloads before -f")
-        }
         std::io::ErrorKind::NotFound => InputError::new(source, "no such file"),
         std::io::ErrorKind::IsADirectory => InputError::new(source, "is a directory, not a file"),
         _ => InputError::new(source, format!("cannot be read: {error}")),

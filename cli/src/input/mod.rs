@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 pub(crate) use facts::Facts;
+pub(crate) use file::read_text_file;
 pub(crate) use follow::{Change, Follower};
 pub(crate) use live::{cluster_only, connect, connect_if_any, one_line};
 use object::{Header, check_selector, parse, projected, without_position};

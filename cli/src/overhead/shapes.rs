@@ -1,13 +1,13 @@
 //! The nodes that a command line asks about.
 
-use std::{collections::BTreeMap, fs, io::Read as _, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{anyhow, bail};
 use nodewise_proto::v1;
 use serde::Deserialize;
 
 use super::args::OverheadArgs;
-use crate::input::Cluster;
+use crate::input::{Cluster, read_text_file};
 
 /// A node of a file.
 #[derive(Deserialize)]
@@ -64,14 +64,8 @@ fn like(name: &str, cluster: &Cluster) -> anyhow::Result<v1::NodeShape> {
 }
 
 fn from_file(file: &Path) -> anyhow::Result<Vec<v1::NodeShape>> {
+    let text = read_text_file(file)?;
     let name = file.display();
-    let text = if file.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
-    } else {
-        fs::read_to_string(file)
-    };
-    let text = text.with_context(|| format!("{name}: cannot be read"))?;
     let options = serde_saphyr::options! { with_snippet: false };
     let shapes: Vec<Shape> = serde_saphyr::from_str_with_options(&text, options).map_err(|error| {
         anyhow!("{name}: is not a YAML list of nodes with name, labels and taints: {error}")

@@ -1,7 +1,7 @@
 //! `nodewise plan -f FILE` with a file of workloads: the apiserver completes and checks each one in a dry run, and all steps to the
 //! end are shown.
 
-use std::{io::Write as _, ops::ControlFlow, process::ExitCode};
+use std::{io::Write as _, process::ExitCode};
 
 use anyhow::{Context as _, ensure};
 use kube::Client;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::outcome::{exit_code, keep_or_compare};
 use crate::{
     args::{Output, PlanArgs, SourceArgs},
-    dry_run::{self, Named},
+    dry_run::Named,
     engine::Engine,
     input::{Cluster, Served, WorkloadKey},
     print,
@@ -20,13 +20,17 @@ use crate::{
     simulate::{
         assumed::Assumed,
         change,
-        play::{self, When, cancelled_by_ctrl_c},
+        object_writer::ObjectWriter,
+        play::{self, When},
         report::{JsonWriter, Sample, Subject},
         text::Printer,
     },
     target::Target,
     text::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, terminal_width},
 };
+
+/// The number of a ReplicaSet's revision, in a patch.
+const REVISION: &str = "/metadata/annotations/deployment.kubernetes.io~1revision";
 
 /// The uid of a workload that does not exist yet.
 const UID_OF_NEW: &str = "00000000-0000-0000-0000-000000000000";
@@ -70,7 +74,7 @@ pub(super) async fn run(
         context: args.source.context.clone(),
     };
     let one = namespaces.first().filter(|_| namespaces.len() == 1);
-    let mut cluster = Cluster::read(&source, &targets, one.map(String::as_str)).await?;
+    let mut cluster = Cluster::read_with_facts(&source, &targets, one.map(String::as_str)).await?;
     let mut changes = Vec::with_capacity(wanted.len());
     for manifest in wanted {
         let named = Named {
@@ -130,9 +134,10 @@ async fn apply(
                 kind.name()
             )
         })?;
-        change::merged_into(kind, before, &wanted)?
+        change::applied_here(kind, before, &wanted)?
     } else {
-        dry_run::apply(apiserver, named, &wanted, &args.dry_run.field_manager).await?
+        let manager = &args.dry_run.field_manager;
+        change::applied(apiserver, named, before.as_ref(), &wanted, manager).await?
     };
     if before.is_none() {
         // The uid and the time are those of this dry run only.
@@ -186,6 +191,9 @@ async fn show(args: &PlanArgs, cluster: &Cluster, changes: &[Changed]) -> anyhow
         profile: args.engine.profile.into(),
     };
     let mut out = print::Writer;
+    if args.output == Output::Json {
+        out.write_all(b"[")?;
+    }
     for (index, ((changed, workload), plan)) in changes.iter().zip(&workloads).zip(&plans).enumerate() {
         let differences = changed.differences();
         let assumed = Assumed::about(&args.assumed, cluster, workload);
@@ -202,7 +210,9 @@ async fn show(args: &PlanArgs, cluster: &Cluster, changes: &[Changed]) -> anyhow
                 .await?;
             }
             Output::Json => {
-                out.write_all(if index == 0 { b"[" } else { b",\n" })?;
+                if index > 0 {
+                    out.write_all(b",\n")?;
+                }
                 as_json(&engine, cluster, workload, (&subject, changed, plan), when).await?;
             }
         }
@@ -244,30 +254,13 @@ async fn as_text(
         .collect();
     let mut printer = Printer::new(subject, args.assumed.all_steps, terminal_width());
     print::text(&(page.into_text() + &printer.begin(&outside)))?;
-    let (mut samples, mut failed) = (Vec::new(), None);
-    let stop = cancelled_by_ctrl_c();
-    let played = play::play_by(
-        engine,
-        cluster,
-        workload,
-        &subject.assumed,
-        when,
-        &stop,
-        &mut |step| {
-            samples.push(Sample::from(&step));
-            match print::text(&printer.step(&step)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        },
-    )
+    let mut samples = Vec::new();
+    let assumed = &subject.assumed;
+    let played = play::show(engine, cluster, workload, assumed, when, &mut |step| {
+        samples.push(Sample::from(step));
+        print::text(&printer.step(step))
+    })
     .await?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
     print::text(&(printer.end(&played, &samples) + "\n"))
 }
 
@@ -278,41 +271,22 @@ async fn as_json(
     (subject, changed, plan): (&Subject, &Changed, &v1::Plan),
     when: When,
 ) -> anyhow::Result<()> {
-    let head = json!({
-        "kind": subject.kind.name(),
-        "namespace": subject.namespace,
-        "name": subject.name,
-        "change": changed.word(),
-        "revision": revision(plan).map(|(name, is_new)| json!({"name": name, "isNew": is_new})),
-        "plan": plan,
-    });
-    let mut out = print::Writer;
-    // The steps follow as they come, so the object stays open.
-    let head = head.to_string();
-    out.write_all(head.strip_suffix('}').unwrap_or(&head).as_bytes())?;
-    out.write_all(b",\n\"forecast\": ")?;
-    let mut writer = JsonWriter::begin(out, subject)?;
-    let (stop, mut failed) = (cancelled_by_ctrl_c(), None);
-    let played = play::play_by(
-        engine,
-        cluster,
-        workload,
-        &subject.assumed,
-        when,
-        &stop,
-        &mut |step| match writer.step(&step) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        },
-    )
+    let mut out = ObjectWriter::begin(print::Writer)?;
+    out.field("kind", &subject.kind.name())?;
+    out.field("namespace", &subject.namespace)?;
+    out.field("name", &subject.name)?;
+    out.field("change", &changed.word())?;
+    let revision = revision(plan).map(|(name, is_new)| json!({"name": name, "isNew": is_new}));
+    out.field("revision", &revision)?;
+    out.field("plan", plan)?;
+    let mut writer = JsonWriter::begin(out.open("forecast")?, subject)?;
+    let assumed = &subject.assumed;
+    let played = play::show(engine, cluster, workload, assumed, when, &mut |step| {
+        writer.step(step)
+    })
     .await?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    writer.end(&played)?.write_all(b"}")?;
+    writer.end(&played)?;
+    out.end()?;
     Ok(())
 }
 
@@ -343,6 +317,52 @@ fn revision(plan: &v1::Plan) -> Option<(String, bool)> {
             let revision = update.revision.as_ref()?;
             Some((format!("ControllerRevision {}", revision.name), false))
         }
+        // The ReplicaSet with the template of the Deployment gets the next number.
+        Action::PatchObject(patch) => {
+            let content: Value = serde_json::from_slice(&patch.patch).ok()?;
+            content.pointer(REVISION)?;
+            let set = patch.object.as_ref()?;
+            Some((format!("ReplicaSet {}", set.name), false))
+        }
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_revision_may_be_an_earlier_one() {
+        let of = |kind: &str, fields: Value| {
+            let actions = json!([{"id": 1, kind: fields}]);
+            let plan = json!({"phases": [{"batches": [{"actions": actions}]}]});
+            revision(&serde_json::from_value(plan).expect("a plan in the protocol's JSON"))
+        };
+        let patch = |content: Value| {
+            let patch = v1::PatchObject {
+                object: Some(v1::ObjectReference {
+                    name: "web-5c6b".to_owned(),
+                    uid: "u".to_owned(),
+                }),
+                patch: content.to_string().into_bytes().into(),
+                ..v1::PatchObject::default()
+            };
+            of("patchObject", serde_json::to_value(patch).expect("JSON"))
+        };
+        let raised = json!({"metadata": {"annotations": {"deployment.kubernetes.io/revision": "4"}}});
+        assert_eq!(patch(raised), Some(("ReplicaSet web-5c6b".to_owned(), false)));
+        assert_eq!(patch(json!({"spec": {"replicas": 3}})), None);
+        assert_eq!(
+            of("createObject", json!({"name": "web-7d9f"})),
+            Some(("ReplicaSet web-7d9f".to_owned(), true))
+        );
+        assert_eq!(
+            of(
+                "updateRevision",
+                json!({"revision": {"name": "agent-6c9d"}, "revisionNumber": "3"})
+            ),
+            Some(("ControllerRevision agent-6c9d".to_owned(), false))
+        );
+    }
 }

@@ -1,23 +1,24 @@
 //! Compares plans with the plans that a file keeps.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    process::ExitCode,
-};
+mod entry;
 
-use nodewise_proto::v1::{self, action::Kind};
+use std::{collections::BTreeSet, process::ExitCode};
+
+use nodewise_proto::v1;
 use serde::Serialize;
 
+use self::entry::{Entries, Entry, pod_manifest};
 use super::kept::{Content, Kept};
 use crate::{
     args::Output,
     print,
+    simulate::change::differences_at,
     text::{ADD, BOLD, CHANGE, DIM, PLAIN, Page, REMOVE, count, terminal_width},
 };
 
 /// The exit code if plans differ.
 const DIFFERS: u8 = 2;
-/// The most names in one line.
+/// The most names in one line, and the most fields.
 const MOST_NAMES: usize = 5;
 
 /// The result.
@@ -41,6 +42,10 @@ struct Compared {
     came: Vec<Entry>,
     /// Actions that only the kept plan has.
     went: Vec<Entry>,
+    /// Actions on the same object that write something else.
+    changed: Vec<Changed>,
+    /// What differs in the pods that both plans create.
+    new_pods: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,15 +59,13 @@ enum Outcome {
     OnlyNow,
 }
 
-/// What an action does, and why. Two actions with equal entries are the same for a reader of the plan.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Entry {
-    action: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    node: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    name: String,
-    reason: String,
+/// An action that writes something else than before.
+#[derive(Serialize)]
+struct Changed {
+    before: Entry,
+    after: Entry,
+    /// The fields that differ, each as `PATH: BEFORE → AFTER`.
+    fields: Vec<String>,
 }
 
 /// Prints what differs. The exit code is 0 if the plans are equal, and 2 if not.
@@ -114,14 +117,33 @@ fn only(kept: &Kept, result: Outcome) -> Compared {
         inputs: Vec::new(),
         came: Vec::new(),
         went: Vec::new(),
+        changed: Vec::new(),
+        new_pods: Vec::new(),
     }
 }
 
 fn both(before: &Kept, now: &Kept) -> Compared {
-    let (old, new) = (entries(&before.plan), entries(&now.plan));
-    let came = more(&new, &old);
-    let went = more(&old, &new);
-    let is_equal = came.is_empty() && went.is_empty() && before.uid == now.uid;
+    let (old, new) = (Entries::of(&before.plan), Entries::of(&now.plan));
+    let mut went = old.beyond(&new);
+    let (mut came, mut changed) = (Vec::new(), Vec::new());
+    for after in new.beyond(&old) {
+        let Some(at) = went.iter().position(|before| before.differs_in_content(&after)) else {
+            came.push(after);
+            continue;
+        };
+        let before = went.remove(at);
+        changed.push(Changed {
+            fields: differences_at("", old.content(&before), new.content(&after)),
+            before,
+            after,
+        });
+    }
+    let new_pods = new_pods(&before.plan, &now.plan);
+    let is_equal = came.is_empty()
+        && went.is_empty()
+        && changed.is_empty()
+        && new_pods.is_empty()
+        && before.uid == now.uid;
     Compared {
         workload: now.title(),
         result: if is_equal {
@@ -132,62 +154,17 @@ fn both(before: &Kept, now: &Kept) -> Compared {
         inputs: inputs(before, now),
         came,
         went,
+        changed,
+        new_pods,
     }
 }
 
-/// The entries of a plan that another one does not have, or has less often.
-fn more(entries: &BTreeMap<Entry, usize>, than: &BTreeMap<Entry, usize>) -> Vec<Entry> {
-    let missing = |(entry, count): (&Entry, &usize)| {
-        let more = count.saturating_sub(than.get(entry).copied().unwrap_or_default());
-        std::iter::repeat_n(entry.clone(), more)
-    };
-    entries.iter().flat_map(missing).collect()
-}
-
-/// The actions of a plan, without Events and writes of statuses.
-fn entries(plan: &v1::Plan) -> BTreeMap<Entry, usize> {
-    let mut entries = BTreeMap::new();
-    for entry in plan.actions().filter_map(entry) {
-        *entries.entry(entry).or_default() += 1;
+/// What differs in the pods that both plans create.
+fn new_pods(before: &v1::Plan, now: &v1::Plan) -> Vec<String> {
+    match (pod_manifest(before), pod_manifest(now)) {
+        (Some(before), Some(now)) => differences_at("", &before, &now),
+        _ => Vec::new(),
     }
-    entries
-}
-
-fn entry(action: &v1::Action) -> Option<Entry> {
-    let of = |object: &Option<v1::ObjectReference>| {
-        object
-            .as_ref()
-            .map(|object| object.name.clone())
-            .unwrap_or_default()
-    };
-    let (node, name) = match action.kind.as_ref()? {
-        // The name of a new pod has a number, which may differ.
-        Kind::CreatePod(create) if create.node_name.is_empty() => Default::default(),
-        Kind::CreatePod(create) => (create.node_name.clone(), String::new()),
-        Kind::DeletePod(delete) => (delete.node_name.clone(), of(&delete.pod)),
-        Kind::CreateRevision(create) => (String::new(), create.name.clone()),
-        Kind::UpdateRevision(update) => (String::new(), of(&update.revision)),
-        Kind::DeleteRevision(delete) => (String::new(), of(&delete.revision)),
-        Kind::AdoptRevision(adopt) => (String::new(), of(&adopt.revision)),
-        Kind::ReleaseRevision(release) => (String::new(), of(&release.revision)),
-        Kind::AdoptPod(adopt) => (String::new(), of(&adopt.pod)),
-        Kind::ReleasePod(release) => (String::new(), of(&release.pod)),
-        Kind::RelabelPod(relabel) => (String::new(), of(&relabel.pod)),
-        Kind::CreateObject(create) => (String::new(), create.name.clone()),
-        Kind::PatchObject(patch) if patch.subresource.is_empty() => (String::new(), of(&patch.object)),
-        Kind::DeleteObject(delete) => (String::new(), of(&delete.object)),
-        Kind::PatchObject(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_) => return None,
-    };
-    let reason = action.reason().as_str_name();
-    Some(Entry {
-        action: action.kind_name().to_owned(),
-        node,
-        name,
-        reason: reason
-            .trim_start_matches("REASON_")
-            .replace('_', " ")
-            .to_lowercase(),
-    })
 }
 
 /// What the plan is computed from and has changed.
@@ -222,7 +199,7 @@ fn inputs(before: &Kept, now: &Kept) -> Vec<String> {
             found.push(format!(
                 "{} {verb}: {}",
                 count(nodes.len(), "node"),
-                listed(&nodes)
+                listed(nodes.iter().copied())
             ));
         }
     }
@@ -235,14 +212,13 @@ fn inputs(before: &Kept, now: &Kept) -> Vec<String> {
     found
 }
 
-fn listed(names: &[&String]) -> String {
-    let mut shown: Vec<String> = names
-        .iter()
-        .take(MOST_NAMES)
-        .map(|name| (*name).clone())
-        .collect();
-    if names.len() > MOST_NAMES {
-        shown.push(format!("{} more", names.len() - MOST_NAMES));
+/// The first of these texts, and the number of the others.
+fn listed<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
+    let mut texts = texts.into_iter();
+    let mut shown: Vec<String> = texts.by_ref().take(MOST_NAMES).cloned().collect();
+    let more = texts.count();
+    if more > 0 {
+        shown.push(format!("{more} more"));
     }
     shown.join(", ")
 }
@@ -260,6 +236,13 @@ fn render(compared: &Comparison) -> String {
         for input in &one.inputs {
             page.marked(2, "~", CHANGE, PLAIN, input);
         }
+        for changed in &one.changed {
+            page.marked(2, "~", CHANGE, PLAIN, &changed.sentence());
+        }
+        if !one.new_pods.is_empty() {
+            let text = format!("the new pods differ: {}", listed(&one.new_pods));
+            page.marked(2, "~", CHANGE, PLAIN, &text);
+        }
         for (marker, style, entries, note) in [
             ("+", ADD, &one.came, ""),
             ("-", REMOVE, &one.went, ", no longer planned"),
@@ -269,29 +252,28 @@ fn render(compared: &Comparison) -> String {
             }
         }
     }
-    page.line(0, DIM, &format!("compared with the plan of {}", compared.kept_at));
+    let text = format!(
+        "compared with the plan of {}: the next step of each, not the steps to the end",
+        compared.kept_at
+    );
+    page.line(0, DIM, &text);
     page.into_text()
 }
 
-impl Entry {
-    /// `CreatePod on node-1: node without pod`.
+impl Changed {
+    /// `scale ReplicaSet web-5d4f to 5 → to 50`. If the words are the same, with the fields that differ.
     fn sentence(&self) -> String {
-        let Self {
-            action,
-            node,
-            name,
-            reason,
-        } = self;
-        let name = if name.is_empty() {
-            String::new()
-        } else {
-            format!(" {name}")
-        };
-        let node = if node.is_empty() {
-            String::new()
-        } else {
-            format!(" on {node}")
-        };
-        format!("{action}{name}{node}: {reason}")
+        let (before, after) = (&self.before.change, &self.after.change);
+        if before == after {
+            return format!("{after}: {}", listed(&self.fields));
+        }
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let (old, new) = (words(before), words(after));
+        let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+        // The last word that is the same says what the others are: `to 50`.
+        format!("{before} → {}", new[same.saturating_sub(1)..].join(" "))
     }
 }
+
+#[cfg(test)]
+mod tests;

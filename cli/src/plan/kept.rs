@@ -15,11 +15,14 @@ use crate::{
     flags::Profile,
     input::{Cluster, Served},
     kind::Kind,
+    output_file::OutputFile,
     request::RequestFactory,
 };
 
 /// The format of the file. Another one is refused.
 const FORMAT: &str = "nodewise.dev/kept-plan/v1";
+/// The formats of all versions begin with this.
+const FORMATS: &str = "nodewise.dev/kept-plan/";
 
 /// The file.
 #[derive(Serialize, Deserialize)]
@@ -28,6 +31,12 @@ struct File {
     /// `sha256:` and the digest of `content`, as JSON with sorted keys and without spaces.
     digest: String,
     content: Value,
+}
+
+/// What says that a file is of this format.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
 }
 
 /// The plans.
@@ -139,7 +148,8 @@ fn kept(
     })
 }
 
-fn digest(bytes: &[u8]) -> String {
+/// `sha256:` and the digest in hex.
+pub(super) fn digest(bytes: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
     for byte in Sha256::digest(bytes) {
         // Writing to a string cannot fail.
@@ -153,9 +163,21 @@ fn short(digest: &str) -> String {
     digest.trim_start_matches("sha256:").chars().take(16).collect()
 }
 
+/// The file of `--out`. It replaces only a file of kept plans, of any version.
+pub(super) fn output(path: &Path) -> OutputFile<'_> {
+    OutputFile {
+        path,
+        flag: "--out",
+        what: "a kept plan",
+        is_own: |file| {
+            let format = serde_json::from_reader(file).map(|Head { format }| format);
+            format.is_ok_and(|format| format.starts_with(FORMATS))
+        },
+    }
+}
+
 /// Writes a file.
 pub(super) fn write(file: &Path, content: &Content) -> anyhow::Result<()> {
-    let name = file.display();
     let content = serde_json::to_value(content).context("cannot write the plan as JSON")?;
     let kept = File {
         format: FORMAT.to_owned(),
@@ -164,7 +186,7 @@ pub(super) fn write(file: &Path, content: &Content) -> anyhow::Result<()> {
     };
     let mut text = serde_json::to_string_pretty(&kept).context("cannot write the plan as JSON")?;
     text.push('\n');
-    fs::write(file, text).with_context(|| format!("{name}: cannot be written"))
+    output(file).write(&text)
 }
 
 /// Reads a file. One of another format, or whose content does not have the digest, is refused.

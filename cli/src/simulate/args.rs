@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
+use nodewise_forecast::Bounds;
 
 use crate::flags::{DryRunArgs, Profile, ServerArgs, parse_time};
 
@@ -34,12 +35,12 @@ pub(crate) struct SimulateArgs {
     /// A new image: of the only container, or of the named one. May be repeated
     #[arg(long = "image", value_name = "[CONTAINER=]IMAGE")]
     pub(crate) images: Vec<String>,
-    /// A manifest of the workload, as for `kubectl apply --server-side`; `-` reads standard input
+    /// A manifest of the workload, as for `kubectl apply`; `-` reads standard input
     #[arg(short = 'f', long = "filename", value_name = "FILE")]
     pub(crate) manifest: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) assumed: AssumptionArgs,
-    /// Also write the chart to this file
+    /// Also write the chart to this file. An existing file is replaced only if it is an SVG
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
@@ -71,7 +72,7 @@ pub(crate) struct SimulateArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Assumptions and bounds of the play")]
 pub(crate) struct AssumptionArgs {
-    /// The time from a pod's creation until it is ready [default: the median of the workload's ready pods; 10s if there is none]
+    /// The time from a pod's creation until it is ready [default: the median of the workload's pods that became ready once; 10s if there is none]
     #[arg(long, value_name = "DURATION", value_parser = parse_assumed)]
     pub(crate) ready_after: Option<Duration>,
     /// The time from a pod's deletion until it is gone [default: the template's terminationGracePeriodSeconds, the longest it may take]
@@ -89,12 +90,33 @@ pub(crate) struct AssumptionArgs {
     /// The most steps
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) max_steps: usize,
-    /// The most nodes of a DaemonSet, or replicas of another workload
-    #[arg(long, value_name = "N", default_value_t = MAX_NODES)]
+    /// The most nodes of a DaemonSet, or replicas of another workload. A planning service has a limit of its own
+    #[arg(long, value_name = "N", default_value_t = MAX_NODES, conflicts_with = "server")]
     pub(crate) max_nodes: usize,
-    /// Print every step; without it, at most 40
+    /// Print every step with all its names; without it, at most 40 steps with 5 names each
     #[arg(long)]
     pub(crate) all_steps: bool,
+}
+
+impl AssumptionArgs {
+    /// The first flag that changes a play or how it is printed, for commands that have nothing to play.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let default = Bounds::default();
+        let flags = [
+            ("--ready-after", self.ready_after.is_some()),
+            ("--gone-after", self.gone_after.is_some()),
+            ("--fail", self.failing > 0.0),
+            ("--seed", self.seed != 0),
+            ("--max-time", self.max_time != default.time),
+            ("--max-steps", self.max_steps != default.steps),
+            ("--max-nodes", self.max_nodes != default.nodes),
+            ("--all-steps", self.all_steps),
+        ];
+        flags
+            .into_iter()
+            .find(|(_, is_given)| *is_given)
+            .map(|(flag, _)| flag)
+    }
 }
 
 /// The output format.
@@ -138,7 +160,34 @@ fn parse_share(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        assumed: AssumptionArgs,
+        #[arg(long)]
+        server: Option<String>,
+    }
+
+    #[test]
+    fn flags_that_are_given_differ_from_the_defaults() {
+        for (line, expected) in [
+            ("x", None),
+            ("x --max-time 168h --fail 0%", None),
+            ("x --seed 3 --fail 4%", Some("--fail")),
+            ("x --max-steps 3", Some("--max-steps")),
+            ("x --all-steps", Some("--all-steps")),
+        ] {
+            let line = Line::try_parse_from(line.split(' ')).map_err(|error| error.to_string());
+            let line = line.expect("a command line");
+            assert_eq!((line.assumed.given(), line.server), (expected, None));
+        }
+        let both = "x --max-nodes 3 --server y".split(' ');
+        assert!(Line::try_parse_from(both).is_err(), "a service has its own limit");
+    }
 
     #[test]
     fn shares_are_percentages_or_parts_of_one() {

@@ -19,6 +19,9 @@ const DEFAULT_GRACE: u64 = 30;
 /// The shortest time of a play.
 const SHORTEST: Duration = Duration::from_secs(1);
 
+/// A pod that became ready later than this was probably ready before. It is the time after which a Deployment counts as stuck by default.
+const LONGEST_START: Duration = Duration::from_mins(10);
+
 /// The assumptions about one workload, and the bounds of its play.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Assumed {
@@ -77,7 +80,7 @@ impl Assumed {
     }
 }
 
-/// How long pods take to become ready: as given, else the median of the ready pods, else 10 s.
+/// How long pods take to become ready: as given, else as the ready pods did, else 10 s.
 fn ready_after(args: &AssumptionArgs, cluster: &Cluster, workload: &Served) -> (Duration, String) {
     if let Some(after) = args.ready_after {
         return (after, "as given".to_owned());
@@ -88,16 +91,45 @@ fn ready_after(args: &AssumptionArgs, cluster: &Cluster, workload: &Served) -> (
         let owner = pod.controller.as_ref();
         owner.is_some_and(|owner| owners.contains(&owner.uid.as_str()))
     });
-    let mut times: Vec<Duration> = own.filter_map(time_until_ready).collect();
-    times.sort_unstable();
+    let facts = cluster.facts.as_ref();
+    let has_restarted = |pod: &v1::Pod| {
+        pod.restarts > 0
+            || pod.sidecar_restarts > 0
+            || facts.is_some_and(|facts| facts.has_restarted(&pod.uid))
+    };
+    typical(own.filter_map(|pod| {
+        Some(Start {
+            took: time_until_ready(pod)?,
+            has_restarted: has_restarted(pod),
+        })
+    }))
+}
+
+/// How a pod that is ready became so.
+struct Start {
+    /// From its creation until its last change to ready.
+    took: Duration,
+    /// Whether one of its containers was restarted.
+    has_restarted: bool,
+}
+
+/// The median of pods that became ready once, and where it is from. A pod says only when it became ready the last time: after a restart
+/// or an outage of its node that may be days after its creation. So pods that have restarted do not count, nor do those that took longer
+/// than [`LONGEST_START`].
+fn typical(starts: impl Iterator<Item = Start>) -> (Duration, String) {
+    let (once, again): (Vec<Start>, Vec<Start>) =
+        starts.partition(|start| !start.has_restarted && start.took <= LONGEST_START);
     // A time in the API has whole seconds, so a pod may look ready at once.
-    let times: Vec<Duration> = times.into_iter().map(|time| time.max(SHORTEST)).collect();
+    let mut times: Vec<Duration> = once.iter().map(|start| start.took.max(SHORTEST)).collect();
+    times.sort_unstable();
+    let default = Assumptions::default().ready_after;
     match (times.get(times.len() / 2), times.len()) {
         (Some(median), 1) => (*median, "as the ready pod did".to_owned()),
         (Some(median), pods) => (*median, format!("the median of {pods} ready pods")),
+        (None, _) if again.is_empty() => (default, "the default, because no pod is ready".to_owned()),
         (None, _) => (
-            Assumptions::default().ready_after,
-            "the default, because no pod is ready".to_owned(),
+            default,
+            "the default, because every ready pod has restarted or has become ready again later".to_owned(),
         ),
     }
 }
@@ -113,7 +145,7 @@ fn owners<'a>(cluster: &'a Cluster, workload: &'a Served) -> Vec<&'a str> {
         .collect()
 }
 
-/// The time from a pod's creation until it became ready; `None` if it is not ready.
+/// The time from a pod's creation until it became ready the last time; `None` if it is not ready.
 fn time_until_ready(pod: &v1::Pod) -> Option<Duration> {
     let is_ready = pod.ready() == v1::ConditionStatus::True;
     let time = |time: &Option<_>| {
@@ -131,4 +163,55 @@ fn grace_period(workload: &Served) -> Duration {
     let object: Value = serde_json::from_str(workload.json.get()).unwrap_or_default();
     let seconds = &object["spec"]["template"]["spec"]["terminationGracePeriodSeconds"];
     Duration::from_secs(seconds.as_u64().unwrap_or(DEFAULT_GRACE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seconds that each pod took and whether it has restarted; what is expected.
+    type Case = (&'static [(u64, bool)], u64, &'static str);
+
+    #[test]
+    fn only_pods_that_became_ready_once_tell_how_long_that_takes() {
+        const DAYS: u64 = 72 * 3_600;
+        let default = Assumptions::default().ready_after.as_secs();
+        let table: [Case; 7] = [
+            (&[], default, "the default, because no pod is ready"),
+            (&[(0, false)], 1, "as the ready pod did"),
+            (
+                &[(40, false), (20, false), (30, false)],
+                30,
+                "the median of 3 ready pods",
+            ),
+            // The node was away, and its pods became ready again.
+            (
+                &[(DAYS, false), (20, false), (DAYS, false)],
+                20,
+                "as the ready pod did",
+            ),
+            (
+                &[(20, true), (40, false), (50, false)],
+                50,
+                "the median of 2 ready pods",
+            ),
+            (&[(600, false), (601, false)], 600, "as the ready pod did"),
+            (
+                &[(DAYS, false), (20, true)],
+                default,
+                "the default, because every ready pod has restarted or has become ready again later",
+            ),
+        ];
+        for (pods, seconds, origin) in table {
+            let starts = pods.iter().map(|(seconds, has_restarted)| Start {
+                took: Duration::from_secs(*seconds),
+                has_restarted: *has_restarted,
+            });
+            assert_eq!(
+                typical(starts),
+                (Duration::from_secs(seconds), origin.to_owned()),
+                "{pods:?}"
+            );
+        }
+    }
 }

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod assumed;
 pub(crate) mod change;
 mod chart;
+pub(crate) mod object_writer;
 pub(crate) mod play;
 pub(crate) mod played;
 mod preview;
@@ -11,7 +12,7 @@ mod remote;
 pub(crate) mod report;
 pub(crate) mod text;
 
-use std::{fs, ops::ControlFlow, process::ExitCode};
+use std::{io::Write as _, path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use nodewise_forecast::{End, Step};
@@ -20,6 +21,7 @@ use crate::{
     args::SourceArgs,
     engine::Engine,
     input::{Cluster, Served},
+    output_file::OutputFile,
     print,
     target::Target,
     text::{BOLD, Page, terminal_width},
@@ -28,7 +30,7 @@ use crate::{
 use args::{Format, SimulateArgs};
 use assumed::Assumed;
 use chart::Chart;
-use play::{When, cancelled_by_ctrl_c};
+use play::When;
 use played::Played;
 pub(crate) use preview::Preview;
 use report::{JsonWriter, Sample, Subject};
@@ -41,13 +43,16 @@ const STUCK: u8 = 3;
 
 pub(crate) async fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let target = Target::parse_one(&args.target)?;
+    if let Some(file) = &args.svg {
+        svg_file(file).check()?;
+    }
     let namespace = args.namespace.as_deref();
     let source = SourceArgs {
         files: args.dumps.clone(),
         kubeconfig: args.kubeconfig.clone(),
         context: args.context.clone(),
     };
-    let mut cluster = Cluster::read(&source, std::slice::from_ref(&target), namespace).await?;
+    let mut cluster = Cluster::read_with_facts(&source, std::slice::from_ref(&target), namespace).await?;
     let found = cluster.find(&target, namespace)?;
     let [workload] = found.as_slice() else {
         bail!("expected one workload, found {}", found.len());
@@ -73,6 +78,19 @@ pub(crate) async fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     let engine = Engine::of(&args.server)?;
     let played = print_play(args, &engine, &cluster, workload, &subject, when).await?;
     Ok(exit_code(&played))
+}
+
+/// The file of `--svg`. It replaces only an SVG.
+fn svg_file(path: &Path) -> OutputFile<'_> {
+    OutputFile {
+        path,
+        flag: "--svg",
+        what: "an SVG that begins with <svg",
+        is_own: |file| {
+            let head = file.fill_buf();
+            head.is_ok_and(|head| head.trim_ascii_start().starts_with(b"<svg"))
+        },
+    }
 }
 
 /// The exit code that says how a play ended.
@@ -106,42 +124,23 @@ async fn print_play(
         Format::Svg => Output::Nothing,
     };
     let mut samples: Vec<Sample> = Vec::new();
-    let mut failed = None;
-    let stop = cancelled_by_ctrl_c();
-    let played = play::play_by(
-        engine,
-        cluster,
-        workload,
-        &subject.assumed,
-        when,
-        &stop,
-        &mut |step| {
-            samples.push(Sample::from(&step));
-            match output.step(&step) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        },
-    )
+    let assumed = &subject.assumed;
+    let played = play::show(engine, cluster, workload, assumed, when, &mut |step| {
+        samples.push(Sample::from(step));
+        output.step(step)
+    })
     .await?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
     let chart = Chart {
         subject,
         forecast: &played.forecast,
         samples: &samples,
     };
     if let Some(file) = &args.svg {
-        let svg = chart::render(&chart)?;
-        fs::write(file, svg).with_context(|| format!("{}: cannot be written", file.display()))?;
+        svg_file(file).write(&chart::render(&chart)?)?;
     }
     match output {
         Output::Text(printer) => print::text(&printer.end(&played, &samples))?,
-        Output::Json(writer) => _ = writer.end(&played)?,
+        Output::Json(writer) => writer.end(&played)?.write_all(b"\n")?,
         Output::Nothing => print::text(&chart::render(&chart)?)?,
     }
     Ok(played)

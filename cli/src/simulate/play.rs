@@ -1,4 +1,4 @@
-//! Plays a workload of a cluster: the one function that the command line and other views call.
+//! Plays a workload of a cluster, and shows the steps as they come.
 
 use std::{
     ops::ControlFlow,
@@ -33,7 +33,7 @@ const RECHECK: Duration = Duration::from_millis(100);
 
 /// Plays a workload, which may differ from that of the cluster, to its end. `each` gets the steps as they come, and may end the
 /// play. It also ends, with `End::Cancelled`, once `stop` is true. Nothing is written.
-pub(crate) fn play(
+fn play(
     cluster: &Cluster,
     workload: &Served,
     assumed: &Assumed,
@@ -60,7 +60,7 @@ pub(crate) fn play(
 }
 
 /// As [`play`], by a planner in this process or by a planning service.
-pub(crate) async fn play_by(
+async fn play_by(
     engine: &Engine,
     cluster: &Cluster,
     workload: &Served,
@@ -75,7 +75,7 @@ pub(crate) async fn play_by(
     let requests = RequestFactory::at(cluster, when.now, when.profile);
     let request = requests.request_to_play(workload);
     let mut simulation = service.simulate(&request, assumed.messages()).await?;
-    let mut steps = remote::Steps::default();
+    let mut steps = remote::Steps::new(assumed.bounds);
     loop {
         let response = tokio::select! {
             response = simulation.next() => response,
@@ -94,6 +94,28 @@ pub(crate) async fn play_by(
     }
 }
 
+/// As [`play_by`], and shows each step, until the user presses Ctrl-C. If a step cannot be shown, the play ends, and that is the error.
+pub(crate) async fn show(
+    engine: &Engine,
+    cluster: &Cluster,
+    workload: &Served,
+    assumed: &Assumed,
+    when: When,
+    show: &mut (dyn FnMut(&Step) -> anyhow::Result<()> + Send),
+) -> anyhow::Result<Played> {
+    let mut failed = None;
+    let mut each = |step: Step| match show(&step) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    };
+    let stop = cancelled_by_ctrl_c();
+    let played = play_by(engine, cluster, workload, assumed, when, &stop, &mut each).await?;
+    failed.map_or(Ok(played), Err)
+}
+
 /// Waits until `stop` is true.
 async fn stopped(stop: &AtomicBool) {
     let mut ticks = tokio::time::interval(RECHECK);
@@ -103,7 +125,7 @@ async fn stopped(stop: &AtomicBool) {
 }
 
 /// Becomes true when the user presses Ctrl-C. Then the play ends, and what was played stays printed.
-pub(crate) fn cancelled_by_ctrl_c() -> Arc<AtomicBool> {
+fn cancelled_by_ctrl_c() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let pressed = Arc::clone(&stop);
     tokio::spawn(async move {

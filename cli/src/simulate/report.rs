@@ -2,12 +2,15 @@
 
 use std::{io::Write, time::Duration};
 
-use anyhow::Context as _;
 use nodewise_forecast::{Budget, Change, Counts, End, Forecast, Limit, Step, Verb};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{assumed::Assumed, played::Played};
+use super::{
+    assumed::Assumed,
+    object_writer::{ObjectWriter, write, write_value},
+    played::Played,
+};
 use crate::{input::Served, kind::Kind};
 
 /// The workload that is played.
@@ -67,7 +70,7 @@ impl From<&Step> for Sample {
 
 /// Writes a play as one JSON object: each step in a line, as it comes.
 pub(crate) struct JsonWriter<W> {
-    out: W,
+    object: ObjectWriter<W>,
     steps: usize,
 }
 
@@ -121,14 +124,13 @@ struct JsonChange<'a> {
 impl<W: Write> JsonWriter<W> {
     /// Writes what is known before the first step.
     pub(crate) fn begin(out: W, subject: &Subject) -> anyhow::Result<Self> {
-        let mut writer = Self { out, steps: 0 };
+        let mut object = ObjectWriter::begin(out)?;
         let pods = &subject.assumed.pods;
-        writer.text("{\n")?;
-        writer.field("kind", &subject.kind.name())?;
-        writer.field("namespace", &subject.namespace)?;
-        writer.field("name", &subject.name)?;
-        writer.field("differences", &subject.differences)?;
-        writer.field(
+        object.field("kind", &subject.kind.name())?;
+        object.field("namespace", &subject.namespace)?;
+        object.field("name", &subject.name)?;
+        object.field("differences", &subject.differences)?;
+        object.field(
             "assumptions",
             &Assumptions {
                 ready_after_seconds: pods.ready_after.as_secs_f64(),
@@ -139,20 +141,21 @@ impl<W: Write> JsonWriter<W> {
                 seed: pods.seed,
             },
         )?;
-        writer.text("  \"steps\": [")?;
-        Ok(writer)
+        write(object.open("steps")?, "[")?;
+        Ok(Self { object, steps: 0 })
     }
 
     /// Writes a step.
     pub(crate) fn step(&mut self, step: &Step) -> anyhow::Result<()> {
         let separator = if self.steps == 0 { "\n    " } else { ",\n    " };
         self.steps += 1;
-        self.text(separator)?;
-        self.value(&json_step(step))
+        let out = self.object.out();
+        write(out, separator)?;
+        write_value(out, &json_step(step))
     }
 
     /// Writes how the play ended. Returns the writer below.
-    pub(crate) fn end(mut self, played: &Played) -> anyhow::Result<W> {
+    pub(crate) fn end(self, played: &Played) -> anyhow::Result<W> {
         let Forecast {
             end,
             took,
@@ -162,34 +165,16 @@ impl<W: Write> JsonWriter<W> {
             failed_pods,
             ..
         } = &played.forecast;
-        self.text(if self.steps == 0 { "],\n" } else { "\n  ],\n" })?;
-        self.field("end", &json_end(end))?;
-        self.field("seconds", &took.as_secs())?;
-        self.field("plans", plans)?;
-        self.field("worstUnavailable", worst_unavailable)?;
-        self.field("worstSurging", worst_surging)?;
-        self.field("failedPods", failed_pods)?;
-        self.text("  \"warnings\": ")?;
-        self.value(&played.warnings)?;
-        self.text("\n}\n")?;
-        Ok(self.out)
-    }
-
-    fn field(&mut self, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
-        self.text(&format!("  \"{name}\": "))?;
-        self.value(value)?;
-        self.text(",\n")
-    }
-
-    fn value(&mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        let text = serde_json::to_string(value).context("cannot write the play as JSON")?;
-        self.text(&text)
-    }
-
-    fn text(&mut self, text: &str) -> anyhow::Result<()> {
-        self.out
-            .write_all(text.as_bytes())
-            .context("cannot write the play")
+        let mut object = self.object;
+        write(object.out(), if self.steps == 0 { "]" } else { "\n  ]" })?;
+        object.field("end", &json_end(end))?;
+        object.field("seconds", &took.as_secs())?;
+        object.field("plans", plans)?;
+        object.field("worstUnavailable", worst_unavailable)?;
+        object.field("worstSurging", worst_surging)?;
+        object.field("failedPods", failed_pods)?;
+        object.field("warnings", &played.warnings)?;
+        object.end()
     }
 }
 

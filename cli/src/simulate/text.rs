@@ -16,7 +16,7 @@ use crate::{
 
 /// The most steps without `--all-steps`, half of them from the end.
 const MOST_STEPS: usize = 40;
-/// The most names in one step.
+/// The most names in one line without `--all-steps`.
 const MOST_NAMES: usize = 5;
 /// The width of the sparkline if there is no terminal.
 const WIDTH: usize = 60;
@@ -65,7 +65,7 @@ impl<'a> Printer<'a> {
         });
         self.steps += 1;
         let head = page.into_text();
-        let text = table.step(step, self.width);
+        let text = table.step(step, self.width, self.all);
         if self.all || self.steps <= MOST_STEPS / 2 {
             return head + &text;
         }
@@ -82,7 +82,7 @@ impl<'a> Printer<'a> {
         let hidden = hidden(self.steps, self.all);
         if hidden > 0 {
             let text = format!(
-                "… {} are left out; --all-steps prints them",
+                "… {} are left out; --all-steps prints them, and all names",
                 count(hidden, "step")
             );
             page.line(2, DIM, &text);
@@ -201,13 +201,13 @@ impl Table {
         cells
     }
 
-    /// A step and its changes.
-    fn step(&self, step: &Step, width: Option<usize>) -> String {
+    /// A step and its changes. `all`: with every name.
+    fn step(&self, step: &Step, width: Option<usize>, all: bool) -> String {
         let mut page = Page::new(width);
         let over = step.worst_unavailable > step.budget.max_unavailable;
         let style = if over { CHANGE } else { PLAIN };
         page.row(&[(PLAIN, "  "), (style, &self.line(&self.cells(step)))]);
-        for (marker, text) in groups(&step.changes) {
+        for (marker, text) in groups(&step.changes, all) {
             let style = match marker {
                 "+" => ADD,
                 "-" => REMOVE,
@@ -224,8 +224,9 @@ fn hidden(steps: usize, all: bool) -> usize {
     if all { 0 } else { steps.saturating_sub(MOST_STEPS) }
 }
 
-/// The changes of a step, those of the same kind in one line.
-fn groups(changes: &[Change]) -> Vec<(&'static str, String)> {
+/// The changes of a step, those of the same kind in one line. `all`: with every name.
+fn groups(changes: &[Change], all: bool) -> Vec<(&'static str, String)> {
+    let most = if all { usize::MAX } else { MOST_NAMES };
     let is_same = |a: &Change, b: &Change| (a.verb, a.resource) == (b.verb, b.resource);
     changes
         .chunk_by(is_same)
@@ -249,9 +250,9 @@ fn groups(changes: &[Change]) -> Vec<(&'static str, String)> {
                 ("", name) => name.to_owned(),
                 (node, _) => node.to_owned(),
             };
-            let mut names: Vec<String> = group.iter().take(MOST_NAMES).map(name).collect();
-            if group.len() > MOST_NAMES {
-                names.push(format!("{} more", group.len() - MOST_NAMES));
+            let mut names: Vec<String> = group.iter().take(most).map(name).collect();
+            if group.len() > most {
+                names.push(format!("{} more", group.len() - most));
             }
             let on = if group[0].node.is_empty() { "" } else { "on " };
             let what = count(group.len(), noun);
@@ -305,14 +306,18 @@ fn sparkline(
     most: u32,
     value: impl Fn(&Sample) -> u32,
 ) -> String {
-    let parts = width as u64;
+    let (parts, last) = (width as u64, width - 1);
     let mut bars = vec![0_u32; width];
     let mut next = steps.iter().skip(1).map(|step| step.at.as_secs());
+    // The end is at least as late as every step, and steps come in the order of their times.
+    let column = |seconds: u64| {
+        let column = seconds.saturating_mul(parts) / total.saturating_add(1);
+        usize::try_from(column).unwrap_or(last).min(last)
+    };
     for step in steps {
-        let column = |seconds: u64| usize::try_from((seconds * parts) / (total + 1)).unwrap_or(width - 1);
         let begin = column(step.at.as_secs());
-        let end = next.next().map_or(width - 1, column);
-        for bar in &mut bars[begin..=end.min(width - 1)] {
+        let end = next.next().map_or(last, column).max(begin);
+        for bar in &mut bars[begin..=end] {
             *bar = value(step).max(if begin == end { *bar } else { 0 });
         }
     }
@@ -421,6 +426,34 @@ mod tests {
         ] {
             assert_eq!(time(Duration::from_millis(millis)), expected);
         }
+    }
+
+    #[test]
+    fn a_step_has_some_of_its_names_or_all() {
+        let changes: Vec<Change> = (1..=7)
+            .map(|number| Change {
+                verb: Verb::Delete,
+                resource: "pods",
+                name: format!("agent-{number}"),
+                node: format!("node-{number}"),
+                reason: None,
+                message: String::new(),
+            })
+            .collect();
+        assert_eq!(
+            groups(&changes, false),
+            [(
+                "-",
+                "delete 7 pods: on node-1, node-2, node-3, node-4, node-5, 2 more".to_owned()
+            )]
+        );
+        assert_eq!(
+            groups(&changes, true),
+            [(
+                "-",
+                "delete 7 pods: on node-1, node-2, node-3, node-4, node-5, node-6, node-7".to_owned()
+            )]
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ pub(crate) mod one_node;
 pub(crate) mod one_pod;
 pub(crate) mod replicas;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use anstyle::Style;
 use nodewise_proto::v1::{self, NodeState, PodPhase};
@@ -39,7 +39,7 @@ fn word(state: NodeState) -> (&'static str, Style) {
     }
 }
 
-/// All nodes of a DaemonSet.
+/// All nodes of a DaemonSet: first what holds up pods, by cause, then the nodes, the worst first.
 pub(crate) fn render_all(
     page: &mut Page,
     title: &str,
@@ -47,10 +47,20 @@ pub(crate) fn render_all(
     status: &v1::WorkloadStatus,
 ) {
     page.line(0, BOLD, &format!("{title} on {}", count(nodes.len(), "node")));
+    super::status::render_causes(page, status);
+    if !status.causes.is_empty() {
+        page.blank();
+    }
+    let about: HashMap<&str, &v1::NodeStatus> = status
+        .nodes
+        .iter()
+        .map(|about| (about.node_name.as_str(), about))
+        .collect();
+    let message = |node: &v1::NodeExplanation| message(node, about.get(node.node_name.as_str()).copied());
     let mut groups: BTreeMap<(usize, i32, String), Vec<&v1::NodeExplanation>> = BTreeMap::new();
     for node in nodes {
         let reason = impersonal(
-            &node.message,
+            &message(node),
             &node.node_name,
             node.pods.iter().map(|pod| pod.pod_name.as_str()),
         );
@@ -75,7 +85,7 @@ pub(crate) fn render_all(
                     &state,
                     style,
                     PLAIN,
-                    &format!("{}: {}", node.node_name, node.message),
+                    &format!("{}: {}", node.node_name, message(node)),
                 );
             }
         } else {
@@ -89,9 +99,24 @@ pub(crate) fn render_all(
             );
         }
     }
-    super::status::render_causes(page, status);
     page.blank();
     page.line(0, BOLD, &summary(nodes));
+}
+
+/// The sentence about a node. If its pod is not available, with the reason that the pod's status tells.
+fn message(node: &v1::NodeExplanation, about: Option<&v1::NodeStatus>) -> String {
+    let is_unavailable = matches!(node.state(), NodeState::Blocking | NodeState::NotAvailable);
+    let pods = about.into_iter().flat_map(|about| &about.pods);
+    let mut problems = pods.filter_map(|pod| pod.problem.as_ref());
+    match problems.next().filter(|_| is_unavailable) {
+        Some(problem) => format!("{}: {}", node.message, problem.message),
+        None => node.message.clone(),
+    }
+}
+
+/// What is said about a pod that the apiserver refused.
+fn refused(refusal: &v1::Refusal) -> String {
+    format!("the apiserver refused to create the pod: {}", refusal.message)
 }
 
 fn summary(nodes: &[v1::NodeExplanation]) -> String {
@@ -116,8 +141,12 @@ pub(crate) fn render_node(
     page: &mut Page,
     title: &str,
     node: &v1::NodeExplanation,
-    about: Option<&v1::NodeStatus>,
+    status: &v1::WorkloadStatus,
 ) {
+    let about = status
+        .nodes
+        .iter()
+        .find(|about| about.node_name == node.node_name);
     let (state, style) = word(node.state());
     page.line(0, BOLD, &format!("{title} on {}", node.node_name));
     page.marked(2, &format!("{state}:"), style, PLAIN, &node.message);
@@ -138,6 +167,10 @@ pub(crate) fn render_node(
     page.blank();
     if node.pods.is_empty() {
         page.line(2, PLAIN, "no pod here");
+        let refusal = status.last_refusal.as_ref();
+        if let Some(refusal) = refusal.filter(|_| node.state() == NodeState::Missing) {
+            page.marked(4, "✗", REMOVE, PLAIN, &refused(refusal));
+        }
     } else {
         page.line(2, PLAIN, "pods here:");
         for pod in &node.pods {

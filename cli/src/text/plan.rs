@@ -33,6 +33,11 @@ pub(crate) fn changes_something(plan: &v1::Plan) -> bool {
         .any(|action| !matches!(action.kind, Some(Kind::EmitEvent(_)) | None))
 }
 
+/// What an action does, without its reason: `scale ReplicaSet web-5d4f to 5`.
+pub(crate) fn what(action: &v1::Action) -> String {
+    Line::of(action, &v1::DaemonSetStatus::default()).what()
+}
+
 /// Renders all plans and a summary.
 pub(crate) fn render(page: &mut Page, planned: &[Planned<'_>]) {
     for one in planned {

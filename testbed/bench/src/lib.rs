@@ -12,6 +12,7 @@ pub mod generator;
 pub mod machine;
 pub mod measure;
 pub mod objects;
+pub mod overhead;
 pub mod plan;
 pub mod programs;
 pub mod questions;

@@ -9,7 +9,7 @@ use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{calls, chart, plan, replicas, tracing};
+use nodewise_bench::{calls, chart, overhead, plan, replicas, tracing};
 
 /// Benchmarks Nodewise and upstream's controllers, and writes DOCS/benchmarks.md with charts.
 #[derive(Debug, Parser)]
@@ -79,6 +79,8 @@ enum Section {
     Deployments,
     /// The effect of the number of concurrent writes
     Writes,
+    /// Which DaemonSets would run on many nodes that need not exist
+    Overhead,
 }
 
 impl Section {
@@ -91,6 +93,7 @@ impl Section {
             Self::Cluster => "cluster",
             Self::Deployments => "deployments",
             Self::Writes => "writes",
+            Self::Overhead => "overhead",
         }
     }
 
@@ -112,6 +115,7 @@ impl Section {
                 deployments::measure(size, &Programs::find()?).await
             }
             Self::Writes => cluster::writes::measure(args.cluster_size(), &Programs::find()?).await,
+            Self::Overhead => tokio::task::spawn_blocking(move || overhead::measure(rounds)).await?,
         }
     }
 }

@@ -5,7 +5,7 @@ use nodewise_projection::timestamp;
 use nodewise_proto::v1::{self, NodeState};
 use serde::Serialize;
 
-use super::{STATES, word};
+use super::{STATES, refused, word};
 use crate::text::{BOLD, CHANGE, DIM, PLAIN, Page, REMOVE, count, status::age};
 
 /// The most pods of other workloads that are listed.
@@ -31,6 +31,9 @@ pub(crate) struct Explanation<'a> {
 pub(crate) struct OnNode<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
+    /// What the apiserver said when it refused the pod that is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refusal: Option<v1::Refusal>,
     pub(crate) status: v1::NodeStatus,
 }
 
@@ -89,10 +92,12 @@ fn daemon_sets(page: &mut Page, all: &[OnNode<'_>]) {
     for one in sorted {
         let (state, style) = word(one.status.state());
         let problem = one.status.pods.iter().find_map(|pod| pod.problem.as_ref());
-        let problem = problem.map_or_else(String::new, |problem| format!(" {}", problem.message));
+        let problem = problem.map(|problem| problem.message.clone());
+        let why = problem.or_else(|| one.refusal.as_ref().map(refused));
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
         let text = match one.status.state() {
             NodeState::Runs => format!("{}/{}", one.namespace, one.name),
-            _ => format!("{}/{}: {}{problem}", one.namespace, one.name, one.status.message),
+            _ => format!("{}/{}: {}{why}", one.namespace, one.name, one.status.message),
         };
         page.marked(2, &format!("{state:widest$} "), style, PLAIN, &text);
     }

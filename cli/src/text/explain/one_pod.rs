@@ -26,8 +26,12 @@ pub(crate) fn render(
     let now = Some(timestamp(now));
     let since = |at| age(at, now).map_or_else(String::new, |age| format!(" for {age}"));
     if pod.ready {
-        let available = if pod.available { "available" } else { "ready" };
-        page.marked(2, "✓", ADD, PLAIN, available);
+        let text = if pod.available {
+            "available"
+        } else {
+            "ready, not yet available"
+        };
+        page.marked(2, "✓", ADD, PLAIN, text);
     } else if let Some(problem) = &pod.problem {
         let (sign, style) = if problem.is_failing {
             ("✗", REMOVE)

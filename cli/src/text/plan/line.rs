@@ -131,12 +131,15 @@ impl Line {
 }
 
 impl Line {
-    pub(super) fn with_reason(&self, action: &v1::Action) -> String {
+    /// `scale ReplicaSet web-5d4f to 5`.
+    pub(super) fn what(&self) -> String {
         let words = [self.verb, self.noun, &self.detail].into_iter();
-        let what = words
-            .filter(|word| !word.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ");
+        let words = words.filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    pub(super) fn with_reason(&self, action: &v1::Action) -> String {
+        let what = self.what();
         match action.reason() {
             // The line already shows the changed numbers.
             v1::Reason::StatusChanged | v1::Reason::GenerationObserved => what,

@@ -72,6 +72,10 @@ async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
     })
     .await?;
     expect_log_lines(&setup.executor().log())?;
+    eventually(DEADLINE, "the Event about the quota", async || {
+        expect_explained(&setup).await
+    })
+    .await?;
     quotas.patch("none", &patching, &Patch::Merge(limit("9"))).await?;
     quotas
         .patch_status("none", &patching, &Patch::Merge(admitted("9")))
@@ -80,6 +84,25 @@ async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
     setup.wait_for_rollout("agent").await?;
     let took = raised.elapsed();
     ensure!(took < Duration::from_secs(10), "{took:?}");
+    Ok(())
+}
+
+/// `explain` says what refused the pods: of the DaemonSet, of the DaemonSet on one node, and of the node.
+async fn expect_explained(setup: &Setup) -> Result<()> {
+    let nodes = setup.node_names().await?;
+    let node = nodes.first().context("a node")?;
+    let entry = format!("node/{node}");
+    for command in [
+        &["explain", "ds/agent"][..],
+        &["explain", "ds/agent", "--node", node],
+        &["explain", &entry],
+    ] {
+        let output = setup.nodewise(command).await?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let expected = "the apiserver refused to create the pod: ";
+        let is_named = text.contains(expected) && text.contains("exceeded quota: none");
+        ensure!(output.status.success() && is_named, "{command:?}: {output:?}");
+    }
     Ok(())
 }
 

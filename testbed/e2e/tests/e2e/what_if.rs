@@ -235,3 +235,83 @@ async fn the_apiserver_completes_and_checks_the_planned_change() -> Result<()> {
     ensure!(text.contains("the dry run is refused"), "{text}");
     Ok(())
 }
+
+/// The manifest of a DaemonSet that tolerates these taints and whose container has these environment variables.
+fn with_tolerations(taints: &[&str], variables: &[&str]) -> Value {
+    let tolerations: Vec<Value> = taints
+        .iter()
+        .map(|taint| json!({"key": taint, "operator": "Exists", "effect": "NoSchedule"}))
+        .collect();
+    let variables: Vec<Value> = variables
+        .iter()
+        .map(|name| json!({"name": name, "value": "1"}))
+        .collect();
+    json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": {
+        "selector": {"matchLabels": {"app": "agent"}},
+        "template": {
+            "metadata": {"labels": {"app": "agent"}},
+            "spec": {
+                "containers": [{"name": "main", "image": "registry.example/agent:1", "env": variables}],
+                "tolerations": tolerations,
+            },
+        },
+    }})
+}
+
+/// Plain `kubectl apply` removes what the manifest has no longer, and keeps what others have set. The plan foretells exactly that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_the_manifest_has_no_longer_is_removed() -> Result<()> {
+    let setup = Setup::start(SetupOptions::nodes(2)).await?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("agent.yaml");
+    let file = path.display().to_string();
+    let plan = ["plan", "-f", &file, "-o", "json"];
+
+    fs::write(&path, with_tolerations(&["gpu", "spot"], &["A", "B"]).to_string())?;
+    setup.kubectl(&["apply", "-f", &file]).await?;
+    setup
+        .kubectl(&["set", "env", "daemonset/agent", "THEIRS=1"])
+        .await?;
+    setup.wait_for_rollout("agent").await?;
+    let unchanged = setup.nodewise(&plan).await?;
+    assert_eq!(json_of(&unchanged)?[0]["change"], "unchanged", "{unchanged:?}");
+
+    fs::write(&path, with_tolerations(&["spot"], &["B"]).to_string())?;
+    let output = setup.nodewise(&["plan", "-f", &file]).await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_removed = |what: &str| {
+        text.lines()
+            .any(|line| line.starts_with('-') && line.contains(what))
+    };
+    ensure!(output.status.success() && is_removed("key: gpu"), "{output:?}");
+    ensure!(is_removed("name: A") && !is_removed("THEIRS"), "{text}");
+
+    // The name of a revision has the hash of the whole template.
+    let plans = json_of(&setup.nodewise(&plan).await?)?;
+    let revision = plans[0]["revision"]["name"].as_str().context("a revision")?;
+    let revision = revision.trim_start_matches("ControllerRevision ");
+    setup.kubectl(&["apply", "-f", &file]).await?;
+    setup.wait_for_rollout("agent").await?;
+    let stored = setup
+        .kubectl(&["get", "controllerrevisions", "-o", "name"])
+        .await?;
+    ensure!(stored.contains(revision), "no {revision} in {stored}");
+    let unchanged = setup.nodewise(&plan).await?;
+    assert_eq!(json_of(&unchanged)?[0]["change"], "unchanged", "{unchanged:?}");
+
+    // `simulate -f` makes the same dry run.
+    fs::write(&path, with_tolerations(&["other"], &["B"]).to_string())?;
+    let simulate = ["simulate", "ds/agent", "-n", "default", "-f", &file, "-o", "json"];
+    let played = json_of(&setup.nodewise(&[&simulate[..], &FAST].concat()).await?)?;
+    let differences = played["differences"].to_string();
+    let expected = "spec.template.spec.tolerations[0].key: spot → other";
+    ensure!(differences.contains(expected), "{played}");
+    // So does a merge without the apiserver.
+    let played = json_of(
+        &setup
+            .nodewise(&[&simulate[..], &FAST, &["--local"]].concat())
+            .await?,
+    )?;
+    assert_eq!(played["differences"].to_string(), differences, "{played}");
+    Ok(())
+}
