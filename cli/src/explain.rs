@@ -33,6 +33,8 @@ pub(crate) struct Case<'a> {
     pub(crate) workload: &'a Served,
     pub(crate) requests: &'a RequestFactory<'a>,
     pub(crate) engine: &'a Engine,
+    /// The columns of the text. `None`: unlimited.
+    pub(crate) width: Option<usize>,
 }
 
 impl Case<'_> {
@@ -87,6 +89,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         workload,
         requests: &RequestFactory::new(&cluster, &args.engine),
         engine: &engine,
+        width: text::terminal_width(),
     };
     print::text(&explain(&case, args.node.as_deref(), args.output).await?)?;
     Ok(ExitCode::SUCCESS)

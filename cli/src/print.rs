@@ -35,7 +35,11 @@ pub(crate) fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
 /// Prints a value as JSON in one line, for streams of values.
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value).context("cannot write the answer as JSON")?;
-    finish(io::stdout().lock().write_all((for_output(&text) + "\n").as_bytes()))
+    finish(
+        io::stdout()
+            .lock()
+            .write_all((for_output(&text) + "\n").as_bytes()),
+    )
 }
 
 /// JSON as it is, or for people if standard output is a terminal.
@@ -131,7 +135,13 @@ mod tests {
                 !visible.contains(|sign| is_hidden(sign) && sign != '\n'),
                 "{visible:?}"
             );
-            for part in [r"\u009b2J", r"a\u0085\u007fb", r"\u202ex", r"\udb40\udc41", "ä„漢"] {
+            for part in [
+                r"\u009b2J",
+                r"a\u0085\u007fb",
+                r"\u202ex",
+                r"\udb40\udc41",
+                "ä„漢",
+            ] {
                 assert!(visible.contains(part), "no {part} in {visible}");
             }
             let read: serde_json::Value = serde_json::from_str(&visible).expect("JSON");

@@ -1,6 +1,7 @@
 //! Computes the status of a workload from its plan, its explanation, and facts about its pods and nodes.
 
 use anyhow::Context as _;
+use kube::Client;
 use nodewise_proto::v1;
 use nodewise_status::{Inputs, PodFacts, TemplateFacts};
 
@@ -8,6 +9,7 @@ use crate::{
     engine::Engine,
     input::{Cluster, Facts, Served},
     kind::Kind,
+    refusals::Refusals,
     request::RequestFactory,
 };
 
@@ -29,6 +31,24 @@ impl Source<'_> {
         let plan = self.engine.plan(&request).await?;
         let explanation = self.engine.explain(&request, None).await?;
         self.status_of(workload, refusal, &plan, &explanation)
+    }
+
+    /// As [`Source::status`]. If a pod is missing, the apiserver is asked whether it refused to create it.
+    pub(crate) async fn status_with_refusal(
+        &self,
+        workload: &Served,
+        client: &Client,
+    ) -> anyhow::Result<v1::WorkloadStatus> {
+        let request = self.requests.request_for(workload);
+        let plan = self.engine.plan(&request).await?;
+        let explanation = self.engine.explain(&request, None).await?;
+        let status = self.status_of(workload, None, &plan, &explanation)?;
+        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
+        if !status.nodes.iter().any(is_missing) {
+            return Ok(status);
+        }
+        let refusal = Refusals::last(client, workload).await;
+        self.status_of(workload, refusal.as_ref(), &plan, &explanation)
     }
 
     /// What is known about a pod itself. Whether it is of the current revision and available, only the status of its workload tells.

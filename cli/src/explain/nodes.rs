@@ -58,7 +58,7 @@ pub(super) async fn explain(case: &Case<'_>, node: Option<&str>, output: Output)
             warnings: &warnings,
         });
     }
-    let mut page = Page::new(text::terminal_width());
+    let mut page = Page::new(case.width);
     match nodes.as_slice() {
         [one] if node.is_some() => {
             let about = status.nodes.iter().find(|about| about.node_name == one.node_name);

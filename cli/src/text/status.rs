@@ -2,6 +2,7 @@
 
 mod details;
 mod table;
+mod units;
 
 pub(crate) use details::{render_causes, render_line, render_rollout, render_writers};
 pub(crate) use table::render_table;

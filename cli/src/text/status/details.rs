@@ -10,14 +10,14 @@ use nodewise_proto::{
 };
 use nodewise_status::{several_writers, span};
 
-use super::{FAINT, HEADING, age, budget, images, word};
+use super::{FAINT, HEADING, age, budget, images, units, word};
 use crate::text::{ADD, CHANGE, PLAIN, Page, REMOVE, count, names};
 
 /// The width of the bar of progress, in columns.
 const BAR: u32 = 30;
 
-/// The rollout of a workload. `hints` are the commands that may help.
-pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints: &[String]) {
+/// The rollout of a workload. `hints` are the commands that may help. `wide` adds each node or pod.
+pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints: &[String], wide: bool) {
     let (state, style) = word(status.state());
     let title = format!("{} {}/{} ", status.kind, status.namespace, status.name);
     page.row(&[(HEADING, &title), (style, state)]);
@@ -32,6 +32,9 @@ pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints
     waiting(page, status);
     broken_nodes(page, status);
     next(page, status);
+    if wide {
+        units::render(page, status);
+    }
     if !hints.is_empty() {
         page.blank();
         page.line(0, HEADING, "You can");
