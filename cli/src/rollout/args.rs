@@ -100,8 +100,8 @@ Examples:
   nodewise rollout status ds/agent -o wide
   nodewise rollout status ds/agent --watch --timeout 10m && echo done
 
-Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error. After
---timeout it tells the last state.
+Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error.
+With --watch it tells the last state: that at the end of --timeout, or when you quit.
 
 --watch follows a rollout that is stuck, too: someone may remove the cause. Without --timeout it does so for ever.")]
 pub(crate) struct RolloutStatusArgs {

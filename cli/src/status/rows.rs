@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, time::Instant};
 
+use anyhow::bail;
 use kube::Client;
 use nodewise_proto::v1::{self, RolloutState};
 
@@ -9,7 +10,7 @@ use super::sort;
 use crate::{
     args::StatusArgs,
     engine::Engine,
-    input::{Cluster, Follower, Served, Touched, connect},
+    input::{Cluster, Follower, Served, Touched, connect, one_line},
     kind::Kind,
     request::{NodeBuckets, RequestFactory},
     target::Target,
@@ -50,6 +51,12 @@ impl<'a> Rows<'a> {
     pub(super) async fn start(args: &'a StatusArgs, targets: &'a [Target]) -> anyhow::Result<Self> {
         let source = &args.source;
         let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
+        // Watches are tried for ever. What does not answer at the beginning is a mistake. Any answer will do.
+        if let Err(error) = client.apiserver_version().await
+            && !matches!(error, kube::Error::Api(_))
+        {
+            bail!("{url}: {}", one_line(&error));
+        }
         let mut kinds: Vec<Kind> = targets.iter().map(|target| target.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();

@@ -29,13 +29,13 @@ use crate::{
     target::Target,
     terminal::{draw_scrolled, has_colours, moved, next_key, scrolled_by, styled},
     text::{self, DIM, Page},
-    watches::{deadline, no_answer, until},
+    watches::{before, deadline, no_answer, until},
 };
 
 /// Watches until someone quits, or until the time of `--timeout` is over.
 pub(super) async fn run(args: &StatusArgs, targets: &[Target]) -> anyhow::Result<ExitCode> {
     let deadline = deadline(args.timeout);
-    let mut rows = Rows::start(args, targets).await?;
+    let mut rows = before(deadline, Rows::start(args, targets)).await??;
     let is_text = matches!(args.output, ViewOutput::Text | ViewOutput::Wide);
     if is_text && io::stdout().is_terminal() && io::stdin().is_terminal() {
         show_in_terminal(args, &mut rows, deadline).await?;

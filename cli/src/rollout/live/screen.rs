@@ -209,6 +209,7 @@ mod tests {
         };
         let rows = drawn(&mut view, (80, 24));
         assert!(rows.iter().any(|row| row.trim().ends_with("p!")), "{rows:?}");
+        view.problem.clear();
         view.window = Some(Window {
             question: format!("Delete {}?", "q".repeat(100)),
             ..Window::default()

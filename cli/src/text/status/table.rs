@@ -192,7 +192,7 @@ monitoring  daemonset/prometheus-node-exporter  stuck  21/30  3        -
     }
 
     #[test]
-    fn wide_leaves_nothing_out_on_80_columns() {
+    fn the_columns_of_wide_are_below_the_row_on_80_columns() {
         let text = table(80, true);
         for part in [
             "✗ ImagePullBackOff on 3",
