@@ -1,12 +1,14 @@
 #!/bin/sh
 # Makes the archives of the command line program, and the manifest for krew (kubectl's plugin manager) with their checksums.
 #
-#   deploy/archives.sh FOLDER VERSION
+#   deploy/archives.sh FOLDER VERSION [EXTRA]
 #
 # FOLDER has the programs as nodewise-VERSION-OS-MACHINE, with .exe for Windows. The archives and krew.yaml are written there.
-# In an archive the program is called kubectl-nodewise, so that it also works as a plugin without krew.
+# In an archive the program is called kubectl-nodewise, so that it also works as a plugin without krew. All files of EXTRA are added
+# to each archive: the manual pages (man1) and the completions of shells (completions).
 set -eu
-folder=${1:?the folder with the programs} version=${2:?the version, such as 0.1.0}
+folder=${1:?the folder with the programs} version=${2:?the version, such as 0.1.0} extra=${3:-}
+[ -z "$extra" ] || extra=$(cd "$extra" && pwd)
 license=$(cd "$(dirname "$0")/.." && pwd)/LICENSE
 cd "$folder"
 scratch=$(mktemp -d)
@@ -24,8 +26,17 @@ spec:
   homepage: https://github.com/nodewise/nodewise
   shortDescription: Show what workload controllers do next, and why
   description: |
-    Shows what the controllers of DaemonSets, ReplicaSets and Deployments would do next (plan) and why a workload is in its present
-    state (explain), on any cluster. Checks an installation of Nodewise (check).
+    Shows and steers rollouts of Deployments, ReplicaSets and DaemonSets, on any cluster and with the built-in controllers in charge.
+    Nothing needs to be installed in the cluster.
+
+    status     a row for each workload: how far its rollout is, and what holds it up
+    rollout    one rollout, live, with its causes; history, diff, undo, pause, resume, restart and retry
+    plan       what the controllers would do next, or with a new manifest all steps to the end
+    simulate   a change is played on a simulated cluster before it is made
+    explain    why a workload, pod or node is in its present state
+    check      what keeps Nodewise from working, before and after installing it
+    dashboard  all rollouts on a page in the browser
+    overhead   which DaemonSets would run on a new node, and what they request
   platforms:
 MANIFEST
 
@@ -40,20 +51,26 @@ for os in linux darwin windows; do
 		mkdir "$scratch/files"
 		install -m 0755 "$name$suffix" "$scratch/files/$program"
 		install -m 0644 "$license" "$scratch/files/LICENSE"
+		if [ -n "$extra" ]; then
+			cp -R "$extra/." "$scratch/files/"
+		fi
 		# Equal programs make equal archives.
-		touch -d "@${SOURCE_DATE_EPOCH:-0}" "$scratch/files/$program" "$scratch/files/LICENSE"
+		(cd "$scratch/files" && find . -type f | sed 's|^\./||' | LC_ALL=C sort) >"$scratch/names"
 		case $os in
-		windows) python3 - "$archive" "$scratch/files" "$program" LICENSE <<'ZIP' ;;
+		windows) python3 - "$archive" "$scratch/files" "$scratch/names" "$program" <<'ZIP' ;;
 import pathlib, sys, zipfile
-archive, folder, *names = sys.argv[1:]
+archive, folder, names, program = sys.argv[1:]
 with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-    for name in names:
+    for name in pathlib.Path(names).read_text().split():
         entry = zipfile.ZipInfo(name)
         entry.compress_type = zipfile.ZIP_DEFLATED
-        entry.external_attr = 0o100755 << 16
+        entry.external_attr = (0o100755 if name == program else 0o100644) << 16
         file.writestr(entry, pathlib.Path(folder, name).read_bytes())
 ZIP
-		*) tar --create --owner=0 --group=0 --numeric-owner --directory "$scratch/files" "$program" LICENSE | gzip -n >"$archive" ;;
+		*)
+			tar --create --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX --mtime="@${SOURCE_DATE_EPOCH:-0}" \
+				--directory "$scratch/files" --files-from "$scratch/names" | gzip -n >"$archive"
+			;;
 		esac
 		sum=$(sha256sum "$archive")
 		cat >>"$scratch/krew.yaml" <<PLATFORM

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes all files of a release in target/release-files, for a tag such as v0.1.0: the images as OCI archives with their
-# CycloneDX lists, the command line program with its archives and the manifest for krew, the chart, the manifests of each overlay,
-# checksums, and notes from CHANGELOG.md. PROGRAMS is a folder with the command line programs for other systems, which cannot be
+# CycloneDX lists, the command line program, its archives (with manual pages and completions) and the manifest for krew, the chart, the
+# manifests of each overlay, checksums, and notes from CHANGELOG.md. PROGRAMS is a folder with the command line programs for other systems, which cannot be
 # compiled here: nodewise-VERSION-darwin-arm64 and so on.
 set -eu
 cd "$(dirname "$0")/.."
@@ -37,7 +37,24 @@ done
 if [ -n "${PROGRAMS:-}" ]; then
 	cp "$PROGRAMS/nodewise-$version"-* $files
 fi
-deploy/archives.sh $files "$version"
+
+# Manual pages and completions are the same for all systems.
+case $(uname -m) in
+x86_64) machine=amd64 ;;
+aarch64 | arm64) machine=arm64 ;;
+*) echo "release: no program for $(uname -m) was built, so none can print its manual pages" >&2 && exit 1 ;;
+esac
+program=target/images/bin/$machine/nodewise
+extra=target/release-extra
+rm -rf $extra
+mkdir -p $extra/completions
+"$program" man $extra/man1
+"$program" completion bash >$extra/completions/nodewise.bash
+"$program" completion elvish >$extra/completions/nodewise.elv
+"$program" completion fish >$extra/completions/nodewise.fish
+"$program" completion powershell >$extra/completions/nodewise.ps1
+"$program" completion zsh >$extra/completions/_nodewise
+deploy/archives.sh $files "$version" $extra
 
 helm=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool helm)
 kubectl=$("${CARGO:-cargo}" run --locked --quiet -p nodewise-testbed -- tool kubectl)

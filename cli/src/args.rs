@@ -1,6 +1,6 @@
 //! The flags of the command line.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -9,6 +9,7 @@ pub(crate) use crate::output::{Output, ViewOutput};
 use crate::{
     check::args::CheckArgs,
     dashboard::args::DashboardArgs,
+    flags::parse_watch_time,
     overhead::args::OverheadArgs,
     rollout::args::RolloutCommand,
     shell::args::{CompletionArgs, ManArgs},
@@ -160,11 +161,14 @@ pub(crate) struct ExplainArgs {
 Examples:
   nodewise status
   nodewise status -n kube-system -o wide
+  nodewise status --watch
   nodewise status ds/agent deploy/web
   kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise status -f -
 
 States: stuck (nothing more happens until someone removes a cause), progressing, waiting for delete (strategy OnDelete), paused,
-complete.")]
+complete.
+
+Exit status: 0 when the statuses were printed, 1 on error. `nodewise rollout status` has one that tells the state.")]
 pub(crate) struct StatusArgs {
     /// The workloads, as for kubectl: `KIND`, `KIND NAME` or `KIND/NAME`. Without it: all Deployments and DaemonSets
     #[arg(value_name = "KIND[/NAME]")]
@@ -179,6 +183,13 @@ pub(crate) struct StatusArgs {
     pub(crate) all_namespaces: bool,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Follow all rollouts: in a terminal the table is always the present one until you quit, elsewhere it is printed again after
+    /// each change, for ever without --timeout
+    #[arg(short, long, conflicts_with_all = ["files", "now"])]
+    pub(crate) watch: bool,
+    /// With --watch: the longest time to watch; 0 is no limit [default: no limit]
+    #[arg(long, value_name = "DURATION", requires = "watch", value_parser = parse_watch_time)]
+    pub(crate) timeout: Option<Duration>,
     /// How to print the status
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ViewOutput,

@@ -110,7 +110,7 @@ impl Engine {
                 answer.map_err(|error| match error {
                     ServiceError::Refused(_) => anyhow!("{error}"),
                     ServiceError::Unreachable(_) => anyhow!(
-                        "{error} (--server says where to ask, and --timeout for how long: {:?})",
+                        "{error} (--server says where to ask, and --server-timeout for how long: {:?})",
                         remote.timeout
                     ),
                 })
@@ -142,7 +142,7 @@ impl Remote {
             .map(|text| text.parse().map_err(|error| anyhow!("--server {text}: {error}")))
             .collect::<Result<Vec<Target>, _>>()?;
         let config = ClientConfig {
-            timeout: args.timeout,
+            timeout: args.server_timeout,
             max_message_bytes: usize::MAX,
             // Retry once if the service is saturated.
             min_attempts: 2,
@@ -155,7 +155,7 @@ impl Remote {
         let tended = Arc::clone(&client);
         Ok(Self {
             client,
-            timeout: args.timeout,
+            timeout: args.server_timeout,
             _tending: AbortOnDropHandle::new(tokio::spawn(async move { tended.tend().await })),
         })
     }
@@ -184,7 +184,7 @@ impl Remote {
                 first_violation(workload, &refusal.violations).unwrap_or_else(|| anyhow!("{title}: {error}"))
             }
             ServiceError::Unreachable(_) => anyhow!(
-                "{title}: {error} (--server says where to ask, and --timeout for how long: {:?})",
+                "{title}: {error} (--server says where to ask, and --server-timeout for how long: {:?})",
                 self.timeout
             ),
         }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use nodewise_proto::v1;
+use nodewise_status::several_writers;
 
 use crate::{
     args::{ExplainArgs, Output, SourceArgs},
@@ -33,6 +34,8 @@ pub(crate) struct Case<'a> {
     pub(crate) workload: &'a Served,
     pub(crate) requests: &'a RequestFactory<'a>,
     pub(crate) engine: &'a Engine,
+    /// The columns of the text. `None`: unlimited.
+    pub(crate) width: Option<usize>,
 }
 
 impl Case<'_> {
@@ -52,7 +55,7 @@ impl Case<'_> {
     }
 
     /// A warning if more than one client writes the status of the workload.
-    fn render_writers(&self, page: &mut Page) {
+    fn render_second_owner(&self, page: &mut Page) {
         let Served {
             kind,
             namespace,
@@ -62,7 +65,8 @@ impl Case<'_> {
         let facts = self.cluster.facts.as_ref();
         let facts = facts.and_then(|facts| facts.workload(*kind, namespace, name));
         if let Some(facts) = facts {
-            text::status::render_writers(page, &facts.writers, self.requests.now());
+            let warning = several_writers(&facts.writers, self.requests.now());
+            text::status::render_second_owner(page, warning.as_slice());
         }
     }
 }
@@ -88,6 +92,7 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         workload,
         requests: &RequestFactory::new(&cluster, &args.engine),
         engine: &engine,
+        width: text::terminal_width(),
     };
     let events = Some(&args.source);
     print::text(&explain_with(&case, events, args.node.as_deref(), args.output).await?)?;

@@ -44,9 +44,9 @@ pub(crate) struct ServerArgs {
     /// TLS flags for the service
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// The longest time of one call, over all servers that are asked
+    /// The longest time of one call of the planning service, over all servers that are asked
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_timeout)]
-    pub(crate) timeout: Duration,
+    pub(crate) server_timeout: Duration,
 }
 
 /// The planner, and its options.
@@ -90,6 +90,14 @@ pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
         return Err("not from 1ms to 24h".to_owned());
     }
     Ok(duration.unsigned_abs())
+}
+
+/// Parses the longest time of a watch. As with kubectl, 0 is no limit.
+pub(crate) fn parse_watch_time(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s") {
+        return Ok(Duration::ZERO);
+    }
+    parse_timeout(text)
 }
 
 /// 0001-01-01T00:00:00Z, the first time of a Protobuf timestamp.

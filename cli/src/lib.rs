@@ -29,8 +29,10 @@ mod shell;
 mod simulate;
 mod status;
 mod target;
+mod terminal;
 mod text;
 mod view;
+mod watches;
 
 use std::{ffi::OsString, path::Path, process::ExitCode};
 

@@ -1,5 +1,8 @@
 //! `nodewise status`: one row for each workload, the worst first.
 
+mod rows;
+mod watch;
+
 use std::process::ExitCode;
 
 use nodewise_proto::v1;
@@ -29,6 +32,9 @@ pub(crate) async fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         args.targets.as_slice()
     };
     let targets = Target::parse_many(words)?;
+    if args.watch {
+        return watch::run(args, &targets).await;
+    }
     let cluster = Cluster::read_with_facts(&args.source, &targets, namespace).await?;
     let mut workloads: Vec<&Served> = Vec::new();
     for target in &targets {

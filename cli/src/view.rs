@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
+use kube::Client;
 use nodewise_proto::v1;
 use nodewise_status::{Inputs, PodFacts, TemplateFacts};
 
@@ -9,6 +10,7 @@ use crate::{
     engine::Engine,
     input::{Cluster, Facts, Served},
     kind::Kind,
+    refusals::Refusals,
     request::RequestFactory,
 };
 
@@ -30,6 +32,26 @@ impl Source<'_> {
         let plan = self.engine.plan(&request).await?;
         let explanation = self.engine.explain(&request, None).await?;
         self.status_of(workload, refusal, &plan, &explanation)
+    }
+
+    /// As [`Source::status`]. If a pod is missing, Events tell why.
+    pub(crate) async fn status_with_events(
+        &self,
+        workload: &Served,
+        client: &Client,
+    ) -> anyhow::Result<v1::WorkloadStatus> {
+        let request = self.requests.request_for(workload);
+        let plan = self.engine.plan(&request).await?;
+        let explanation = self.engine.explain(&request, None).await?;
+        let status = self.status_of(workload, None, &plan, &explanation)?;
+        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
+        if !status.nodes.iter().any(is_missing) {
+            return Ok(status);
+        }
+        let told = Refusals::told(client, workload.kind, &workload.namespace, &workload.uid).await;
+        let mut status = self.status_of(workload, told.refusal.as_ref(), &plan, &explanation)?;
+        told.add_owner(&mut status);
+        Ok(status)
     }
 
     /// What is known about a pod and its controller, if that was read. Whether the pod is of the current revision, only the explanation of

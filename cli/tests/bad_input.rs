@@ -344,7 +344,7 @@ fn a_service_or_cluster_that_cannot_be_reached() {
         &ran,
         &format!(
             "DaemonSet monitoring/agent: no replica of the planning service answered: {url}: Unavailable: tcp connect error: \
-             transport error: Connection refused (os error 111) (--server says where to ask, and --timeout for how long: 60s)"
+             transport error: Connection refused (os error 111) (--server says where to ask, and --server-timeout for how long: 60s)"
         ),
     );
     let ran = nodewise(&["plan", "-f", &new, "--server", "not a url"]);

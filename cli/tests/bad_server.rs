@@ -157,7 +157,7 @@ fn unanswered(ran: &Ran, url: &str, said: &str, timeout: &str) {
     let begins = format!(
         "error: DaemonSet monitoring/agent: no replica of the planning service answered: {url}: {said}"
     );
-    let ends = format!(" (--server says where to ask, and --timeout for how long: {timeout})\n");
+    let ends = format!(" (--server says where to ask, and --server-timeout for how long: {timeout})\n");
     let is_told = ran.stderr.starts_with(&begins) && ran.stderr.ends_with(&ends);
     assert!(is_told && ran.stderr.lines().count() == 1, "{ran:?}");
 }
@@ -176,7 +176,7 @@ async fn a_listener_that_never_answers() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     for command in [&["plan"][..], &["explain", "daemonset", "agent"]] {
         let ran = run(
-            &[command, &["--server", &url, "--timeout", "300ms"]].concat(),
+            &[command, &["--server", &url, "--server-timeout", "300ms"]].concat(),
             &[],
         )
         .await;
@@ -218,7 +218,7 @@ async fn refusals_are_retried_at_most_once() {
     for (delay, timeout, left) in [(SOON, "60s", 1), (Duration::from_hours(1), "1s", 2)] {
         let service = Scripted::new(vec![saturated(delay); 3]);
         let url = serve_scripted(&service).await;
-        let ran = run(&["plan", "--server", &url, "--timeout", timeout], &[]).await;
+        let ran = run(&["plan", "--server", &url, "--server-timeout", timeout], &[]).await;
         unanswered(&ran, &url, "ResourceExhausted: every place is taken", timeout);
         assert_eq!(service.left(), left, "after {delay:?}");
     }

@@ -54,6 +54,34 @@ fn undo_shows_what_would_change_before_it_refuses_a_file() {
 }
 
 #[test]
+fn undo_of_a_deployment_restores_its_annotations() {
+    let text = std::fs::read_to_string(data(STUCK)).expect("the file");
+    let mut dump: Value = serde_json::from_str(&text).expect("JSON");
+    for item in dump["items"].as_array_mut().expect("a list") {
+        let cause = "kubernetes.io/change-cause";
+        if item["kind"] == "Deployment" {
+            item["metadata"]["annotations"][cause] = "image 3".into();
+            item["metadata"]["annotations"]["team"] = "shop".into();
+        } else if item["metadata"]["name"] == "web-5c6b" {
+            item["metadata"]["annotations"][cause] = "image 2".into();
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dump.json");
+    std::fs::write(&path, dump.to_string()).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let shown = nodewise(&["rollout", "undo", "deploy/web", "--yes", "-f", path]).stdout;
+    for line in [
+        "- annotation kubernetes.io/change-cause: image 3",
+        "+ annotation kubernetes.io/change-cause: image 2",
+        "- annotation team: shop",
+    ] {
+        assert!(shown.lines().any(|one| one == line), "no {line:?} in {shown}");
+    }
+    assert!(!shown.contains("deployment.kubernetes.io/"), "{shown}");
+}
+
+#[test]
 fn wrong_uses_say_what_is_right() {
     for (words, file, expected) in [
         (

@@ -32,6 +32,14 @@ fn the_rollout_of_a_stuck_deployment_has_its_cause_and_what_helps() {
 }
 
 #[test]
+fn wide_has_each_node_or_pod_with_its_reason() {
+    let nodes = run(&["rollout", "status", "ds/agent", "-o", "wide"], "rollout.json");
+    insta::assert_snapshot!(nodes.stdout);
+    let pods = run(&["rollout", "status", "deploy/web", "-o", "wide"], STUCK);
+    insta::assert_snapshot!("the_pods_of_a_deployment", pods.stdout);
+}
+
+#[test]
 fn the_exit_code_says_how_the_rollout_is() {
     for (file, target, code) in [
         ("steady.json", "ds/agent", 0),
@@ -63,9 +71,42 @@ fn programs_get_the_message_as_json_and_yaml() {
 
 #[test]
 fn a_file_cannot_be_watched() {
-    let output = run(&["rollout", "status", "ds/agent", "--watch"], "rollout.json");
-    assert_eq!(output.code, Some(1));
-    assert!(output.stderr.contains("cannot be used with"), "{}", output.stderr);
+    for words in [
+        &["rollout", "status", "ds/agent", "--watch"][..],
+        &["status", "--watch"],
+    ] {
+        let output = run(words, "rollout.json");
+        assert_eq!(output.code, Some(1));
+        assert!(output.stderr.contains("cannot be used with"), "{}", output.stderr);
+    }
+}
+
+/// 0 is no limit, as with kubectl.
+#[test]
+fn the_time_limit_is_that_of_a_watch() {
+    for words in [&["rollout", "status", "ds/agent"][..], &["status"]] {
+        let without = nodewise(&[words, &["--timeout", "5s"]].concat());
+        assert_eq!(without.code, Some(1), "{without:?}");
+        assert!(without.stderr.contains("--watch"), "{without:?}");
+        let help = nodewise(&[words, &["--help"]].concat()).ok();
+        for part in ["--timeout <DURATION>", "--server-timeout <DURATION>", "for ever"] {
+            assert!(help.contains(part), "no {part} in {help}");
+        }
+        let missing = [
+            "--watch",
+            "--timeout",
+            "0",
+            "--kubeconfig",
+            "/nonexistent/kubeconfig",
+        ];
+        let ran = nodewise(&[words, &missing].concat());
+        assert!(ran.stderr.contains("kubeconfig"), "{ran:?}");
+        let wrong = nodewise(&[words, &["--watch", "--timeout", "never"]].concat());
+        assert!(
+            wrong.stderr.contains("not a duration such as 30s or 2m"),
+            "{wrong:?}"
+        );
+    }
 }
 
 // The apiserver keeps the names of all writers of the status. Those of the last ten minutes work on it now.

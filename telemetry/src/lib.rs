@@ -23,7 +23,7 @@ use tracing_subscriber::{filter::ParseError, layer::SubscriberExt as _, util::Su
 pub use causes::with_causes;
 pub use logs::LogFormat;
 pub use traces::Traces;
-pub use truncate::{in_short, printable};
+pub use truncate::{in_short, is_hidden, printable};
 
 /// The telemetry settings of a process.
 #[derive(Clone, Debug)]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use procfs::process::LimitValue;
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric},
@@ -23,7 +22,7 @@ impl Collector for Process {
             &version,
         )?;
         // Without /proc a scrape has only the version.
-        let Ok(usage) = Usage::now() else {
+        let Some(usage) = Usage::now() else {
             return Ok(());
         };
         encode(
@@ -78,6 +77,7 @@ fn encode(
 
 /// The resource usage of the process.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux has /proc"))]
 struct Usage {
     cpu_seconds: f64,
     resident_bytes: u64,
@@ -90,9 +90,23 @@ struct Usage {
     began: f64,
 }
 
+#[cfg(not(target_os = "linux"))]
 impl Usage {
+    fn now() -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Usage {
+    fn now() -> Option<Self> {
+        Self::read().ok()
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "no process lives for 2^52 ticks")]
-    fn now() -> procfs::ProcResult<Self> {
+    fn read() -> procfs::ProcResult<Self> {
+        use procfs::process::LimitValue;
+
         let process = procfs::process::Process::myself()?;
         let stat = process.stat()?;
         let seconds = |ticks: u64| ticks as f64 / procfs::ticks_per_second() as f64;

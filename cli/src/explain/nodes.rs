@@ -69,7 +69,7 @@ pub(super) async fn explain(
             warnings: &warnings,
         });
     }
-    let mut page = Page::new(text::terminal_width());
+    let mut page = Page::new(case.width);
     match nodes.as_slice() {
         [one] if node.is_some() => {
             text::explain::render_node(&mut page, &workload.title(), one, &status);
@@ -77,6 +77,6 @@ pub(super) async fn explain(
         nodes => text::explain::render_all(&mut page, &workload.title(), nodes, &status),
     }
     warnings.render(&mut page);
-    case.render_writers(&mut page);
+    case.render_second_owner(&mut page);
     Ok(page.into_text())
 }

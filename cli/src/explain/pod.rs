@@ -68,6 +68,7 @@ pub(super) async fn explain(
         workload: owner,
         requests: source.requests,
         engine: source.engine,
+        width: text::terminal_width(),
     };
     let node = target_node(&pod.object);
     let node = (owner.kind == Kind::DaemonSet && !node.is_empty()).then_some(node);

@@ -15,7 +15,7 @@ use crate::{
     print,
     request::WorkloadRequest,
     text::{
-        self, Page,
+        Page,
         explain::replicas::{DeploymentText, ReplicaSetText, SetText},
     },
 };
@@ -108,7 +108,7 @@ pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyh
             warnings: &warnings,
         });
     }
-    let mut page = Page::new(text::terminal_width());
+    let mut page = Page::new(case.width);
     ReplicaSetText {
         title: request.title(),
         explanation: &explanation,
@@ -118,7 +118,7 @@ pub(super) async fn explain_replica_set(case: &Case<'_>, output: Output) -> anyh
     }
     .render(&mut page);
     warnings.render(&mut page);
-    case.render_writers(&mut page);
+    case.render_second_owner(&mut page);
     Ok(page.into_text())
 }
 
@@ -158,7 +158,7 @@ pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyho
             warnings: &warnings,
         });
     }
-    let mut page = Page::new(text::terminal_width());
+    let mut page = Page::new(case.width);
     DeploymentText {
         title: request.title(),
         explanation: &explanation,
@@ -167,7 +167,7 @@ pub(super) async fn explain_deployment(case: &Case<'_>, output: Output) -> anyho
     }
     .render(&mut page);
     warnings.render(&mut page);
-    case.render_writers(&mut page);
+    case.render_second_owner(&mut page);
     Ok(page.into_text())
 }
 

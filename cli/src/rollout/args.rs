@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use crate::{
-    flags::{EngineArgs, SourceArgs, parse_timeout},
-    output::ViewOutput,
+    flags::{EngineArgs, SourceArgs, parse_watch_time},
+    output::{DataOutput, ViewOutput},
 };
 
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ pub(crate) struct HistoryArgs {
     pub(crate) workload: WorkloadArgs,
     /// How to print the revisions
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: ViewOutput,
+    pub(crate) output: DataOutput,
 }
 
 #[derive(Debug, Args)]
@@ -97,9 +97,13 @@ pub(crate) struct ChangeArgs {
 Examples:
   nodewise rollout status ds/agent -n logging
   nodewise rollout status deploy/web --watch
-  nodewise rollout status ds/agent --watch --wait-for 10m && echo done
+  nodewise rollout status ds/agent -o wide
+  nodewise rollout status ds/agent --watch --timeout 10m && echo done
 
-Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error.")]
+Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error.
+With --watch it tells the last state: that at the end of --timeout, or when you quit.
+
+--watch follows a rollout that is stuck, too: someone may remove the cause. Without --timeout it does so for ever.")]
 pub(crate) struct RolloutStatusArgs {
     /// The workload, as for kubectl: `KIND NAME` or `KIND/NAME`, such as deployment/web, rs/web-5d4f or ds/agent
     #[arg(value_names = ["KIND", "NAME"], num_args = 1..=2, required = true)]
@@ -111,12 +115,13 @@ pub(crate) struct RolloutStatusArgs {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
-    /// Follow the rollout: in a terminal with a live view until you quit, elsewhere with a line for each change until it is complete
+    /// Follow the rollout: in a terminal with a live view until you quit, elsewhere with a line for each change until it is complete,
+    /// for ever if it is stuck and nobody removes the cause. --timeout limits both
     #[arg(short, long, conflicts_with_all = ["files", "now"])]
     pub(crate) watch: bool,
-    /// With --watch: the longest time to follow the rollout
-    #[arg(long, value_name = "DURATION", requires = "watch", value_parser = parse_timeout)]
-    pub(crate) wait_for: Option<Duration>,
+    /// With --watch: the longest time to follow the rollout; 0 is no limit [default: no limit]
+    #[arg(long, alias = "wait-for", value_name = "DURATION", requires = "watch", value_parser = parse_watch_time)]
+    pub(crate) timeout: Option<Duration>,
     /// How to print the status
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ViewOutput,

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, bail};
+use nodewise_telemetry::printable;
 
 use super::args::ChangeArgs;
 
@@ -18,7 +19,7 @@ pub(super) fn confirm(args: &ChangeArgs, question: &str) -> anyhow::Result<bool>
         bail!("{question} Standard input is no terminal, so nobody can answer; give --yes or --dry-run");
     }
     let mut error = anstream::stderr();
-    write!(error, "{question} [y/N] ").context("cannot ask")?;
+    write!(error, "{} [y/N] ", printable(question)).context("cannot ask")?;
     error.flush().context("cannot ask")?;
     let mut answer = String::new();
     io::stdin()

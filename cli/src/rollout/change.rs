@@ -1,5 +1,7 @@
 //! `nodewise rollout undo|pause|resume|restart`: one patch of the workload.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, ensure};
 use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
@@ -7,18 +9,28 @@ use serde_json::{Value, json};
 use super::{
     diff,
     proposal::{Proposal, Proposed, named},
-    revisions::History,
+    revisions::{History, annotations},
 };
 use crate::{
     input::{Cluster, Served},
     kind::Kind,
-    text::{PLAIN, Page},
+    text::{ADD, PLAIN, Page, REMOVE},
 };
 
 /// The annotation by which kubectl restarts a workload.
 const RESTARTED: &str = "kubectl.kubernetes.io/restartedAt";
 
-/// Goes back to an earlier revision: by default to the newest one that the workload does not have now.
+/// The annotations that a Deployment and its ReplicaSets do not exchange, as in kubectl and in the Deployment controller.
+const NOT_EXCHANGED: [&str; 6] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deployment.kubernetes.io/revision",
+    "deployment.kubernetes.io/revision-history",
+    "deployment.kubernetes.io/desired-replicas",
+    "deployment.kubernetes.io/max-replicas",
+    "deprecated.deployment.rollback.to",
+];
+
+/// Goes back to an earlier revision, as `kubectl rollout undo` does: by default to the newest one that the workload does not have now.
 pub(super) fn undo(
     cluster: &Cluster,
     workload: &Served,
@@ -47,10 +59,48 @@ pub(super) fn undo(
     let question = format!("Go back to revision {number}?");
     let mut template = revision.template.clone();
     template["$patch"] = json!("replace");
-    let patch = json!({ "spec": { "template": template } });
+    let mut patch = json!({ "spec": { "template": template } });
+    if workload.kind == Kind::Deployment {
+        let present = annotations(&history.object);
+        let changes = annotation_changes(&present, &revision.annotations);
+        render_annotations(&mut page, &present, &changes);
+        if !changes.is_empty() {
+            patch["metadata"]["annotations"] = json!(changes);
+        }
+    }
     Ok(Proposed::Change(Proposal::patch(
         workload, page, &command, question, patch,
     )))
+}
+
+/// What gives a Deployment the annotations of an old ReplicaSet. Those that they do not exchange stay. `None`: the annotation is removed.
+fn annotation_changes<'a>(
+    present: &'a BTreeMap<String, String>,
+    wanted: &'a BTreeMap<String, String>,
+) -> BTreeMap<&'a str, Option<&'a str>> {
+    let removed = present.keys().map(|key| (key.as_str(), None));
+    let restored = wanted
+        .iter()
+        .map(|(key, value)| (key.as_str(), Some(value.as_str())));
+    let mut changes: BTreeMap<_, _> = removed.chain(restored).collect();
+    changes
+        .retain(|key, value| !NOT_EXCHANGED.contains(key) && present.get(*key).map(String::as_str) != *value);
+    changes
+}
+
+fn render_annotations(
+    page: &mut Page,
+    present: &BTreeMap<String, String>,
+    changes: &BTreeMap<&str, Option<&str>>,
+) {
+    for (key, value) in changes {
+        if let Some(old) = present.get(*key) {
+            page.row(&[(REMOVE, &format!("- annotation {key}: {old}"))]);
+        }
+        if let Some(new) = value {
+            page.row(&[(ADD, &format!("+ annotation {key}: {new}"))]);
+        }
+    }
 }
 
 /// Whether a Deployment is paused. An error for the other kinds.
@@ -108,4 +158,46 @@ pub(super) fn restart(workload: &Served) -> anyhow::Result<Proposed> {
         question,
         patch,
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_undo_restores_the_annotations_that_are_exchanged() {
+        let present = map(&[
+            ("kubernetes.io/change-cause", "three"),
+            ("deployment.kubernetes.io/revision", "3"),
+            ("kubectl.kubernetes.io/last-applied-configuration", "{}"),
+            ("team", "web"),
+            ("same", "1"),
+        ]);
+        let wanted = map(&[
+            ("kubernetes.io/change-cause", "two"),
+            ("deployment.kubernetes.io/revision", "2"),
+            ("deployment.kubernetes.io/desired-replicas", "4"),
+            ("owner", "shop"),
+            ("same", "1"),
+        ]);
+        let changes = annotation_changes(&present, &wanted);
+        let expected = [
+            ("kubernetes.io/change-cause", Some("two")),
+            ("owner", Some("shop")),
+            ("team", None),
+        ];
+        assert_eq!(changes, BTreeMap::from(expected));
+        assert_eq!(
+            json!(changes),
+            json!({"kubernetes.io/change-cause": "two", "owner": "shop", "team": null})
+        );
+        assert!(annotation_changes(&present, &present).is_empty());
+    }
 }

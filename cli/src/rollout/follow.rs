@@ -1,32 +1,26 @@
 //! Follows one workload with watches, and computes its status again after each change.
 
-use std::time::Duration;
-
 use anyhow::Context as _;
 use kube::Client;
 use nodewise_proto::v1;
-use tokio::time::{Instant, sleep_until};
 
 use super::args::RolloutStatusArgs;
 use crate::{
     engine::Engine,
-    input::{Change, Cluster, Follower, Served, connect},
+    input::{Cluster, Follower, Served, connect},
     kind::Kind,
-    refusals::Refusals,
     request::RequestFactory,
     view,
+    watches::{AGAIN, Tick, Watches},
 };
-
-/// Events that follow each other are shown together.
-const TOGETHER: Duration = Duration::from_millis(150);
-/// Without an event the status is computed again: a pod may be late by now.
-const AGAIN: Duration = Duration::from_secs(2);
 
 /// What `Rollout::next` returns.
 pub(super) enum News {
     Status(Box<v1::WorkloadStatus>),
     /// A watch failed. It is tried again.
     Problem(String),
+    /// The watches work again.
+    Recovered,
 }
 
 /// One workload, and the watches of what its status is computed from.
@@ -36,12 +30,10 @@ pub(super) struct Rollout<'a> {
     pub(super) client: Client,
     /// The URL of the apiserver.
     pub(super) url: String,
-    follower: Follower,
+    watches: Watches,
     kind: Kind,
     namespace: String,
     name: String,
-    /// When the status is computed next. Kept here, so that a cancelled `next` delays nothing.
-    due: Instant,
 }
 
 impl<'a> Rollout<'a> {
@@ -52,21 +44,17 @@ impl<'a> Rollout<'a> {
     ) -> anyhow::Result<Self> {
         let source = &args.source;
         let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
+        let namespaces = std::slice::from_ref(&workload.namespace);
+        let follower = Follower::start(&client, &url, &[workload.kind], namespaces);
         Ok(Self {
             args,
             engine,
-            follower: Follower::start(
-                &client,
-                &url,
-                &[workload.kind],
-                std::slice::from_ref(&workload.namespace),
-            ),
+            watches: Watches::new(follower),
             client,
             url: url.to_string(),
             kind: workload.kind,
             namespace: workload.namespace.clone(),
             name: workload.name.clone(),
-            due: Instant::now() + AGAIN,
         })
     }
 
@@ -75,26 +63,20 @@ impl<'a> Rollout<'a> {
     /// # Errors
     /// The workload is gone, or the cluster or the service refuses.
     pub(super) async fn next(&mut self) -> anyhow::Result<News> {
-        loop {
-            tokio::select! {
-                change = self.follower.next() => match change? {
-                    Change::Objects => self.due = self.due.min(Instant::now() + TOGETHER),
-                    Change::Failed(problem) => {
-                        return Ok(News::Problem(format!("{problem}; it is tried again")));
-                    }
-                },
-                () = sleep_until(self.due), if self.follower.is_complete() => {
-                    let status = Box::new(self.status().await?);
-                    self.due = Instant::now() + AGAIN;
-                    return Ok(News::Status(status));
-                }
+        Ok(match self.watches.next().await? {
+            Tick::Due => {
+                let status = Box::new(self.status().await?);
+                self.watches.computed(AGAIN);
+                News::Status(status)
             }
-        }
+            Tick::Problem(problem) => News::Problem(problem),
+            Tick::Recovered => News::Recovered,
+        })
     }
 
     /// The objects, as the watches show them.
     pub(super) fn cluster(&self) -> &Cluster {
-        &self.follower.cluster
+        &self.watches.follower.cluster
     }
 
     /// The workload.
@@ -116,13 +98,12 @@ impl<'a> Rollout<'a> {
 
     async fn status(&self) -> anyhow::Result<v1::WorkloadStatus> {
         let (cluster, workload) = (self.cluster(), self.workload()?);
-        let refusals = Refusals::ask(&self.client, std::iter::once(workload)).await;
         let requests = self.requests();
         let source = view::Source {
             cluster,
             engine: self.engine,
             requests: &requests,
         };
-        source.status(workload, refusals.of(&workload.uid)).await
+        source.status_with_events(workload, &self.client).await
     }
 }

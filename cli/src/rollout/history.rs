@@ -7,7 +7,7 @@ use super::{
     revisions::{self, History},
 };
 use crate::{
-    output::ViewOutput,
+    output::DataOutput,
     print,
     text::{BOLD, PLAIN, Page, terminal_width},
 };
@@ -17,9 +17,9 @@ pub(super) async fn run(args: &HistoryArgs) -> anyhow::Result<ExitCode> {
     let workload = revisions::workload(&cluster, &target, &args.workload)?;
     let history = History::of(&cluster, workload)?;
     match args.output {
-        ViewOutput::Json => print::json(&history.revisions)?,
-        ViewOutput::Yaml => print::yaml(&history.revisions)?,
-        ViewOutput::Text | ViewOutput::Wide => print::text(&render(&history).into_text())?,
+        DataOutput::Json => print::json(&history.revisions)?,
+        DataOutput::Yaml => print::yaml(&history.revisions)?,
+        DataOutput::Text => print::text(&render(&history).into_text())?,
     }
     Ok(ExitCode::SUCCESS)
 }

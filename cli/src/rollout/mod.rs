@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use args::{ChangeArgs, RolloutCommand};
 use proposal::{Proposed, settle};
+pub(crate) use watch::is_news;
 
 use crate::{
     input::{Cluster, Served},

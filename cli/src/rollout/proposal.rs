@@ -9,6 +9,7 @@ use kube::{
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions},
     core::GroupVersionKind,
 };
+use nodewise_telemetry::printable;
 use serde_json::{Value, json};
 
 use super::{args::ChangeArgs, ask::confirm};
@@ -175,7 +176,7 @@ pub(super) async fn settle(
     let proposal = match proposed {
         Proposed::Change(proposal) => proposal,
         Proposed::Nothing(sentence) => {
-            print::text(&format!("{sentence}\n"))?;
+            print::text(&format!("{}\n", printable(&sentence)))?;
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -192,6 +193,6 @@ pub(super) async fn settle(
     }
     let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
     let written = proposal.carry_out(&client, &url, args.dry_run).await?;
-    print::text(&format!("{written}\n"))?;
+    print::text(&format!("{}\n", printable(&written)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,7 @@
 //! The revisions of a DaemonSet or Deployment, with their templates.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use nodewise_proto::workload::TEMPLATE_HASH_LABEL;
@@ -34,6 +36,9 @@ pub(crate) struct Revision {
     pub(crate) change_cause: String,
     #[serde(skip)]
     pub(crate) template: Value,
+    /// metadata.annotations of the ControllerRevision or ReplicaSet.
+    #[serde(skip)]
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// A workload, its JSON, and its revisions, from the oldest to the newest.
@@ -159,7 +164,16 @@ fn revision(served: &Served, object: &Value, number: i64, template: Value, prese
         images: containers.iter().map(image).collect(),
         change_cause: text(CHANGE_CAUSE).to_owned(),
         template,
+        annotations: annotations(object),
     }
+}
+
+/// metadata.annotations of an object.
+pub(super) fn annotations(object: &Value) -> BTreeMap<String, String> {
+    let all = object["metadata"]["annotations"].as_object();
+    let all = all.into_iter().flatten();
+    all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
 }
 
 /// The template without what the controllers add to it.

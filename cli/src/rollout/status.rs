@@ -19,20 +19,23 @@ use crate::{
     target::Target,
     text::{self, Page},
     view,
+    watches::{before, deadline},
 };
 
 pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
     let target = Target::parse_one(&args.target)?;
     let namespace = args.namespace.as_deref();
-    let cluster = Cluster::read_with_facts(&args.source, std::slice::from_ref(&target), namespace).await?;
+    let deadline = deadline(args.timeout);
+    let read = Cluster::read_with_facts(&args.source, std::slice::from_ref(&target), namespace);
+    let cluster = before(deadline, read).await??;
     let found = cluster.find(&target, namespace)?;
     let workload = *found.first().context("no workload is named")?;
     let engine = Engine::new(&args.engine)?;
     if args.watch {
         return if is_live(args) {
-            live::run(args, &engine, workload).await
+            live::run(args, &engine, workload, deadline).await
         } else {
-            watch::run(args, &engine, workload).await
+            watch::run(args, &engine, workload, deadline).await
         };
     }
     gaps::refuse(&cluster, workload)?;
@@ -43,13 +46,15 @@ pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
         engine: &engine,
         requests: &requests,
     };
-    let status = source.status(workload, refusals.of(&workload.uid)).await?;
+    let mut status = source.status(workload, refusals.of(&workload.uid)).await?;
+    refusals.add_owner(&mut status);
     match args.output {
         ViewOutput::Json => print::json(&status)?,
         ViewOutput::Yaml => print::yaml(&status)?,
         ViewOutput::Text | ViewOutput::Wide => {
             let mut page = Page::new(text::terminal_width());
-            text::status::render_rollout(&mut page, &status, &hints::of(&status));
+            let wide = args.output == ViewOutput::Wide;
+            text::status::render_rollout(&mut page, &status, &hints::of(&status), wide);
             print::text(&page.into_text())?;
         }
     }

@@ -1,11 +1,10 @@
 //! Follows a rollout and prints a line for each change.
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
-use anyhow::Context as _;
 use jiff::{Timestamp, Unit};
 use nodewise_proto::v1::{self, RolloutState};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::{
     args::RolloutStatusArgs,
@@ -18,23 +17,24 @@ use crate::{
     output::ViewOutput,
     print,
     text::{self, Page},
+    watches::{no_answer, until},
 };
 
-/// Follows the rollout until it is complete, or until the time of `--wait-for` is over.
+/// Follows the rollout until it is complete, or until the deadline. A rollout that is stuck is followed, too.
 pub(super) async fn run(
     args: &RolloutStatusArgs,
     engine: &Engine,
     workload: &Served,
+    deadline: Option<Instant>,
 ) -> anyhow::Result<ExitCode> {
-    let deadline = args.wait_for.map(|time| Instant::now() + time);
     let mut rollout = Rollout::start(args, engine, workload).await?;
     let mut last: Option<v1::WorkloadStatus> = None;
     loop {
         let news = tokio::select! {
             news = rollout.next() => news?,
-            () = sleep_until(deadline.unwrap_or_else(far)), if deadline.is_some() => {
-                let last = last.context("the apiserver has not answered in the time of --wait-for")?;
-                print::note(&format!("--wait-for is over: {}", last.message));
+            () = until(deadline) => {
+                let last = last.ok_or_else(no_answer)?;
+                print::note(&format!("the time of --timeout is over: {}", last.message));
                 return Ok(exit_code(&last));
             }
         };
@@ -44,6 +44,7 @@ pub(super) async fn run(
                 print::note(&problem);
                 continue;
             }
+            News::Recovered => continue,
         };
         if last.as_ref().is_none_or(|last| is_news(last, &status)) {
             show(&status, args.output)?;
@@ -55,13 +56,8 @@ pub(super) async fn run(
     }
 }
 
-/// A moment that no command waits for.
-fn far() -> Instant {
-    Instant::now() + Duration::from_hours(24)
-}
-
 /// Whether people would want to read about it: not if only times have passed.
-fn is_news(last: &v1::WorkloadStatus, now: &v1::WorkloadStatus) -> bool {
+pub(crate) fn is_news(last: &v1::WorkloadStatus, now: &v1::WorkloadStatus) -> bool {
     let causes = |status: &v1::WorkloadStatus| {
         let cause = |cause: &v1::BlockCause| (cause.reason.clone(), cause.units.clone(), cause.more_units);
         status.causes.iter().map(cause).collect::<Vec<_>>()

@@ -4,6 +4,7 @@ pub(crate) mod explain;
 pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod status;
+pub(crate) mod table;
 
 use std::{borrow::Cow, fmt::Write as _};
 

@@ -97,7 +97,7 @@ fn is_next(a: &str, b: &str) -> bool {
 }
 
 /// `node-2` before `node-10`.
-pub(super) fn natural_order(a: &str, b: &str) -> Ordering {
+pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (Pieces(a), Pieces(b));
     loop {
         let order = match (left.next(), right.next()) {

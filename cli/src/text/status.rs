@@ -2,8 +2,9 @@
 
 mod details;
 mod table;
+mod units;
 
-pub(crate) use details::{render_causes, render_line, render_rollout, render_writers};
+pub(crate) use details::{render_causes, render_line, render_rollout, render_second_owner};
 pub(crate) use table::render_table;
 
 use anstyle::Style;

@@ -4,6 +4,7 @@ use nodewise_proto::workload::{DEPLOYMENT, REPLICA_SET};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::view::View;
+use crate::terminal::scrolled_by;
 
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,24 +25,12 @@ pub(super) enum Command {
     Scroll(i32),
 }
 
-/// Rows of a page.
-const PAGE: i32 = 10;
-
 /// What a key does now. `None`: nothing.
 pub(super) fn command(key: KeyEvent, view: &View) -> Option<Command> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return (key.code == KeyCode::Char('c')).then_some(Command::Quit);
     }
-    let scroll = match key.code {
-        KeyCode::Up | KeyCode::Char('k') => Some(-1),
-        KeyCode::Down | KeyCode::Char('j') => Some(1),
-        KeyCode::PageUp => Some(-PAGE),
-        KeyCode::PageDown | KeyCode::Char(' ') => Some(PAGE),
-        KeyCode::Home | KeyCode::Char('g') => Some(i32::MIN),
-        KeyCode::End | KeyCode::Char('G') => Some(i32::MAX),
-        _ => None,
-    };
-    if let Some(rows) = scroll {
+    if let Some(rows) = scrolled_by(key) {
         return Some(Command::Scroll(rows));
     }
     if let Some(window) = &view.window {
@@ -71,9 +60,9 @@ pub(super) fn command(key: KeyEvent, view: &View) -> Option<Command> {
 pub(super) fn legend(view: &View) -> String {
     if let Some(window) = &view.window {
         return if window.proposal.is_some() {
-            "y yes   n no   ↑↓ scroll".to_owned()
+            "y yes  n no  ↑↓ scroll".to_owned()
         } else {
-            "Esc close   ↑↓ scroll".to_owned()
+            "Esc close  ↑↓ scroll".to_owned()
         };
     }
     let kind = view.status.as_ref().map_or("", |status| &status.kind);
@@ -90,7 +79,7 @@ pub(super) fn legend(view: &View) -> String {
         keys.push("d diff");
     }
     keys.extend(["↑↓ scroll", "? help", "q quit"]);
-    keys.join("   ")
+    keys.join("  ")
 }
 
 /// The keys, and what they do.
@@ -120,6 +109,8 @@ pub(super) const HELP: [(&str, &str); 9] = [
 
 #[cfg(test)]
 mod tests {
+    use nodewise_proto::v1;
+
     use super::*;
     use crate::rollout::live::view::Window;
 
@@ -136,5 +127,20 @@ mod tests {
         assert_eq!(command(key(KeyCode::Char('y')), &view), None);
         assert_eq!(command(key(KeyCode::Char('u')), &view), None);
         assert_eq!(command(key(KeyCode::Esc), &view), Some(Command::Close));
+    }
+
+    #[test]
+    fn the_keys_fit_into_80_columns() {
+        let status = v1::WorkloadStatus {
+            kind: DEPLOYMENT.to_owned(),
+            ..v1::WorkloadStatus::default()
+        };
+        let view = View {
+            status: Some(status),
+            is_paused: true,
+            ..View::default()
+        };
+        let keys = legend(&view);
+        assert!(keys.chars().count() <= 80 && keys.ends_with("q quit"), "{keys}");
     }
 }

@@ -8,11 +8,10 @@ mod view;
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use crossterm::event::{Event, EventStream, KeyEvent, KeyEventKind};
-use futures::StreamExt as _;
+use anyhow::{Context as _, anyhow};
+use crossterm::event::EventStream;
 use ratatui::DefaultTerminal;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use self::{
     keys::{Command, HELP},
@@ -24,7 +23,7 @@ use super::{
     change, diff,
     exit::exit_code,
     follow::{News, Rollout},
-    proposal::Proposed,
+    proposal::{Proposed, named},
     retry,
     revisions::History,
 };
@@ -32,16 +31,19 @@ use crate::{
     engine::Engine,
     explain::{self, Case},
     input::Served,
-    output::Output,
+    output::{Output, ViewOutput},
     print,
+    terminal::{has_colours, next_key},
     text::{self, BOLD, PLAIN, Page},
+    watches::{no_answer, until},
 };
 
-/// Shows the rollout until someone quits, or until the time of `--wait-for` is over. Then the last status stays in the terminal.
+/// Shows the rollout until someone quits, or until the deadline. Then the last status stays in the terminal.
 pub(super) async fn run(
     args: &RolloutStatusArgs,
     engine: &Engine,
     workload: &Served,
+    deadline: Option<Instant>,
 ) -> anyhow::Result<ExitCode> {
     let rollout = Rollout::start(args, engine, workload).await?;
     let terminal = ratatui::try_init().context("cannot open the terminal")?;
@@ -50,21 +52,35 @@ pub(super) async fn run(
         terminal,
         keys: EventStream::new(),
         view: View {
-            colours: anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
+            colours: has_colours(),
+            wide: args.output == ViewOutput::Wide,
             ..View::default()
         },
     };
-    let ended = live.run(args.wait_for.map(|time| Instant::now() + time)).await;
+    let ended = live.run(deadline).await;
     ratatui::restore();
-    ended?;
-    let last = live
-        .view
-        .status
-        .context("the view was closed before the cluster was read")?;
+    let end = ended?;
+    let View { status, wide, .. } = live.view;
+    let last = status.ok_or_else(|| match end {
+        End::Deadline => no_answer(),
+        End::Quit => anyhow!("the view was closed before the cluster was read"),
+    })?;
     let mut page = Page::new(text::terminal_width());
-    text::status::render_rollout(&mut page, &last, &super::hints::of(&last));
+    text::status::render_rollout(&mut page, &last, &super::hints::of(&last), wide);
     print::text(&page.into_text())?;
+    if end == End::Deadline {
+        print::note("the time of --timeout is over");
+    }
     Ok(exit_code(&last))
+}
+
+/// Why the view ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Someone quits.
+    Quit,
+    /// The time of `--timeout` is over.
+    Deadline,
 }
 
 struct Live<'a> {
@@ -75,8 +91,7 @@ struct Live<'a> {
 }
 
 impl Live<'_> {
-    async fn run(&mut self, deadline: Option<Instant>) -> anyhow::Result<()> {
-        let never = Instant::now() + std::time::Duration::from_hours(24 * 365);
+    async fn run(&mut self, deadline: Option<Instant>) -> anyhow::Result<End> {
         loop {
             self.draw()?;
             tokio::select! {
@@ -85,18 +100,19 @@ impl Live<'_> {
                         self.view.update(*status);
                         self.view.is_paused = change::is_paused(self.rollout.workload()?).unwrap_or_default();
                     }
-                    News::Problem(problem) => self.view.say(Tone::Bad, problem),
+                    News::Problem(problem) => self.view.problem = problem,
+                    News::Recovered => self.view.problem.clear(),
                 },
                 key = next_key(&mut self.keys) => {
                     let Some(command) = key?.and_then(|key| keys::command(key, &self.view)) else {
                         continue;
                     };
                     if command == Command::Quit {
-                        return Ok(());
+                        return Ok(End::Quit);
                     }
                     self.obey(command).await;
                 }
-                () = sleep_until(deadline.unwrap_or(never)) => return Ok(()),
+                () = until(deadline) => return Ok(End::Deadline),
             }
         }
     }
@@ -123,7 +139,7 @@ impl Live<'_> {
             Command::Quit => {}
             Command::Scroll(rows) => self.view.scroll(rows),
             Command::Close => drop(self.view.close()),
-            Command::Help => self.view.open("Keys", help()),
+            Command::Help => self.view.open("Keys", "", &help()),
             Command::Undo => self.view.propose("Undo", change::undo(cluster, workload, None)?),
             Command::Pause => {
                 let pauses = !change::is_paused(workload)?;
@@ -139,7 +155,8 @@ impl Live<'_> {
             }
             Command::Diff => {
                 let text = difference(&History::of(cluster, workload)?)?;
-                self.view.open("Diff", text);
+                let command = format!("nodewise rollout diff {}", named(workload));
+                self.view.open("Diff", &command, &text);
             }
             Command::Explain => self.explain().await?,
             Command::Logs => self.logs().await?,
@@ -159,14 +176,17 @@ impl Live<'_> {
 
     async fn explain(&mut self) -> anyhow::Result<()> {
         let requests = self.rollout.requests();
+        let workload = self.rollout.workload()?;
         let case = Case {
             cluster: self.rollout.cluster(),
-            workload: self.rollout.workload()?,
+            workload,
             requests: &requests,
             engine: self.rollout.engine,
+            width: window_width(),
         };
+        let command = format!("nodewise explain {}", named(workload));
         let text = or_cancelled(&mut self.keys, explain::explain(&case, None, Output::Text)).await?;
-        self.view.open("Explain", text);
+        self.view.open("Explain", &command, &text);
         Ok(())
     }
 
@@ -177,16 +197,16 @@ impl Live<'_> {
                 .say(Tone::Plain, "every pod is ready; there is no log to show");
             return Ok(());
         };
-        let title = format!("$ {}", log.command());
-        self.view.say(Tone::Plain, format!("{title} …"));
+        let command = log.command();
+        self.view.say(Tone::Plain, format!("$ {command} …"));
         self.draw()?;
         let log = or_cancelled(&mut self.keys, log.read(&self.rollout.client)).await?;
         self.view.say(Tone::Plain, "");
-        let mut page = window_page();
+        let mut page = Page::new(None);
         for line in log.lines() {
             page.line(0, PLAIN, line);
         }
-        self.view.open(&title, page.into_text());
+        self.view.open("Log", &command, &page.into_text());
         Ok(())
     }
 }
@@ -201,13 +221,13 @@ impl View {
     }
 }
 
-/// A page as wide as a window.
-fn window_page() -> Page {
-    Page::new(text::terminal_width().map(|width| width.saturating_sub(screen::FRAME)))
+/// The columns of a window.
+fn window_width() -> Option<usize> {
+    text::terminal_width().map(|width| width.saturating_sub(screen::FRAME))
 }
 
 fn help() -> String {
-    let mut page = window_page();
+    let mut page = Page::new(window_width());
     for (keys, what) in HELP {
         page.marked(1, &format!("{keys:4}"), BOLD, PLAIN, what);
     }
@@ -228,15 +248,6 @@ fn difference(history: &History<'_>) -> anyhow::Result<String> {
     page.line(0, BOLD, &title);
     diff::render(&mut page, &before.template, &history.present())?;
     Ok(page.into_text())
-}
-
-/// The next press of a key. `None` for other events: the caller draws again.
-async fn next_key(keys: &mut EventStream) -> anyhow::Result<Option<KeyEvent>> {
-    let event = keys.next().await.context("the terminal was closed")?;
-    Ok(match event.context("cannot read from the terminal")? {
-        Event::Key(key) if key.kind != KeyEventKind::Release => Some(key),
-        _ => None,
-    })
 }
 
 /// The result of `work`, unless someone presses Esc or Ctrl-C before.

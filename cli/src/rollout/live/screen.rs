@@ -1,49 +1,63 @@
 //! Draws the live view: the rollout, what happened lately, a window over it, and the keys.
 
-use ansi_to_tui::IntoText as _;
-use anstream::adapter::strip_str;
+use std::iter;
+
+use nodewise_telemetry::printable;
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Margin, Rect},
     style::{Color, Modifier, Style, Stylize as _},
     text::{Line, Span, Text},
-    widgets::{Block, Clear, Paragraph, Scrollbar, ScrollbarOrientation, ScrollbarState},
+    widgets::{Block, Clear, Paragraph},
 };
 
 use super::{
     keys,
     view::{Tone, View, Window},
 };
-use crate::text::{self, Page};
+use crate::{
+    terminal::{draw_scrolled, styled, wrapped},
+    text::{self, Page},
+};
 
 /// The rows for what happened lately, with their title.
 const RECENT: u16 = 7;
 /// Without as many rows, there is only the rollout.
 const LOW: u16 = 24;
 
-/// The columns that a window and its frame leave free.
-pub(super) const FRAME: usize = 8;
+/// The most rows for messages.
+const MESSAGES: usize = 4;
+
+/// The columns that a window, its frame and its bar leave free.
+pub(super) const FRAME: usize = 7;
 
 /// Draws everything, and keeps positions of scrolling inside their texts.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &mut View) {
     let area = frame.area();
     let recent = if area.height >= LOW { RECENT } else { 0 };
-    let [body, below, footer] = Layout::vertical([
+    let messages = messages(view, area.width);
+    let [body, below, said, help] = Layout::vertical([
         Constraint::Min(1),
         Constraint::Length(recent),
-        Constraint::Length(2),
+        Constraint::Length(rows(messages.len())),
+        Constraint::Length(1),
     ])
     .areas(area);
     let text = rollout(view, body.width);
     let colours = view.colours;
-    scrolled(frame, body, text, &mut view.scroll);
+    draw_scrolled(frame, body, &text, &mut view.scroll);
     if recent > 0 {
-        frame.render_widget(lately(view), below);
+        frame.render_widget(lately(view, below.width), below);
     }
-    foot(frame, footer, view);
+    frame.render_widget(Paragraph::new(messages), said);
+    frame.render_widget(Line::from(keys::legend(view)), help);
     if let Some(window) = &mut view.window {
         over(frame, area, window, colours);
     }
+}
+
+fn rows(lines: usize) -> u16 {
+    u16::try_from(lines).unwrap_or(u16::MAX)
 }
 
 /// The rollout as `nodewise rollout status` prints it.
@@ -52,15 +66,15 @@ fn rollout(view: &View, width: u16) -> Text<'static> {
         return Text::from("  reading the cluster …".to_owned());
     };
     let mut page = Page::new(Some(width.saturating_sub(1).into()));
-    text::status::render_rollout(&mut page, status, &[]);
+    text::status::render_rollout(&mut page, status, &[], view.wide);
     styled(&page.into_text(), view.colours)
 }
 
-fn lately(view: &View) -> Paragraph<'static> {
+fn lately(view: &View, width: u16) -> Paragraph<'static> {
     let mut lines = vec![Line::from("Lately").add_modifier(Modifier::BOLD)];
     let all = view.recent.sentences().take(usize::from(RECENT) - 2);
     lines.extend(all.map(|(time, sentence)| {
-        let sentence = nodewise_telemetry::printable(sentence).into_owned();
+        let sentence = printable(sentence).into_owned();
         Line::from(vec![
             Span::from(format!("  {time} ")).add_modifier(Modifier::DIM),
             Span::from(sentence),
@@ -71,72 +85,54 @@ fn lately(view: &View) -> Paragraph<'static> {
             Line::from("  nothing has happened since this view was opened").add_modifier(Modifier::DIM),
         );
     }
-    Paragraph::new(lines)
+    Paragraph::new(wrapped(&Text::from(lines), width.into()))
 }
 
-/// The last message, and the keys.
-fn foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
-    let [message, help] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
-    let (tone, text) = &view.message;
-    let style = match tone {
-        Tone::Plain => Style::new(),
-        Tone::Good => colour(Color::Green, view.colours),
-        Tone::Bad => colour(Color::Red, view.colours),
-    };
-    frame.render_widget(
-        Line::from(nodewise_telemetry::printable(text).into_owned()).style(style),
-        message,
-    );
-    frame.render_widget(Line::from(keys::legend(view)), help);
+/// The problem of the watches, and the result of the last key. One row at least.
+fn messages(view: &View, width: u16) -> Vec<Line<'static>> {
+    let problem = (Tone::Bad, view.problem.as_str());
+    let result = (view.message.0, view.message.1.as_str());
+    let said = [problem, result].into_iter().filter(|(_, text)| !text.is_empty());
+    let lines = said.map(|(tone, text)| {
+        let style = match tone {
+            Tone::Plain => Style::new(),
+            Tone::Good => colour(Color::Green, view.colours),
+            Tone::Bad => colour(Color::Red, view.colours),
+        };
+        Line::from(Span::styled(printable(text).into_owned(), style))
+    });
+    let lines: Vec<Line<'_>> = lines.collect();
+    let mut lines = wrapped(&Text::from(lines), width.into()).lines;
+    lines.truncate(MESSAGES);
+    if lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines
 }
 
-/// A window over the rollout.
+/// A window over the rollout. Everything in it is shown, also on a narrow terminal: someone may agree to it.
 fn over(frame: &mut Frame<'_>, area: Rect, window: &mut Window, colours: bool) {
     let area = area.inner(Margin::new(2, 1));
     let block = Block::bordered().title(format!(" {} ", window.title));
     let inner = block.inner(area);
     frame.render_widget(Clear, area);
     frame.render_widget(block, area);
-    let [text, question] = Layout::vertical([
-        Constraint::Min(1),
-        Constraint::Length(if window.question.is_empty() { 0 } else { 2 }),
-    ])
-    .areas(inner);
-    scrolled(frame, text, styled(&window.text, colours), &mut window.scroll);
-    if !window.question.is_empty() {
-        let line = Line::from(format!("{} [y/n]", window.question)).add_modifier(Modifier::BOLD);
-        frame.render_widget(Paragraph::new(vec![Line::default(), line]), question);
-    }
+    let question = question(window, inner.width);
+    let [text, below] =
+        Layout::vertical([Constraint::Min(1), Constraint::Length(rows(question.len()))]).areas(inner);
+    draw_scrolled(frame, text, &styled(&window.text, colours), &mut window.scroll);
+    frame.render_widget(Paragraph::new(question), below);
 }
 
-/// A text, whose lines are wrapped already, from the row `scroll` on, with a bar at the right if it does not fit.
-fn scrolled(frame: &mut Frame<'_>, area: Rect, text: Text<'static>, scroll: &mut u16) {
-    let hidden = text.lines.len().saturating_sub(area.height.into());
-    let most = u16::try_from(hidden).unwrap_or(u16::MAX);
-    let paragraph = Paragraph::new(text);
-    *scroll = (*scroll).min(most);
-    let inner = Rect {
-        width: area.width.saturating_sub(1),
-        ..area
-    };
-    frame.render_widget(paragraph.scroll((*scroll, 0)), inner);
-    if most > 0 {
-        let mut state = ScrollbarState::new(most.into()).position((*scroll).into());
-        let bar = Scrollbar::new(ScrollbarOrientation::VerticalRight)
-            .begin_symbol(None)
-            .end_symbol(None);
-        frame.render_stateful_widget(bar, area, &mut state);
+/// The question of a window below an empty row. No rows if nothing is asked.
+fn question(window: &Window, width: u16) -> Vec<Line<'static>> {
+    if window.question.is_empty() {
+        return Vec::new();
     }
-}
-
-/// A text with ANSI styles.
-fn styled(text: &str, colours: bool) -> Text<'static> {
-    let plain = || Text::from(strip_str(text).to_string());
-    if colours {
-        text.into_text().unwrap_or_else(|_| plain())
-    } else {
-        plain()
-    }
+    let line = format!("{} [y/n]", printable(&window.question));
+    let line = Line::from(Span::from(line).add_modifier(Modifier::BOLD));
+    let lines = wrapped(&Text::from(line), width.into()).lines;
+    iter::once(Line::default()).chain(lines).collect()
 }
 
 fn colour(colour: Color, colours: bool) -> Style {
@@ -144,5 +140,81 @@ fn colour(colour: Color, colours: bool) -> Style {
         Style::new().fg(colour)
     } else {
         Style::new().add_modifier(Modifier::BOLD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::{Terminal, backend::TestBackend};
+    use serde_json::json;
+
+    use super::*;
+    use crate::rollout::diff;
+
+    /// The rows of a screen of this size.
+    fn drawn(view: &mut View, (columns, rows): (u16, u16)) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).expect("a terminal");
+        terminal.draw(|frame| draw(frame, view)).expect("it is drawn");
+        let buffer = terminal.backend().buffer().clone();
+        let row = |y: u16| (0..columns).map(|x| buffer[(x, y)].symbol().to_owned()).collect();
+        (0..rows).map(row).collect()
+    }
+
+    /// What is in the window, without its frame, spaces and line breaks.
+    fn in_window(rows: &[String]) -> String {
+        let rows = rows
+            .iter()
+            .filter_map(|row| row.trim().strip_prefix('│')?.strip_suffix('│'));
+        let text: String = rows.collect();
+        text.chars().filter(|sign| !sign.is_whitespace()).collect()
+    }
+
+    #[test]
+    fn lines_that_differ_beyond_the_right_edge_are_shown_to_their_ends() {
+        let image = |end: char| format!("registry.example/{}{end}", "x".repeat(100));
+        let template = |end: char| json!({"spec": {"containers": [{"name": "web", "image": image(end)}]}});
+        let mut page = Page::new(None);
+        diff::render(&mut page, &template('1'), &template('2')).expect("YAML");
+        page.marked(0, "$", text::DIM, text::DIM, "command ".repeat(20).trim_end());
+        let mut view = View::default();
+        view.open("Diff", "nodewise rollout diff deployment/web", &page.into_text());
+        for colours in [false, true] {
+            view.colours = colours;
+            let rows = drawn(&mut view, (80, 24));
+            let text = in_window(&rows);
+            for end in ['1', '2'] {
+                assert!(text.contains(&image(end)), "no {end}:\n{}", rows.join("\n"));
+            }
+            let command = format!("${}", "command".repeat(20));
+            assert!(text.contains(&command), "{}", rows.join("\n"));
+        }
+    }
+
+    #[test]
+    fn scrolling_ends_at_the_last_wrapped_line() {
+        let mut page = Page::new(None);
+        page.line(0, text::PLAIN, &format!("begin {} end", "x".repeat(3_000)));
+        let mut view = View::default();
+        view.open("Diff", "nodewise rollout diff", &page.into_text());
+        assert!(!in_window(&drawn(&mut view, (80, 24))).contains("end"));
+        view.scroll(i32::MAX);
+        assert!(in_window(&drawn(&mut view, (80, 24))).contains("xend"));
+    }
+
+    #[test]
+    fn a_long_question_and_a_long_problem_are_whole() {
+        let mut view = View {
+            problem: format!("the watch failed: {}!", "p".repeat(100)),
+            ..View::default()
+        };
+        let rows = drawn(&mut view, (80, 24));
+        assert!(rows.iter().any(|row| row.trim().ends_with("p!")), "{rows:?}");
+        view.problem.clear();
+        view.window = Some(Window {
+            question: format!("Delete {}?", "q".repeat(100)),
+            ..Window::default()
+        });
+        let text = in_window(&drawn(&mut view, (80, 24)));
+        assert!(text.contains("q?[y/n]"), "{text}");
     }
 }

@@ -3,7 +3,11 @@
 use nodewise_proto::v1;
 
 use super::recent::Recent;
-use crate::rollout::proposal::Proposal;
+use crate::{
+    rollout::proposal::Proposal,
+    terminal::moved,
+    text::{DIM, Page},
+};
 
 /// What the live view shows now.
 #[derive(Default)]
@@ -17,8 +21,12 @@ pub(super) struct View {
     pub(super) is_paused: bool,
     /// The window over the rollout.
     pub(super) window: Option<Window>,
-    /// The result of the last key, or the last problem.
+    /// The result of the last key.
     pub(super) message: (Tone, String),
+    /// The watch that does not work. Empty if all do.
+    pub(super) problem: String,
+    /// Whether each node or pod is shown.
+    pub(super) wide: bool,
     /// Whether the terminal shows colours.
     pub(super) colours: bool,
 }
@@ -57,11 +65,16 @@ impl View {
         self.message = (tone, message.into());
     }
 
-    /// Opens a window with a text.
-    pub(super) fn open(&mut self, title: &str, text: String) {
+    /// Opens a window with a text, below the command that prints it.
+    pub(super) fn open(&mut self, title: &str, command: &str, text: &str) {
+        let mut page = Page::new(None);
+        if !command.is_empty() {
+            page.marked(0, "$", DIM, DIM, command);
+            page.blank();
+        }
         self.window = Some(Window {
             title: title.to_owned(),
-            text,
+            text: page.into_text() + text,
             ..Window::default()
         });
     }
@@ -88,7 +101,6 @@ impl View {
             Some(window) => &mut window.scroll,
             None => &mut self.scroll,
         };
-        let moved = i32::from(*scroll).saturating_add(rows);
-        *scroll = u16::try_from(moved.max(0)).unwrap_or(u16::MAX);
+        *scroll = moved(*scroll, rows);
     }
 }

@@ -8,16 +8,16 @@ use nodewise_proto::{
     v1::{self, NodeState, RolloutState},
     workload::DAEMON_SET,
 };
-use nodewise_status::{several_writers, span};
+use nodewise_status::span;
 
-use super::{FAINT, HEADING, age, budget, images, word};
+use super::{FAINT, HEADING, age, budget, images, units, word};
 use crate::text::{ADD, CHANGE, PLAIN, Page, REMOVE, count, names};
 
 /// The width of the bar of progress, in columns.
 const BAR: u32 = 30;
 
-/// The rollout of a workload. `hints` are the commands that may help.
-pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints: &[String]) {
+/// The rollout of a workload. `hints` are the commands that may help. `wide` adds each node or pod.
+pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints: &[String], wide: bool) {
     let (state, style) = word(status.state());
     let title = format!("{} {}/{} ", status.kind, status.namespace, status.name);
     page.row(&[(HEADING, &title), (style, state)]);
@@ -26,12 +26,13 @@ pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints
     bar(page, status);
     facts(page, status);
     render_causes(page, status);
-    if let Some(now) = status.observed_at.and_then(moment) {
-        render_writers(page, &status.writers, now);
-    }
+    render_second_owner(page, &status.second_owner);
     waiting(page, status);
     broken_nodes(page, status);
     next(page, status);
+    if wide {
+        units::render(page, status);
+    }
     if !hints.is_empty() {
         page.blank();
         page.line(0, HEADING, "You can");
@@ -175,11 +176,13 @@ pub(crate) fn render_causes(page: &mut Page, status: &v1::WorkloadStatus) {
     }
 }
 
-/// A warning if more than one client writes the status.
-pub(crate) fn render_writers(page: &mut Page, writers: &[v1::Writer], now: Timestamp) {
-    if let Some(warning) = several_writers(writers, now) {
+/// Warnings about a second controller that works on the workload.
+pub(crate) fn render_second_owner(page: &mut Page, sentences: &[String]) {
+    if !sentences.is_empty() {
         page.blank();
-        page.marked(0, "!", CHANGE, PLAIN, &warning);
+    }
+    for sentence in sentences {
+        page.marked(0, "!", CHANGE, PLAIN, sentence);
     }
 }
 

@@ -97,10 +97,16 @@ fn the_packaged_chart_is_whole() -> Result<()> {
 /// krew refuses an archive whose checksum differs, and starts the file that the manifest names.
 #[test]
 fn archives_and_the_krew_manifest_agree() -> Result<()> {
-    let here = tempfile::tempdir()?;
+    let (here, extra) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let pages = ["man1/nodewise.1", "completions/nodewise.bash"];
+    for page in pages {
+        let path = extra.path().join(page);
+        fs::create_dir_all(path.parent().context("a folder")?)?;
+        fs::write(path, page)?;
+    }
     let run = || {
         let mut script = Command::new(render::file("deploy/archives.sh"));
-        script.arg(here.path()).arg("1.2.3").output()
+        script.arg(here.path()).arg("1.2.3").arg(extra.path()).output()
     };
     let output = run()?;
     let error = String::from_utf8_lossy(&output.stderr);
@@ -115,6 +121,24 @@ fn archives_and_the_krew_manifest_agree() -> Result<()> {
     ensure!(output.status.success(), "{output:?}");
     let manifest: Value = serde_saphyr::from_str(&fs::read_to_string(here.path().join("krew.yaml"))?)?;
     assert_eq!(manifest["spec"]["version"], "v1.2.3");
+    let description = manifest["spec"]["description"]
+        .as_str()
+        .context("a description")?;
+    for command in [
+        "status",
+        "rollout",
+        "plan",
+        "simulate",
+        "explain",
+        "check",
+        "dashboard",
+        "overhead",
+    ] {
+        let has = description
+            .lines()
+            .any(|line| line.split(' ').next() == Some(command));
+        ensure!(has, "the description does not name {command}:\n{description}");
+    }
     let platforms = manifest["spec"]["platforms"].as_array().context("platforms")?;
     let mut found = Vec::new();
     for platform in platforms {
@@ -138,10 +162,9 @@ fn archives_and_the_krew_manifest_agree() -> Result<()> {
             .arg(folder.path())
             .output()?;
         ensure!(unpacked.status.success(), "{unpacked:?}");
-        ensure!(
-            folder.path().join("LICENSE").exists(),
-            "{archive:?} has no LICENSE"
-        );
+        for file in pages.into_iter().chain(["LICENSE"]) {
+            ensure!(folder.path().join(file).exists(), "{archive:?} has no {file}");
+        }
         let program = fs::read_to_string(folder.path().join(bin))?;
         found.push((platform["selector"]["matchLabels"]["os"].clone(), program));
     }
