@@ -69,13 +69,12 @@ impl Refusals {
             1 => None,
             _ => events(Api::all(client.clone())).await,
         };
-        let events = match of_all {
-            Some(found) => found,
-            None => {
-                let of_namespace = |namespace: &&str| events(Api::namespaced(client.clone(), namespace));
-                let found = join_all(namespaces.iter().map(of_namespace)).await;
-                found.into_iter().flatten().flatten().collect()
-            }
+        let events = if let Some(found) = of_all {
+            found
+        } else {
+            let of_namespace = |namespace: &&str| events(Api::namespaced(client.clone(), namespace));
+            let found = join_all(namespaces.iter().map(of_namespace)).await;
+            found.into_iter().flatten().flatten().collect()
         };
         let told = workloads
             .into_iter()

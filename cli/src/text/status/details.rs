@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use nodewise_projection::moment;
 use nodewise_proto::{
     v1::{self, NodeState, RolloutState},
     workload::DAEMON_SET,

@@ -23,16 +23,8 @@ pub(crate) fn image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stuck_rollout_names_its_cause_until_it_is_undone() -> Result<()> {
-    // The executor owns DaemonSets; the built-in controllers own Deployments and ReplicaSets.
-    let setup = Setup::start(SetupOptions::nodes(6)).await?;
-    setup.create(daemon_set("agent").build()).await?;
-    setup.start_deployment(deployment("web", 3).build()).await?;
-    let complete = ["rollout", "status", "ds/agent", "--watch", "--timeout", "60s"];
-    let output = setup.nodewise(&complete).await?;
-    ensure!(output.status.code() == Some(0), "{output:?}");
-
+/// Changes the images of both workloads, and waits until the table of `status --watch` has the causes.
+async fn gets_stuck_in_the_table(setup: &Setup) -> Result<()> {
     let mut table = setup.nodewise_in_terminal(&["status", "--watch"])?;
     table
         .shows(&["daemonset/agent", "deployment/web", "6/6", "3/3", "q quit"])
@@ -50,7 +42,20 @@ async fn a_stuck_rollout_names_its_cause_until_it_is_undone() -> Result<()> {
     table.press("q")?;
     let code = table.exit_code().await?;
     ensure!(code == 0, "exit status {code}:\n{}", table.text());
+    Ok(())
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stuck_rollout_names_its_cause_until_it_is_undone() -> Result<()> {
+    // The executor owns DaemonSets; the built-in controllers own Deployments and ReplicaSets.
+    let setup = Setup::start(SetupOptions::nodes(6)).await?;
+    setup.create(daemon_set("agent").build()).await?;
+    setup.start_deployment(deployment("web", 3).build()).await?;
+    let complete = ["rollout", "status", "ds/agent", "--watch", "--timeout", "60s"];
+    let output = setup.nodewise(&complete).await?;
+    ensure!(output.status.code() == Some(0), "{output:?}");
+
+    gets_stuck_in_the_table(&setup).await?;
     let stuck = eventually(DEADLINE, "the cause of the stuck rollout", async || {
         let output = setup
             .nodewise(&["rollout", "status", "ds/agent", "-o", "json"])
