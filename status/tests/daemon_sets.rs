@@ -416,7 +416,7 @@ fn a_refused_create_names_who_refused_it_until_a_pod_is_newer() {
         since: time(5_000),
         ..refused(20)
     });
-    assert_eq!(rollout.status().stuck_since, time(310));
+    assert_eq!(rollout.status_of_all().stuck_since, time(310));
     rollout.refusal = Some(refused(400));
     let status = rollout.status();
     assert_eq!(summary(&status), (RolloutState::Progressing, [1, 2, 0, 0]));

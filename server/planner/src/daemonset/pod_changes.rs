@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    fmt,
+    num::NonZeroU32,
 };
 
 use crate::{
@@ -22,20 +22,8 @@ use crate::{
     },
 };
 
-/// Which part of a rolling update's budget a change takes, counted from 1. Used in messages.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Slot {
-    /// The number of this slot. The ones before it are in use.
-    pub(crate) number: i64,
-    /// The budget: maxUnavailable or maxSurge as a number of nodes.
-    pub(crate) limit: i64,
-}
-
-impl fmt::Display for Slot {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "slot {} of {}", self.number, self.limit)
-    }
-}
+/// Which part of a rolling update's budget a change takes, counted from 1; the ones before it are in use. Used in messages.
+pub(crate) type Slot = NonZeroU32;
 
 /// A pod to create.
 #[derive(Debug, Clone)]
@@ -70,6 +58,8 @@ pub(crate) struct PodChanges<'a> {
     pub(crate) creates: Vec<Create>,
     /// Deletes.
     pub(crate) deletes: Vec<Delete<'a>>,
+    /// The budget of a rolling update: maxUnavailable or maxSurge as a number of nodes. Used in messages.
+    pub(crate) budget: i64,
 }
 
 impl<'a> PodChanges<'a> {
@@ -145,7 +135,7 @@ impl<'a> PodChanges<'a> {
     pub(crate) fn delete_actions(&self, uid_precondition: bool) -> Vec<Action> {
         let action = |delete: &Delete<'_>| Action {
             reason: delete.reason,
-            message: delete_message(delete),
+            message: delete_message(delete, self.budget),
             kind: ActionKind::DeletePod {
                 pod: pod_claims::reference(delete.pod),
                 node_name: delete.node.to_owned(),
@@ -165,7 +155,7 @@ impl<'a> PodChanges<'a> {
             let entry = &view.entries[create.entry];
             Action {
                 reason: create.reason,
-                message: create_message(create, entry, view.pods(entry)),
+                message: create_message(create, entry, view.pods(entry), self.budget),
                 kind: ActionKind::CreatePod {
                     pod_name: naming.name(entry.name),
                     node_name: entry.name.to_owned(),
@@ -288,7 +278,12 @@ impl<'a> Naming<'a> {
 }
 
 /// Why a pod is created, for people.
-pub(crate) fn create_message(create: &Create, entry: &NodeEntry<'_>, pods: &[OwnPod<'_>]) -> String {
+pub(crate) fn create_message(
+    create: &Create,
+    entry: &NodeEntry<'_>,
+    pods: &[OwnPod<'_>],
+    budget: i64,
+) -> String {
     let node = entry.name;
     let pod = pods
         .iter()
@@ -301,14 +296,14 @@ pub(crate) fn create_message(create: &Create, entry: &NodeEntry<'_>, pods: &[Own
         }
         Reason::SurgeOldUnavailable => format!("{node}: {pod} is outdated and not available"),
         Reason::SurgeWithinBudget => {
-            format!("{node}: {pod} is outdated ({})", said(create.slot))
+            format!("{node}: {pod} is outdated ({})", said(create.slot, budget))
         }
         _ => format!("{node} has no pod of this workload"),
     }
 }
 
 /// Why a pod is deleted, for people.
-pub(crate) fn delete_message(delete: &Delete<'_>) -> String {
+pub(crate) fn delete_message(delete: &Delete<'_>, budget: i64) -> String {
     let (pod, node) = (&delete.pod.name, delete.node);
     // Cut the name: many messages may repeat it. The names of pods that a DaemonSet created are not longer.
     let kept = delete.kept.map_or("another pod", |pod| {
@@ -325,7 +320,7 @@ pub(crate) fn delete_message(delete: &Delete<'_>) -> String {
         Reason::NodeMissing => format!("{pod} waits for {node}, which does not exist"),
         Reason::RolloutOldUnavailable => format!("{pod} on {node} is outdated and not available"),
         Reason::RolloutWithinBudget => {
-            format!("{pod} on {node} is outdated ({})", said(delete.slot))
+            format!("{pod} on {node} is outdated ({})", said(delete.slot, budget))
         }
         Reason::RolloutNodeSunset => {
             format!("{pod} is outdated and {node} may not get a new one; enough others are available")
@@ -334,6 +329,15 @@ pub(crate) fn delete_message(delete: &Delete<'_>) -> String {
     }
 }
 
-fn said(slot: Option<Slot>) -> String {
-    slot.map_or_else(|| "within the budget".to_owned(), |slot| slot.to_string())
+fn said(slot: Option<Slot>, budget: i64) -> String {
+    slot.map_or_else(
+        || "within the budget".to_owned(),
+        |slot| format!("slot {slot} of {budget}"),
+    )
+}
+
+/// The slots after those that are in use.
+pub(crate) fn slots_after(used: i64) -> impl Iterator<Item = Slot> {
+    let first = u32::try_from(used.saturating_add(1)).unwrap_or(1);
+    (first..).filter_map(Slot::new)
 }

@@ -169,7 +169,7 @@ impl<'a> Decisions<'a> {
 
     fn missing_node(&self, entry: &NodeEntry<'a>) -> Verdict {
         let message = match self.deletes.get(entry.name) {
-            Some(rank) => pod_changes::delete_message(&self.changes.deletes[*rank]),
+            Some(rank) => pod_changes::delete_message(&self.changes.deletes[*rank], self.changes.budget),
             None => format!(
                 "{} does not exist; its pods are left to the pod garbage collector",
                 entry.name
@@ -185,7 +185,10 @@ impl<'a> Decisions<'a> {
             (_, []) => why.clone(),
             (Some(rank), _) => {
                 let delete = &self.changes.deletes[*rank];
-                format!("{why}; {}", pod_changes::delete_message(delete))
+                format!(
+                    "{why}; {}",
+                    pod_changes::delete_message(delete, self.changes.budget)
+                )
             }
             (None, [first, ..]) if pods.iter().all(|pod| pod.pod.deleting) => {
                 format!("{why}; pod {} is being deleted", first.pod.name)
@@ -263,7 +266,10 @@ impl<'a> Decisions<'a> {
             Reason::NodeWithoutLivePod => Rule::PodFinished,
             _ => Rule::Outdated,
         };
-        (rule, pod_changes::create_message(create, entry, pods))
+        (
+            rule,
+            pod_changes::create_message(create, entry, pods, self.changes.budget),
+        )
     }
 
     fn deletion(&self, rank: usize) -> (Rule, String) {
@@ -273,7 +279,7 @@ impl<'a> Decisions<'a> {
             Reason::ExcessPod => Rule::ExcessPod,
             _ => Rule::Outdated,
         };
-        (rule, pod_changes::delete_message(delete))
+        (rule, pod_changes::delete_message(delete, self.changes.budget))
     }
 
     /// Explains a node that should run a pod and on which nothing is created or deleted now.

@@ -4,7 +4,7 @@ use crate::{
     core::plan::Reason,
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
-        pod_changes::Slot,
+        pod_changes::slots_after,
         pod_classifier::OwnPod,
         rollout::{limits::Limits, node_content::Content, step::Step},
     },
@@ -29,10 +29,9 @@ pub(crate) fn step<'a>(view: &ClusterView<'a>, limits: Limits) -> Step<'a> {
     }
     let room = limits.max_unavailable.saturating_sub(step.unavailable);
     let candidates = candidates.into_iter().take(usize::try_from(room).unwrap_or(0));
-    for (number, (entry, old)) in (step.unavailable + 1..).zip(candidates) {
-        let limit = limits.max_unavailable;
-        step.changes
-            .delete_within_budget(entry, old, Slot { number, limit });
+    for (slot, (entry, old)) in slots_after(step.unavailable).zip(candidates) {
+        step.changes.delete_within_budget(entry, old, slot);
     }
+    step.changes.budget = limits.max_unavailable;
     step
 }

@@ -7,7 +7,7 @@ use crate::{
     },
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
-        pod_changes::{PodChanges, Slot},
+        pod_changes::{PodChanges, slots_after},
         pod_classifier::OwnPod,
         rollout::{limits::Limits, node_content::Content, step::Step},
     },
@@ -92,12 +92,10 @@ impl<'p, 'a> SurgeBudget<'p, 'a> {
             .candidates
             .into_iter()
             .take(usize::try_from(room).unwrap_or(0));
-        for (number, index) in (self.step.surging + 1..).zip(candidates) {
-            let limit = self.step.limits.max_surge;
-            self.step
-                .changes
-                .create_within_budget(index, Slot { number, limit });
+        for (slot, index) in slots_after(self.step.surging).zip(candidates) {
+            self.step.changes.create_within_budget(index, slot);
         }
+        self.step.changes.budget = self.step.limits.max_surge;
         for (entry, old) in self
             .sunset
             .into_iter()
