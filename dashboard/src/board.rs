@@ -73,6 +73,7 @@ pub struct Divergence {
 
 /// What the page says about the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Cluster {
     /// The URL of the apiserver, or the names of the files.
     pub source: String,

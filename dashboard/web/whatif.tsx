@@ -18,6 +18,7 @@ interface Step {
   updated: number;
   available: number;
   unavailable: number;
+  surging: number;
   worstUnavailable: number;
   maxUnavailable: number;
   maxSurge: number;
@@ -77,12 +78,13 @@ function statesAt(play: Play, nodes: NodeStatus[], step: number): Map<string, Un
 function replicasAt(play: Play, index: number): Unit[] {
   const step = play.steps[index];
   if (!step) return [];
-  const done = Math.max(0, step.updated - step.unavailable);
+  const older = Math.max(0, step.desired + step.surging - step.updated);
+  const done = Math.max(0, step.available - older);
   const isStuck = play.end?.result.result === "stuck" && index === play.steps.length - 1;
   const late: UnitState = isStuck ? "UNIT_STATE_BLOCKED" : "UNIT_STATE_PROGRESSING";
   const group = "replicas";
   return Array.from({ length: step.desired }, (_, at) => {
-    const state = at < done ? "UNIT_STATE_DONE" : at < done + step.unavailable ? late : "UNIT_STATE_WAITING";
+    const state = at < done ? "UNIT_STATE_DONE" : at < step.updated ? late : "UNIT_STATE_WAITING";
     return { name: `replica ${at + 1}`, state, group, about: "in the play" };
   });
 }
