@@ -177,9 +177,7 @@ class PlanClient:
         iterator ends the play. Raises RefusedError if the replica is too old to have the method.
         """
         uid = workload_uid(request.snapshot)
-        question = _Question(
-            "Simulate", _ask_for_play, lambda known: without_known(request, known), may_be_absent=True
-        )
+        question = _Question("Simulate", _ask_for_play, lambda known: without_known(request, known), may_be_absent=True)
         play = await self._ask_in_turn(uid, question)
         try:
             yield play.first
