@@ -208,7 +208,7 @@ export function Grid(props: { units: Unit[]; label: string; onOpen: (unit: Unit)
         ref={box}
         tabIndex={0}
         role="application"
-        aria-label={`${props.label}. Arrow keys move, Enter opens. The table below has the same.`}
+        aria-label={`${props.label}. Arrow keys move, Enter opens.`}
         onKeyDown={press}
         onBlur={() => setActive(-1)}
         onMouseMove={(event) => {

@@ -194,7 +194,7 @@ export function Rollout({ place }: { place: Place }) {
                 </div>
                 <Grid
                   units={units}
-                  label={`${units.length} ${word} of ${title}`}
+                  label={`${units.length} ${word} of ${title}${isDaemonSet ? ". The table below has the same" : ""}`}
                   onOpen={(unit) => unit.href && go(unit.href)}
                 />
               </Card>
