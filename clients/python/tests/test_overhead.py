@@ -9,7 +9,7 @@ import pytest
 from nodewise import PlanClient, RefusedError, overhead, sync, v1
 
 from .programs import service_running
-from .servers import Server
+from .servers import Server, fails
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,8 @@ async def test_a_replica_without_the_method_is_too_old_and_stays_in_use(servers:
         with pytest.raises(RefusedError, match="does not have the method EvaluateNodes; upgrade it") as old:
             await overhead.evaluate(client, SHAPES, SETS)
         assert old.value.code is grpc.StatusCode.UNIMPLEMENTED
+        for server in servers:
+            server.behave = fails(grpc.StatusCode.UNIMPLEMENTED, "as a server of an older version")
         with pytest.raises(RefusedError, match="does not have the method Simulate; upgrade it"):
             _ = [step async for step in client.simulate(v1.SimulateRequest())]
         assert client.health() is None, "it is healthy"
