@@ -142,9 +142,3 @@ async fn explain_with(
         _ => nodes::explain(case, events, node, output).await,
     }
 }
-
-/// Whether a DaemonSet has no pod on a node where it should have one. Only then are Events asked for.
-fn misses_a_pod(explanation: &v1::ExplainResponse) -> bool {
-    let mut nodes = explanation.nodes.iter();
-    nodes.any(|node| node.state() == v1::NodeState::Missing)
-}

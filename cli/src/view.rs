@@ -10,7 +10,7 @@ use crate::{
     engine::Engine,
     input::{Cluster, Facts, Served},
     kind::Kind,
-    refusals::Refusals,
+    refusals::{Refusals, Told},
     request::RequestFactory,
 };
 
@@ -28,10 +28,16 @@ impl Source<'_> {
         workload: &Served,
         refusal: Option<&v1::Refusal>,
     ) -> anyhow::Result<v1::WorkloadStatus> {
+        let (plan, explanation) = self.planned(workload).await?;
+        self.status_of(workload, refusal, &plan, &explanation)
+    }
+
+    /// The plan of a workload, and its explanation.
+    pub(crate) async fn planned(&self, workload: &Served) -> anyhow::Result<(v1::Plan, v1::ExplainResponse)> {
         let request = self.requests.request_for(workload);
         let plan = self.engine.plan(&request).await?;
         let explanation = self.engine.explain(&request, None).await?;
-        self.status_of(workload, refusal, &plan, &explanation)
+        Ok((plan, explanation))
     }
 
     /// As [`Source::status`]. If a pod is missing, Events tell why.
@@ -40,16 +46,24 @@ impl Source<'_> {
         workload: &Served,
         client: &Client,
     ) -> anyhow::Result<v1::WorkloadStatus> {
-        let request = self.requests.request_for(workload);
-        let plan = self.engine.plan(&request).await?;
-        let explanation = self.engine.explain(&request, None).await?;
-        let status = self.status_of(workload, None, &plan, &explanation)?;
-        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
-        if !status.nodes.iter().any(is_missing) {
-            return Ok(status);
-        }
-        let told = Refusals::told(client, workload.kind, &workload.namespace, &workload.uid).await;
-        let mut status = self.status_of(workload, told.refusal.as_ref(), &plan, &explanation)?;
+        let (plan, explanation) = self.planned(workload).await?;
+        let told = if misses_a_pod(&explanation) {
+            Refusals::told(client, workload.kind, &workload.namespace, &workload.uid).await
+        } else {
+            Told::default()
+        };
+        self.status_told(workload, &told, &plan, &explanation)
+    }
+
+    /// The status of a workload with this plan, this explanation, and what Events tell.
+    pub(crate) fn status_told(
+        &self,
+        workload: &Served,
+        told: &Told,
+        plan: &v1::Plan,
+        explanation: &v1::ExplainResponse,
+    ) -> anyhow::Result<v1::WorkloadStatus> {
+        let mut status = self.status_of(workload, told.refusal.as_ref(), plan, explanation)?;
         told.add_owner(&mut status);
         Ok(status)
     }
@@ -96,6 +110,12 @@ fn is_available(pod: &PodFacts, min_ready_seconds: i64, now: Timestamp) -> bool 
     let needed = SignedDuration::from_secs(min_ready_seconds);
     let is_old = |since: Timestamp| now.duration_since(since) > needed;
     pod.ready && (min_ready_seconds <= 0 || pod.ready_changed.is_some_and(is_old))
+}
+
+/// Whether a DaemonSet has no pod on a node where it should have one. Only then are Events asked for.
+pub(crate) fn misses_a_pod(explanation: &v1::ExplainResponse) -> bool {
+    let mut nodes = explanation.nodes.iter();
+    nodes.any(|node| node.state() == v1::NodeState::Missing)
 }
 
 /// The status of a workload now, by the planner in this process.

@@ -21,6 +21,7 @@ use crate::{
     engine::Engine,
     input::{Change, Served},
     kind::Kind,
+    refusals::Told,
     request::{NodeBuckets, RequestFactory},
     simulate::play::When,
     view,
@@ -274,27 +275,16 @@ impl Computing<'_> {
         );
         let (plan, explanation) = match self.source.engine {
             // The planner of this process computes. Meanwhile other threads do what this one would.
-            Engine::InProcess(_) => block_in_place(|| Handle::current().block_on(self.planned(workload)))?,
-            Engine::Remote(_) => self.planned(workload).await?,
+            Engine::InProcess(_) => {
+                block_in_place(|| Handle::current().block_on(self.source.planned(workload)))?
+            }
+            Engine::Remote(_) => self.source.planned(workload).await?,
         };
-        let status = self.source.status_of(workload, None, &plan, &explanation)?;
-        let is_missing = |node: &v1::NodeStatus| node.state() == v1::NodeState::Missing;
-        let refusals = self.refusals.filter(|_| status.nodes.iter().any(is_missing));
-        let Some(refusals) = refusals else {
-            return Ok((status, plan));
+        let told = match self.refusals {
+            Some(refusals) if view::misses_a_pod(&explanation) => refusals.told(workload),
+            _ => Told::default(),
         };
-        let told = refusals.told(workload);
-        let refusal = told.refusal.as_ref();
-        let mut status = self.source.status_of(workload, refusal, &plan, &explanation)?;
-        told.add_owner(&mut status);
+        let status = self.source.status_told(workload, &told, &plan, &explanation)?;
         Ok((status, plan))
-    }
-
-    /// The plan of a workload, and its explanation.
-    async fn planned(&self, workload: &Served) -> anyhow::Result<(v1::Plan, v1::ExplainResponse)> {
-        let request = self.source.requests.request_for(workload);
-        let plan = self.source.engine.plan(&request).await?;
-        let explanation = self.source.engine.explain(&request, None).await?;
-        Ok((plan, explanation))
     }
 }

@@ -3,7 +3,6 @@
 use anyhow::ensure;
 use nodewise_proto::{pods::target_node, v1};
 
-use super::misses_a_pod;
 use crate::{
     args::{Output, SourceArgs},
     gaps,
@@ -72,7 +71,7 @@ async fn daemon_sets<'a>(
         let plan = source.engine.plan(&request).await?;
         explained.push((workload, explanation, plan));
     }
-    let missing = explained.iter().filter(|(_, one, _)| misses_a_pod(one));
+    let missing = explained.iter().filter(|(_, one, _)| view::misses_a_pod(one));
     let missing: Vec<&Served> = missing.map(|(workload, ..)| *workload).collect();
     let refusals = if missing.is_empty() {
         Refusals::default()

@@ -4,12 +4,13 @@ use anyhow::ensure;
 use nodewise_proto::v1;
 use serde::Serialize;
 
-use super::{Case, misses_a_pod, warnings::Warnings};
+use super::{Case, warnings::Warnings};
 use crate::{
     args::{Output, SourceArgs},
     print,
     refusals::Refusals,
     text::{self, Page},
+    view,
 };
 
 /// The JSON output.
@@ -36,7 +37,7 @@ pub(super) async fn explain(
     let workload = case.requests.request_for(case.workload);
     let explanation = case.engine.explain(&workload, node).await?;
     let plan = case.engine.plan(&workload).await?;
-    let refusals = match events.filter(|_| misses_a_pod(&explanation)) {
+    let refusals = match events.filter(|_| view::misses_a_pod(&explanation)) {
         Some(source) => Refusals::read(source, std::iter::once(case.workload)).await,
         None => Refusals::default(),
     };
