@@ -18,16 +18,31 @@ const MAX: usize = 100;
 #[derive(Default)]
 pub(super) struct Recent {
     sentences: VecDeque<(String, String)>,
+    /// The number and the hash of the last current revision. Between a change of the template and the new revision, a status
+    /// has none.
+    revision: Option<(i64, String)>,
 }
 
 impl Recent {
     /// Adds what differs between two statuses.
     pub(super) fn add(&mut self, before: &v1::WorkloadStatus, after: &v1::WorkloadStatus) {
         let time = clock(after.observed_at.and_then(moment).unwrap_or_default());
-        for sentence in differences(before, after) {
+        let change = self.template_change(before, after);
+        for sentence in change.into_iter().chain(differences(before, after)) {
             self.sentences.push_front((time.clone(), sentence));
         }
         self.sentences.truncate(MAX);
+    }
+
+    fn template_change(&mut self, before: &v1::WorkloadStatus, after: &v1::WorkloadStatus) -> Option<String> {
+        let revision = |status: &v1::WorkloadStatus| {
+            let current = status.revisions.iter().find(|revision| revision.is_current);
+            current.map(|revision| (revision.number, revision.hash.clone()))
+        };
+        let old = revision(before).or_else(|| self.revision.take());
+        self.revision = revision(after).or_else(|| old.clone());
+        let ((old, from), (new, to)) = (old?, revision(after)?);
+        (from != to).then(|| format!("the template changed: revision {old} → {new}"))
     }
 
     /// The sentences, each with its time of day.
@@ -45,15 +60,6 @@ fn clock(time: Timestamp) -> String {
 /// One sentence for each group of equal changes.
 fn differences(before: &v1::WorkloadStatus, after: &v1::WorkloadStatus) -> Vec<String> {
     let mut sentences = Vec::new();
-    let revision = |status: &v1::WorkloadStatus| {
-        let current = status.revisions.iter().find(|revision| revision.is_current);
-        current.map(|revision| (revision.number, revision.hash.clone()))
-    };
-    if let (Some((old, from)), Some((new, to))) = (revision(before), revision(after))
-        && from != to
-    {
-        sentences.push(format!("the template changed: revision {old} → {new}"));
-    }
     if before.nodes.is_empty() && after.nodes.is_empty() {
         sentences.extend(of_revisions(before, after));
     }
@@ -217,6 +223,30 @@ mod tests {
             ]
         );
         assert!(differences(&after, &after).is_empty());
+    }
+
+    #[test]
+    fn a_status_before_the_new_revision_exists_hides_no_change_of_the_template() {
+        let status = |hash: &str| v1::WorkloadStatus {
+            revisions: vec![v1::RevisionStatus {
+                number: if hash == "a" { 1 } else { 2 },
+                hash: hash.to_owned(),
+                is_current: true,
+                ..v1::RevisionStatus::default()
+            }],
+            ..v1::WorkloadStatus::default()
+        };
+        let between = v1::WorkloadStatus::default();
+        let mut recent = Recent::default();
+        recent.add(&status("a"), &between);
+        recent.add(&between, &between);
+        recent.add(&between, &status("b"));
+        recent.add(&status("b"), &status("b"));
+        let sentences: Vec<_> = recent
+            .sentences()
+            .map(|(_, sentence)| sentence.as_str())
+            .collect();
+        assert_eq!(sentences, ["the template changed: revision 1 → 2"]);
     }
 
     #[test]
