@@ -42,8 +42,8 @@ struct Up {
         default_value = "controller-manager,scheduler,kwok"
     )]
     with: Vec<Part>,
-    /// The controllers that kube-controller-manager runs. The DaemonSet controller is off by default, because Nodewise
-    /// replaces it.
+    /// The controllers that kube-controller-manager runs: a comma list of names, `-name` and `*`, as in its own flag
+    /// `--controllers`. With '' it runs none. The DaemonSet controller is off by default, because Nodewise replaces it.
     #[arg(long, default_value = "*,-daemonset-controller")]
     controllers: String,
     /// The Collector to which the apiserver and etcd export their spans: http://HOST:PORT, OTLP over gRPC.
