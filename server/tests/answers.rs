@@ -550,7 +550,10 @@ fn errors_of_reports_name_the_field() {
         (
             v1::ReportRequest {
                 state: Some(v1::ReconcileState {
-                    expectations: Some(v1::Expectations::default()),
+                    expectations: Some(v1::Expectations {
+                        delete_uids: vec!["a".to_owned()],
+                        ..v1::Expectations::default()
+                    }),
                     ..Default::default()
                 }),
                 ..report(vec![])

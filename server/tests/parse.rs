@@ -604,7 +604,7 @@ fn errors_of_the_state_name_the_field() {
     };
     check(vec![
         (
-            expecting(|e| e.set_at = None),
+            expecting(|e| (e.set_at, e.delete_uids) = (None, vec!["a".into()])),
             "snapshot.state.expectations.set_at: is required",
         ),
         (

@@ -1867,7 +1867,8 @@ func (x *ReconcileState) GetUsedPodNames() []*UsedPodName {
 // the pod is gone or being deleted, or when the call fails.
 type Expectations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// `Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding.
+	// `Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding. Required,
+	// unless both lists are empty: a message without any field counts as absent.
 	SetAt *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=set_at,json=setAt,proto3" json:"set_at,omitempty"`
 	// The outstanding creates.
 	Creates []*ExpectedCreate `protobuf:"bytes,2,rep,name=creates,proto3" json:"creates,omitempty"`

@@ -8,10 +8,12 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -22,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
@@ -266,7 +269,22 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 		}
 		return addresses, nil
 	}
-	client, err := New(t.Context(), []string{"dns:///planner.tools.svc:" + port}, WithPlaintext(), WithLookup(lookup),
+	var mu sync.Mutex
+	var logged []string
+	logger := funcr.New(func(_, line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(line, "have changed") {
+			logged = append(logged, line)
+		}
+	}, funcr.Options{})
+	changes := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(logged)
+	}
+	ctx := klog.NewContext(t.Context(), logger)
+	client, err := New(ctx, []string{"dns:///planner.tools.svc:" + port}, WithPlaintext(), WithLookup(lookup),
 		WithLookupPeriod(time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -284,6 +302,9 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 	if len(two.asked()) > 0 {
 		t.Fatal("it is not known yet")
 	}
+	if lines := changes(); len(lines) > 0 {
+		t.Errorf("the first replica is no change: %q", lines)
+	}
 	second.Store(true)
 	testkit.Eventually(t, "two are known", func() bool { members, _ := client.replicas.now(); return len(members) == 2 })
 	askAll()
@@ -296,6 +317,11 @@ func TestNewReplicasAreDiscovered(t *testing.T) {
 	second.Store(false)
 	testkit.Eventually(t, "one is left", func() bool { members, _ := client.replicas.now(); return len(members) == 1 })
 	askAll()
+	lines := changes()
+	if len(lines) != 2 || !strings.Contains(lines[0], `"replicas"=2 "came"=1 "gone"=0`) ||
+		!strings.Contains(lines[1], `"replicas"=1 "came"=0 "gone"=1`) {
+		t.Errorf("logged %q", lines)
+	}
 }
 
 // The first answer is used, and the other call is cancelled.

@@ -75,7 +75,9 @@ func (r *replicas) replace(endpoints []endpoint) (removed []*replica, err error)
 	if added == 0 && len(removed) == 0 {
 		return nil, nil
 	}
-	r.logger.Info("The replicas of the planning service have changed", "replicas", len(members), "came", added, "gone", len(removed))
+	if len(r.members) > 0 {
+		r.logger.Info("The replicas of the planning service have changed", "replicas", len(members), "came", added, "gone", len(removed))
+	}
 	r.members = members
 	close(r.changed)
 	r.changed = make(chan struct{})

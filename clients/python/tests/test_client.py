@@ -29,7 +29,7 @@ from nodewise.client import replica as replica_module
 from nodewise.client.attempts import Attempts
 from nodewise.client.fault import Failed, Fault
 from nodewise.client.replica import GENERATION, Replica, ReplicaStatus
-from nodewise.client.replicas import weight
+from nodewise.client.replicas import Replicas, weight
 
 from .polling import eventually
 from .servers import Server, details, fails, hangs, retry_info
@@ -386,7 +386,10 @@ async def test_nothing_is_said_twice() -> None:
     _, text, health = await said("http://127.0.0.1:1")
     for told, beginning in ((text, "answered"), (health, "answers")):
         assert told.startswith(f"no replica of the planning service {beginning}: 127.0.0.1:1: UNAVAILABLE: ")
-        assert told.endswith("Connection refused")
+        assert told.endswith(
+            "Connection refused; nothing listens there: check the address and the port, and that nodewise-server is "
+            "running"
+        )
         assert told.count("127.0.0.1:1") == told.count("UNAVAILABLE") == told.count("connect") == 1
 
     async def lookup(_: str, __: int) -> list[str]:
@@ -485,6 +488,26 @@ async def test_a_call_goes_on_though_its_replica_is_none_any_more(
         goes_on.set()
         assert (await calling).plan_id == servers[0].address
         await eventually(lambda: replica.is_closed, "nobody needs it any more")
+
+
+async def test_replicas_that_come_and_go_are_logged_but_not_the_first_ones(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="nodewise.client.replicas")
+    made: list[Replica] = []
+
+    def connect(address: str) -> Replica:
+        made.append(Replica(address, 1 << 20))
+        return made[-1]
+
+    replicas = Replicas(connect)
+    for addresses in (["a:1"], ["a:1"], ["a:1", "b:1"], ["b:1", "c:1"], ["c:1"]):
+        replicas.replace(addresses)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the planning service has 2 replicas now: 1 new, 0 gone",
+        "the planning service has 2 replicas now: 1 new, 1 gone",
+        "the planning service has 1 replica now: 0 new, 1 gone",
+    ]
+    for replica in made:
+        await replica.close()
 
 
 async def test_a_call_that_begins_as_the_last_one_ends_is_waited_for_too() -> None:

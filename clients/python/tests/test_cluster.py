@@ -342,7 +342,7 @@ def creates(plan: v1.Plan) -> list[v1.Action]:
 
 
 async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
-    program, selection, kinds, forecast, _ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    program, selection, kinds, forecast, *_ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {}
     exec(program, names)
     exec(selection, names)
@@ -354,6 +354,33 @@ async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
     assert not done, "it works until it is told to stop"
     stop.set()
     await running
+
+
+async def test_the_loop_of_the_readme(cluster: client.AppsV1Api, service: str) -> None:
+    *_, loop, _ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(loop, names)
+    await asyncio.to_thread(create)
+    state = v1.ReconcileState()
+    async with KubeClient.from_environment() as kube, PlanClient(service) as planner:
+
+        async def step() -> None:
+            await names["step"](kube, planner, "default", "agent", state)
+
+        await step()
+        assert len(pods()) == NODES
+        assert not state.HasField("expectations")
+        for _ in range(60):
+            if runs(cluster):
+                break
+            await asyncio.sleep(1)
+            await step()
+        assert runs(cluster)
+        victim = pods()[0].metadata
+        client.CoreV1Api().delete_namespaced_pod(victim.name, "default", grace_period_seconds=0)
+        await step()
+        assert victim.uid not in {pod.metadata.uid for pod in pods()}
+        assert len(pods()) == NODES
 
 
 async def test_the_question_of_the_readme(service: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -341,7 +341,8 @@ pub struct ReconcileState {
 /// the pod is gone or being deleted, or when the call fails.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Expectations {
-    /// `Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding.
+    /// `Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding. Required,
+    /// unless both lists are empty: a message without any field counts as absent.
     #[prost(message, optional, tag = "1")]
     pub set_at: ::core::option::Option<::pbjson_types::Timestamp>,
     /// The outstanding creates.

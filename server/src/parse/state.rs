@@ -53,6 +53,10 @@ fn expectations(
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Option<Expectations>, Refusal> {
+    // An executor that removes what its watches show may end with empty lists.
+    if message == v1::Expectations::default() {
+        return Ok(None);
+    }
     let most = context.limits.actions();
     let set_at = time::required(message.set_at, &at.field("set_at"), &mut context.problems);
     let at_creates = at.field("creates");

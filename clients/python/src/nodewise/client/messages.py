@@ -46,4 +46,6 @@ def _advice(replica: Replica, code: grpc.StatusCode, details: str) -> str:
             f"no port was written, so this was {written.port}: write that of the planning service, which is "
             f"{target.SERVICE_PORT} where nothing else was set"
         )
+    if "connection refused" in details.lower():
+        return "nothing listens there: check the address and the port, and that nodewise-server is running"
     return ""

@@ -42,7 +42,10 @@ class Replicas:
         after = [before.get(address) or self._connect(address) for address in dict.fromkeys(addresses)]
         gone = [replica for replica in self._members if replica not in after]
         if gone or len(after) != len(before):
-            _log.info("the planning service has %d replicas now, %d are gone", len(after), len(gone))
+            if before:
+                noun = "replica" if len(after) == 1 else "replicas"
+                came = len(after) - len(before) + len(gone)
+                _log.info("the planning service has %d %s now: %d new, %d gone", len(after), noun, came, len(gone))
             self._members = after
             self._changed.set()
             self._note()

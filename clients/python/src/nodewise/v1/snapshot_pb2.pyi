@@ -989,7 +989,9 @@ class Expectations(google.protobuf.message.Message):
     DELETE_UIDS_FIELD_NUMBER: builtins.int
     @property
     def set_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """`Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding."""
+        """`Snapshot.now` of the plan that set the expectations. Of the earliest plan, if creates of several plans are outstanding. Required,
+        unless both lists are empty: a message without any field counts as absent.
+        """
 
     @property
     def creates(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ExpectedCreate]:
