@@ -6,6 +6,7 @@ import { type Place, setQuery } from "./router";
 import { request } from "./session";
 import { shortImage } from "./format";
 import type { Comparison, Key } from "./types";
+import { parse } from "./visible";
 
 export function Diff({ of: key, place, revision }: { of: Key; place: Place; revision: string }) {
   const from = place.query.get("from") ?? "";
@@ -17,7 +18,7 @@ export function Diff({ of: key, place, revision }: { of: Key; place: Place; revi
     if (from) values.from = from;
     if (to) values.to = to;
     request(`/diff?${new URLSearchParams(values)}`)
-      .then((response) => response.json())
+      .then(async (response) => parse(await response.text()))
       .then(
         (comparison) => current && set(comparison),
         (error) => current && set(String(error.message ?? error)),

@@ -12,6 +12,7 @@ import {
   type Timeline,
   type Workload,
 } from "./types";
+import { parse } from "./visible";
 
 /** What a view wants to know beside the summaries of all workloads. */
 export type Detail = { workload: Key } | { node: string } | null;
@@ -154,7 +155,7 @@ export function useLive(detail: Detail): Live {
             timer = setTimeout(stop, SILENCE);
           };
           await read(response.body as ReadableStream<BufferSource>, alive, (event, data) => {
-            apply(live, event, JSON.parse(data));
+            apply(live, event, parse(data));
             changed();
           });
           live.problem = "the connection has ended";

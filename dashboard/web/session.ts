@@ -1,6 +1,8 @@
 // Requests to the server. With a session the browser sends the cookie; otherwise each request has the caller's bearer token and the
 // namespaces that the caller names, which are kept only in this tab.
 
+import { parse } from "./visible";
+
 /** What a caller has signed in with. A proxy may send the token instead. */
 export interface Caller {
   token: string;
@@ -46,7 +48,7 @@ export async function request(path: string, init: RequestInit = {}, from = calle
   if (namespaces) headers.set("Nodewise-Namespaces", encoded(namespaces));
   const response = await fetch(`/api/v1${path}`, { ...init, headers, cache: "no-store" });
   if (!response.ok) {
-    const body = await response.json().catch(() => ({}));
+    const body = await response.text().then(parse).catch(() => ({}));
     throw new HttpError(response.status, body.error ?? `the server answers ${response.status}`, body.mode);
   }
   return response;

@@ -11,6 +11,7 @@ import { request } from "./session";
 import { unitOf } from "./states";
 import { Table } from "./table";
 import { idOf, type Key, type NodeStatus, type UnitState, type Workload } from "./types";
+import { parse } from "./visible";
 
 interface Step {
   seconds: number;
@@ -128,7 +129,7 @@ async function play(change: object, signal: AbortSignal, show: (play: Play) => v
     const lines = (rest + value).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
-      const message = JSON.parse(line);
+      const message = parse(line);
       if (message.error) throw new Error(message.error);
       if (message.begin) played = { begin: message.begin, steps: [], end: null };
       else if (message.step) played!.steps.push(message.step);
