@@ -19,6 +19,7 @@ use crate::{
 
 /// What the controller of a workload knows. The counts are of nodes or of replicas; each is counted once.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Controlled {
     /// The workload.
     pub workload: v1::WorkloadReference,
@@ -38,6 +39,8 @@ pub struct Controlled {
     pub is_paused: bool,
     /// Someone else is expected to delete outdated pods.
     pub is_on_delete: bool,
+    /// A Deployment with the strategy `Recreate`: new pods are created when all others are gone.
+    pub is_recreate: bool,
     /// The last plan changes pods: [`crate::changes_pods`].
     pub moves: bool,
     /// The last create that the apiserver refused, if none succeeded since.
@@ -88,7 +91,10 @@ pub fn of_controller(
         .filter_map(|unit| units::blocked_at(&unit.pod, now));
     let next_change = changes.min();
     let (units, counts) = units(workload, &deciding, now);
-    let refusal = workload.refusal.as_ref().filter(|_| workload.missing > 0);
+    let refusal = workload
+        .refusal
+        .as_ref()
+        .filter(|_| workload.done < workload.desired);
     let causes = causes::of(&units, refusal);
     let situation = Situation {
         is_paused: workload.is_paused,
@@ -162,15 +168,19 @@ fn units(workload: &Controlled, deciding: &[&UnreadyUnit], now: Timestamp) -> (V
         });
     }
     let mut counts = counts::of(&units, desired);
-    let [blocked, progressing] = if workload.refusal.is_some() {
-        [missing, 0]
-    } else {
-        [0, missing]
+    let is_held = workload.is_recreate
+        && units
+            .iter()
+            .any(|unit| matches!(unit.progress, Progress::Blocked(_)));
+    let [blocked, progressing, waiting] = match &workload.refusal {
+        _ if is_held => [0, 0, missing],
+        Some(_) => [missing, 0, 0],
+        None => [0, missing, 0],
     };
     counts.done = counts.done.saturating_add(done);
     counts.blocked = counts.blocked.saturating_add(blocked);
     let progressing = progressing.saturating_add(unavailable);
     counts.progressing = counts.progressing.saturating_add(progressing);
-    counts.waiting = counts.waiting.saturating_add(outdated);
+    counts.waiting = counts.waiting.saturating_add(outdated).saturating_add(waiting);
     (units, counts)
 }

@@ -24,7 +24,7 @@ pub use inputs::Inputs;
 use progress::Situation;
 pub use progress::changes_pods;
 pub use span::span;
-pub use units::CREATE_REFUSED;
+pub use units::{CREATE_REFUSED, DELETION_STUCK, lacks_a_pod};
 pub use writers::several_writers;
 
 use nodewise_projection::timestamp;
@@ -42,7 +42,7 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
     };
     let counts = counts::of(&view.units, view.desired);
     let causes = causes::of(&view.units, refusal.as_ref());
-    let state = progress::state(&Situation::of(inputs, &view), &counts);
+    let state = progress::state(&Situation::of(inputs, &view, refusal.as_ref()), &counts);
     let pace = progress::pace(inputs, &view, &counts, state);
     let mut status = v1::WorkloadStatus {
         kind: workload.kind.clone(),

@@ -47,7 +47,11 @@ fn sentence(status: &v1::WorkloadStatus, now: Timestamp) -> String {
             let cause = first
                 .map(|cause| format!(": {}", cause.message))
                 .unwrap_or_default();
-            format!("{} blocked{since}{waiting}{cause}", plural(counts.blocked, unit))
+            match (counts.blocked, counts.waiting) {
+                (0, 0) => format!("{done}, no progress{since}{cause}"),
+                (0, _) => format!("no progress{since}{waiting}{cause}"),
+                (blocked, _) => format!("{} blocked{since}{waiting}{cause}", plural(blocked, unit)),
+            }
         }
         RolloutState::Progressing | RolloutState::Unspecified if counts.blocked > 0 => {
             format!("{done}, {} blocked", plural(counts.blocked, unit))

@@ -1,12 +1,9 @@
 //! The state of a rollout, and how fast it is.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use nodewise_proto::v1::{self, RolloutState, action};
 
-use crate::{
-    inputs::Inputs,
-    units::{self, Progress, Unit, View},
-};
+use crate::{inputs::Inputs, units::View};
 
 /// How fast a rollout is.
 pub(crate) struct Pace {
@@ -26,18 +23,18 @@ pub(crate) struct Situation {
     pub(crate) moves: bool,
     /// Pods that must still go before the rollout is complete.
     pub(crate) surplus: usize,
-    /// Units have no pod because the apiserver refused to create it.
+    /// The apiserver refuses to create pods that the rollout needs.
     pub(crate) is_refused: bool,
 }
 
 impl Situation {
-    pub(crate) fn of(inputs: &Inputs<'_>, view: &View) -> Self {
+    pub(crate) fn of(inputs: &Inputs<'_>, view: &View, refusal: Option<&v1::Refusal>) -> Self {
         Self {
             is_paused: inputs.workload.is_paused,
             is_on_delete: inputs.workload.strategy == "OnDelete",
             moves: changes_pods(inputs.plan),
             surplus: view.surplus,
-            is_refused: view.units.iter().any(is_refused),
+            is_refused: refusal.is_some(),
         }
     }
 }
@@ -66,10 +63,6 @@ pub(crate) fn state(situation: &Situation, counts: &v1::UnitCounts) -> RolloutSt
         return RolloutState::Stuck;
     }
     RolloutState::Progressing
-}
-
-fn is_refused(unit: &Unit) -> bool {
-    matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == units::CREATE_REFUSED)
 }
 
 /// Whether a plan changes pods, or the sizes of ReplicaSets.
@@ -107,10 +100,16 @@ pub(crate) fn pace(inputs: &Inputs<'_>, view: &View, counts: &v1::UnitCounts, st
     let seconds = end.duration_since(started).as_secs_f64().max(1.0);
     let ready = u32::try_from(times().count()).unwrap_or(u32::MAX);
     pace.ready_per_minute = f64::from(ready) * 60.0 / seconds;
-    if is_moving {
+    // A unit is done when its pod is available, minReadySeconds after it became ready.
+    let needed = SignedDuration::from_secs(inputs.workload.min_ready_seconds.max(0));
+    let available = times()
+        .filter(|time| inputs.now.duration_since(**time) >= needed)
+        .count();
+    if is_moving && available > 0 {
         let left = f64::from(counts.desired.saturating_sub(counts.done));
+        let available = f64::from(u32::try_from(available).unwrap_or(u32::MAX));
         pace.time_left = Some(pbjson_types::Duration {
-            seconds: whole_seconds(left * seconds / f64::from(ready)),
+            seconds: whole_seconds(left * seconds / available),
             nanos: 0,
         });
     }

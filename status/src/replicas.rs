@@ -60,7 +60,8 @@ pub(crate) fn view(inputs: &Inputs<'_>, refusal: Option<&v1::Refusal>) -> View {
         }
     }
     view.surplus = left;
-    add_missing(&mut view, left, refusal);
+    let is_held = view.strategy.r#type == "Recreate" && view.units.iter().any(is_stuck_deletion);
+    add_missing(&mut view, if is_held { usize::MAX } else { left }, refusal);
     view.pods.sort_by(|a, b| a.pod_name.cmp(&b.pod_name));
     view.pods.truncate(MAX_PODS);
     view
@@ -76,6 +77,11 @@ fn progress(pod: &PodFacts, updated: bool, available: bool, now: Timestamp) -> O
         (true, _) if available => Some(Progress::Done),
         (true, _) => Some(of_pod),
     }
+}
+
+/// Whether a pod does not end. With `Recreate`, new pods are created when all older ones are gone.
+fn is_stuck_deletion(unit: &Unit) -> bool {
+    matches!(&unit.progress, Progress::Blocked(cause) if cause.problem.reason == units::DELETION_STUCK)
 }
 
 /// Adds the replicas that have no pod of the current revision: as many as there are older pods wait, the others are to be created.

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_projection::{moment, timestamp};
-use nodewise_proto::v1;
+use nodewise_proto::v1::{self, action};
 
 use crate::{facts::PodFacts, inputs::Inputs};
 
@@ -104,6 +104,9 @@ pub(crate) fn blocked_at(pod: &PodFacts, now: Timestamp) -> Option<Timestamp> {
     (at > now).then_some(at)
 }
 
+/// The reason of the cause if a pod does not end.
+pub const DELETION_STUCK: &str = "DeletionStuck";
+
 /// The cause of a deletion that takes longer than it should: a finalizer, or a kubelet that does not end the pod.
 fn stuck_deletion(pod: &PodFacts, now: Timestamp) -> Option<Cause> {
     let deleted = pod.deleted?;
@@ -121,7 +124,7 @@ fn stuck_deletion(pod: &PodFacts, now: Timestamp) -> Option<Cause> {
         ),
     };
     let problem = v1::PodProblem {
-        reason: "DeletionStuck".to_owned(),
+        reason: DELETION_STUCK.to_owned(),
         message,
         is_failing: true,
         ..v1::PodProblem::default()
@@ -148,10 +151,21 @@ pub(crate) fn refused(refusal: &v1::Refusal) -> Cause {
     }
 }
 
+/// Whether a pod is to be created. Only then does it matter that the apiserver refused one.
+#[must_use]
+pub fn lacks_a_pod(plan: &v1::Plan, explanation: &v1::ExplainResponse) -> bool {
+    let creates = |action: &v1::Action| matches!(action.kind, Some(action::Kind::CreatePod(_)));
+    let mut nodes = explanation.nodes.iter();
+    nodes.any(|node| node.state() == v1::NodeState::Missing) || plan.actions().any(creates)
+}
+
 /// The last refused create or delete: from an Event that is newer than every pod, or from conditions.
 pub(crate) fn refusal(inputs: &Inputs<'_>) -> Option<v1::Refusal> {
     let newest_pod = inputs.pods.iter().filter_map(|pod| pod.created).max();
-    let event = inputs.refusal.filter(|refusal| {
+    let needed = inputs
+        .refusal
+        .filter(|_| lacks_a_pod(inputs.plan, inputs.explanation));
+    let event = needed.filter(|refusal| {
         let at = refusal.at.and_then(moment);
         at.is_none_or(|at| newest_pod.is_none_or(|newest| at >= newest))
     });

@@ -169,6 +169,7 @@ impl Rollout {
             surplus: 0,
             is_paused: false,
             is_on_delete: self.workload.strategy == "OnDelete",
+            is_recreate: false,
             moves: changes_pods(&plan),
             refusal: self.refusal.clone().filter(|refusal| {
                 let newest = self.pods.iter().filter_map(|pod| pod.created).max();

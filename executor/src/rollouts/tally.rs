@@ -34,6 +34,7 @@ pub(super) fn of(store: &Store, workload: &Workload, plan: &v1::Plan) -> Option<
         },
         is_paused: workload.is_paused,
         is_on_delete: workload.strategy == Strategy::OnDelete,
+        is_recreate: workload.strategy == Strategy::Recreate,
         moves: changes_pods(plan),
         ..Controlled::default()
     };
@@ -98,7 +99,7 @@ fn of_deployment(
     let others = all.saturating_sub(pods);
     let missing = desired.saturating_sub(pods);
     let waiting = missing.min(others);
-    let failure = (missing > waiting)
+    let failure = (missing > 0)
         .then(|| TemplateFacts::of_replica_set(&String::from_utf8_lossy(&current.object)).failure)
         .flatten();
     Some(Tally {
