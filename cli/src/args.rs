@@ -170,7 +170,8 @@ complete.
 
 Exit status: 0 when the statuses were printed, 1 on error. `nodewise rollout status` has one that tells the state.")]
 pub(crate) struct StatusArgs {
-    /// The workloads, as for kubectl: `KIND`, `KIND NAME` or `KIND/NAME`. Without it: all Deployments and DaemonSets
+    /// The workloads, as for kubectl: `KIND`, `KIND NAME` or `KIND/NAME`. Without it: all Deployments and DaemonSets, and the
+    /// ReplicaSets that nothing controls
     #[arg(value_name = "KIND[/NAME]")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]

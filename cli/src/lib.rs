@@ -12,6 +12,7 @@ mod dashboard;
 mod demo;
 mod dry_run;
 mod engine;
+mod events;
 mod explain;
 mod flags;
 mod gaps;

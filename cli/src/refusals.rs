@@ -2,15 +2,19 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use futures::future::join_all;
+use futures::{StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Event;
-use kube::{Api, Client, api::ListParams};
+use kube::Client;
 use nodewise_projection::{moment, timestamp};
 use nodewise_proto::v1;
 use nodewise_status::span;
 
-use crate::{args::SourceArgs, input::Served, input::connect, kind::Kind};
+use crate::{
+    args::SourceArgs,
+    events::{self, Event},
+    input::{Served, connect},
+    kind::Kind,
+};
 
 /// The reason of the Events of pods that could not be created.
 const FAILED_CREATE: &str = "FailedCreate";
@@ -18,6 +22,40 @@ const FAILED_CREATE: &str = "FailedCreate";
 const DELETED: &str = "PodsDeletedByAnother";
 /// Such an Event is told for so long.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
+
+/// The most lists of Events at a time.
+const MAX_LISTS: usize = 4;
+
+/// A workload that Events are about.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    kind: Kind,
+    namespace: String,
+    name: String,
+    uid: String,
+}
+
+impl Subject {
+    pub(crate) fn of(workload: &Served) -> Self {
+        Self {
+            kind: workload.kind,
+            namespace: workload.namespace.clone(),
+            name: workload.name.clone(),
+            uid: workload.uid.clone(),
+        }
+    }
+
+    /// Whether an Event is about this workload. Who may create Events in one namespace may name any uid in them, so the uid alone does not
+    /// say it.
+    fn is_of(&self, event: &Event) -> bool {
+        let object = &event.involved_object;
+        event.metadata.namespace == self.namespace
+            && object.namespace == self.namespace
+            && object.kind == self.kind.name()
+            && object.name == self.name
+            && object.uid == self.uid
+    }
+}
 
 /// What the Events of each workload tell, by uid.
 #[derive(Debug, Default)]
@@ -64,28 +102,24 @@ impl Refusals {
     pub(crate) async fn ask<'a>(client: &Client, workloads: impl Iterator<Item = &'a Served>) -> Self {
         let workloads: Vec<&Served> = workloads.collect();
         let namespaces: BTreeSet<&str> = workloads.iter().map(|one| &*one.namespace).collect();
-        let of_all = match namespaces.len() {
-            0 => return Self::default(),
-            1 => None,
-            _ => events(Api::all(client.clone())).await,
-        };
-        let events = if let Some(found) = of_all {
-            found
-        } else {
-            let of_namespace = |namespace: &&str| events(Api::namespaced(client.clone(), namespace));
-            let found = join_all(namespaces.iter().map(of_namespace)).await;
-            found.into_iter().flatten().flatten().collect()
-        };
+        // The apiserver reads Events from its store, so it is not asked for those of each workload.
+        let lists = namespaces.iter().flat_map(|namespace| {
+            [FAILED_CREATE, DELETED].map(|reason| events::list(client, namespace, reason, None))
+        });
+        let found: Vec<Vec<Event>> = stream::iter(lists).buffer_unordered(MAX_LISTS).collect().await;
+        let events: Vec<Event> = found.into_iter().flatten().collect();
         let told = workloads
             .into_iter()
-            .map(|one| (one.uid.clone(), Told::of(one.kind, &one.uid, &events)));
+            .map(|one| (one.uid.clone(), Told::of(&Subject::of(one), &events)));
         Self(told.collect())
     }
 
     /// What the Events of a workload tell, as this client may see them.
-    pub(crate) async fn told(client: &Client, kind: Kind, namespace: &str, uid: &str) -> Told {
-        let events = events(Api::namespaced(client.clone(), namespace)).await;
-        Told::of(kind, uid, &events.unwrap_or_default())
+    pub(crate) async fn told(client: &Client, subject: &Subject) -> Told {
+        let list = |reason| events::list(client, &subject.namespace, reason, Some(&subject.uid));
+        let (mut events, deleted) = futures::future::join(list(FAILED_CREATE), list(DELETED)).await;
+        events.extend(deleted);
+        Told::of(subject, &events)
     }
 
     /// The last refusal of a workload.
@@ -101,34 +135,23 @@ impl Refusals {
     }
 }
 
-/// The Events with one of the reasons. `None` without the right to list them. The apiserver reads Events from its store, so it is not asked
-/// for the Events of each workload.
-async fn events(api: Api<Event>) -> Option<Vec<Event>> {
-    let with = |reason: &str| ListParams::default().fields(&format!("reason={reason}"));
-    let (refused, deleted) = (with(FAILED_CREATE), with(DELETED));
-    let (refused, deleted) = futures::future::try_join(api.list(&refused), api.list(&deleted))
-        .await
-        .ok()?;
-    Some(refused.items.into_iter().chain(deleted.items).collect())
-}
-
 impl Told {
-    fn of(kind: Kind, uid: &str, events: &[Event]) -> Self {
+    fn of(subject: &Subject, events: &[Event]) -> Self {
         let with = |reason: &'static str| {
-            events.iter().filter(move |event| {
-                event.reason.as_deref() == Some(reason) && event.involved_object.uid.as_deref() == Some(uid)
-            })
+            events
+                .iter()
+                .filter(move |event| event.reason == reason && subject.is_of(event))
         };
-        let deleted = with(DELETED).filter_map(|event| Some((event.message.clone()?, last_time(event)?)));
+        let deleted = with(DELETED).filter_map(|event| Some((event.message.clone(), event.last_time()?)));
         // The status of a Deployment and of a ReplicaSet has its own refusal.
-        let refused = || with(FAILED_CREATE).filter(|_| kind == Kind::DaemonSet);
-        let since = refused().filter_map(first_time).min();
+        let refused = || with(FAILED_CREATE).filter(|_| subject.kind == Kind::DaemonSet);
+        let since = refused().filter_map(Event::first_time).min();
         let refusal = refused()
-            .max_by_key(|event| last_time(event))
+            .max_by_key(|event| event.last_time())
             .map(|newest| v1::Refusal {
-                at: last_time(newest).map(timestamp),
+                at: newest.last_time().map(timestamp),
                 since: since.map(timestamp),
-                message: newest.message.clone().unwrap_or_default(),
+                message: newest.message.clone(),
             });
         Self {
             refusal,
@@ -137,17 +160,45 @@ impl Told {
     }
 }
 
-/// When what an Event says happened first.
-fn first_time(event: &Event) -> Option<Timestamp> {
-    let first = event.first_timestamp.as_ref().map(|time| time.0);
-    first.or(event.event_time.as_ref().map(|time| time.0))
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-/// When it happened last.
-fn last_time(event: &Event) -> Option<Timestamp> {
-    let series = event.series.as_ref();
-    let observed = series.and_then(|series| series.last_observed_time.as_ref());
-    let last = event.last_timestamp.as_ref().map(|time| time.0);
-    let last = observed.map(|time| time.0).or(last);
-    last.or(event.event_time.as_ref().map(|time| time.0))
+    use super::*;
+
+    #[test]
+    fn only_events_about_a_workload_in_its_own_namespace_tell_of_it() {
+        let subject = Subject {
+            kind: Kind::DaemonSet,
+            namespace: "monitoring".to_owned(),
+            name: "agent".to_owned(),
+            uid: "u-1".to_owned(),
+        };
+        let event = |pointer: &str, value: &str| -> Event {
+            let mut event = json!({
+                "metadata": {"namespace": "monitoring"},
+                "reason": FAILED_CREATE,
+                "message": "exceeded quota",
+                "involvedObject": {"kind": "DaemonSet", "namespace": "monitoring", "name": "agent", "uid": "u-1"},
+                "lastTimestamp": "2026-01-01T00:00:00Z",
+            });
+            if let Some(place) = event.pointer_mut(pointer) {
+                *place = json!(value);
+            }
+            serde_json::from_value(event).expect("an Event")
+        };
+        let refusal = |event: Event| Told::of(&subject, &[event]).refusal;
+        let found = refusal(event("/none", "")).expect("the refusal");
+        assert_eq!(found.message, "exceeded quota");
+        for (pointer, value) in [
+            ("/metadata/namespace", "shop"),
+            ("/involvedObject/namespace", "shop"),
+            ("/involvedObject/kind", "Deployment"),
+            ("/involvedObject/name", "whatever"),
+            ("/involvedObject/uid", "u-2"),
+            ("/reason", "Failed"),
+        ] {
+            assert_eq!(refusal(event(pointer, value)), None, "{pointer}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use crate::{
     engine::Engine,
     gaps,
     input::{Cluster, Served},
+    kind::Kind,
     print,
     refusals::Refusals,
     request::RequestFactory,
@@ -20,8 +21,8 @@ use crate::{
     view,
 };
 
-/// The kinds of a command line that names none.
-const DEFAULT: &str = "deployments,daemonsets";
+/// The kinds of a command line that names none. The ReplicaSets of Deployments are left out: their Deployments are there.
+const DEFAULT: &str = "deployments,daemonsets,replicasets";
 
 pub(crate) async fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     let namespace = args.namespace.as_deref();
@@ -40,6 +41,7 @@ pub(crate) async fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
     for target in &targets {
         workloads.extend(cluster.find(target, namespace)?);
     }
+    workloads.retain(|workload| is_shown(args, workload));
     let refusals = Refusals::read(&args.source, workloads.iter().copied()).await;
     let engine = Engine::new(&args.engine)?;
     let requests = RequestFactory::new(&cluster, &args.engine);
@@ -56,8 +58,13 @@ pub(crate) async fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         statuses.push(status);
     }
     sort(&mut statuses);
-    print(&statuses, args.output)?;
+    print(&statuses, args)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the table has a row for a workload that a target matches.
+fn is_shown(args: &StatusArgs, workload: &Served) -> bool {
+    !args.targets.is_empty() || workload.kind != Kind::ReplicaSet || workload.controller.is_none()
 }
 
 /// The worst first: stuck, then progressing, and so on; then by namespace, kind and name.
@@ -68,13 +75,18 @@ fn sort(statuses: &mut [v1::WorkloadStatus]) {
     });
 }
 
-fn print(statuses: &[v1::WorkloadStatus], output: ViewOutput) -> anyhow::Result<()> {
-    match output {
+fn print(statuses: &[v1::WorkloadStatus], args: &StatusArgs) -> anyhow::Result<()> {
+    match args.output {
         ViewOutput::Json => print::json(&statuses),
         ViewOutput::Yaml => print::yaml(&statuses),
         ViewOutput::Text | ViewOutput::Wide => {
             let mut page = Page::new(text::terminal_width());
-            text::status::render_table(&mut page, statuses, output == ViewOutput::Wide);
+            match &args.namespace {
+                Some(namespace) if statuses.is_empty() => {
+                    page.line(0, text::PLAIN, &format!("No workloads in namespace {namespace}."));
+                }
+                _ => text::status::render_table(&mut page, statuses, args.output == ViewOutput::Wide),
+            }
             print::text(&page.into_text())
         }
     }

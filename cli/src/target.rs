@@ -5,7 +5,7 @@ use anyhow::{bail, ensure};
 use crate::kind::Kind;
 
 /// The kinds in messages.
-const KINDS: &str = "deployment, replicaset and daemonset are";
+const KINDS: &str = "it plans for deployment, replicaset and daemonset";
 
 /// One workload, or all workloads of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,9 +43,9 @@ impl Target {
         const EXPECTED: &str =
             "expected a kind and a name, such as deployment/web, rs/web-5d4f or daemonset/agent";
         match words {
-            [kind, name] if !kind.contains('/') => Self::one(parse_kind(kind, "explained")?, name),
+            [kind, name] if !kind.contains('/') => Self::one(parse_kind(kind)?, name),
             [both] => match both.split_once('/') {
-                Some((kind, name)) => Self::one(parse_kind(kind, "explained")?, name),
+                Some((kind, name)) => Self::one(parse_kind(kind)?, name),
                 None => bail!("{both}: {EXPECTED}"),
             },
             _ => bail!("{}: {EXPECTED}", words.join(" ")),
@@ -59,12 +59,12 @@ impl Target {
         };
         if first.contains('/') {
             let one = |word: &String| match word.split_once('/') {
-                Some((kind, name)) => Self::one(parse_kind(kind, "planned")?, name),
+                Some((kind, name)) => Self::one(parse_kind(kind)?, name),
                 None => bail!("{word}: expected KIND/NAME, as {first} before it"),
             };
             return words.iter().map(one).collect();
         }
-        let kinds = first.split(',').map(|kind| parse_kind(kind, "planned"));
+        let kinds = first.split(',').map(parse_kind);
         let kinds = kinds.collect::<Result<Vec<_>, _>>()?;
         if rest.is_empty() {
             return Ok(kinds.into_iter().map(Self::all).collect());
@@ -77,10 +77,10 @@ impl Target {
     }
 }
 
-fn parse_kind(kind: &str, what: &str) -> anyhow::Result<Kind> {
+fn parse_kind(kind: &str) -> anyhow::Result<Kind> {
     match Kind::of_workload(kind) {
         Some(kind) => Ok(kind),
-        None => bail!("{kind}: not a kind that can be {what}; {KINDS}"),
+        None => bail!("{kind}: not a kind that Nodewise plans for; {KINDS}"),
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn wrong_targets_say_what_is_right() {
-        let kinds = "not a kind that can be planned; deployment, replicaset and daemonset are";
+        let kinds = "not a kind that Nodewise plans for; it plans for deployment, replicaset and daemonset";
         for (line, expected) in [
             ("statefulset/db", format!("statefulset: {kinds}")),
             ("web", format!("web: {kinds}")),

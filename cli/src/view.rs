@@ -10,7 +10,7 @@ use crate::{
     engine::Engine,
     input::{Cluster, Facts, Served},
     kind::Kind,
-    refusals::{Refusals, Told},
+    refusals::{Refusals, Subject, Told},
     request::RequestFactory,
 };
 
@@ -47,8 +47,8 @@ impl Source<'_> {
         client: &Client,
     ) -> anyhow::Result<v1::WorkloadStatus> {
         let (plan, explanation) = self.planned(workload).await?;
-        let told = if misses_a_pod(&explanation) {
-            Refusals::told(client, workload.kind, &workload.namespace, &workload.uid).await
+        let told = if nodewise_status::lacks_a_pod(&plan, &explanation) {
+            Refusals::told(client, &Subject::of(workload)).await
         } else {
             Told::default()
         };
@@ -110,12 +110,6 @@ fn is_available(pod: &PodFacts, min_ready_seconds: i64, now: Timestamp) -> bool 
     let needed = SignedDuration::from_secs(min_ready_seconds);
     let is_old = |since: Timestamp| now.duration_since(since) > needed;
     pod.ready && (min_ready_seconds <= 0 || pod.ready_changed.is_some_and(is_old))
-}
-
-/// Whether a DaemonSet has no pod on a node where it should have one. Only then are Events asked for.
-pub(crate) fn misses_a_pod(explanation: &v1::ExplainResponse) -> bool {
-    let mut nodes = explanation.nodes.iter();
-    nodes.any(|node| node.state() == v1::NodeState::Missing)
 }
 
 /// The status of a workload now, by the planner in this process.

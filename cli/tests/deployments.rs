@@ -223,7 +223,7 @@ fn input_that_lacks_something() {
         (
             &["explain", "statefulset/db"],
             list(STUCK),
-            "statefulset: not a kind that can be explained; deployment, replicaset and daemonset are"
+            "statefulset: not a kind that Nodewise plans for; it plans for deployment, replicaset and daemonset"
                 .to_owned(),
         ),
         (

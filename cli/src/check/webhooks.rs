@@ -135,6 +135,7 @@ pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     webhooks.retain(Webhook::matters);
     let before = findings.len();
     for webhook in &webhooks {
+        findings.extend(of_url(webhook));
         findings.extend(of_service(webhook, &facts.endpoints));
         findings.extend(of_own_pods(webhook, &facts.namespace, &namespace));
     }
@@ -156,6 +157,20 @@ fn namespace_labels(facts: &Facts) -> BTreeMap<String, String> {
         .unwrap_or_default();
     labels.insert("kubernetes.io/metadata.name".to_owned(), facts.namespace.clone());
     labels
+}
+
+/// Whether a webhook at a URL answers, only the apiserver can find out.
+fn of_url(webhook: &Webhook<'_>) -> Option<Finding> {
+    let url = webhook.client.url.as_ref()?;
+    let writes = webhook.written().join(", ");
+    Some(SECTION.warning(
+        format!(
+            "{}: it is at {url}, so nothing in the cluster tells whether it answers, and its failurePolicy is Fail: while it does \
+             not, writes of {writes} are refused",
+            webhook.title
+        ),
+        "see apiserver_admission_webhook_rejection_count in the apiserver's metrics, or whether Events tell of refused creates",
+    ))
 }
 
 fn of_service(

@@ -281,7 +281,7 @@ impl Computing<'_> {
             Engine::Remote(_) => self.source.planned(workload).await?,
         };
         let told = match self.refusals {
-            Some(refusals) if view::misses_a_pod(&explanation) => refusals.told(workload),
+            Some(refusals) if nodewise_status::lacks_a_pod(&plan, &explanation) => refusals.told(workload),
             _ => Told::default(),
         };
         let status = self.source.status_told(workload, &told, &plan, &explanation)?;

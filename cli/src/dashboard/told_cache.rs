@@ -11,7 +11,7 @@ use tokio::{sync::Semaphore, time::Instant};
 
 use crate::{
     input::Served,
-    refusals::{Refusals, Told},
+    refusals::{Refusals, Subject, Told},
 };
 
 /// Events are listed again after this time.
@@ -53,10 +53,10 @@ impl ToldCache {
         if is_old {
             let (known, lists) = (Arc::clone(&self.known), Arc::clone(&self.lists));
             let client = self.client.clone();
-            let (kind, namespace, uid) = (workload.kind, workload.namespace.clone(), workload.uid.clone());
+            let (subject, uid) = (Subject::of(workload), workload.uid.clone());
             tokio::spawn(async move {
                 let Ok(_slot) = lists.acquire().await else { return };
-                let told = Refusals::told(&client, kind, &namespace, &uid).await;
+                let told = Refusals::told(&client, &subject).await;
                 if let Some(known) = lock(&known).get_mut(&uid) {
                     known.told = told;
                 }

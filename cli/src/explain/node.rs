@@ -71,7 +71,9 @@ async fn daemon_sets<'a>(
         let plan = source.engine.plan(&request).await?;
         explained.push((workload, explanation, plan));
     }
-    let missing = explained.iter().filter(|(_, one, _)| view::misses_a_pod(one));
+    let missing = explained
+        .iter()
+        .filter(|(_, explanation, plan)| nodewise_status::lacks_a_pod(plan, explanation));
     let missing: Vec<&Served> = missing.map(|(workload, ..)| *workload).collect();
     let refusals = if missing.is_empty() {
         Refusals::default()

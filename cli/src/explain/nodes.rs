@@ -10,7 +10,6 @@ use crate::{
     print,
     refusals::Refusals,
     text::{self, Page},
-    view,
 };
 
 /// The JSON output.
@@ -37,7 +36,7 @@ pub(super) async fn explain(
     let workload = case.requests.request_for(case.workload);
     let explanation = case.engine.explain(&workload, node).await?;
     let plan = case.engine.plan(&workload).await?;
-    let refusals = match events.filter(|_| view::misses_a_pod(&explanation)) {
+    let refusals = match events.filter(|_| nodewise_status::lacks_a_pod(&plan, &explanation)) {
         Some(source) => Refusals::read(source, std::iter::once(case.workload)).await,
         None => Refusals::default(),
     };

@@ -177,9 +177,14 @@ fn inputs(before: &Kept, now: &Kept) -> Vec<String> {
         ));
     }
     if before.generation != now.generation || before.resource_version != now.resource_version {
+        let generation = if before.generation == now.generation {
+            String::new()
+        } else {
+            format!(", generation {} → {}", before.generation, now.generation)
+        };
         found.push(format!(
-            "the workload was written: resourceVersion {} → {}, generation {} → {}",
-            before.resource_version, now.resource_version, before.generation, now.generation
+            "the workload was written: resourceVersion {} → {}{generation}",
+            before.resource_version, now.resource_version
         ));
     }
     if before.spec_digest != now.spec_digest {

@@ -41,7 +41,14 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
     if status.state() == RolloutState::Paused {
         hints.push(format!("nodewise rollout resume {target}"));
     }
-    if status.state() == RolloutState::Stuck && status.revisions.len() > 1 {
+    let is_held = status.state() == RolloutState::Stuck || !status.causes.is_empty();
+    // A former revision without pods is not in the status.
+    let has_former = status.revisions.len() > 1
+        || status
+            .revisions
+            .iter()
+            .any(|one| one.is_current && one.number > 1);
+    if is_held && has_former {
         hints.push(format!("nodewise rollout diff {target}"));
         hints.push(format!("nodewise rollout undo {target}"));
     }

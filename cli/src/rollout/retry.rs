@@ -18,10 +18,7 @@ pub(super) fn retry(
 ) -> anyhow::Result<Proposed> {
     let blocking: Vec<&v1::PodStatus> = view::pods(status).filter(|pod| is_blocking(pod)).collect();
     if blocking.is_empty() {
-        let title = workload.title();
-        return Ok(Proposed::Nothing(format!(
-            "{title}: no pod holds up the rollout."
-        )));
+        return Ok(Proposed::Nothing(nothing(workload, status)));
     }
     let facts = cluster
         .facts
@@ -41,6 +38,38 @@ pub(super) fn retry(
         });
     }
     Ok(Proposed::Change(Proposal::delete(workload, page, pods)))
+}
+
+/// Why there is nothing to delete.
+fn nothing(workload: &Served, status: &v1::WorkloadStatus) -> String {
+    let title = workload.title();
+    let stuck = status
+        .causes
+        .iter()
+        .filter(|cause| cause.reason == nodewise_status::DELETION_STUCK);
+    let units: Vec<&String> = stuck.flat_map(|cause| &cause.units).collect();
+    let mut held = view::pods(status).filter(|pod| {
+        pod.deleted_at.is_some()
+            && units
+                .iter()
+                .any(|unit| [&pod.pod_name, &pod.node_name].contains(unit))
+    });
+    match (held.next(), status.causes.first()) {
+        (Some(pod), _) => format!(
+            "{title}: pod {} holds up the rollout and is being deleted already. Another delete does not help. {}",
+            pod.pod_name,
+            finalizers(pod)
+        ),
+        (None, Some(cause)) => format!("{title}: no pod can be deleted to help. {}", cause.message),
+        (None, None) => format!("{title}: no pod holds up the rollout."),
+    }
+}
+
+fn finalizers(pod: &v1::PodStatus) -> String {
+    match pod.finalizers.as_slice() {
+        [] => "The kubelet of its node has not ended it.".to_owned(),
+        finalizers => format!("It has the finalizers {}.", finalizers.join(", ")),
+    }
 }
 
 /// Whether a pod of the current revision cannot become ready until someone acts.

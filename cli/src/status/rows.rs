@@ -6,7 +6,7 @@ use anyhow::bail;
 use kube::Client;
 use nodewise_proto::v1::{self, RolloutState};
 
-use super::sort;
+use super::{is_shown, sort};
 use crate::{
     args::StatusArgs,
     engine::Engine,
@@ -143,6 +143,7 @@ impl<'a> Rows<'a> {
                 found.extend(there);
             }
         }
+        found.retain(|workload| is_shown(self.args, workload));
         Ok(found)
     }
 }

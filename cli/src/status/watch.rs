@@ -63,7 +63,7 @@ async fn print_changes(
         };
         match news {
             News::Statuses if last.as_ref().is_none_or(|last| are_news(last, &rows.statuses)) => {
-                print_again(&rows.statuses, args.output, last.is_none())?;
+                print_again(&rows.statuses, args, last.is_none())?;
                 last = Some(rows.statuses.clone());
             }
             News::Problem(problem) => print::note(&problem),
@@ -80,8 +80,8 @@ fn are_news(last: &[v1::WorkloadStatus], now: &[v1::WorkloadStatus]) -> bool {
 }
 
 /// JSON is one array a line, and YAML one document a change. A table begins with its time.
-fn print_again(statuses: &[v1::WorkloadStatus], output: ViewOutput, is_first: bool) -> anyhow::Result<()> {
-    match output {
+fn print_again(statuses: &[v1::WorkloadStatus], args: &StatusArgs, is_first: bool) -> anyhow::Result<()> {
+    match args.output {
         ViewOutput::Json => print::json_line(&statuses),
         ViewOutput::Yaml => print::yaml_document(&statuses),
         ViewOutput::Text | ViewOutput::Wide => {
@@ -92,7 +92,7 @@ fn print_again(statuses: &[v1::WorkloadStatus], output: ViewOutput, is_first: bo
             let time = Timestamp::now().round(Unit::Second).unwrap_or(Timestamp::MIN);
             page.line(0, DIM, &time.to_string());
             print::text(&page.into_text())?;
-            print_once(statuses, output)
+            print_once(statuses, args)
         }
     }
 }
@@ -116,7 +116,7 @@ async fn show_in_terminal(
     ratatui::restore();
     ended?;
     if rows.is_complete() {
-        print_once(&rows.statuses, args.output)?;
+        print_once(&rows.statuses, args)?;
     }
     Ok(())
 }

@@ -27,11 +27,11 @@ pub(crate) fn word(state: RolloutState) -> (&'static str, Style) {
     }
 }
 
-/// `3/3 unavailable` or `1/2 surge`: how much of the budget is in use.
-pub(crate) fn budget(strategy: &v1::UpdateStrategy) -> String {
+/// `3/3 unavailable` or `1/2 surge`: how much of the budget is in use. `None` if there is no budget.
+pub(crate) fn budget(strategy: &v1::UpdateStrategy) -> Option<String> {
     let part = |used: u32, limit: u32, name: &str| format!("{used}/{limit} {name}");
-    match (strategy.max_unavailable, strategy.max_surge) {
-        (0, 0) => "-".to_owned(),
+    Some(match (strategy.max_unavailable, strategy.max_surge) {
+        (0, 0) => return None,
         (limit, 0) => part(strategy.unavailable, limit, "unavailable"),
         (0, limit) => part(strategy.surging, limit, "surge"),
         (unavailable, surge) => format!(
@@ -39,7 +39,7 @@ pub(crate) fn budget(strategy: &v1::UpdateStrategy) -> String {
             part(strategy.unavailable, unavailable, "unavailable"),
             part(strategy.surging, surge, "surge")
         ),
-    }
+    })
 }
 
 /// The time between two moments as kubectl shows ages: `42s`, `5m`, `3h`, `2d`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nodewise_proto::{
     v1::{self, NodeState, RolloutState},
-    workload::DAEMON_SET,
+    workload::{DAEMON_SET, REPLICA_SET},
 };
 use nodewise_status::span;
 
@@ -107,19 +107,23 @@ fn facts(page: &mut Page, status: &v1::WorkloadStatus) {
         .as_ref()
         .filter(|strategy| !strategy.r#type.is_empty())
     {
-        facts.push(("strategy", format!("{}, {}", strategy.r#type, budget(strategy))));
+        let used = budget(strategy);
+        let used = used.map(|used| format!(", {used}")).unwrap_or_default();
+        facts.push(("strategy", format!("{}{used}", strategy.r#type)));
     }
-    if let Some(current) = status.revisions.iter().find(|revision| revision.is_current) {
-        let name = if current.name.is_empty() {
-            "not created yet"
+    // A ReplicaSet has one template, and no revision of it.
+    let mut revisions = status.revisions.iter().filter(|_| status.kind != REPLICA_SET);
+    if let Some(current) = revisions.find(|revision| revision.is_current) {
+        let revision = if current.name.is_empty() {
+            "not created yet".to_owned()
         } else {
-            &current.name
+            format!("{} ({})", current.number, current.name)
         };
         let started = age(status.started_at, status.observed_at);
         let started = started
             .map(|age| format!(", since {age} ago"))
             .unwrap_or_default();
-        facts.push(("revision", format!("{} ({name}){started}", current.number)));
+        facts.push(("revision", format!("{revision}{started}")));
     }
     let images = images(&status.revisions);
     if !images.is_empty() {

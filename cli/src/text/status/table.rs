@@ -96,7 +96,7 @@ fn row(status: &v1::WorkloadStatus, wide: bool) -> Row {
         format!("{}/{}", counts.done, counts.desired),
         counts.blocked.to_string(),
         counts.waiting.to_string(),
-        status.strategy.as_ref().map_or_else(dash, budget),
+        status.strategy.as_ref().and_then(budget).unwrap_or_else(dash),
         age(status.stuck_since, status.observed_at).unwrap_or_else(dash),
         if number.is_empty() { dash() } else { number },
         images,
