@@ -183,7 +183,7 @@ async fn a_refused_pod_says_by_whom() {
     let mut list = read("mixed.json");
     let event = |minute: u32, message: &str| {
         json!({"kind": "Event", "metadata": {"name": format!("agent.{minute}"), "namespace": "monitoring"},
-            "involvedObject": {"kind": "DaemonSet", "name": "agent", "uid": "7d1f0a52-0000-4000-8000-000000000001"}, "reason": "FailedCreate", "message": message,
+            "involvedObject": {"kind": "DaemonSet", "namespace": "monitoring", "name": "agent", "uid": "7d1f0a52-0000-4000-8000-000000000001"}, "reason": "FailedCreate", "message": message,
             "lastTimestamp": format!("2026-01-01T01:{minute}:00Z")})
     };
     let quota = "Error creating: pods \"agent-\" is forbidden: exceeded quota: none";

@@ -104,7 +104,7 @@ fn a_rolling_update_whose_new_pods_are_refused_is_stuck() {
     );
     assert_eq!(
         status.message,
-        format!("no progress for 1m, 2 pods wait: the apiserver refused to create the pod: {QUOTA}")
+        format!("no progress for 90s, 2 pods wait: the apiserver refused to create the pod: {QUOTA}")
     );
     let controlled = Controlled {
         desired: 2,
@@ -128,7 +128,7 @@ fn recreate_waits_for_a_pod_that_does_not_end() {
     let status = status(&deployment("Recreate", 0), &sets, &pods);
     assert_eq!(
         (status.state(), numbers(&status)),
-        (RolloutState::Stuck, [0, 0, 1, 2])
+        (RolloutState::Stuck, [0, 0, 1, 1])
     );
     assert_eq!(status.causes[0].reason, DELETION_STUCK);
     assert!(status.message.contains("example.com/hold"), "{}", status.message);

@@ -41,7 +41,7 @@ impl Cluster {
             }
             Resource::ReplicaSets => {
                 object["metadata"]["generation"] = json!(1);
-                self.counter.replicas.set_created(&object);
+                self.counter.replicas.read_set(&object);
                 self.objects.put(&key, object);
             }
             _ => self.objects.put(&key, object),
@@ -65,6 +65,9 @@ impl Cluster {
             self.counter.pod_changed(&key.name, &before, false);
             self.put_pod(key, after);
         } else {
+            if key.resource == Resource::ReplicaSets {
+                self.counter.replicas.read_set(&after);
+            }
             self.objects.put(key, after);
         }
         Ok(())
@@ -90,6 +93,9 @@ impl Cluster {
             let pod = object.clone();
             self.delete_pod(key, pod);
         } else {
+            if key.resource == Resource::ReplicaSets {
+                self.counter.replicas.set_removed(object);
+            }
             self.objects.remove(key);
         }
         Ok(())

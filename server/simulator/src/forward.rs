@@ -48,7 +48,7 @@ impl Cluster {
         match resource {
             Resource::Pods => self.put_pod(&key, object),
             Resource::ReplicaSets => {
-                self.counter.replicas.set_created(&object);
+                self.counter.replicas.read_set(&object);
                 self.objects.put(&key, object);
             }
             _ => self.objects.put(&key, object),

@@ -26,6 +26,8 @@ struct Counts {
     pods: BTreeMap<String, PodState>,
     /// spec.replicas.
     wanted: usize,
+    /// spec.replicas of each of its ReplicaSets, by their uid.
+    sizes: BTreeMap<String, usize>,
     max_unavailable: usize,
     max_surging: usize,
     created: u64,
@@ -45,10 +47,10 @@ impl Counts {
         self.wanted.saturating_sub(self.available())
     }
 
-    /// Pods beyond spec.replicas. Those that are being deleted do not count.
+    /// How many replicas the ReplicaSets have together beyond spec.replicas. This is what maxSurge limits (P-31): the controller of
+    /// ReplicaSets may create a pod of the new one before it has deleted the pod of another one that already has a smaller size.
     fn surging(&self) -> usize {
-        let live = self.count(|state| matches!(state, PodState::Available | PodState::Starting));
-        live.saturating_sub(self.wanted)
+        self.sizes.values().sum::<usize>().saturating_sub(self.wanted)
     }
 
     fn note_maxima(&mut self) {
@@ -58,10 +60,22 @@ impl Counts {
 }
 
 impl ReplicaCounter {
-    /// Learns which Deployment a ReplicaSet belongs to.
-    pub(crate) fn set_created(&mut self, set: &Value) {
-        if let (Some(uid), Some(owner)) = (set["metadata"]["uid"].as_str(), pod::owner_uid(set)) {
-            self.deployment_of.insert(uid.to_owned(), owner.to_owned());
+    /// Learns which Deployment a ReplicaSet belongs to, and its size.
+    pub(crate) fn read_set(&mut self, set: &Value) {
+        let (Some(uid), Some(owner)) = (set["metadata"]["uid"].as_str(), pod::owner_uid(set)) else {
+            return;
+        };
+        self.deployment_of.insert(uid.to_owned(), owner.to_owned());
+        let counts = self.deployments.entry(owner.to_owned()).or_default();
+        counts.sizes.insert(uid.to_owned(), replicas(set));
+        counts.note_maxima();
+    }
+
+    /// Forgets the size of a ReplicaSet that is gone.
+    pub(crate) fn set_removed(&mut self, set: &Value) {
+        let uid = set["metadata"]["uid"].as_str().unwrap_or_default();
+        if let Some(counts) = self.counts_of(uid) {
+            counts.sizes.remove(uid);
         }
     }
 
@@ -70,9 +84,8 @@ impl ReplicaCounter {
         let Some(uid) = deployment["metadata"]["uid"].as_str() else {
             return;
         };
-        let wanted = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
         let counts = self.deployments.entry(uid.to_owned()).or_default();
-        counts.wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        counts.wanted = replicas(deployment);
         counts.note_maxima();
     }
 
@@ -137,4 +150,9 @@ impl ReplicaCounter {
             duplicates: 0,
         })
     }
+}
+
+fn replicas(object: &Value) -> usize {
+    let replicas = object["spec"]["replicas"].as_u64().unwrap_or_default();
+    usize::try_from(replicas).unwrap_or(usize::MAX)
 }

@@ -17,7 +17,7 @@ pub struct WorkloadCounts {
     /// Maximum number of nodes that were without a ready pod at once. Of a Deployment: of replicas that were not ready.
     pub max_unavailable: usize,
     /// Maximum number of nodes that had a second pod at once; finished pods and pods that are being deleted do not
-    /// count. Of a Deployment: of pods beyond spec.replicas.
+    /// count. Of a Deployment: by how much the sizes of its ReplicaSets exceeded spec.replicas together.
     pub max_surging: usize,
     /// Pods created.
     pub created: u64,

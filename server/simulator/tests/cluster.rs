@@ -352,7 +352,7 @@ fn pods_of_a_deployment_are_counted() {
         json!([{"kind": kind, "name": metadata["name"], "uid": metadata["uid"], "controller": true}])
     };
     let owners = owner("Deployment", cluster.read(&deployment).expect("there"));
-    let set = json!({"metadata": {"name": "web-1", "ownerReferences": owners}, "spec": {"replicas": 2}});
+    let set = json!({"metadata": {"name": "web-1", "ownerReferences": owners}, "spec": {"replicas": 3}});
     let set = cluster
         .create(Resource::ReplicaSets, "default", set)
         .expect("created");
