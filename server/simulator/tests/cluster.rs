@@ -395,18 +395,23 @@ fn pods_of_a_deployment_are_counted() {
     cluster
         .patch_status(&set, &Patch::Merge(status))
         .expect("patched");
-    let scale = json!({"metadata": {"resourceVersion": "0"}, "spec": {"replicas": 3}});
+    let scale = json!({"metadata": {"resourceVersion": "0"}, "spec": {"replicas": 4}});
     let refused = cluster
         .patch(&set, &Patch::Merge(scale))
         .expect_err("an old version");
     assert_eq!(refused.reason, Reason::Conflict);
     cluster
-        .patch(&set, &Patch::Merge(json!({"spec": {"replicas": 3}})))
+        .patch(&set, &Patch::Merge(json!({"spec": {"replicas": 4}})))
         .expect("patched");
     let object = cluster.read(&set).expect("there");
     assert_eq!(
         (&object["spec"]["replicas"], &object["status"]["replicas"]),
-        (&json!(3), &json!(2))
+        (&json!(4), &json!(2))
+    );
+    assert_eq!(
+        cluster.counts(&deployment).max_surging,
+        2,
+        "the size counts, not the pods"
     );
     assert_eq!(object["metadata"]["generation"], 2);
 }
