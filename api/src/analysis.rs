@@ -8,6 +8,7 @@ use crate::{Duration, schema};
 /// A check of a stage. Exactly one of prometheus, webhook and grpc is set.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::analysis)]
 pub struct Analysis {
     /// The name of the check: at most 63 lower-case letters, digits and hyphens.
     #[schemars(schema_with = "schema::dns_label")]

@@ -54,13 +54,12 @@ impl FromStr for IntOrPercent {
     type Err = ParseIntOrPercentError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let percent = text.strip_suffix('%').filter(|digits| {
-            (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-        });
+        let percent = text.strip_suffix('%').and_then(|digits| digits.parse().ok());
         percent
-            .and_then(|digits| digits.parse().ok())
             .filter(|percent| *percent <= 100)
             .map(Self::Percent)
+            // A sign or a leading zero would be lost.
+            .filter(|read| read.to_string() == text)
             .ok_or_else(|| ParseIntOrPercentError {
                 found: format!("`\"{text}\"`"),
             })
@@ -167,6 +166,7 @@ mod tests {
             ("\"1000%\"", "`\"1000%\"`"),
             ("\"-1%\"", "`\"-1%\"`"),
             ("\"+1%\"", "`\"+1%\"`"),
+            ("\"05%\"", "`\"05%\"`"),
             ("\"1.5%\"", "`\"1.5%\"`"),
             ("\"%\"", "`\"%\"`"),
             ("\"\"", "`\"\"`"),

@@ -2,7 +2,7 @@
 //! reaches the nodes.
 //!
 //! This crate owns the shape of the object and nothing else: the Rust types, and the CRD that is made from them
-//! ([`crd`]). What a policy means for a rollout is decided elsewhere. The comments of the fields are the
+//! ([`RolloutPolicy::crd`]). What a policy means for a rollout is decided elsewhere. The comments of the fields are the
 //! descriptions that `kubectl explain rolloutpolicy` prints.
 //!
 //! Fields that this version does not know are ignored, so that an older program can read a newer object. Values
@@ -19,9 +19,9 @@ mod status;
 mod time_of_day;
 
 pub use analysis::{Analysis, AnalysisTime, GrpcVerdict, PrometheusQuery, Webhook};
-pub use crd::{crd, crd_yaml};
 pub use duration::{Duration, ParseDurationError};
 pub use int_or_percent::{IntOrPercent, ParseIntOrPercentError};
+pub use kube_core::CustomResourceExt;
 pub use policy::{
     Disruption, Maintenance, NodeOrder, Nodes, NotReady, OnFailure, Pace, RolloutPolicy, RolloutPolicySpec,
     Targets, Unadmitted, Weekday, Window,

@@ -19,33 +19,12 @@ use crate::{Duration, IntOrPercent, RolloutPolicyStatus, Stage, TimeOfDay, schem
     status = "RolloutPolicyStatus",
     derive = "Default",
     derive = "PartialEq",
-    doc = "A RolloutPolicy says how the new revision of DaemonSets reaches the nodes: in which stages, how fast, when, what is checked, and what \
-           happens when it goes wrong. It stands beside DaemonSets of its namespace, which stay as they are.",
-    printcolumn(
-        name = "Target",
-        type_ = "string",
-        json_path = ".status.summary.target",
-        description = "The DaemonSet, or how many there are."
-    ),
-    printcolumn(
-        name = "Stage",
-        type_ = "string",
-        json_path = ".status.summary.stage",
-        description = "The stage that the rollout is in."
-    ),
-    printcolumn(
-        name = "Updated",
-        type_ = "string",
-        json_path = ".status.summary.updated",
-        description = "How many nodes run the new revision, of how many."
-    ),
-    printcolumn(
-        name = "State",
-        type_ = "string",
-        json_path = ".status.summary.state",
-        description = "What the rollout does or waits for."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    schema = "manual",
+    printcolumn = r#"{"name": "Target", "type": "string", "jsonPath": ".status.summary.target", "description": "The DaemonSet, or how many there are."}"#,
+    printcolumn = r#"{"name": "Stage", "type": "string", "jsonPath": ".status.summary.stage", "description": "The stage that the rollout is in."}"#,
+    printcolumn = r#"{"name": "Updated", "type": "string", "jsonPath": ".status.summary.updated", "description": "How many nodes run the new revision, of how many."}"#,
+    printcolumn = r#"{"name": "State", "type": "string", "jsonPath": ".status.summary.state", "description": "What the rollout does or waits for."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
     crates(kube_core = "::kube_core")
 )]
 #[serde(rename_all = "camelCase")]
@@ -115,6 +94,7 @@ pub struct RolloutPolicySpec {
 /// Which DaemonSets a policy applies to. Exactly one field is set.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::targets)]
 pub struct Targets {
     /// The names of DaemonSets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -213,6 +193,7 @@ pub enum Disruption {
 /// A span of time that comes again, in which pods that run may be replaced.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::window)]
 pub struct Window {
     /// The days on which the window begins: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Default: every day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

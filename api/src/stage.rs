@@ -9,6 +9,7 @@ use crate::{Analysis, Duration, IntOrPercent, schema};
 /// Some nodes that get the new revision together. The next stage begins when all of them run it.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = schema::stage)]
 pub struct Stage {
     /// The name of the stage: at most 63 lower-case letters, digits and hyphens.
     #[schemars(schema_with = "schema::dns_label")]

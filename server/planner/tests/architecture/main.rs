@@ -166,7 +166,7 @@ const LAYERS: [&[&str]; 10] = [
         "nodewise-status",
     ],
     &["nodewise-projection"],
-    &["nodewise-proto", "nodewise-telemetry"],
+    &["nodewise-api", "nodewise-proto", "nodewise-telemetry"],
     &["nodewise-tls"],
 ];
 

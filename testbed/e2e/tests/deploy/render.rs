@@ -15,7 +15,12 @@ pub(crate) const NAMESPACE: &str = "nodewise-system";
 const CHART: &str = "deploy/helm/nodewise";
 
 /// The cluster-scoped kinds.
-const CLUSTER_WIDE: [&str; 3] = ["Namespace", "ClusterRole", "ClusterRoleBinding"];
+const CLUSTER_WIDE: [&str; 4] = [
+    "Namespace",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+];
 
 /// The path of a file in the repository.
 pub(crate) fn file(path: &str) -> PathBuf {

@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::render::{self, NAMESPACE};
 
-/// Labels that only Helm sets.
-const OF_HELM: [&str; 4] = [
+/// Labels and annotations that only Helm sets.
+const OF_HELM: [&str; 5] = [
     "helm.sh/chart",
+    "helm.sh/resource-policy",
     "app.kubernetes.io/instance",
     "app.kubernetes.io/managed-by",
     "app.kubernetes.io/version",
