@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, str::FromStr};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::schema;
+use crate::schema::{self, UNITS};
 
 /// A length of time in whole seconds, written as `10m`, `1h30m` or `45s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,10 +19,6 @@ pub struct Duration(std::time::Duration);
 pub struct ParseDurationError {
     found: String,
 }
-
-/// The units in the order in which they may occur: the letter, its seconds, and how many digits a number may have.
-/// With these limits every duration fits into the 292 years that CEL can count.
-pub(crate) const UNITS: [(char, u64, usize); 3] = [('h', 3600, 6), ('m', 60, 7), ('s', 1, 9)];
 
 impl Duration {
     /// A duration of so many seconds.

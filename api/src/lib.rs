@@ -8,6 +8,11 @@
 //! Fields that this version does not know are ignored, so that an older program can read a newer object. Values
 //! that it cannot understand are errors: a policy must not be followed in part.
 
+#![expect(
+    rustdoc::bare_urls,
+    reason = "the comments of fields are texts of kubectl too"
+)]
+
 mod analysis;
 mod crd;
 mod duration;

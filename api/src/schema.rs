@@ -7,7 +7,9 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use crate::duration::UNITS;
+/// The units in the order in which they may occur: the letter, its seconds, and how many digits a number may have.
+/// With these limits every duration fits into the 292 years that CEL can count.
+pub(crate) const UNITS: [(char, u64, usize); 3] = [('h', 3600, 6), ('m', 60, 7), ('s', 1, 9)];
 
 /// Numbers are counts of nodes, with 32 bits as in Kubernetes.
 const MAX_NUMBER: i32 = i32::MAX;

@@ -92,9 +92,33 @@ pub struct TargetStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub message: String,
+    /// How many nodes should run a pod.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::count")]
+    pub desired: u32,
+    /// How many of them have a pod of the update revision.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::count")]
+    pub updated: u32,
+    /// How many of them have an available pod of any revision.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::count")]
+    pub available: u32,
+    /// How many of them may be without an available pod.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::count")]
+    pub max_unavailable: u32,
+    /// What the annotation nodewise.dev/rollback of the policy must be to reject the update revision and to let its nodes go
+    /// back. It is of this rollout, and of no later one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 128))]
+    pub digest: String,
     /// When the rollout of the update revision began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
+    /// When this entry was written last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_update_time: Option<Timestamp>,
     /// The stages in their order. Each wave of a stage with groupBy is a stage here, such as zones/eu-1a.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
@@ -146,9 +170,16 @@ pub struct RejectedRevision {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub message: String,
+    /// Whether a person asked for the way back, whatever onFailure says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub roll_back: bool,
     /// When it was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
+    /// What the annotation nodewise.dev/resume of the policy must be to let the revision go on.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 128))]
+    pub digest: String,
 }
 
 /// A revision whose rejection a person lifted.

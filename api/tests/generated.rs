@@ -118,7 +118,6 @@ fn fields_have_a_description_and_no_default() {
     });
 }
 
-/// L-36.
 #[test]
 fn kubectl_get_prints_target_stage_updated_state_and_age() {
     let definition = definition();

@@ -161,10 +161,16 @@ status:
       uid: 4b9c
       updateRevision: { hash: 6f7d9c, number: 4 }
       stableRevision: { hash: 54bb6c, number: 3 }
-      rejectedRevision: { hash: 6f7d9c, number: 4, reason: NodesFailed, message: 3 nodes, time: "2026-11-27T10:00:00.25Z" }
+      rejectedRevision: { hash: 6f7d9c, number: 4, reason: NodesFailed, message: 3 nodes, rollBack: true, digest: fee, time: "2026-11-27T10:00:00.25Z" }
       resumed: { hash: 6f7d9c, time: "2026-11-27T10:00:00Z" }
       state: Soaking
       message: 5 nodes soak until 10:20.
+      desired: 100
+      updated: 5
+      available: 99
+      maxUnavailable: 3
+      digest: fed
+      lastUpdateTime: "2026-11-27T10:00:00Z"
       startTime: "2026-11-27T10:00:00Z"
       stages:
         - name: zones/eu-1a

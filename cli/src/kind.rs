@@ -9,16 +9,18 @@ pub(crate) enum Kind {
     Node,
     Pod,
     ControllerRevision,
+    RolloutPolicy,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::DaemonSet,
         Self::ReplicaSet,
         Self::Deployment,
         Self::Node,
         Self::Pod,
         Self::ControllerRevision,
+        Self::RolloutPolicy,
     ];
 
     /// The kinds that are planned and explained.
@@ -32,6 +34,7 @@ impl Kind {
             Self::Node => "Node",
             Self::Pod => "Pod",
             Self::ControllerRevision => "ControllerRevision",
+            Self::RolloutPolicy => "RolloutPolicy",
         }
     }
 
@@ -44,6 +47,7 @@ impl Kind {
             Self::Node => "nodes",
             Self::Pod => "pods",
             Self::ControllerRevision => "controllerrevisions",
+            Self::RolloutPolicy => "rolloutpolicies",
         }
     }
 
@@ -55,7 +59,7 @@ impl Kind {
             Self::Deployment => "deploy",
             Self::Node => "no",
             Self::Pod => "po",
-            Self::ControllerRevision => "",
+            Self::ControllerRevision | Self::RolloutPolicy => "",
         }
     }
 
@@ -63,6 +67,7 @@ impl Kind {
         match self {
             Self::Node | Self::Pod => "v1",
             Self::DaemonSet | Self::ReplicaSet | Self::Deployment | Self::ControllerRevision => "apps/v1",
+            Self::RolloutPolicy => "nodewise.dev/v1alpha1",
         }
     }
 
@@ -73,11 +78,22 @@ impl Kind {
     /// The kinds that a plan for a workload of this kind reads, this one first.
     pub(crate) fn needs(self) -> &'static [Self] {
         match self {
-            Self::DaemonSet => &[Self::DaemonSet, Self::Node, Self::Pod, Self::ControllerRevision],
+            Self::DaemonSet => &[
+                Self::DaemonSet,
+                Self::Node,
+                Self::Pod,
+                Self::ControllerRevision,
+                Self::RolloutPolicy,
+            ],
             Self::ReplicaSet => &[Self::ReplicaSet, Self::Pod],
             Self::Deployment => &[Self::Deployment, Self::ReplicaSet, Self::Pod],
-            Self::Node | Self::Pod | Self::ControllerRevision => &[],
+            Self::Node | Self::Pod | Self::ControllerRevision | Self::RolloutPolicy => &[],
         }
+    }
+
+    /// Whether the resource may not be installed. Then there are no objects.
+    pub(crate) fn is_optional(self) -> bool {
+        self == Self::RolloutPolicy
     }
 
     /// Finds a kind by the name in an object. A kind of that name in another API group does not match.

@@ -1,5 +1,6 @@
 //! Builds the request for each workload, and maps a rejected field of a request back to its position in the input.
 
+mod policies;
 mod related;
 
 use bytes::Bytes;
@@ -39,6 +40,7 @@ struct Origins<'a> {
     pods: Vec<&'a Projected<v1::Pod>>,
     revisions: Vec<&'a Origin>,
     replica_sets: Vec<&'a Origin>,
+    policies: Vec<&'a Origin>,
 }
 
 /// Builds the requests for the workloads of a cluster. Node buckets are built once for all.
@@ -102,6 +104,7 @@ impl<'a> RequestFactory<'a> {
             pods: Vec::new(),
             revisions: Vec::new(),
             replica_sets: Vec::new(),
+            policies: Vec::new(),
         };
         let snapshot = v1::Snapshot {
             now: Some(timestamp(self.now)),
@@ -150,8 +153,13 @@ impl<'a> RequestFactory<'a> {
             .collect();
         origins.nodes = &self.cluster.nodes;
         origins.revisions = revisions.iter().map(|revision| &revision.origin).collect();
+        let policies = self.cluster.policies_in(&workload.namespace);
+        origins.policies = policies.iter().map(|policy| &policy.origin).collect();
         let kind = v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: json(workload),
+            rollout_policies: policies.iter().map(policies::message).collect(),
+            analysis_hosts: policies::hosts(policies),
+            measurements: Vec::new(),
         });
         let snapshot = v1::Snapshot {
             workload: Some(v1::Workload { kind: Some(kind) }),
@@ -322,6 +330,9 @@ impl Origins<'_> {
         }
         if let Some((index, ".object")) = indexed(field, "workload.deployment.replica_sets[") {
             return Some(inside(self.replica_sets.get(index)?, problem));
+        }
+        if let Some((index, ".object")) = indexed(field, "workload.daemon_set.rollout_policies[") {
+            return Some(inside(self.policies.get(index)?, problem));
         }
         if let Some((index, ".object")) = indexed(field, "revisions[") {
             return Some(inside(self.revisions.get(index)?, problem));

@@ -207,6 +207,11 @@ async fn work<K: Kind, A: Actuator, P: PlanService>(
             Ending::Failed { after, reason } => {
                 retry(&queue, &key, after, &reason);
             }
+            Ending::Conflict { after, reason } => {
+                tracing::info!("{reason}");
+                queue.add_rate_limited(key.clone());
+                requeue(&queue, &key, after);
+            }
             Ending::Refused { reason } => {
                 let next = queue.add_rate_limited_without_end(&key);
                 log_retry(&reason, next);

@@ -40,9 +40,15 @@ impl Kind for DaemonSets {
         Workload::daemon_set_from_text(json)
     }
 
-    fn message(_: &mut Store, workload: &Workload, _: &[Workload]) -> v1::workload::Kind {
+    fn message(store: &mut Store, workload: &Workload, _: &[Workload]) -> v1::workload::Kind {
+        let policies = store.policies(workload).into_iter();
+        let policies = policies.map(|policy| v1::RolloutPolicy {
+            object: policy.object.clone(),
+        });
         v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: workload.object.clone(),
+            rollout_policies: policies.collect(),
+            ..v1::DaemonSet::default()
         })
     }
 

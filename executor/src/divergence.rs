@@ -135,9 +135,17 @@ impl Divergences {
     }
 }
 
-/// The actions of a plan that change something. Events do not, and neither does what the plan would do only after a failure.
+/// The actions of a plan that change something which another controller changes as well. Events do not, nor measurements and
+/// statuses of RolloutPolicies, and neither does what the plan would do only after a failure.
 fn changes(plan: &v1::Plan) -> impl Iterator<Item = &v1::Action> {
-    let phases = plan.phases.iter().filter(|phase| !phase.requires_failure);
+    let is_own = |phase: &v1::Phase| {
+        matches!(
+            phase.kind(),
+            v1::PhaseKind::RolloutPolicies | v1::PhaseKind::Analysis
+        )
+    };
+    let phases = plan.phases.iter();
+    let phases = phases.filter(move |phase| !phase.requires_failure && !is_own(phase));
     let batches = phases.flat_map(|phase| &phase.batches);
     batches
         .flat_map(|batch| &batch.actions)
@@ -186,14 +194,16 @@ fn subject(action: &v1::Action) -> &str {
     match &action.kind {
         Some(Kind::CreatePod(create)) if create.node_name.is_empty() => &create.pod_name,
         Some(Kind::CreatePod(create)) => &create.node_name,
-        Some(Kind::DeletePod(delete)) if !delete.node_name.is_empty() => &delete.node_name,
         Some(Kind::CreateRevision(create)) => &create.name,
         Some(Kind::CreateObject(create)) => &create.name,
         Some(Kind::PatchObject(patch)) => patch.object.as_ref().map_or("", |object| &object.name),
         Some(Kind::DeleteObject(delete)) => delete.object.as_ref().map_or("", |object| &object.name),
-        _ => apply::object(action).map_or("", |(_, reference)| {
-            reference.map_or("", |reference| &reference.name)
-        }),
+        _ => match apply::removed_pod(action) {
+            Some((_, node_name)) if !node_name.is_empty() => node_name,
+            _ => apply::object(action).map_or("", |(_, reference)| {
+                reference.map_or("", |reference| &reference.name)
+            }),
+        },
     }
 }
 
@@ -308,6 +318,23 @@ DaemonSet ns/foo, for 2m 5s:
   and 2 more
 ";
         assert_eq!(divergences.report(Instant::now()), expected);
+    }
+
+    // No other controller writes the statuses of policies, so that they would be differences for ever.
+    #[test]
+    fn evictions_are_divergences_and_statuses_of_policies_are_not() {
+        let evict = Kind::EvictPod(v1::EvictPod {
+            node_name: "n1".into(),
+            ..Default::default()
+        });
+        let mut plan = with_actions(v1::PhaseKind::Deletes, vec![evict]);
+        for (phase, kind) in [
+            (v1::PhaseKind::RolloutPolicies, Kind::PatchObject(Box::default())),
+            (v1::PhaseKind::Analysis, Kind::Measure(Box::default())),
+        ] {
+            plan.phases.extend(with_actions(phase, vec![kind]).phases);
+        }
+        assert_eq!(summary(&plan), "EvictPod UNSPECIFIED for n1");
     }
 
     // Strings from a service are cut and cannot add lines to the log.

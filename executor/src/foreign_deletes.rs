@@ -12,6 +12,7 @@ use nodewise_proto::v1;
 use nodewise_runtime::{Delta, Resource, actuator::WorkloadEvent};
 use tokio::time::Instant;
 
+use nodewise_runtime::apply::removed_pod;
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::store::{Change, Store, is_live, target_node};
 
@@ -99,11 +100,10 @@ impl ForeignDeletes {
 
     /// Records the deletes of a plan. Call this before the plan's first write.
     pub(crate) fn expect(&mut self, store: &Store, key: &Key, plan: &v1::Plan) {
-        let deleted = plan.actions().filter_map(|action| match &action.kind {
-            Some(v1::action::Kind::DeletePod(delete)) => delete.pod.as_ref(),
-            _ => None,
-        });
-        let mut deleted = deleted.map(|pod| (pod.uid.clone(), pod.name.clone())).peekable();
+        let deleted = plan.actions().filter_map(removed_pod);
+        let mut deleted = deleted
+            .map(|(pod, _)| (pod.uid.clone(), pod.name.clone()))
+            .peekable();
         if deleted.peek().is_none() {
             return;
         }
@@ -119,10 +119,11 @@ impl ForeignDeletes {
     pub(crate) fn take_back(&mut self, key: &Key, plan: &v1::Plan, outcomes: &[v1::Outcome]) {
         let Some(own) = self.own.get_mut(key) else { return };
         for (action, outcome) in plan.actions().zip(outcomes) {
-            let is_undone = matches!(outcome.result(), v1::Result::Failed | v1::Result::Skipped);
-            if let Some(v1::action::Kind::DeletePod(delete)) = &action.kind
-                && let Some(pod) = delete.pod.as_ref().filter(|_| is_undone)
-            {
+            let is_undone = matches!(
+                outcome.result(),
+                v1::Result::Failed | v1::Result::Skipped | v1::Result::Blocked
+            );
+            if let Some((pod, _)) = removed_pod(action).filter(|_| is_undone) {
                 own.remove(&pod.uid);
             }
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt as _};
 use kube::Client;
 use nodewise_client::PlanService;
-use nodewise_projection::{Key, Node, Pod, Revision};
+use nodewise_projection::{Key, Node, Pod, Revision, RolloutPolicy};
 use nodewise_proto::v1;
 use nodewise_runtime::{
     Resource,
@@ -210,6 +210,9 @@ impl Manager {
         if inputs.contains(&Resource::NODES) {
             watches.watch::<Node>();
         }
+        if inputs.contains(&Resource::ROLLOUT_POLICIES) {
+            watches.watch::<RolloutPolicy>();
+        }
         if inputs.contains(&Resource::REVISIONS) {
             // Whether the data of a revision is cached depends on the workloads.
             watches.watch_after::<Revision>(are_known);
@@ -243,6 +246,11 @@ impl Manager {
                 }
                 () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => self.report_foreign_deletes(),
                 () = sleep_until(rollouts_due.unwrap_or_else(Instant::now)), if rollouts_due.is_some() => self.report_rollouts(),
+                key = self.config.apply.measurements.ended() => {
+                    if let Some(controller) = self.controller(key.kind) {
+                        controller.enqueue(Wake::now(key), None);
+                    }
+                }
                 _ = resync.tick() => self.enqueue_all(),
                 event = events.next() => {
                     self.handle(event.ok_or(ManagerError::WatchesEnded)?);

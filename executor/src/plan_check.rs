@@ -9,9 +9,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use nodewise_projection::{Revision, Workload};
+use nodewise_projection::{Revision, RolloutPolicy, Workload};
 use nodewise_proto::v1::{self, action::Kind};
 
 use nodewise_runtime::Resource;
@@ -34,6 +35,7 @@ mod object_patches;
 mod objects;
 mod owned;
 mod patches;
+mod policies;
 mod reconciler;
 mod replica_sets;
 mod rollback;
@@ -70,6 +72,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) scope: v1::Scope,
     /// Revisions of the snapshot that were read live.
     pub(crate) live: &'a [Revision],
+    /// The RolloutPolicies of the snapshot.
+    pub(crate) policies: &'a [Arc<RolloutPolicy>],
     /// The number of the last cache change that the snapshot contains.
     pub(crate) as_of: u64,
     /// The state in the snapshot.
@@ -172,11 +176,14 @@ pub(crate) fn check<'a>(
     check_workload(plan, request.workload)?;
     check_verdict(plan)?;
     check_scope(plan, request.scope)?;
+    policies::check_confirmation(plan, request)?;
     kinds::check(plan, request)?;
+    policies::check_phases(plan, request)?;
     bounds::check(plan, request)?;
     state::check(plan, request, caches)?;
     manifests::check(plan, request, caches)?;
     objects::check(plan, request)?;
+    policies::check(plan, request)?;
     let adopted = named::adopted(plan, request);
     let mut all_named = Vec::new();
     for action in plan.actions() {
@@ -324,6 +331,7 @@ fn may_rest_on_adoption(action: &v1::Action) -> bool {
         }
         Some(
             Kind::DeletePod(_)
+            | Kind::EvictPod(_)
             | Kind::DeleteRevision(_)
             | Kind::RelabelPod(_)
             | Kind::CreateObject(_)
@@ -363,7 +371,10 @@ fn check_workload(plan: &v1::Plan, workload: &Workload) -> Result<(), Violation>
 fn check_verdict(plan: &v1::Plan) -> Result<(), Violation> {
     let excluded = |action: &v1::Action| match plan.verdict() {
         v1::Verdict::Apply => false,
-        v1::Verdict::StatusOnly => matches!(action.kind, Some(Kind::CreatePod(_) | Kind::DeletePod(_))),
+        v1::Verdict::StatusOnly => matches!(
+            action.kind,
+            Some(Kind::CreatePod(_) | Kind::DeletePod(_) | Kind::EvictPod(_))
+        ),
         v1::Verdict::Unspecified | v1::Verdict::Stale | v1::Verdict::Noop => true,
     };
     let Some(action) = plan.actions().find(|action| excluded(action)) else {
@@ -381,8 +392,19 @@ fn check_verdict(plan: &v1::Plan) -> Result<(), Violation> {
 
 /// Checks the plan's scope. A service that does not support scopes plans for whole workloads.
 fn check_scope(plan: &v1::Plan, scope: v1::Scope) -> Result<(), Violation> {
-    let is_of_rollouts =
-        |action: &v1::Action| matches!(action.kind, Some(Kind::DeletePod(_) | Kind::EmitEvent(_)));
+    // What plans write to the statuses of policies is checked elsewhere.
+    let is_of_rollouts = |action: &v1::Action| {
+        matches!(
+            action.kind,
+            Some(
+                Kind::DeletePod(_)
+                    | Kind::EvictPod(_)
+                    | Kind::EmitEvent(_)
+                    | Kind::PatchObject(_)
+                    | Kind::Measure(_)
+            )
+        )
+    };
     if scope != v1::Scope::Rollouts
         || plan.scope() == v1::Scope::Rollouts && plan.actions().all(is_of_rollouts)
     {

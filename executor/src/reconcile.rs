@@ -34,11 +34,15 @@ use nodewise_runtime::kind::Kind;
 use nodewise_runtime::snapshot::{self, LiveObjects};
 use nodewise_telemetry::in_short;
 
+mod analysis;
 mod log;
 mod pace;
+mod planned;
 
 pub use pace::Pace;
 use pace::{AT_ONCE, unless_zero};
+use planned::Inputs;
+pub(crate) use planned::Planned;
 
 /// Maximum number of plans that one reconcile requests in a row because the cluster differed from the plan: a name was
 /// taken, or an orphan was gone. If names of pods are taken, the fourth plan leaves the name to the apiserver.
@@ -72,6 +76,14 @@ pub enum Ending {
         /// The reason.
         reason: String,
     },
+    /// Somebody else changed a RolloutPolicy since the snapshot, so its status was not written, and nothing that depends on it was
+    /// done. Requeue with the workload's own back-off. The event of that change enqueues the workload as well.
+    Conflict {
+        /// Requeue after this time, if that is sooner.
+        after: Option<Duration>,
+        /// The reason.
+        reason: String,
+    },
     /// The service refused the request, or its plan was refused, and nothing was written: requeue with the workload's own
     /// back-off, as often as it takes, because the service may be mended.
     Refused {
@@ -97,7 +109,7 @@ impl Ending {
         match self {
             Self::Settled { .. } => "settled",
             Self::Failed { .. } | Self::Refused { .. } => "failed",
-            Self::CacheBehind(_) | Self::Relisting(_) => "behind",
+            Self::CacheBehind(_) | Self::Relisting(_) | Self::Conflict { .. } => "behind",
             Self::Unreachable { .. } => "unreachable",
         }
     }
@@ -182,16 +194,6 @@ impl<K, A, P> std::fmt::Debug for Reconciler<K, A, P> {
     }
 }
 
-/// A plan and the request that it answers.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) plan: v1::Plan,
-    pub(crate) workload: Arc<Workload>,
-    pub(crate) sent: v1::ReconcileState,
-    /// The number of the last cache change that the snapshot contains.
-    pub(crate) as_of: u64,
-}
-
 /// The JSON of revisions, with their resource.
 fn revisions_of(objects: &[Bytes]) -> impl Iterator<Item = (Resource, &Bytes)> {
     objects.iter().map(|object| (Resource::REVISIONS, object))
@@ -220,6 +222,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 self.next.forget(key);
                 self.pace.forget(key);
                 self.origins.forget(key);
+                self.apply.measurements.forget(key);
                 return Ok(Ending::Settled { after: None });
             };
             self.origins.is_of(&workload);
@@ -387,22 +390,24 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 current = Arc::clone(newer);
             }
             let sent = state.reconcile_states.get(key, uid);
-            inputs.push((
-                Arc::clone(&current),
-                sent.clone(),
+            let now = nodewise_projection::timestamp((self.clock)());
+            let (undecided, as_of) = (
                 snapshot::undecided::<K>(&state.store, &current),
                 state.store.last_change(),
-            ));
-            let now = nodewise_projection::timestamp((self.clock)());
+            );
+            let mut snapshot =
+                snapshot::take::<K>(&mut state.store, &current, sent.clone(), live, now, known);
+            let measured = analysis::add(&mut snapshot, &current, &self.apply.measurements);
+            inputs.push(Inputs {
+                workload: Arc::clone(&current),
+                sent,
+                as_of,
+                policies: snapshot::policies::<K>(&state.store, &current),
+                measured,
+                undecided,
+            });
             v1::PlanRequest {
-                snapshot: Some(snapshot::take::<K>(
-                    &mut state.store,
-                    &current,
-                    sent,
-                    live,
-                    now,
-                    known,
-                )),
+                snapshot: Some(snapshot),
                 options: Some(self.options.clone()),
                 undelivered_reports: state.undelivered(key, uid),
             }
@@ -416,19 +421,14 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             }),
             ServiceError::Refused(_) => Unplanned::Refused(error),
         })?;
-        let (workload, sent, undecided, as_of) = inputs.swap_remove(request);
-        if let Some(object) = undecided {
+        let inputs = inputs.swap_remove(request);
+        if let Some(object) = &inputs.undecided {
             let reason = format!("{object} has changed since it was read");
             return Err(Ending::failed(reason).into());
         }
         plan.error = in_short(&plan.error);
         plan.plan_id = in_short(&plan.plan_id);
-        Ok(Planned {
-            plan,
-            workload,
-            sent,
-            as_of,
-        })
+        Ok(inputs.planned(plan))
     }
 
     /// Drops the parts that a request may have been refused for: old reports, and the state from earlier plans, unless
@@ -625,7 +625,9 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             plan, workload, sent, ..
         } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
+        let measurements = &self.apply.measurements;
         if plan.phases.is_empty() {
+            measurements.counted(key, &planned.measured);
             return Applied::default();
         }
         let span = tracing::debug_span!("apply", nodewise.plan.id = plan.plan_id);
@@ -644,6 +646,9 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         )
         .instrument(span.clone())
         .await;
+        if analysis::are_counted(plan, &applied.outcomes) {
+            measurements.counted(key, &planned.measured);
+        }
         if let Some((deletes, _)) = self.state.lock().foreign_deletes(key.kind) {
             deletes.take_back(key, plan, &applied.outcomes);
         }
@@ -679,6 +684,9 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             state.gate.await_creates(key, uid);
         }
         state.reconcile_states.lower(key, uid, &applied.outcomes);
+        state
+            .reconcile_states
+            .block(key, uid, &applied.blocked, sent, (self.clock)());
         state.update_metrics(key, &self.metrics);
         if applied.aborted {
             state.reconcile_states.restore_failed_pod_backoffs(key, uid, sent);
@@ -699,7 +707,11 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         let Planned { plan, workload, .. } = planned;
         let (key, uid) = (&workload.key, &workload.uid);
         let reason = failure(plan, &applied);
+        let is_conflict = is_conflict(plan, &applied);
         let after = plan.requeue_after.and_then(|after| after.try_into().ok());
+        // An eviction that was not allowed is asked for again, whatever the service says.
+        let blocked = self.next_eviction(key, uid, &applied);
+        let sooner = |after: Option<Duration>| after.into_iter().chain(blocked).min();
         if !self.actuator.writes() {
             let again = self.metrics.observed(key, plan);
             let after = unless_zero(after).into_iter().chain(again).min();
@@ -736,7 +748,12 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                     state.reconcile_states.settle(key, uid, settled);
                     state.update_metrics(key, &self.metrics);
                 }
+                let after = sooner(after);
                 Ok(match requeue {
+                    v1::Requeue::Backoff if is_conflict => Ending::Conflict {
+                        after,
+                        reason: reason.unwrap_or_default(),
+                    },
                     v1::Requeue::Backoff => Ending::Failed {
                         after,
                         reason: reason.unwrap_or_else(|| in_short(&response.message)),
@@ -749,7 +766,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             Err(error @ ServiceError::Refused(_)) => {
                 // The report is not kept: it would be refused again, together with the next plan request.
                 Err(ending(
-                    unless_zero(after),
+                    sooner(unless_zero(after)),
                     Some(reason.unwrap_or(error.to_string())),
                 ))
             }
@@ -757,9 +774,28 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 // Retry soon: expectations that the report would settle must not delay the workload.
                 self.state.lock().keep_report(key, report);
                 let undelivered = format!("the report will be sent with the next plan request: {error}");
-                Ok(ending(unless_zero(after), Some(reason.unwrap_or(undelivered))))
+                Ok(ending(
+                    sooner(unless_zero(after)),
+                    Some(reason.unwrap_or(undelivered)),
+                ))
             }
         }
+    }
+
+    /// The time until the first of these evictions may be asked for again that were not allowed.
+    fn next_eviction(&self, key: &Key, uid: &str, applied: &Applied) -> Option<Duration> {
+        if applied.blocked.is_empty() {
+            return None;
+        }
+        let held = self.state.lock().reconcile_states.get(key, uid);
+        let is_new = |entry: &&v1::BlockedEviction| {
+            let mut blocked = applied.blocked.iter();
+            blocked.any(|blocked| blocked.pod_uid == entry.pod_uid)
+        };
+        let entries = held.blocked_evictions.iter().filter(is_new);
+        let times = entries.filter_map(|entry| nodewise_projection::moment(entry.retry_time?));
+        let wait = times.min()?.duration_since((self.clock)());
+        Some(wait.try_into().unwrap_or_default())
     }
 }
 
@@ -806,6 +842,19 @@ pub fn is_telling(outcome: &v1::Outcome) -> bool {
     outcome.result() != v1::Result::Succeeded || outcome.subject.is_some()
 }
 
+/// Whether the plan ended because a RolloutPolicy has changed since the snapshot.
+fn is_conflict(plan: &v1::Plan, applied: &Applied) -> bool {
+    let Some(first) = applied.first_failure() else {
+        return false;
+    };
+    let of_policies = |phase: &&v1::Phase| phase.kind() == v1::PhaseKind::RolloutPolicies;
+    let phases = plan.phases.iter().filter(of_policies);
+    let mut writes = phases
+        .flat_map(|phase| &phase.batches)
+        .flat_map(|batch| &batch.actions);
+    first.http_status == 409 && writes.any(|write| write.id == first.action_id)
+}
+
 fn ending(after: Option<Duration>, failure: Option<String>) -> Ending {
     match failure {
         Some(reason) => Ending::Failed { after, reason },
@@ -827,7 +876,7 @@ fn failure(plan: &v1::Plan, applied: &Applied) -> Option<String> {
         ];
         let done: usize = are_done.into_iter().map(|result| applied.count(result)).sum();
         let skipped = applied.count(v1::Result::Skipped);
-        let failed = outcomes.len() - done - skipped;
+        let failed = outcomes.len() - done - skipped - applied.count(v1::Result::Blocked);
         return Some(format!(
             "{done} of {} actions were done, {failed} failed, {skipped} were not tried; the first failure: {message}",
             outcomes.len()

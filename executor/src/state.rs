@@ -649,6 +649,7 @@ mod tests {
             ClusterEvent::Nodes(listed(Vec::new())),
             ClusterEvent::Pods(listed(Vec::new())),
             ClusterEvent::Revisions(listed(vec![revision])),
+            ClusterEvent::Policies(listed(Vec::new())),
         ];
         for first in 0..lists.len() {
             let (metrics, mut lists) = (Metrics::new(), lists.clone());

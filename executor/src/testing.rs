@@ -11,7 +11,9 @@ use nodewise_proto::workload::HASH_LABEL;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written},
+    actuator::{
+        Actuator, ActuatorError, Eviction, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written,
+    },
 };
 use serde_json::{Value, json};
 
@@ -218,6 +220,17 @@ impl Actuator for ScriptedActuator {
 
     async fn delete(&self, key: &ObjectKey, _: Preconditions<'_>) -> Result<(), ActuatorError> {
         self.call(format!("delete {key}")).await
+    }
+
+    async fn evict(&self, key: &ObjectKey, _: &str) -> Result<Eviction, ActuatorError> {
+        match self.call(format!("evict {key}")).await {
+            Ok(()) => Ok(Eviction::Evicted),
+            Err(error) if error.refusal == Refusal::Other => Ok(Eviction::Blocked {
+                message: error.message,
+                retry_after: None,
+            }),
+            Err(error) => Err(error),
+        }
     }
 
     async fn replace_status(&self, key: &ObjectKey, _: Bytes) -> Result<Written, ActuatorError> {

@@ -53,6 +53,9 @@ impl Trigger {
             ClusterEvent::Revisions(Delta::Applied(object) | Delta::Deleted(object)) => {
                 (Some(format!("{}/{}", object.namespace, object.name)), None)
             }
+            ClusterEvent::Policies(Delta::Applied(object) | Delta::Deleted(object)) => {
+                (Some(format!("{}/{}", object.namespace, object.name)), None)
+            }
             _ => (None, None),
         };
         Some(Arc::new(Self {

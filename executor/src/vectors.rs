@@ -296,6 +296,70 @@ fn plan_checks() {
     });
 }
 
+/// The same for plans that heed RolloutPolicies.
+#[test]
+fn plan_checks_of_policies() {
+    let mut first = Value::Null;
+    check("plan_checks_policies.json", |vector| {
+        if first.is_null() {
+            first = vector.clone();
+        }
+        let answer = crate::plan_check::vectors::answer(vector, &first);
+        write_answer(vector, answer);
+    });
+}
+
+/// Such a plan is too long for a vector.
+#[test]
+fn a_plan_asks_for_a_limited_number_of_measurements() {
+    let vectors = given("plan_checks_policies.json");
+    let mut vectors_of = vectors.iter();
+    let mut vector = vectors_of
+        .find(|vector| vector["name"] == "a measurement by Prometheus")
+        .expect("a vector")
+        .clone();
+    let actions = &mut vector["plan"]["phases"][0]["batches"][0]["actions"];
+    *actions = vec![actions[0].clone(); 101].into();
+    let answer = crate::plan_check::vectors::answer(&vector, &vectors[0]);
+    let told = answer.expect_err("a violation").to_string();
+    let expected = "it asks for 101 measurements, and 100 are the most";
+    assert!(told.ends_with(expected), "{told}");
+}
+
+/// Policies are for DaemonSets.
+#[test]
+fn plans_for_other_kinds_have_nothing_about_policies() {
+    let vectors = given("plan_checks_kinds.json");
+    let of_policies = given("plan_checks_policies.json");
+    let named = |name: &str| {
+        let found = of_policies.iter().find(|vector| vector["name"] == name);
+        found.expect(name)["plan"]["phases"].clone()
+    };
+    for kind in ["ReplicaSet", "Deployment"] {
+        let first = vectors.iter().find(|vector| vector["kind"] == kind).expect(kind);
+        for (name, expected) in [
+            ("an eviction of the workload's pod", "has no such action"),
+            (
+                "the status of a policy",
+                "writes \"rolloutpolicies\" of nodewise.dev/v1alpha1",
+            ),
+            ("a measurement by Prometheus", "has no such action"),
+        ] {
+            let mut vector = first.clone();
+            vector["plan"]["verdict"] = "VERDICT_APPLY".into();
+            vector["plan"]["phases"] = named(name);
+            let answer = crate::plan_check::kind_vectors::answer(&vector, first);
+            let told = answer.expect_err("a violation").to_string();
+            assert!(told.contains(expected), "{kind}: {told}");
+        }
+        let mut vector = first.clone();
+        vector["plan"]["phases"] = json!([{"kind": "PHASE_KIND_ANALYSIS", "batches": []}]);
+        let answer = crate::plan_check::kind_vectors::answer(&vector, first);
+        let told = answer.expect_err("a violation").to_string();
+        assert!(told.contains("has no phase ANALYSIS"), "{told}");
+    }
+}
+
 /// The same for the other kinds of workload.
 #[test]
 fn plan_checks_of_other_kinds() {

@@ -112,7 +112,10 @@ impl Parts {
         let json = |value: &Value| Bytes::from(value.to_string());
         let object = json(&self.daemon_set);
         snapshot.workload = Some(v1::Workload {
-            kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet { object })),
+            kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
+                object,
+                ..v1::DaemonSet::default()
+            })),
         });
         let taken = snapshot
             .revisions

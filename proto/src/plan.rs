@@ -30,6 +30,8 @@ impl v1::Action {
             Some(Kind::CreateObject(_)) => "CreateObject",
             Some(Kind::PatchObject(_)) => "PatchObject",
             Some(Kind::DeleteObject(_)) => "DeleteObject",
+            Some(Kind::EvictPod(_)) => "EvictPod",
+            Some(Kind::Measure(_)) => "Measure",
             None => "unknown",
         }
     }

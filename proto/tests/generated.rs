@@ -33,6 +33,7 @@ fn generate(proto: &Path, out: &Path) {
             "kind.create_object",
             "kind.patch_object",
             "kind.delete_object",
+            "kind.measure",
             "failure_event",
         ] {
             config.boxed(format!(".nodewise.v1.Action.{large}"));

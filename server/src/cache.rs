@@ -362,6 +362,9 @@ mod tests {
             taints: Vec::new(),
             unschedulable: false,
             ready: None,
+            ready_since: None,
+            created: None,
+            in_maintenance: false,
         };
         Decoded {
             items: List::new((0..nodes).map(node).collect()),

@@ -25,6 +25,7 @@ pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
         workload_kinds: KINDS.map(str::to_owned).into(),
         deviations: Deviation::ALL.into_iter().map(deviation).collect(),
         methods: methods::names().map(str::to_owned).collect(),
+        features: vec!["RolloutPolicies".to_owned()],
     }
 }
 

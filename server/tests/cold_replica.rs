@@ -114,6 +114,7 @@ fn cluster(named: &[&str]) -> (Store, Workload) {
     store.apply(ClusterEvent::Workloads(DAEMON_SETS, listed(workloads)));
     store.apply(ClusterEvent::Pods(listed(Vec::new())));
     store.apply(ClusterEvent::Revisions(listed(Vec::new())));
+    store.apply(ClusterEvent::Policies(listed(Vec::new())));
     store.apply(ClusterEvent::Nodes(listed(Vec::new())));
     for index in 0..NODES {
         store.apply(ClusterEvent::Nodes(Delta::Applied(node(index))));

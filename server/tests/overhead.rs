@@ -21,6 +21,7 @@ fn daemon_set(name: &str, spec: &Value) -> v1::DaemonSet {
     });
     v1::DaemonSet {
         object: object.to_string().into(),
+        ..v1::DaemonSet::default()
     }
 }
 
@@ -126,13 +127,17 @@ fn nodes_that_are_alike_share_an_evaluation() {
 fn a_daemon_set_that_cannot_be_read_does_not_fail_the_others() {
     let sets = vec![
         daemon_set("good", &asking(&json!({"cpu": "1"}))),
-        v1::DaemonSet { object: "{".into() },
+        v1::DaemonSet {
+            object: "{".into(),
+            ..v1::DaemonSet::default()
+        },
         daemon_set("odd", &asking(&json!({"cpu": "1x"}))),
         daemon_set("affinity", &json!({"affinity": 1})),
         v1::DaemonSet {
             object: json!({"kind": "Deployment", "spec": {"template": {}}})
                 .to_string()
                 .into(),
+            ..v1::DaemonSet::default()
         },
         v1::DaemonSet::default(),
     ];

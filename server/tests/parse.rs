@@ -336,6 +336,7 @@ fn errors_of_the_workload_name_the_field_inside_the_json() {
         changed(|s| {
             let kind = v1::workload::Kind::DaemonSet(v1::DaemonSet {
                 object: object.into(),
+                ..v1::DaemonSet::default()
             });
             s.workload = Some(v1::Workload { kind: Some(kind) });
         })

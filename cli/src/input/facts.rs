@@ -43,7 +43,7 @@ impl Facts {
                 let key = (kind, facts.namespace.clone(), facts.name.clone());
                 self.workloads.insert(key, facts);
             }
-            Kind::ControllerRevision => {}
+            Kind::ControllerRevision | Kind::RolloutPolicy => {}
         }
     }
 

@@ -86,7 +86,9 @@ pub(crate) enum Change {
 impl Follower {
     /// Watches what workloads of these kinds need: in these namespaces or, if there are none, in all.
     pub(crate) fn start(client: &Client, source: &str, kinds: &[Kind], namespaces: &[String]) -> Self {
-        let needed: BTreeSet<Kind> = kinds.iter().flat_map(|kind| kind.needs()).copied().collect();
+        let needed = kinds.iter().flat_map(|kind| kind.needs()).copied();
+        // A watch of what is not installed would fail.
+        let needed: BTreeSet<Kind> = needed.filter(|kind| !kind.is_optional()).collect();
         let scopes: BTreeSet<Scope> = needed
             .into_iter()
             .flat_map(|kind| scopes(kind, namespaces))
@@ -378,6 +380,11 @@ impl Cluster {
             Kind::ControllerRevision => {
                 if let Some(revisions) = self.revisions.get_mut(namespace) {
                     revisions.retain(|one| one.name != name);
+                }
+            }
+            Kind::RolloutPolicy => {
+                if let Some(policies) = self.policies.get_mut(namespace) {
+                    policies.retain(|one| one.name != name);
                 }
             }
             Kind::DaemonSet | Kind::ReplicaSet | Kind::Deployment => {

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{
     Client, Config,
     config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -238,7 +239,8 @@ impl Failed {
         } else {
             ""
         };
-        let needed = needed.iter().filter(|kind| **kind != Kind::Node);
+        let is_named = |kind: &Kind| *kind != Kind::Node && (!kind.is_optional() || kinds.contains(kind));
+        let needed = needed.iter().filter(|kind| is_named(kind));
         let needed: Vec<_> = needed.map(|kind| kind.plural()).collect();
         let needed = match needed.as_slice() {
             [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
@@ -280,6 +282,9 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
         "v1" => "/api/v1".to_owned(),
         version => format!("/apis/{version}"),
     };
+    if kind.is_optional() && !is_installed(client, &root, kind).await? {
+        return Ok(Items::new());
+    }
     let scope = namespace
         .map(|namespace| format!("/namespaces/{namespace}"))
         .unwrap_or_default();
@@ -300,6 +305,21 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
         if !pager.advance(&page.metadata) {
             return Ok(items);
         }
+    }
+}
+
+/// Whether the apiserver serves a resource. Every user may ask that; a list would be forbidden to users without the right to it, also if
+/// it is not installed.
+async fn is_installed(client: &Client, root: &str, kind: Kind) -> Result<bool, Failed> {
+    let failed = |error: &(dyn std::error::Error + 'static)| Failed::Other(kind, one_line(error));
+    let request = http::Request::get(root)
+        .body(Vec::new())
+        .map_err(|error| failed(&error))?;
+    match client.request::<APIResourceList>(request).await {
+        Ok(served) => Ok(served.resources.iter().any(|one| one.name == kind.plural())),
+        // An apiserver that does not know the group answers without a Status, and thus without its reason.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(error) => Err(failed(&error)),
     }
 }
 

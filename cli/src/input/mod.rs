@@ -84,6 +84,8 @@ pub(crate) struct Cluster {
     pub(crate) facts: Option<Facts>,
     /// By namespace.
     pub(crate) revisions: HashMap<String, Vec<Served>>,
+    /// By namespace.
+    pub(crate) policies: HashMap<String, Vec<Served>>,
     /// Whether the objects were read from files, and not from an apiserver.
     pub(crate) is_dump: bool,
     /// The names of the files, or the URL of the apiserver.
@@ -172,12 +174,14 @@ impl Cluster {
     pub(crate) fn objects(&self) -> usize {
         let pods: usize = self.pods.values().map(Vec::len).sum();
         let revisions: usize = self.revisions.values().map(Vec::len).sum();
-        self.workloads.len() + self.nodes.len() + pods + revisions
+        let policies: usize = self.policies.values().map(Vec::len).sum();
+        self.workloads.len() + self.nodes.len() + pods + revisions + policies
     }
 
-    /// Whether there are workloads, and nothing else: as in a manifest, and unlike a dump of a cluster.
+    /// Whether there are workloads, perhaps with their policies, and nothing else: as in a manifest, and unlike a dump of a cluster.
     pub(crate) fn has_only_workloads(&self) -> bool {
-        self.objects() == self.workloads.len() && !self.workloads.is_empty()
+        let policies: usize = self.policies.values().map(Vec::len).sum();
+        self.objects() == self.workloads.len() + policies && !self.workloads.is_empty()
     }
 
     /// All workloads, sorted by kind, namespace and name.
@@ -209,6 +213,10 @@ impl Cluster {
 
     pub(crate) fn revisions_in(&self, namespace: &str) -> &[Served] {
         self.revisions.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn policies_in(&self, namespace: &str) -> &[Served] {
+        self.policies.get(namespace).map_or(&[], Vec::as_slice)
     }
 
     /// Puts a workload in the place of that of the same kind, namespace and name, if there is one.
@@ -261,12 +269,13 @@ impl Cluster {
                 pods.iter().map(|pod| (pod.object.name.as_str(), &pod.origin)),
             )?;
         }
-        for (namespace, revisions) in &self.revisions {
-            unique(
-                Kind::ControllerRevision,
-                namespace,
-                revisions.iter().map(Served::named),
-            )?;
+        for (kind, objects) in [
+            (Kind::ControllerRevision, &self.revisions),
+            (Kind::RolloutPolicy, &self.policies),
+        ] {
+            for (namespace, objects) in objects {
+                unique(kind, namespace, objects.iter().map(Served::named))?;
+            }
         }
         Ok(())
     }
@@ -296,7 +305,11 @@ impl Cluster {
                     .or_insert_with(|| Vec::with_capacity(1))
                     .push(Projected { object, origin });
             }
-            Kind::DaemonSet | Kind::ReplicaSet | Kind::Deployment | Kind::ControllerRevision => {
+            Kind::DaemonSet
+            | Kind::ReplicaSet
+            | Kind::Deployment
+            | Kind::ControllerRevision
+            | Kind::RolloutPolicy => {
                 if kind.is_workload() {
                     check_selector(json, &origin, &title(kind, &namespace, &name))?;
                 }
@@ -316,7 +329,12 @@ impl Cluster {
                     self.workloads.push(served);
                 } else {
                     let namespace = served.namespace.clone();
-                    self.revisions.entry(namespace).or_default().push(served);
+                    let objects = if kind == Kind::RolloutPolicy {
+                        &mut self.policies
+                    } else {
+                        &mut self.revisions
+                    };
+                    objects.entry(namespace).or_default().push(served);
                 }
             }
         }

@@ -82,7 +82,7 @@ impl Touched {
                     .find(|one| one.name == name)
                     .and_then(|one| one.controller.clone())
             }
-            Kind::DaemonSet | Kind::Deployment | Kind::Node => None,
+            Kind::DaemonSet | Kind::Deployment | Kind::Node | Kind::RolloutPolicy => None,
         };
         self.uids.extend(controller);
     }

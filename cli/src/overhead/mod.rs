@@ -74,5 +74,6 @@ pub(crate) async fn run(args: &OverheadArgs) -> anyhow::Result<ExitCode> {
 fn message(set: &Served) -> v1::DaemonSet {
     v1::DaemonSet {
         object: set.json.get().to_owned().into(),
+        ..v1::DaemonSet::default()
     }
 }

@@ -32,9 +32,15 @@ func NodeJSON(text []byte) (*nodewisev1.Node, error) {
 	node := &corev1.Node{ObjectMeta: meta}
 	node.Spec.Unschedulable, node.Spec.Taints = read.Spec.Unschedulable, read.Spec.Taints
 	for _, condition := range read.Status.Conditions {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
-			Type: corev1.NodeConditionType(condition.Type), Status: condition.Status,
-		})
+		at, err := read.time("Node", "status.conditions.lastTransitionTime", condition.LastTransitionTime)
+		if err != nil {
+			return nil, err
+		}
+		made := corev1.NodeCondition{Type: corev1.NodeConditionType(condition.Type), Status: condition.Status}
+		if at != nil {
+			made.LastTransitionTime = *at
+		}
+		node.Status.Conditions = append(node.Status.Conditions, made)
 	}
 	return Node(node)
 }

@@ -19,6 +19,7 @@ func Node(node *corev1.Node) (*nodewisev1.Node, error) {
 		Uid:           string(node.UID),
 		Labels:        Labels(node.Labels),
 		Unschedulable: node.Spec.Unschedulable,
+		CreationTime:  Timestamp(node.CreationTimestamp),
 	}
 	for i, taint := range node.Spec.Taints {
 		if taint.Key == "" {
@@ -29,13 +30,27 @@ func Node(node *corev1.Node) (*nodewisev1.Node, error) {
 			Key: taint.Key, Value: taint.Value, Effect: string(taint.Effect),
 		})
 	}
-	for i := range node.Status.Conditions {
-		if condition := &node.Status.Conditions[i]; condition.Type == corev1.NodeReady {
-			projection.Ready = conditionStatus(condition.Status)
-			break
-		}
+	if ready := nodeCondition(node, corev1.NodeReady); ready != nil {
+		projection.Ready = conditionStatus(ready.Status)
+		projection.ReadyTransitionTime = Timestamp(ready.LastTransitionTime)
+	}
+	if maintenance := nodeCondition(node, maintenanceInProgress); maintenance != nil {
+		projection.MaintenanceInProgress = maintenance.Status == corev1.ConditionTrue
 	}
 	return projection, nil
+}
+
+// maintenanceInProgress is the type of the condition of a node that is in maintenance.
+const maintenanceInProgress corev1.NodeConditionType = "MaintenanceInProgress"
+
+// nodeCondition returns the first condition of a type, or nil.
+func nodeCondition(node *corev1.Node, conditionType corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range node.Status.Conditions {
+		if condition := &node.Status.Conditions[i]; condition.Type == conditionType {
+			return condition
+		}
+	}
+	return nil
 }
 
 // SlimNode is a cache.TransformFunc that keeps of a Node its identity and the fields that [Node] reads.
@@ -48,11 +63,12 @@ func SlimNode(object any) (any, error) {
 		ObjectMeta: slimMeta(&node.ObjectMeta),
 		Spec:       corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints},
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			ready := corev1.NodeCondition{Type: condition.Type, Status: condition.Status}
-			slim.Status.Conditions = []corev1.NodeCondition{ready}
-			break
+	for _, conditionType := range []corev1.NodeConditionType{corev1.NodeReady, maintenanceInProgress} {
+		if condition := nodeCondition(node, conditionType); condition != nil {
+			// Without the heartbeat, which changes all the time.
+			slim.Status.Conditions = append(slim.Status.Conditions, corev1.NodeCondition{
+				Type: condition.Type, Status: condition.Status, LastTransitionTime: condition.LastTransitionTime,
+			})
 		}
 	}
 	return slim, nil

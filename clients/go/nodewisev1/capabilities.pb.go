@@ -76,7 +76,9 @@ type GetCapabilitiesResponse struct {
 	Deviations []*DeviationInfo `protobuf:"bytes,6,rep,name=deviations,proto3" json:"deviations,omitempty"`
 	// The methods of ReconcileService that this replica has, for example `EvaluateNodes`. Empty: Plan, PlanStream, Report,
 	// GetCapabilities and Explain, as before there was this field.
-	Methods       []string `protobuf:"bytes,7,rep,name=methods,proto3" json:"methods,omitempty"`
+	Methods []string `protobuf:"bytes,7,rep,name=methods,proto3" json:"methods,omitempty"`
+	// What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`. Empty before there was this field.
+	Features      []string `protobuf:"bytes,8,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +158,13 @@ func (x *GetCapabilitiesResponse) GetDeviations() []*DeviationInfo {
 func (x *GetCapabilitiesResponse) GetMethods() []string {
 	if x != nil {
 		return x.Methods
+	}
+	return nil
+}
+
+func (x *GetCapabilitiesResponse) GetFeatures() []string {
+	if x != nil {
+		return x.Features
 	}
 	return nil
 }
@@ -322,7 +331,7 @@ var File_nodewise_v1_capabilities_proto protoreflect.FileDescriptor
 const file_nodewise_v1_capabilities_proto_rawDesc = "" +
 	"\n" +
 	"\x1enodewise/v1/capabilities.proto\x12\vnodewise.v1\x1a\x1anodewise/v1/snapshot.proto\"\x18\n" +
-	"\x16GetCapabilitiesRequest\"\xe1\x02\n" +
+	"\x16GetCapabilitiesRequest\"\xfd\x02\n" +
 	"\x17GetCapabilitiesResponse\x12%\n" +
 	"\x0eengine_version\x18\x01 \x01(\tR\rengineVersion\x12-\n" +
 	"\x12kubernetes_version\x18\x02 \x01(\tR\x11kubernetesVersion\x12+\n" +
@@ -332,7 +341,8 @@ const file_nodewise_v1_capabilities_proto_rawDesc = "" +
 	"\n" +
 	"deviations\x18\x06 \x03(\v2\x1a.nodewise.v1.DeviationInfoR\n" +
 	"deviations\x12\x18\n" +
-	"\amethods\x18\a \x03(\tR\amethods\"\xed\x01\n" +
+	"\amethods\x18\a \x03(\tR\amethods\x12\x1a\n" +
+	"\bfeatures\x18\b \x03(\tR\bfeatures\"\xed\x01\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\x04R\x0fmaxMessageBytes\x120\n" +
 	"\x14max_concurrent_plans\x18\x02 \x01(\rR\x12maxConcurrentPlans\x12\x1b\n" +

@@ -141,6 +141,8 @@ const (
 	Rule_RULE_WORKLOAD_INACTIVE Rule = 19
 	// The plan has placement actions. Rollout actions wait until there are none.
 	Rule_RULE_PLACEMENT_FIRST Rule = 20
+	// A RolloutPolicy does not let the old pod be replaced yet: the message says what the node waits for.
+	Rule_RULE_ROLLOUT_POLICY Rule = 21
 )
 
 // Enum value maps for Rule.
@@ -167,6 +169,7 @@ var (
 		18: "RULE_POD_FINISHED",
 		19: "RULE_WORKLOAD_INACTIVE",
 		20: "RULE_PLACEMENT_FIRST",
+		21: "RULE_ROLLOUT_POLICY",
 	}
 	Rule_value = map[string]int32{
 		"RULE_UNSPECIFIED":           0,
@@ -190,6 +193,7 @@ var (
 		"RULE_POD_FINISHED":          18,
 		"RULE_WORKLOAD_INACTIVE":     19,
 		"RULE_PLACEMENT_FIRST":       20,
+		"RULE_ROLLOUT_POLICY":        21,
 	}
 )
 
@@ -635,6 +639,8 @@ type NodeExplanation struct {
 	// With NODE_STATE_WAITING for the budget of the rollout: the place of this node among the nodes that wait for it, from 1. The budget
 	// goes to them by name. Otherwise 0.
 	QueuePosition uint32 `protobuf:"varint,9,opt,name=queue_position,json=queuePosition,proto3" json:"queue_position,omitempty"`
+	// With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on.
+	RolloutStage  string `protobuf:"bytes,10,opt,name=rollout_stage,json=rolloutStage,proto3" json:"rollout_stage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -730,6 +736,13 @@ func (x *NodeExplanation) GetQueuePosition() uint32 {
 		return x.QueuePosition
 	}
 	return 0
+}
+
+func (x *NodeExplanation) GetRolloutStage() string {
+	if x != nil {
+		return x.RolloutStage
+	}
+	return ""
 }
 
 // PodExplanation is the state of one pod.
@@ -854,7 +867,7 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12%\n" +
 	"\x0edeletion_order\x18\x03 \x01(\rR\rdeletionOrder\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xcf\x02\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xf4\x02\n" +
 	"\x0fNodeExplanation\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.nodewise.v1.NodeStateR\x05state\x12%\n" +
@@ -866,7 +879,9 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\vshould_keep\x18\a \x01(\bR\n" +
 	"shouldKeep\x12\x18\n" +
 	"\adetails\x18\b \x03(\tR\adetails\x12%\n" +
-	"\x0equeue_position\x18\t \x01(\rR\rqueuePosition\"\xc2\x01\n" +
+	"\x0equeue_position\x18\t \x01(\rR\rqueuePosition\x12#\n" +
+	"\rrollout_stage\x18\n" +
+	" \x01(\tR\frolloutStage\"\xc2\x01\n" +
 	"\x0ePodExplanation\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x18\n" +
 	"\aupdated\x18\x02 \x01(\bR\aupdated\x12\x14\n" +
@@ -882,7 +897,7 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\x19NODE_STATE_BEING_REPLACED\x10\x04\x12\x16\n" +
 	"\x12NODE_STATE_WAITING\x10\x05\x12\x1c\n" +
 	"\x18NODE_STATE_NOT_AVAILABLE\x10\x06\x12\x17\n" +
-	"\x13NODE_STATE_BLOCKING\x10\a*\xf3\x03\n" +
+	"\x13NODE_STATE_BLOCKING\x10\a*\x8c\x04\n" +
 	"\x04Rule\x12\x14\n" +
 	"\x10RULE_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rRULE_ELIGIBLE\x10\x01\x12\x12\n" +
@@ -906,7 +921,8 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\x1aRULE_NEW_POD_NOT_AVAILABLE\x10\x11\x12\x15\n" +
 	"\x11RULE_POD_FINISHED\x10\x12\x12\x1a\n" +
 	"\x16RULE_WORKLOAD_INACTIVE\x10\x13\x12\x18\n" +
-	"\x14RULE_PLACEMENT_FIRST\x10\x14B\x90\x01\n" +
+	"\x14RULE_PLACEMENT_FIRST\x10\x14\x12\x17\n" +
+	"\x13RULE_ROLLOUT_POLICY\x10\x15B\x90\x01\n" +
 	"\x0fcom.nodewise.v1B\fExplainProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (

@@ -84,7 +84,7 @@ func (Verdict) EnumDescriptor() ([]byte, []int) {
 }
 
 // PhaseKind is the purpose of a phase. Each kind occurs at most once in a plan. The phases of a plan are in this order: REVISIONS, CLAIMS,
-// EVENTS, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS.
+// EVENTS, ROLLOUT_POLICIES, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS, ANALYSIS.
 type PhaseKind int32
 
 const (
@@ -113,6 +113,10 @@ const (
 	PhaseKind_PHASE_KIND_FAILURE PhaseKind = 10
 	// Restore an earlier template of a Deployment.
 	PhaseKind_PHASE_KIND_ROLLBACK PhaseKind = 11
+	// Write statuses of RolloutPolicies. What a rollout does to pods is recorded there before it is done.
+	PhaseKind_PHASE_KIND_ROLLOUT_POLICIES PhaseKind = 12
+	// Make measurements for RolloutPolicies. No other phase waits for them.
+	PhaseKind_PHASE_KIND_ANALYSIS PhaseKind = 13
 )
 
 // Enum value maps for PhaseKind.
@@ -130,6 +134,8 @@ var (
 		9:  "PHASE_KIND_OLD_REPLICA_SETS",
 		10: "PHASE_KIND_FAILURE",
 		11: "PHASE_KIND_ROLLBACK",
+		12: "PHASE_KIND_ROLLOUT_POLICIES",
+		13: "PHASE_KIND_ANALYSIS",
 	}
 	PhaseKind_value = map[string]int32{
 		"PHASE_KIND_UNSPECIFIED":      0,
@@ -144,6 +150,8 @@ var (
 		"PHASE_KIND_OLD_REPLICA_SETS": 9,
 		"PHASE_KIND_FAILURE":          10,
 		"PHASE_KIND_ROLLBACK":         11,
+		"PHASE_KIND_ROLLOUT_POLICIES": 12,
+		"PHASE_KIND_ANALYSIS":         13,
 	}
 )
 
@@ -364,6 +372,12 @@ const (
 	Reason_REASON_WRITES_FAILED Reason = 38
 	// Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision.
 	Reason_REASON_ROLLBACK_REQUESTED Reason = 39
+	// Patch: the status of a RolloutPolicy.
+	Reason_REASON_POLICY_STATUS_CHANGED Reason = 40
+	// Measure: a check of a RolloutPolicy is due.
+	Reason_REASON_ANALYSIS_DUE Reason = 41
+	// Delete, create: the pod has a revision that was rejected; its node goes back to the stable one.
+	Reason_REASON_REVISION_REJECTED Reason = 42
 )
 
 // Enum value maps for Reason.
@@ -409,6 +423,9 @@ var (
 		37: "REASON_CONDITION_CHANGED",
 		38: "REASON_WRITES_FAILED",
 		39: "REASON_ROLLBACK_REQUESTED",
+		40: "REASON_POLICY_STATUS_CHANGED",
+		41: "REASON_ANALYSIS_DUE",
+		42: "REASON_REVISION_REJECTED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":             0,
@@ -451,6 +468,9 @@ var (
 		"REASON_CONDITION_CHANGED":       37,
 		"REASON_WRITES_FAILED":           38,
 		"REASON_ROLLBACK_REQUESTED":      39,
+		"REASON_POLICY_STATUS_CHANGED":   40,
+		"REASON_ANALYSIS_DUE":            41,
+		"REASON_REVISION_REJECTED":       42,
 	}
 )
 
@@ -540,9 +560,12 @@ type Plan struct {
 	//
 	//	*Plan_ReplicaSetStatus
 	//	*Plan_DeploymentStatus
-	Status        isPlan_Status `protobuf_oneof:"status"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status isPlan_Status `protobuf_oneof:"status"`
+	// The uids of the RolloutPolicies that this plan heeds: all those of the snapshot, in its order. An older server does not know
+	// policies and does not set this field. An executor that sent policies must not apply a plan that does not confirm each of them.
+	RolloutPolicyUids []string `protobuf:"bytes,19,rep,name=rollout_policy_uids,json=rolloutPolicyUids,proto3" json:"rollout_policy_uids,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -708,6 +731,13 @@ func (x *Plan) GetDeploymentStatus() *DeploymentStatus {
 		if x, ok := x.Status.(*Plan_DeploymentStatus); ok {
 			return x.DeploymentStatus
 		}
+	}
+	return nil
+}
+
+func (x *Plan) GetRolloutPolicyUids() []string {
+	if x != nil {
+		return x.RolloutPolicyUids
 	}
 	return nil
 }
@@ -1053,8 +1083,11 @@ type Action struct {
 	//	*Action_CreateObject
 	//	*Action_PatchObject
 	//	*Action_DeleteObject
+	//	*Action_EvictPod
+	//	*Action_Measure
 	Kind isAction_Kind `protobuf_oneof:"kind"`
-	// The Events that the executor emits on the workload after the action has succeeded.
+	// The Events that the executor emits on the workload after the action has succeeded. If the action patches a RolloutPolicy, it emits
+	// them on the policy as well.
 	SuccessEvents []*EmitEvent `protobuf:"bytes,19,rep,name=success_events,json=successEvents,proto3" json:"success_events,omitempty"`
 	// The Event that the executor emits on the workload after the action has failed. The executor appends the error to its message.
 	FailureEvent  *EmitEvent `protobuf:"bytes,20,opt,name=failure_event,json=failureEvent,proto3" json:"failure_event,omitempty"`
@@ -1255,6 +1288,24 @@ func (x *Action) GetDeleteObject() *DeleteObject {
 	return nil
 }
 
+func (x *Action) GetEvictPod() *EvictPod {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_EvictPod); ok {
+			return x.EvictPod
+		}
+	}
+	return nil
+}
+
+func (x *Action) GetMeasure() *Measure {
+	if x != nil {
+		if x, ok := x.Kind.(*Action_Measure); ok {
+			return x.Measure
+		}
+	}
+	return nil
+}
+
 func (x *Action) GetSuccessEvents() []*EmitEvent {
 	if x != nil {
 		return x.SuccessEvents
@@ -1348,6 +1399,16 @@ type Action_DeleteObject struct {
 	DeleteObject *DeleteObject `protobuf:"bytes,18,opt,name=delete_object,json=deleteObject,proto3,oneof"`
 }
 
+type Action_EvictPod struct {
+	// Evict a pod.
+	EvictPod *EvictPod `protobuf:"bytes,21,opt,name=evict_pod,json=evictPod,proto3,oneof"`
+}
+
+type Action_Measure struct {
+	// Make a measurement for a RolloutPolicy.
+	Measure *Measure `protobuf:"bytes,22,opt,name=measure,proto3,oneof"`
+}
+
 func (*Action_CreateRevision) isAction_Kind() {}
 
 func (*Action_UpdateRevision) isAction_Kind() {}
@@ -1377,6 +1438,10 @@ func (*Action_CreateObject) isAction_Kind() {}
 func (*Action_PatchObject) isAction_Kind() {}
 
 func (*Action_DeleteObject) isAction_Kind() {}
+
+func (*Action_EvictPod) isAction_Kind() {}
+
+func (*Action_Measure) isAction_Kind() {}
 
 // GroupVersionResource identifies a resource of the Kubernetes API.
 type GroupVersionResource struct {
@@ -1508,7 +1573,8 @@ func (x *CreateObject) GetManifest() []byte {
 	return nil
 }
 
-// PatchObject patches an object that the workload controls, an object that it adopts, or the workload itself.
+// PatchObject patches an object that the workload controls, an object that it adopts, the workload itself, or the status of a
+// RolloutPolicy of the snapshot.
 type PatchObject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource.
@@ -2308,6 +2374,356 @@ func (x *DeletePod) GetUidPrecondition() bool {
 	return false
 }
 
+// EvictPod evicts a pod through the Eviction API, with the pod's uid as a precondition. NotFound counts as success. If a
+// PodDisruptionBudget does not allow the eviction (429), the outcome is RESULT_BLOCKED. The executor emits Events as for DeletePod.
+type EvictPod struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pod.
+	Pod *ObjectReference `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// The node that the pod is bound to.
+	NodeName      string `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EvictPod) Reset() {
+	*x = EvictPod{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EvictPod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EvictPod) ProtoMessage() {}
+
+func (x *EvictPod) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EvictPod.ProtoReflect.Descriptor instead.
+func (*EvictPod) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *EvictPod) GetPod() *ObjectReference {
+	if x != nil {
+		return x.Pod
+	}
+	return nil
+}
+
+func (x *EvictPod) GetNodeName() string {
+	if x != nil {
+		return x.NodeName
+	}
+	return ""
+}
+
+// Measure asks somebody about a rollout, for a check of a RolloutPolicy. The executor starts the measurement and does not wait for its
+// end: the outcome is RESULT_SUCCEEDED at once. When the measurement has ended, the executor adds its result to the snapshots of the
+// workload (`DaemonSet.measurements`) and plans again. It ignores a request for a measurement that is under way or that the snapshot
+// had. It drops a result when a plan no longer waits for it: when it was written with a snapshot that had the result.
+//
+// The executor decides which hosts it may call, and which credentials it sends.
+type Measure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which measurement.
+	Id *MeasurementId `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// metadata.name of the policy.
+	PolicyName string `protobuf:"bytes,2,opt,name=policy_name,json=policyName,proto3" json:"policy_name,omitempty"`
+	// The name of a file with a bearer token that the operator of the executor has mounted. Empty: no credentials.
+	Credential string `protobuf:"bytes,3,opt,name=credential,proto3" json:"credential,omitempty"`
+	// Who is asked.
+	//
+	// Types that are valid to be assigned to Provider:
+	//
+	//	*Measure_Prometheus
+	//	*Measure_Webhook
+	//	*Measure_VerdictService
+	Provider      isMeasure_Provider `protobuf_oneof:"provider"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Measure) Reset() {
+	*x = Measure{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Measure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Measure) ProtoMessage() {}
+
+func (x *Measure) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Measure.ProtoReflect.Descriptor instead.
+func (*Measure) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Measure) GetId() *MeasurementId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Measure) GetPolicyName() string {
+	if x != nil {
+		return x.PolicyName
+	}
+	return ""
+}
+
+func (x *Measure) GetCredential() string {
+	if x != nil {
+		return x.Credential
+	}
+	return ""
+}
+
+func (x *Measure) GetProvider() isMeasure_Provider {
+	if x != nil {
+		return x.Provider
+	}
+	return nil
+}
+
+func (x *Measure) GetPrometheus() *PrometheusQuery {
+	if x != nil {
+		if x, ok := x.Provider.(*Measure_Prometheus); ok {
+			return x.Prometheus
+		}
+	}
+	return nil
+}
+
+func (x *Measure) GetWebhook() *WebhookCall {
+	if x != nil {
+		if x, ok := x.Provider.(*Measure_Webhook); ok {
+			return x.Webhook
+		}
+	}
+	return nil
+}
+
+func (x *Measure) GetVerdictService() *VerdictCall {
+	if x != nil {
+		if x, ok := x.Provider.(*Measure_VerdictService); ok {
+			return x.VerdictService
+		}
+	}
+	return nil
+}
+
+type isMeasure_Provider interface {
+	isMeasure_Provider()
+}
+
+type Measure_Prometheus struct {
+	// A Prometheus.
+	Prometheus *PrometheusQuery `protobuf:"bytes,4,opt,name=prometheus,proto3,oneof"`
+}
+
+type Measure_Webhook struct {
+	// An HTTP server.
+	Webhook *WebhookCall `protobuf:"bytes,5,opt,name=webhook,proto3,oneof"`
+}
+
+type Measure_VerdictService struct {
+	// A VerdictService.
+	VerdictService *VerdictCall `protobuf:"bytes,6,opt,name=verdict_service,json=verdictService,proto3,oneof"`
+}
+
+func (*Measure_Prometheus) isMeasure_Provider() {}
+
+func (*Measure_Webhook) isMeasure_Provider() {}
+
+func (*Measure_VerdictService) isMeasure_Provider() {}
+
+// PrometheusQuery is an instant query. The value is that of the only sample, or the list of the values of several. A response without
+// a sample is an error.
+type PrometheusQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The URL of the API, without `/api/v1`.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// The query, in PromQL.
+	Query         string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrometheusQuery) Reset() {
+	*x = PrometheusQuery{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrometheusQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrometheusQuery) ProtoMessage() {}
+
+func (x *PrometheusQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrometheusQuery.ProtoReflect.Descriptor instead.
+func (*PrometheusQuery) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *PrometheusQuery) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PrometheusQuery) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+// WebhookCall is a POST of the policy's status of the workload as JSON. The value is the JSON of the response. If that has a member
+// `verdict` with `pass`, `fail` or `inconclusive`, it is a verdict, with the member `message`. A response other than 200 is an error.
+type WebhookCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The URL.
+	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookCall) Reset() {
+	*x = WebhookCall{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookCall) ProtoMessage() {}
+
+func (x *WebhookCall) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookCall.ProtoReflect.Descriptor instead.
+func (*WebhookCall) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *WebhookCall) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+// VerdictCall is a call of VerdictService.GetVerdict.
+type VerdictCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Host and port.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// Whether to use TLS.
+	Tls           bool `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerdictCall) Reset() {
+	*x = VerdictCall{}
+	mi := &file_nodewise_v1_plan_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerdictCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerdictCall) ProtoMessage() {}
+
+func (x *VerdictCall) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_plan_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerdictCall.ProtoReflect.Descriptor instead.
+func (*VerdictCall) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *VerdictCall) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *VerdictCall) GetTls() bool {
+	if x != nil {
+		return x.Tls
+	}
+	return false
+}
+
 // UpdateStatus replaces the listed fields of the workload's status and keeps all others. If the write fails, the executor reads the
 // workload from the apiserver, sets the same values and writes once more.
 type UpdateStatus struct {
@@ -2327,7 +2743,7 @@ type UpdateStatus struct {
 
 func (x *UpdateStatus) Reset() {
 	*x = UpdateStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[21]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2755,7 @@ func (x *UpdateStatus) String() string {
 func (*UpdateStatus) ProtoMessage() {}
 
 func (x *UpdateStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[21]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2768,7 @@ func (x *UpdateStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateStatus.ProtoReflect.Descriptor instead.
 func (*UpdateStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{21}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UpdateStatus) GetStatus() *DaemonSetStatus {
@@ -2409,7 +2825,7 @@ type DaemonSetStatus struct {
 
 func (x *DaemonSetStatus) Reset() {
 	*x = DaemonSetStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[22]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2837,7 @@ func (x *DaemonSetStatus) String() string {
 func (*DaemonSetStatus) ProtoMessage() {}
 
 func (x *DaemonSetStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[22]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2850,7 @@ func (x *DaemonSetStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonSetStatus.ProtoReflect.Descriptor instead.
 func (*DaemonSetStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{22}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DaemonSetStatus) GetCurrentNumberScheduled() int32 {
@@ -2516,7 +2932,7 @@ type ReplicaSetStatus struct {
 
 func (x *ReplicaSetStatus) Reset() {
 	*x = ReplicaSetStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[23]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2944,7 @@ func (x *ReplicaSetStatus) String() string {
 func (*ReplicaSetStatus) ProtoMessage() {}
 
 func (x *ReplicaSetStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[23]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2957,7 @@ func (x *ReplicaSetStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaSetStatus.ProtoReflect.Descriptor instead.
 func (*ReplicaSetStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{23}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReplicaSetStatus) GetReplicas() int32 {
@@ -2620,7 +3036,7 @@ type DeploymentStatus struct {
 
 func (x *DeploymentStatus) Reset() {
 	*x = DeploymentStatus{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[24]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +3048,7 @@ func (x *DeploymentStatus) String() string {
 func (*DeploymentStatus) ProtoMessage() {}
 
 func (x *DeploymentStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[24]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +3061,7 @@ func (x *DeploymentStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeploymentStatus.ProtoReflect.Descriptor instead.
 func (*DeploymentStatus) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{24}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DeploymentStatus) GetReplicas() int32 {
@@ -2728,7 +3144,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[25]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +3156,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[25]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +3169,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{25}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Condition) GetType() string {
@@ -2799,7 +3215,7 @@ type EmitEvent struct {
 
 func (x *EmitEvent) Reset() {
 	*x = EmitEvent{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[26]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2811,7 +3227,7 @@ func (x *EmitEvent) String() string {
 func (*EmitEvent) ProtoMessage() {}
 
 func (x *EmitEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[26]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2824,7 +3240,7 @@ func (x *EmitEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmitEvent.ProtoReflect.Descriptor instead.
 func (*EmitEvent) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{26}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *EmitEvent) GetType() string {
@@ -2882,7 +3298,7 @@ type Rollout struct {
 
 func (x *Rollout) Reset() {
 	*x = Rollout{}
-	mi := &file_nodewise_v1_plan_proto_msgTypes[27]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3310,7 @@ func (x *Rollout) String() string {
 func (*Rollout) ProtoMessage() {}
 
 func (x *Rollout) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_plan_proto_msgTypes[27]
+	mi := &file_nodewise_v1_plan_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +3323,7 @@ func (x *Rollout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
 func (*Rollout) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{27}
+	return file_nodewise_v1_plan_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Rollout) GetCurrentHash() string {
@@ -2991,7 +3407,7 @@ var File_nodewise_v1_plan_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\x92\a\n" +
+	"\x16nodewise/v1/plan.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1anodewise/v1/snapshot.proto\"\xc2\a\n" +
 	"\x04Plan\x12.\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x14.nodewise.v1.VerdictR\averdict\x12\x17\n" +
 	"\aplan_id\x18\x02 \x01(\tR\x06planId\x12:\n" +
@@ -3013,7 +3429,8 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\bwarnings\x18\x0f \x03(\v2\x14.nodewise.v1.WarningR\bwarnings\x12#\n" +
 	"\rmore_warnings\x18\x10 \x01(\rR\fmoreWarnings\x12M\n" +
 	"\x12replica_set_status\x18\x11 \x01(\v2\x1d.nodewise.v1.ReplicaSetStatusH\x00R\x10replicaSetStatus\x12L\n" +
-	"\x11deployment_status\x18\x12 \x01(\v2\x1d.nodewise.v1.DeploymentStatusH\x00R\x10deploymentStatusB\b\n" +
+	"\x11deployment_status\x18\x12 \x01(\v2\x1d.nodewise.v1.DeploymentStatusH\x00R\x10deploymentStatus\x12.\n" +
+	"\x13rollout_policy_uids\x18\x13 \x03(\tR\x11rolloutPolicyUidsB\b\n" +
 	"\x06status\"K\n" +
 	"\aWarning\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
@@ -3034,7 +3451,8 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x0fignores_failure\x18\x06 \x01(\bR\x0eignoresFailure\"a\n" +
 	"\x05Batch\x12-\n" +
 	"\aactions\x18\x01 \x03(\v2\x13.nodewise.v1.ActionR\aactions\x12)\n" +
-	"\x10confirm_workload\x18\x02 \x01(\bR\x0fconfirmWorkload\"\xa9\t\n" +
+	"\x10confirm_workload\x18\x02 \x01(\bR\x0fconfirmWorkload\"\x91\n" +
+	"\n" +
 	"\x06Action\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12+\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x13.nodewise.v1.ReasonR\x06reason\x12\x18\n" +
@@ -3059,7 +3477,9 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"emit_event\x18\x0f \x01(\v2\x16.nodewise.v1.EmitEventH\x00R\temitEvent\x12@\n" +
 	"\rcreate_object\x18\x10 \x01(\v2\x19.nodewise.v1.CreateObjectH\x00R\fcreateObject\x12=\n" +
 	"\fpatch_object\x18\x11 \x01(\v2\x18.nodewise.v1.PatchObjectH\x00R\vpatchObject\x12@\n" +
-	"\rdelete_object\x18\x12 \x01(\v2\x19.nodewise.v1.DeleteObjectH\x00R\fdeleteObject\x12=\n" +
+	"\rdelete_object\x18\x12 \x01(\v2\x19.nodewise.v1.DeleteObjectH\x00R\fdeleteObject\x124\n" +
+	"\tevict_pod\x18\x15 \x01(\v2\x15.nodewise.v1.EvictPodH\x00R\bevictPod\x120\n" +
+	"\ameasure\x18\x16 \x01(\v2\x14.nodewise.v1.MeasureH\x00R\ameasure\x12=\n" +
 	"\x0esuccess_events\x18\x13 \x03(\v2\x16.nodewise.v1.EmitEventR\rsuccessEvents\x12;\n" +
 	"\rfailure_event\x18\x14 \x01(\v2\x16.nodewise.v1.EmitEventR\ffailureEventB\x06\n" +
 	"\x04kind\"b\n" +
@@ -3121,7 +3541,32 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\tDeletePod\x12.\n" +
 	"\x03pod\x18\x01 \x01(\v2\x1c.nodewise.v1.ObjectReferenceR\x03pod\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12)\n" +
-	"\x10uid_precondition\x18\x03 \x01(\bR\x0fuidPrecondition\"\x8d\x02\n" +
+	"\x10uid_precondition\x18\x03 \x01(\bR\x0fuidPrecondition\"W\n" +
+	"\bEvictPod\x12.\n" +
+	"\x03pod\x18\x01 \x01(\v2\x1c.nodewise.v1.ObjectReferenceR\x03pod\x12\x1b\n" +
+	"\tnode_name\x18\x02 \x01(\tR\bnodeName\"\xbd\x02\n" +
+	"\aMeasure\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.nodewise.v1.MeasurementIdR\x02id\x12\x1f\n" +
+	"\vpolicy_name\x18\x02 \x01(\tR\n" +
+	"policyName\x12\x1e\n" +
+	"\n" +
+	"credential\x18\x03 \x01(\tR\n" +
+	"credential\x12>\n" +
+	"\n" +
+	"prometheus\x18\x04 \x01(\v2\x1c.nodewise.v1.PrometheusQueryH\x00R\n" +
+	"prometheus\x124\n" +
+	"\awebhook\x18\x05 \x01(\v2\x18.nodewise.v1.WebhookCallH\x00R\awebhook\x12C\n" +
+	"\x0fverdict_service\x18\x06 \x01(\v2\x18.nodewise.v1.VerdictCallH\x00R\x0everdictServiceB\n" +
+	"\n" +
+	"\bprovider\"A\n" +
+	"\x0fPrometheusQuery\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05query\x18\x02 \x01(\tR\x05query\"\x1f\n" +
+	"\vWebhookCall\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\"9\n" +
+	"\vVerdictCall\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
+	"\x03tls\x18\x02 \x01(\bR\x03tls\"\x8d\x02\n" +
 	"\fUpdateStatus\x124\n" +
 	"\x06status\x18\x01 \x01(\v2\x1c.nodewise.v1.DaemonSetStatusR\x06status\x12,\n" +
 	"\x0fcollision_count\x18\x02 \x01(\x05H\x00R\x0ecollisionCount\x88\x01\x01\x12=\n" +
@@ -3191,7 +3636,7 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\rVERDICT_APPLY\x10\x01\x12\x17\n" +
 	"\x13VERDICT_STATUS_ONLY\x10\x02\x12\x11\n" +
 	"\rVERDICT_STALE\x10\x03\x12\x10\n" +
-	"\fVERDICT_NOOP\x10\x04*\xbd\x02\n" +
+	"\fVERDICT_NOOP\x10\x04*\xf7\x02\n" +
 	"\tPhaseKind\x12\x1a\n" +
 	"\x16PHASE_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14PHASE_KIND_REVISIONS\x10\x01\x12\x15\n" +
@@ -3205,7 +3650,9 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x1bPHASE_KIND_OLD_REPLICA_SETS\x10\t\x12\x16\n" +
 	"\x12PHASE_KIND_FAILURE\x10\n" +
 	"\x12\x17\n" +
-	"\x13PHASE_KIND_ROLLBACK\x10\v*]\n" +
+	"\x13PHASE_KIND_ROLLBACK\x10\v\x12\x1f\n" +
+	"\x1bPHASE_KIND_ROLLOUT_POLICIES\x10\f\x12\x17\n" +
+	"\x13PHASE_KIND_ANALYSIS\x10\r*]\n" +
 	"\tPatchType\x12\x1a\n" +
 	"\x16PATCH_TYPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PATCH_TYPE_MERGE\x10\x01\x12\x1e\n" +
@@ -3213,7 +3660,7 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x05Claim\x12\x15\n" +
 	"\x11CLAIM_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vCLAIM_ADOPT\x10\x01\x12\x11\n" +
-	"\rCLAIM_RELEASE\x10\x02*\x8b\t\n" +
+	"\rCLAIM_RELEASE\x10\x02*\xe4\t\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17REASON_NODE_WITHOUT_POD\x10\x01\x12 \n" +
@@ -3255,7 +3702,10 @@ const file_nodewise_v1_plan_proto_rawDesc = "" +
 	"\x17REASON_METADATA_CHANGED\x10$\x12\x1c\n" +
 	"\x18REASON_CONDITION_CHANGED\x10%\x12\x18\n" +
 	"\x14REASON_WRITES_FAILED\x10&\x12\x1d\n" +
-	"\x19REASON_ROLLBACK_REQUESTED\x10'B\x8d\x01\n" +
+	"\x19REASON_ROLLBACK_REQUESTED\x10'\x12 \n" +
+	"\x1cREASON_POLICY_STATUS_CHANGED\x10(\x12\x17\n" +
+	"\x13REASON_ANALYSIS_DUE\x10)\x12\x1c\n" +
+	"\x18REASON_REVISION_REJECTED\x10*B\x8d\x01\n" +
 	"\x0fcom.nodewise.v1B\tPlanProtoP\x01Z\"nodewise.dev/clients/go/nodewisev1\xa2\x02\x03NXX\xaa\x02\vNodewise.V1\xca\x02\vNodewise\\V1\xe2\x02\x17Nodewise\\V1\\GPBMetadata\xea\x02\fNodewise::V1b\x06proto3"
 
 var (
@@ -3271,7 +3721,7 @@ func file_nodewise_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_nodewise_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_nodewise_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_nodewise_v1_plan_proto_goTypes = []any{
 	(Verdict)(0),                 // 0: nodewise.v1.Verdict
 	(PhaseKind)(0),               // 1: nodewise.v1.PhaseKind
@@ -3299,31 +3749,37 @@ var file_nodewise_v1_plan_proto_goTypes = []any{
 	(*RelabelPod)(nil),           // 23: nodewise.v1.RelabelPod
 	(*CreatePod)(nil),            // 24: nodewise.v1.CreatePod
 	(*DeletePod)(nil),            // 25: nodewise.v1.DeletePod
-	(*UpdateStatus)(nil),         // 26: nodewise.v1.UpdateStatus
-	(*DaemonSetStatus)(nil),      // 27: nodewise.v1.DaemonSetStatus
-	(*ReplicaSetStatus)(nil),     // 28: nodewise.v1.ReplicaSetStatus
-	(*DeploymentStatus)(nil),     // 29: nodewise.v1.DeploymentStatus
-	(*Condition)(nil),            // 30: nodewise.v1.Condition
-	(*EmitEvent)(nil),            // 31: nodewise.v1.EmitEvent
-	(*Rollout)(nil),              // 32: nodewise.v1.Rollout
-	(*ReconcileState)(nil),       // 33: nodewise.v1.ReconcileState
-	(*durationpb.Duration)(nil),  // 34: google.protobuf.Duration
-	(Deviation)(0),               // 35: nodewise.v1.Deviation
-	(Scope)(0),                   // 36: nodewise.v1.Scope
+	(*EvictPod)(nil),             // 26: nodewise.v1.EvictPod
+	(*Measure)(nil),              // 27: nodewise.v1.Measure
+	(*PrometheusQuery)(nil),      // 28: nodewise.v1.PrometheusQuery
+	(*WebhookCall)(nil),          // 29: nodewise.v1.WebhookCall
+	(*VerdictCall)(nil),          // 30: nodewise.v1.VerdictCall
+	(*UpdateStatus)(nil),         // 31: nodewise.v1.UpdateStatus
+	(*DaemonSetStatus)(nil),      // 32: nodewise.v1.DaemonSetStatus
+	(*ReplicaSetStatus)(nil),     // 33: nodewise.v1.ReplicaSetStatus
+	(*DeploymentStatus)(nil),     // 34: nodewise.v1.DeploymentStatus
+	(*Condition)(nil),            // 35: nodewise.v1.Condition
+	(*EmitEvent)(nil),            // 36: nodewise.v1.EmitEvent
+	(*Rollout)(nil),              // 37: nodewise.v1.Rollout
+	(*ReconcileState)(nil),       // 38: nodewise.v1.ReconcileState
+	(*durationpb.Duration)(nil),  // 39: google.protobuf.Duration
+	(Deviation)(0),               // 40: nodewise.v1.Deviation
+	(Scope)(0),                   // 41: nodewise.v1.Scope
+	(*MeasurementId)(nil),        // 42: nodewise.v1.MeasurementId
 }
 var file_nodewise_v1_plan_proto_depIdxs = []int32{
 	0,  // 0: nodewise.v1.Plan.verdict:type_name -> nodewise.v1.Verdict
 	7,  // 1: nodewise.v1.Plan.workload:type_name -> nodewise.v1.WorkloadReference
 	8,  // 2: nodewise.v1.Plan.phases:type_name -> nodewise.v1.Phase
-	33, // 3: nodewise.v1.Plan.state:type_name -> nodewise.v1.ReconcileState
-	34, // 4: nodewise.v1.Plan.requeue_after:type_name -> google.protobuf.Duration
-	27, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
-	32, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
-	35, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
-	36, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
+	38, // 3: nodewise.v1.Plan.state:type_name -> nodewise.v1.ReconcileState
+	39, // 4: nodewise.v1.Plan.requeue_after:type_name -> google.protobuf.Duration
+	32, // 5: nodewise.v1.Plan.daemon_set_status:type_name -> nodewise.v1.DaemonSetStatus
+	37, // 6: nodewise.v1.Plan.rollout:type_name -> nodewise.v1.Rollout
+	40, // 7: nodewise.v1.Plan.deviations:type_name -> nodewise.v1.Deviation
+	41, // 8: nodewise.v1.Plan.scope:type_name -> nodewise.v1.Scope
 	6,  // 9: nodewise.v1.Plan.warnings:type_name -> nodewise.v1.Warning
-	28, // 10: nodewise.v1.Plan.replica_set_status:type_name -> nodewise.v1.ReplicaSetStatus
-	29, // 11: nodewise.v1.Plan.deployment_status:type_name -> nodewise.v1.DeploymentStatus
+	33, // 10: nodewise.v1.Plan.replica_set_status:type_name -> nodewise.v1.ReplicaSetStatus
+	34, // 11: nodewise.v1.Plan.deployment_status:type_name -> nodewise.v1.DeploymentStatus
 	1,  // 12: nodewise.v1.Phase.kind:type_name -> nodewise.v1.PhaseKind
 	9,  // 13: nodewise.v1.Phase.batches:type_name -> nodewise.v1.Batch
 	10, // 14: nodewise.v1.Batch.actions:type_name -> nodewise.v1.Action
@@ -3338,36 +3794,43 @@ var file_nodewise_v1_plan_proto_depIdxs = []int32{
 	23, // 23: nodewise.v1.Action.relabel_pod:type_name -> nodewise.v1.RelabelPod
 	24, // 24: nodewise.v1.Action.create_pod:type_name -> nodewise.v1.CreatePod
 	25, // 25: nodewise.v1.Action.delete_pod:type_name -> nodewise.v1.DeletePod
-	26, // 26: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
-	31, // 27: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
+	31, // 26: nodewise.v1.Action.update_status:type_name -> nodewise.v1.UpdateStatus
+	36, // 27: nodewise.v1.Action.emit_event:type_name -> nodewise.v1.EmitEvent
 	12, // 28: nodewise.v1.Action.create_object:type_name -> nodewise.v1.CreateObject
 	13, // 29: nodewise.v1.Action.patch_object:type_name -> nodewise.v1.PatchObject
 	14, // 30: nodewise.v1.Action.delete_object:type_name -> nodewise.v1.DeleteObject
-	31, // 31: nodewise.v1.Action.success_events:type_name -> nodewise.v1.EmitEvent
-	31, // 32: nodewise.v1.Action.failure_event:type_name -> nodewise.v1.EmitEvent
-	11, // 33: nodewise.v1.CreateObject.resource:type_name -> nodewise.v1.GroupVersionResource
-	11, // 34: nodewise.v1.PatchObject.resource:type_name -> nodewise.v1.GroupVersionResource
-	15, // 35: nodewise.v1.PatchObject.object:type_name -> nodewise.v1.ObjectReference
-	2,  // 36: nodewise.v1.PatchObject.patch_type:type_name -> nodewise.v1.PatchType
-	3,  // 37: nodewise.v1.PatchObject.claim:type_name -> nodewise.v1.Claim
-	11, // 38: nodewise.v1.DeleteObject.resource:type_name -> nodewise.v1.GroupVersionResource
-	15, // 39: nodewise.v1.DeleteObject.object:type_name -> nodewise.v1.ObjectReference
-	15, // 40: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
-	15, // 41: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
-	15, // 42: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
-	15, // 43: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
-	15, // 44: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
-	15, // 45: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
-	15, // 46: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
-	15, // 47: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
-	27, // 48: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
-	30, // 49: nodewise.v1.ReplicaSetStatus.conditions:type_name -> nodewise.v1.Condition
-	30, // 50: nodewise.v1.DeploymentStatus.conditions:type_name -> nodewise.v1.Condition
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	26, // 31: nodewise.v1.Action.evict_pod:type_name -> nodewise.v1.EvictPod
+	27, // 32: nodewise.v1.Action.measure:type_name -> nodewise.v1.Measure
+	36, // 33: nodewise.v1.Action.success_events:type_name -> nodewise.v1.EmitEvent
+	36, // 34: nodewise.v1.Action.failure_event:type_name -> nodewise.v1.EmitEvent
+	11, // 35: nodewise.v1.CreateObject.resource:type_name -> nodewise.v1.GroupVersionResource
+	11, // 36: nodewise.v1.PatchObject.resource:type_name -> nodewise.v1.GroupVersionResource
+	15, // 37: nodewise.v1.PatchObject.object:type_name -> nodewise.v1.ObjectReference
+	2,  // 38: nodewise.v1.PatchObject.patch_type:type_name -> nodewise.v1.PatchType
+	3,  // 39: nodewise.v1.PatchObject.claim:type_name -> nodewise.v1.Claim
+	11, // 40: nodewise.v1.DeleteObject.resource:type_name -> nodewise.v1.GroupVersionResource
+	15, // 41: nodewise.v1.DeleteObject.object:type_name -> nodewise.v1.ObjectReference
+	15, // 42: nodewise.v1.UpdateRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 43: nodewise.v1.DeleteRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 44: nodewise.v1.AdoptRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 45: nodewise.v1.ReleaseRevision.revision:type_name -> nodewise.v1.ObjectReference
+	15, // 46: nodewise.v1.AdoptPod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 47: nodewise.v1.ReleasePod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 48: nodewise.v1.RelabelPod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 49: nodewise.v1.DeletePod.pod:type_name -> nodewise.v1.ObjectReference
+	15, // 50: nodewise.v1.EvictPod.pod:type_name -> nodewise.v1.ObjectReference
+	42, // 51: nodewise.v1.Measure.id:type_name -> nodewise.v1.MeasurementId
+	28, // 52: nodewise.v1.Measure.prometheus:type_name -> nodewise.v1.PrometheusQuery
+	29, // 53: nodewise.v1.Measure.webhook:type_name -> nodewise.v1.WebhookCall
+	30, // 54: nodewise.v1.Measure.verdict_service:type_name -> nodewise.v1.VerdictCall
+	32, // 55: nodewise.v1.UpdateStatus.status:type_name -> nodewise.v1.DaemonSetStatus
+	35, // 56: nodewise.v1.ReplicaSetStatus.conditions:type_name -> nodewise.v1.Condition
+	35, // 57: nodewise.v1.DeploymentStatus.conditions:type_name -> nodewise.v1.Condition
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_plan_proto_init() }
@@ -3396,18 +3859,25 @@ func file_nodewise_v1_plan_proto_init() {
 		(*Action_CreateObject)(nil),
 		(*Action_PatchObject)(nil),
 		(*Action_DeleteObject)(nil),
+		(*Action_EvictPod)(nil),
+		(*Action_Measure)(nil),
 	}
 	file_nodewise_v1_plan_proto_msgTypes[12].OneofWrappers = []any{}
-	file_nodewise_v1_plan_proto_msgTypes[21].OneofWrappers = []any{}
-	file_nodewise_v1_plan_proto_msgTypes[23].OneofWrappers = []any{}
-	file_nodewise_v1_plan_proto_msgTypes[24].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[22].OneofWrappers = []any{
+		(*Measure_Prometheus)(nil),
+		(*Measure_Webhook)(nil),
+		(*Measure_VerdictService)(nil),
+	}
+	file_nodewise_v1_plan_proto_msgTypes[26].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[28].OneofWrappers = []any{}
+	file_nodewise_v1_plan_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_plan_proto_rawDesc), len(file_nodewise_v1_plan_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   28,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -46,6 +46,8 @@ const (
 	Result_RESULT_FAILED Result = 6
 	// The executor did not attempt the action.
 	Result_RESULT_SKIPPED Result = 7
+	// EvictPod: a PodDisruptionBudget does not allow it now. Not a failure: later batches still run.
+	Result_RESULT_BLOCKED Result = 8
 )
 
 // Enum value maps for Result.
@@ -59,6 +61,7 @@ var (
 		5: "RESULT_NAMESPACE_TERMINATING",
 		6: "RESULT_FAILED",
 		7: "RESULT_SKIPPED",
+		8: "RESULT_BLOCKED",
 	}
 	Result_value = map[string]int32{
 		"RESULT_UNSPECIFIED":           0,
@@ -69,6 +72,7 @@ var (
 		"RESULT_NAMESPACE_TERMINATING": 5,
 		"RESULT_FAILED":                6,
 		"RESULT_SKIPPED":               7,
+		"RESULT_BLOCKED":               8,
 	}
 )
 
@@ -271,7 +275,7 @@ type Outcome struct {
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// The HTTP status code that the apiserver returned. 0 if there was no response.
 	HttpStatus uint32 `protobuf:"varint,4,opt,name=http_status,json=httpStatus,proto3" json:"http_status,omitempty"`
-	// The expectation that the action concerns. Set for CreatePod and DeletePod, whatever the result.
+	// The expectation that the action concerns. Set for CreatePod, DeletePod and EvictPod, whatever the result.
 	//
 	// Types that are valid to be assigned to Subject:
 	//
@@ -385,7 +389,7 @@ type Outcome_CreatedPod struct {
 }
 
 type Outcome_DeletedPodUid struct {
-	// For DeletePod: the uid of the pod.
+	// For DeletePod and EvictPod: the uid of the pod.
 	DeletedPodUid string `protobuf:"bytes,6,opt,name=deleted_pod_uid,json=deletedPodUid,proto3,oneof"`
 }
 
@@ -497,7 +501,7 @@ const file_nodewise_v1_report_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\v2\x1b.nodewise.v1.ReconcileStateR\x05state\x12.\n" +
 	"\arequeue\x18\x02 \x01(\x0e2\x14.nodewise.v1.RequeueR\arequeue\x12>\n" +
 	"\rrequeue_after\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\frequeueAfter\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage*\xc7\x01\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage*\xdb\x01\n" +
 	"\x06Result\x12\x16\n" +
 	"\x12RESULT_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10RESULT_SUCCEEDED\x10\x01\x12\x19\n" +
@@ -506,7 +510,8 @@ const file_nodewise_v1_report_proto_rawDesc = "" +
 	"\x10RESULT_NOT_FOUND\x10\x04\x12 \n" +
 	"\x1cRESULT_NAMESPACE_TERMINATING\x10\x05\x12\x11\n" +
 	"\rRESULT_FAILED\x10\x06\x12\x12\n" +
-	"\x0eRESULT_SKIPPED\x10\a*\\\n" +
+	"\x0eRESULT_SKIPPED\x10\a\x12\x12\n" +
+	"\x0eRESULT_BLOCKED\x10\b*\\\n" +
 	"\aRequeue\x12\x17\n" +
 	"\x13REQUEUE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fREQUEUE_NONE\x10\x01\x12\x11\n" +

@@ -23,6 +23,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// AnalysisVerdict is what an analysis says about a revision.
+type AnalysisVerdict int32
+
+const (
+	// Not set. Counts as ANALYSIS_VERDICT_INCONCLUSIVE.
+	AnalysisVerdict_ANALYSIS_VERDICT_UNSPECIFIED AnalysisVerdict = 0
+	// The rollout may go on.
+	AnalysisVerdict_ANALYSIS_VERDICT_PASS AnalysisVerdict = 1
+	// The revision is bad.
+	AnalysisVerdict_ANALYSIS_VERDICT_FAIL AnalysisVerdict = 2
+	// Neither.
+	AnalysisVerdict_ANALYSIS_VERDICT_INCONCLUSIVE AnalysisVerdict = 3
+)
+
+// Enum value maps for AnalysisVerdict.
+var (
+	AnalysisVerdict_name = map[int32]string{
+		0: "ANALYSIS_VERDICT_UNSPECIFIED",
+		1: "ANALYSIS_VERDICT_PASS",
+		2: "ANALYSIS_VERDICT_FAIL",
+		3: "ANALYSIS_VERDICT_INCONCLUSIVE",
+	}
+	AnalysisVerdict_value = map[string]int32{
+		"ANALYSIS_VERDICT_UNSPECIFIED":  0,
+		"ANALYSIS_VERDICT_PASS":         1,
+		"ANALYSIS_VERDICT_FAIL":         2,
+		"ANALYSIS_VERDICT_INCONCLUSIVE": 3,
+	}
+)
+
+func (x AnalysisVerdict) Enum() *AnalysisVerdict {
+	p := new(AnalysisVerdict)
+	*p = x
+	return p
+}
+
+func (x AnalysisVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AnalysisVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_nodewise_v1_snapshot_proto_enumTypes[0].Descriptor()
+}
+
+func (AnalysisVerdict) Type() protoreflect.EnumType {
+	return &file_nodewise_v1_snapshot_proto_enumTypes[0]
+}
+
+func (x AnalysisVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AnalysisVerdict.Descriptor instead.
+func (AnalysisVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{0}
+}
+
 // DigestFunction is the function that computes the digest of a bucket.
 type DigestFunction int32
 
@@ -56,11 +113,11 @@ func (x DigestFunction) String() string {
 }
 
 func (DigestFunction) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[0].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[1].Descriptor()
 }
 
 func (DigestFunction) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[0]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[1]
 }
 
 func (x DigestFunction) Number() protoreflect.EnumNumber {
@@ -69,7 +126,7 @@ func (x DigestFunction) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DigestFunction.Descriptor instead.
 func (DigestFunction) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{0}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{1}
 }
 
 // ConditionStatus is the status of a node or pod condition.
@@ -113,11 +170,11 @@ func (x ConditionStatus) String() string {
 }
 
 func (ConditionStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[1].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[2].Descriptor()
 }
 
 func (ConditionStatus) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[1]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[2]
 }
 
 func (x ConditionStatus) Number() protoreflect.EnumNumber {
@@ -126,7 +183,7 @@ func (x ConditionStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ConditionStatus.Descriptor instead.
 func (ConditionStatus) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{1}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{2}
 }
 
 // PodPhase is a pod's status.phase.
@@ -178,11 +235,11 @@ func (x PodPhase) String() string {
 }
 
 func (PodPhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[2].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[3].Descriptor()
 }
 
 func (PodPhase) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[2]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[3]
 }
 
 func (x PodPhase) Number() protoreflect.EnumNumber {
@@ -191,7 +248,7 @@ func (x PodPhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PodPhase.Descriptor instead.
 func (PodPhase) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 // Scope is the part of a workload that the service plans.
@@ -203,8 +260,8 @@ const (
 	// The whole workload. The caller is its controller.
 	Scope_SCOPE_WORKLOAD Scope = 1
 	// Rollouts only: which old pods are deleted, and when. Another controller does everything else. Only for DaemonSets with update
-	// strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan contains only DeletePod actions, and an EmitEvent
-	// action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
+	// strategy OnDelete and the annotation `nodewise.dev/rollout: managed` or a RolloutPolicy. A plan contains only DeletePod and
+	// EvictPod actions, what RolloutPolicies need, and an EmitEvent action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
 	Scope_SCOPE_ROLLOUTS Scope = 2
 )
 
@@ -233,11 +290,11 @@ func (x Scope) String() string {
 }
 
 func (Scope) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[3].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[4].Descriptor()
 }
 
 func (Scope) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[3]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[4]
 }
 
 func (x Scope) Number() protoreflect.EnumNumber {
@@ -246,7 +303,7 @@ func (x Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Scope.Descriptor instead.
 func (Scope) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 // Profile is a set of deviations.
@@ -286,11 +343,11 @@ func (x Profile) String() string {
 }
 
 func (Profile) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[4].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[5].Descriptor()
 }
 
 func (Profile) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[4]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[5]
 }
 
 func (x Profile) Number() protoreflect.EnumNumber {
@@ -299,7 +356,7 @@ func (x Profile) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Profile.Descriptor instead.
 func (Profile) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 // FeatureGate is a Kubernetes feature gate that changes a plan.
@@ -343,11 +400,11 @@ func (x FeatureGate) String() string {
 }
 
 func (FeatureGate) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[5].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[6].Descriptor()
 }
 
 func (FeatureGate) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[5]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[6]
 }
 
 func (x FeatureGate) Number() protoreflect.EnumNumber {
@@ -356,7 +413,7 @@ func (x FeatureGate) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FeatureGate.Descriptor instead.
 func (FeatureGate) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 // Deviation is a difference from upstream that fixes one of its defects. docs/upstream-differences.md describes both behaviours of
@@ -483,11 +540,11 @@ func (x Deviation) String() string {
 }
 
 func (Deviation) Descriptor() protoreflect.EnumDescriptor {
-	return file_nodewise_v1_snapshot_proto_enumTypes[6].Descriptor()
+	return file_nodewise_v1_snapshot_proto_enumTypes[7].Descriptor()
 }
 
 func (Deviation) Type() protoreflect.EnumType {
-	return &file_nodewise_v1_snapshot_proto_enumTypes[6]
+	return &file_nodewise_v1_snapshot_proto_enumTypes[7]
 }
 
 func (x Deviation) Number() protoreflect.EnumNumber {
@@ -496,7 +553,7 @@ func (x Deviation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Deviation.Descriptor instead.
 func (Deviation) EnumDescriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 // Snapshot is the complete input of a plan, except for PlanOptions.
@@ -750,7 +807,16 @@ type DaemonSet struct {
 	// The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 16 MiB; 1,024
 	// entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
 	// expressions; 16,384 values in the selector and in the affinity.
-	Object        []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// The RolloutPolicies of the DaemonSet's namespace that may target it: those that name it, those whose selector matches its labels,
+	// and those of which the executor cannot tell. Others are allowed and ignored. At most 100. A plan confirms each of them in
+	// `Plan.rollout_policy_uids`; an executor must not apply a plan that does not.
+	RolloutPolicies []*RolloutPolicy `protobuf:"bytes,2,rep,name=rollout_policies,json=rolloutPolicies,proto3" json:"rollout_policies,omitempty"`
+	// The measurements that the executor made for these policies and that no status has counted yet. At most 1,000.
+	Measurements []*Measurement `protobuf:"bytes,3,rep,name=measurements,proto3" json:"measurements,omitempty"`
+	// The hosts that the executor may call for the analysis of policies: `HOST` or `HOST:PORT`, in lower case. A policy that names another
+	// host is not accepted. At most 100.
+	AnalysisHosts []string `protobuf:"bytes,4,rep,name=analysis_hosts,json=analysisHosts,proto3" json:"analysis_hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -792,6 +858,334 @@ func (x *DaemonSet) GetObject() []byte {
 	return nil
 }
 
+func (x *DaemonSet) GetRolloutPolicies() []*RolloutPolicy {
+	if x != nil {
+		return x.RolloutPolicies
+	}
+	return nil
+}
+
+func (x *DaemonSet) GetMeasurements() []*Measurement {
+	if x != nil {
+		return x.Measurements
+	}
+	return nil
+}
+
+func (x *DaemonSet) GetAnalysisHosts() []string {
+	if x != nil {
+		return x.AnalysisHosts
+	}
+	return nil
+}
+
+// RolloutPolicy is a RolloutPolicy of nodewise.dev/v1alpha1 as the apiserver served it.
+type RolloutPolicy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
+	// policy then holds the rollouts of its targets, and its status says why.
+	Object        []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolloutPolicy) Reset() {
+	*x = RolloutPolicy{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolloutPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolloutPolicy) ProtoMessage() {}
+
+func (x *RolloutPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolloutPolicy.ProtoReflect.Descriptor instead.
+func (*RolloutPolicy) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RolloutPolicy) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+// MeasurementId says which measurement of which check.
+type MeasurementId struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.uid of the policy.
+	PolicyUid string `protobuf:"bytes,1,opt,name=policy_uid,json=policyUid,proto3" json:"policy_uid,omitempty"`
+	// The value of label `controller-revision-hash` of the update revision.
+	RevisionHash string `protobuf:"bytes,2,opt,name=revision_hash,json=revisionHash,proto3" json:"revision_hash,omitempty"`
+	// The name of the stage, or of the wave of a stage.
+	Stage string `protobuf:"bytes,3,opt,name=stage,proto3" json:"stage,omitempty"`
+	// The name of the check.
+	Check string `protobuf:"bytes,4,opt,name=check,proto3" json:"check,omitempty"`
+	// The number of the measurement, from 0.
+	Number        uint32 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasurementId) Reset() {
+	*x = MeasurementId{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasurementId) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasurementId) ProtoMessage() {}
+
+func (x *MeasurementId) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasurementId.ProtoReflect.Descriptor instead.
+func (*MeasurementId) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *MeasurementId) GetPolicyUid() string {
+	if x != nil {
+		return x.PolicyUid
+	}
+	return ""
+}
+
+func (x *MeasurementId) GetRevisionHash() string {
+	if x != nil {
+		return x.RevisionHash
+	}
+	return ""
+}
+
+func (x *MeasurementId) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *MeasurementId) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *MeasurementId) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// Measurement is the result of one measurement. The service decides what it means.
+type Measurement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// `Measure.id`. Required.
+	Id *MeasurementId `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// When it was made. Required.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// The result. Required.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*Measurement_Value
+	//	*Measurement_Verdict
+	//	*Measurement_Error
+	Result        isMeasurement_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Measurement) Reset() {
+	*x = Measurement{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Measurement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Measurement) ProtoMessage() {}
+
+func (x *Measurement) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Measurement.ProtoReflect.Descriptor instead.
+func (*Measurement) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Measurement) GetId() *MeasurementId {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Measurement) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Measurement) GetResult() isMeasurement_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Measurement) GetValue() string {
+	if x != nil {
+		if x, ok := x.Result.(*Measurement_Value); ok {
+			return x.Value
+		}
+	}
+	return ""
+}
+
+func (x *Measurement) GetVerdict() *MeasuredVerdict {
+	if x != nil {
+		if x, ok := x.Result.(*Measurement_Verdict); ok {
+			return x.Verdict
+		}
+	}
+	return nil
+}
+
+func (x *Measurement) GetError() string {
+	if x != nil {
+		if x, ok := x.Result.(*Measurement_Error); ok {
+			return x.Error
+		}
+	}
+	return ""
+}
+
+type isMeasurement_Result interface {
+	isMeasurement_Result()
+}
+
+type Measurement_Value struct {
+	// A value as JSON: of Prometheus the value of the only sample as a number, or the list of the values of several; of a webhook its
+	// response. At most 1 MiB. The check's successCondition decides about it.
+	Value string `protobuf:"bytes,3,opt,name=value,proto3,oneof"`
+}
+
+type Measurement_Verdict struct {
+	// The one who was asked has decided.
+	Verdict *MeasuredVerdict `protobuf:"bytes,4,opt,name=verdict,proto3,oneof"`
+}
+
+type Measurement_Error struct {
+	// Why it could not be made, for people.
+	Error string `protobuf:"bytes,5,opt,name=error,proto3,oneof"`
+}
+
+func (*Measurement_Value) isMeasurement_Result() {}
+
+func (*Measurement_Verdict) isMeasurement_Result() {}
+
+func (*Measurement_Error) isMeasurement_Result() {}
+
+// MeasuredVerdict is the decision of a webhook or of a VerdictService.
+type MeasuredVerdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The decision.
+	Verdict AnalysisVerdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=nodewise.v1.AnalysisVerdict" json:"verdict,omitempty"`
+	// The reason, for people.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MeasuredVerdict) Reset() {
+	*x = MeasuredVerdict{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MeasuredVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MeasuredVerdict) ProtoMessage() {}
+
+func (x *MeasuredVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MeasuredVerdict.ProtoReflect.Descriptor instead.
+func (*MeasuredVerdict) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MeasuredVerdict) GetVerdict() AnalysisVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return AnalysisVerdict_ANALYSIS_VERDICT_UNSPECIFIED
+}
+
+func (x *MeasuredVerdict) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs.
 type ReplicaSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -809,7 +1203,7 @@ type ReplicaSet struct {
 
 func (x *ReplicaSet) Reset() {
 	*x = ReplicaSet{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -821,7 +1215,7 @@ func (x *ReplicaSet) String() string {
 func (*ReplicaSet) ProtoMessage() {}
 
 func (x *ReplicaSet) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[3]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -834,7 +1228,7 @@ func (x *ReplicaSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaSet.ProtoReflect.Descriptor instead.
 func (*ReplicaSet) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ReplicaSet) GetObject() []byte {
@@ -864,7 +1258,7 @@ type NodePodCount struct {
 
 func (x *NodePodCount) Reset() {
 	*x = NodePodCount{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1270,7 @@ func (x *NodePodCount) String() string {
 func (*NodePodCount) ProtoMessage() {}
 
 func (x *NodePodCount) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[4]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1283,7 @@ func (x *NodePodCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePodCount.ProtoReflect.Descriptor instead.
 func (*NodePodCount) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodePodCount) GetNodeName() string {
@@ -920,7 +1314,7 @@ type Deployment struct {
 
 func (x *Deployment) Reset() {
 	*x = Deployment{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1326,7 @@ func (x *Deployment) String() string {
 func (*Deployment) ProtoMessage() {}
 
 func (x *Deployment) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[5]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1339,7 @@ func (x *Deployment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deployment.ProtoReflect.Descriptor instead.
 func (*Deployment) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Deployment) GetObject() []byte {
@@ -980,7 +1374,7 @@ type DeploymentReplicaSet struct {
 
 func (x *DeploymentReplicaSet) Reset() {
 	*x = DeploymentReplicaSet{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1386,7 @@ func (x *DeploymentReplicaSet) String() string {
 func (*DeploymentReplicaSet) ProtoMessage() {}
 
 func (x *DeploymentReplicaSet) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[6]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1399,7 @@ func (x *DeploymentReplicaSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeploymentReplicaSet.ProtoReflect.Descriptor instead.
 func (*DeploymentReplicaSet) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeploymentReplicaSet) GetObject() []byte {
@@ -1044,7 +1438,7 @@ type ControllerRevision struct {
 
 func (x *ControllerRevision) Reset() {
 	*x = ControllerRevision{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1450,7 @@ func (x *ControllerRevision) String() string {
 func (*ControllerRevision) ProtoMessage() {}
 
 func (x *ControllerRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[7]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1463,7 @@ func (x *ControllerRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerRevision.ProtoReflect.Descriptor instead.
 func (*ControllerRevision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ControllerRevision) GetObject() []byte {
@@ -1102,7 +1496,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1508,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[8]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1521,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Bucket) GetData() []byte {
@@ -1155,7 +1549,7 @@ type NodeBucket struct {
 
 func (x *NodeBucket) Reset() {
 	*x = NodeBucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1561,7 @@ func (x *NodeBucket) String() string {
 func (*NodeBucket) ProtoMessage() {}
 
 func (x *NodeBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[9]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1574,7 @@ func (x *NodeBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeBucket.ProtoReflect.Descriptor instead.
 func (*NodeBucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeBucket) GetNodes() []*Node {
@@ -1205,7 +1599,7 @@ type PodBucket struct {
 
 func (x *PodBucket) Reset() {
 	*x = PodBucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1611,7 @@ func (x *PodBucket) String() string {
 func (*PodBucket) ProtoMessage() {}
 
 func (x *PodBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[10]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1624,7 @@ func (x *PodBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodBucket.ProtoReflect.Descriptor instead.
 func (*PodBucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PodBucket) GetPods() []*Pod {
@@ -1262,7 +1656,7 @@ type SharedMetadata struct {
 
 func (x *SharedMetadata) Reset() {
 	*x = SharedMetadata{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1668,7 @@ func (x *SharedMetadata) String() string {
 func (*SharedMetadata) ProtoMessage() {}
 
 func (x *SharedMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[11]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1681,7 @@ func (x *SharedMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SharedMetadata.ProtoReflect.Descriptor instead.
 func (*SharedMetadata) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SharedMetadata) GetLabels() []*Label {
@@ -1318,7 +1712,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1724,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[12]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1737,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Label) GetKey() string {
@@ -1371,17 +1765,23 @@ type Node struct {
 	Labels []*Label `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
 	// spec.taints, in the order of the object.
 	Taints []*Taint `protobuf:"bytes,4,rep,name=taints,proto3" json:"taints,omitempty"`
-	// spec.unschedulable. Used by explanations only. Plans use the taint that Kubernetes adds to a cordoned node.
+	// spec.unschedulable. Used by explanations and for RolloutPolicies. All else uses the taint that Kubernetes adds to a cordoned node.
 	Unschedulable bool `protobuf:"varint,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
-	// The status of the Ready condition. Used by explanations only.
-	Ready         ConditionStatus `protobuf:"varint,6,opt,name=ready,proto3,enum=nodewise.v1.ConditionStatus" json:"ready,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The status of the Ready condition. Used by explanations and for RolloutPolicies.
+	Ready ConditionStatus `protobuf:"varint,6,opt,name=ready,proto3,enum=nodewise.v1.ConditionStatus" json:"ready,omitempty"`
+	// lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as are the fields below.
+	ReadyTransitionTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ready_transition_time,json=readyTransitionTime,proto3" json:"ready_transition_time,omitempty"`
+	// metadata.creationTimestamp.
+	CreationTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
+	// Whether the condition `MaintenanceInProgress` is `True`.
+	MaintenanceInProgress bool `protobuf:"varint,9,opt,name=maintenance_in_progress,json=maintenanceInProgress,proto3" json:"maintenance_in_progress,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1793,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[13]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1806,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Node) GetName() string {
@@ -1451,6 +1851,27 @@ func (x *Node) GetReady() ConditionStatus {
 	return ConditionStatus_CONDITION_STATUS_UNSPECIFIED
 }
 
+func (x *Node) GetReadyTransitionTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ReadyTransitionTime
+	}
+	return nil
+}
+
+func (x *Node) GetCreationTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreationTime
+	}
+	return nil
+}
+
+func (x *Node) GetMaintenanceInProgress() bool {
+	if x != nil {
+		return x.MaintenanceInProgress
+	}
+	return false
+}
+
 // Taint is one entry of a node's spec.taints.
 type Taint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1466,7 +1887,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1899,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1912,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Taint) GetKey() string {
@@ -1552,7 +1973,7 @@ type Pod struct {
 	// The annotation `controller.kubernetes.io/pod-deletion-cost`, unchanged. Used for ReplicaSets only. A value that is not a valid
 	// cost counts as 0.
 	DeletionCost string `protobuf:"bytes,14,opt,name=deletion_cost,json=deletionCost,proto3" json:"deletion_cost,omitempty"`
-	// The largest restartCount of status.containerStatuses. Used for ReplicaSets only.
+	// The largest restartCount of status.containerStatuses. Used for ReplicaSets and RolloutPolicies.
 	Restarts uint32 `protobuf:"varint,15,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	// The largest restartCount of the status.initContainerStatuses that belong to init containers with restartPolicy `Always`
 	// (sidecars). Used for ReplicaSets only.
@@ -1563,7 +1984,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1996,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +2009,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Pod) GetName() string {
@@ -1718,7 +2139,7 @@ type ControllerReference struct {
 
 func (x *ControllerReference) Reset() {
 	*x = ControllerReference{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +2151,7 @@ func (x *ControllerReference) String() string {
 func (*ControllerReference) ProtoMessage() {}
 
 func (x *ControllerReference) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +2164,7 @@ func (x *ControllerReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerReference.ProtoReflect.Descriptor instead.
 func (*ControllerReference) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ControllerReference) GetKind() string {
@@ -1787,14 +2208,17 @@ type ReconcileState struct {
 	SlowStart *SlowStart `protobuf:"bytes,4,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
 	// Names of deleted pods that a plan must not give to a new pod. The executor adds entries. A plan leaves out entries that it does
 	// not need any more.
-	UsedPodNames  []*UsedPodName `protobuf:"bytes,5,rep,name=used_pod_names,json=usedPodNames,proto3" json:"used_pod_names,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	UsedPodNames []*UsedPodName `protobuf:"bytes,5,rep,name=used_pod_names,json=usedPodNames,proto3" json:"used_pod_names,omitempty"`
+	// Evictions that a PodDisruptionBudget did not allow. The executor adds entries and replaces those of the same pod. A plan leaves
+	// out entries that it does not need any more.
+	BlockedEvictions []*BlockedEviction `protobuf:"bytes,6,rep,name=blocked_evictions,json=blockedEvictions,proto3" json:"blocked_evictions,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ReconcileState) Reset() {
 	*x = ReconcileState{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2230,7 @@ func (x *ReconcileState) String() string {
 func (*ReconcileState) ProtoMessage() {}
 
 func (x *ReconcileState) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2243,7 @@ func (x *ReconcileState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileState.ProtoReflect.Descriptor instead.
 func (*ReconcileState) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReconcileState) GetExpectations() *Expectations {
@@ -1857,6 +2281,88 @@ func (x *ReconcileState) GetUsedPodNames() []*UsedPodName {
 	return nil
 }
 
+func (x *ReconcileState) GetBlockedEvictions() []*BlockedEviction {
+	if x != nil {
+		return x.BlockedEvictions
+	}
+	return nil
+}
+
+// BlockedEviction is an eviction that a PodDisruptionBudget did not allow (RESULT_BLOCKED). A plan does not ask for it again before
+// `retry_time`.
+type BlockedEviction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.uid of the pod.
+	PodUid string `protobuf:"bytes,1,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
+	// The response of the apiserver, which names the budget.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// When to ask again: after the `Retry-After` of the response, and after a back-off that begins with 10 seconds and doubles with each
+	// attempt up to 5 minutes.
+	RetryTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=retry_time,json=retryTime,proto3" json:"retry_time,omitempty"`
+	// How many times in a row the eviction was not allowed.
+	Attempts      uint32 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlockedEviction) Reset() {
+	*x = BlockedEviction{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlockedEviction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlockedEviction) ProtoMessage() {}
+
+func (x *BlockedEviction) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlockedEviction.ProtoReflect.Descriptor instead.
+func (*BlockedEviction) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *BlockedEviction) GetPodUid() string {
+	if x != nil {
+		return x.PodUid
+	}
+	return ""
+}
+
+func (x *BlockedEviction) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *BlockedEviction) GetRetryTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RetryTime
+	}
+	return nil
+}
+
+func (x *BlockedEviction) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
 // Expectations are creates and deletes that are outstanding: the executor has started them, and its watch has not shown them yet.
 //
 // While there are expectations that are not older than five minutes, a plan contains no creates and no deletes of pods
@@ -1880,7 +2386,7 @@ type Expectations struct {
 
 func (x *Expectations) Reset() {
 	*x = Expectations{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2398,7 @@ func (x *Expectations) String() string {
 func (*Expectations) ProtoMessage() {}
 
 func (x *Expectations) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2411,7 @@ func (x *Expectations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expectations.ProtoReflect.Descriptor instead.
 func (*Expectations) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Expectations) GetSetAt() *timestamppb.Timestamp {
@@ -1943,7 +2449,7 @@ type ExpectedCreate struct {
 
 func (x *ExpectedCreate) Reset() {
 	*x = ExpectedCreate{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2461,7 @@ func (x *ExpectedCreate) String() string {
 func (*ExpectedCreate) ProtoMessage() {}
 
 func (x *ExpectedCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2474,7 @@ func (x *ExpectedCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectedCreate.ProtoReflect.Descriptor instead.
 func (*ExpectedCreate) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExpectedCreate) GetPodName() string {
@@ -2001,7 +2507,7 @@ type SlowStart struct {
 
 func (x *SlowStart) Reset() {
 	*x = SlowStart{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2519,7 @@ func (x *SlowStart) String() string {
 func (*SlowStart) ProtoMessage() {}
 
 func (x *SlowStart) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2532,7 @@ func (x *SlowStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowStart.ProtoReflect.Descriptor instead.
 func (*SlowStart) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SlowStart) GetSize() uint32 {
@@ -2067,7 +2573,7 @@ type FailedPodBackoff struct {
 
 func (x *FailedPodBackoff) Reset() {
 	*x = FailedPodBackoff{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2585,7 @@ func (x *FailedPodBackoff) String() string {
 func (*FailedPodBackoff) ProtoMessage() {}
 
 func (x *FailedPodBackoff) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2598,7 @@ func (x *FailedPodBackoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedPodBackoff.ProtoReflect.Descriptor instead.
 func (*FailedPodBackoff) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FailedPodBackoff) GetObservedGeneration() int64 {
@@ -2140,7 +2646,7 @@ type PodNameCollision struct {
 
 func (x *PodNameCollision) Reset() {
 	*x = PodNameCollision{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2658,7 @@ func (x *PodNameCollision) String() string {
 func (*PodNameCollision) ProtoMessage() {}
 
 func (x *PodNameCollision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2671,7 @@ func (x *PodNameCollision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodNameCollision.ProtoReflect.Descriptor instead.
 func (*PodNameCollision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PodNameCollision) GetNodeName() string {
@@ -2208,7 +2714,7 @@ type UsedPodName struct {
 
 func (x *UsedPodName) Reset() {
 	*x = UsedPodName{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2726,7 @@ func (x *UsedPodName) String() string {
 func (*UsedPodName) ProtoMessage() {}
 
 func (x *UsedPodName) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2739,7 @@ func (x *UsedPodName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedPodName.ProtoReflect.Descriptor instead.
 func (*UsedPodName) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UsedPodName) GetNodeName() string {
@@ -2265,7 +2771,7 @@ type OwnWrite struct {
 
 func (x *OwnWrite) Reset() {
 	*x = OwnWrite{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2277,7 +2783,7 @@ func (x *OwnWrite) String() string {
 func (*OwnWrite) ProtoMessage() {}
 
 func (x *OwnWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2290,7 +2796,7 @@ func (x *OwnWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnWrite.ProtoReflect.Descriptor instead.
 func (*OwnWrite) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OwnWrite) GetResource() string {
@@ -2341,7 +2847,7 @@ type PlanOptions struct {
 
 func (x *PlanOptions) Reset() {
 	*x = PlanOptions{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2859,7 @@ func (x *PlanOptions) String() string {
 func (*PlanOptions) ProtoMessage() {}
 
 func (x *PlanOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2872,7 @@ func (x *PlanOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanOptions.ProtoReflect.Descriptor instead.
 func (*PlanOptions) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PlanOptions) GetProfile() Profile {
@@ -2445,9 +2951,31 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"deployment\x18\x03 \x01(\v2\x17.nodewise.v1.DeploymentH\x00R\n" +
 	"deploymentB\x06\n" +
-	"\x04kind\"#\n" +
+	"\x04kind\"\xcf\x01\n" +
 	"\tDaemonSet\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\"b\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12E\n" +
+	"\x10rollout_policies\x18\x02 \x03(\v2\x1a.nodewise.v1.RolloutPolicyR\x0frolloutPolicies\x12<\n" +
+	"\fmeasurements\x18\x03 \x03(\v2\x18.nodewise.v1.MeasurementR\fmeasurements\x12%\n" +
+	"\x0eanalysis_hosts\x18\x04 \x03(\tR\ranalysisHosts\"'\n" +
+	"\rRolloutPolicy\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\"\x97\x01\n" +
+	"\rMeasurementId\x12\x1d\n" +
+	"\n" +
+	"policy_uid\x18\x01 \x01(\tR\tpolicyUid\x12#\n" +
+	"\rrevision_hash\x18\x02 \x01(\tR\frevisionHash\x12\x14\n" +
+	"\x05stage\x18\x03 \x01(\tR\x05stage\x12\x14\n" +
+	"\x05check\x18\x04 \x01(\tR\x05check\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\rR\x06number\"\xdd\x01\n" +
+	"\vMeasurement\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.nodewise.v1.MeasurementIdR\x02id\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x16\n" +
+	"\x05value\x18\x03 \x01(\tH\x00R\x05value\x128\n" +
+	"\averdict\x18\x04 \x01(\v2\x1c.nodewise.v1.MeasuredVerdictH\x00R\averdict\x12\x16\n" +
+	"\x05error\x18\x05 \x01(\tH\x00R\x05errorB\b\n" +
+	"\x06result\"c\n" +
+	"\x0fMeasuredVerdict\x126\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x1c.nodewise.v1.AnalysisVerdictR\averdict\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"b\n" +
 	"\n" +
 	"ReplicaSet\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\fR\x06object\x12<\n" +
@@ -2483,14 +3011,17 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"controller\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xde\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xa7\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12*\n" +
 	"\x06labels\x18\x03 \x03(\v2\x12.nodewise.v1.LabelR\x06labels\x12*\n" +
 	"\x06taints\x18\x04 \x03(\v2\x12.nodewise.v1.TaintR\x06taints\x12$\n" +
 	"\runschedulable\x18\x05 \x01(\bR\runschedulable\x122\n" +
-	"\x05ready\x18\x06 \x01(\x0e2\x1c.nodewise.v1.ConditionStatusR\x05ready\"G\n" +
+	"\x05ready\x18\x06 \x01(\x0e2\x1c.nodewise.v1.ConditionStatusR\x05ready\x12N\n" +
+	"\x15ready_transition_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x13readyTransitionTime\x12?\n" +
+	"\rcreation_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x126\n" +
+	"\x17maintenance_in_progress\x18\t \x01(\bR\x15maintenanceInProgress\"G\n" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
@@ -2518,14 +3049,21 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x13ControllerReference\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
-	"\x03uid\x18\x03 \x01(\tR\x03uid\"\xe4\x02\n" +
+	"\x03uid\x18\x03 \x01(\tR\x03uid\"\xaf\x03\n" +
 	"\x0eReconcileState\x12=\n" +
 	"\fexpectations\x18\x01 \x01(\v2\x19.nodewise.v1.ExpectationsR\fexpectations\x12M\n" +
 	"\x13failed_pod_backoffs\x18\x02 \x03(\v2\x1d.nodewise.v1.FailedPodBackoffR\x11failedPodBackoffs\x12M\n" +
 	"\x13pod_name_collisions\x18\x03 \x03(\v2\x1d.nodewise.v1.PodNameCollisionR\x11podNameCollisions\x125\n" +
 	"\n" +
 	"slow_start\x18\x04 \x01(\v2\x16.nodewise.v1.SlowStartR\tslowStart\x12>\n" +
-	"\x0eused_pod_names\x18\x05 \x03(\v2\x18.nodewise.v1.UsedPodNameR\fusedPodNames\"\x99\x01\n" +
+	"\x0eused_pod_names\x18\x05 \x03(\v2\x18.nodewise.v1.UsedPodNameR\fusedPodNames\x12I\n" +
+	"\x11blocked_evictions\x18\x06 \x03(\v2\x1c.nodewise.v1.BlockedEvictionR\x10blockedEvictions\"\x9b\x01\n" +
+	"\x0fBlockedEviction\x12\x17\n" +
+	"\apod_uid\x18\x01 \x01(\tR\x06podUid\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x129\n" +
+	"\n" +
+	"retry_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x12\x1a\n" +
+	"\battempts\x18\x04 \x01(\rR\battempts\"\x99\x01\n" +
 	"\fExpectations\x121\n" +
 	"\x06set_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05setAt\x125\n" +
 	"\acreates\x18\x02 \x03(\v2\x1b.nodewise.v1.ExpectedCreateR\acreates\x12\x1f\n" +
@@ -2562,7 +3100,12 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x05burst\x18\x05 \x01(\rH\x00R\x05burst\x88\x01\x01\x12(\n" +
 	"\x05scope\x18\x06 \x01(\x0e2\x12.nodewise.v1.ScopeR\x05scope\x12N\n" +
 	"\x16disabled_feature_gates\x18\a \x03(\x0e2\x18.nodewise.v1.FeatureGateR\x14disabledFeatureGatesB\b\n" +
-	"\x06_burst*M\n" +
+	"\x06_burst*\x8c\x01\n" +
+	"\x0fAnalysisVerdict\x12 \n" +
+	"\x1cANALYSIS_VERDICT_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ANALYSIS_VERDICT_PASS\x10\x01\x12\x19\n" +
+	"\x15ANALYSIS_VERDICT_FAIL\x10\x02\x12!\n" +
+	"\x1dANALYSIS_VERDICT_INCONCLUSIVE\x10\x03*M\n" +
 	"\x0eDigestFunction\x12\x1f\n" +
 	"\x1bDIGEST_FUNCTION_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DIGEST_FUNCTION_SHA256\x10\x01*\x88\x01\n" +
@@ -2631,95 +3174,111 @@ func file_nodewise_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_nodewise_v1_snapshot_proto_rawDescData
 }
 
-var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_nodewise_v1_snapshot_proto_goTypes = []any{
-	(DigestFunction)(0),           // 0: nodewise.v1.DigestFunction
-	(ConditionStatus)(0),          // 1: nodewise.v1.ConditionStatus
-	(PodPhase)(0),                 // 2: nodewise.v1.PodPhase
-	(Scope)(0),                    // 3: nodewise.v1.Scope
-	(Profile)(0),                  // 4: nodewise.v1.Profile
-	(FeatureGate)(0),              // 5: nodewise.v1.FeatureGate
-	(Deviation)(0),                // 6: nodewise.v1.Deviation
-	(*Snapshot)(nil),              // 7: nodewise.v1.Snapshot
-	(*Workload)(nil),              // 8: nodewise.v1.Workload
-	(*DaemonSet)(nil),             // 9: nodewise.v1.DaemonSet
-	(*ReplicaSet)(nil),            // 10: nodewise.v1.ReplicaSet
-	(*NodePodCount)(nil),          // 11: nodewise.v1.NodePodCount
-	(*Deployment)(nil),            // 12: nodewise.v1.Deployment
-	(*DeploymentReplicaSet)(nil),  // 13: nodewise.v1.DeploymentReplicaSet
-	(*ControllerRevision)(nil),    // 14: nodewise.v1.ControllerRevision
-	(*Bucket)(nil),                // 15: nodewise.v1.Bucket
-	(*NodeBucket)(nil),            // 16: nodewise.v1.NodeBucket
-	(*PodBucket)(nil),             // 17: nodewise.v1.PodBucket
-	(*SharedMetadata)(nil),        // 18: nodewise.v1.SharedMetadata
-	(*Label)(nil),                 // 19: nodewise.v1.Label
-	(*Node)(nil),                  // 20: nodewise.v1.Node
-	(*Taint)(nil),                 // 21: nodewise.v1.Taint
-	(*Pod)(nil),                   // 22: nodewise.v1.Pod
-	(*ControllerReference)(nil),   // 23: nodewise.v1.ControllerReference
-	(*ReconcileState)(nil),        // 24: nodewise.v1.ReconcileState
-	(*Expectations)(nil),          // 25: nodewise.v1.Expectations
-	(*ExpectedCreate)(nil),        // 26: nodewise.v1.ExpectedCreate
-	(*SlowStart)(nil),             // 27: nodewise.v1.SlowStart
-	(*FailedPodBackoff)(nil),      // 28: nodewise.v1.FailedPodBackoff
-	(*PodNameCollision)(nil),      // 29: nodewise.v1.PodNameCollision
-	(*UsedPodName)(nil),           // 30: nodewise.v1.UsedPodName
-	(*OwnWrite)(nil),              // 31: nodewise.v1.OwnWrite
-	(*PlanOptions)(nil),           // 32: nodewise.v1.PlanOptions
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(AnalysisVerdict)(0),          // 0: nodewise.v1.AnalysisVerdict
+	(DigestFunction)(0),           // 1: nodewise.v1.DigestFunction
+	(ConditionStatus)(0),          // 2: nodewise.v1.ConditionStatus
+	(PodPhase)(0),                 // 3: nodewise.v1.PodPhase
+	(Scope)(0),                    // 4: nodewise.v1.Scope
+	(Profile)(0),                  // 5: nodewise.v1.Profile
+	(FeatureGate)(0),              // 6: nodewise.v1.FeatureGate
+	(Deviation)(0),                // 7: nodewise.v1.Deviation
+	(*Snapshot)(nil),              // 8: nodewise.v1.Snapshot
+	(*Workload)(nil),              // 9: nodewise.v1.Workload
+	(*DaemonSet)(nil),             // 10: nodewise.v1.DaemonSet
+	(*RolloutPolicy)(nil),         // 11: nodewise.v1.RolloutPolicy
+	(*MeasurementId)(nil),         // 12: nodewise.v1.MeasurementId
+	(*Measurement)(nil),           // 13: nodewise.v1.Measurement
+	(*MeasuredVerdict)(nil),       // 14: nodewise.v1.MeasuredVerdict
+	(*ReplicaSet)(nil),            // 15: nodewise.v1.ReplicaSet
+	(*NodePodCount)(nil),          // 16: nodewise.v1.NodePodCount
+	(*Deployment)(nil),            // 17: nodewise.v1.Deployment
+	(*DeploymentReplicaSet)(nil),  // 18: nodewise.v1.DeploymentReplicaSet
+	(*ControllerRevision)(nil),    // 19: nodewise.v1.ControllerRevision
+	(*Bucket)(nil),                // 20: nodewise.v1.Bucket
+	(*NodeBucket)(nil),            // 21: nodewise.v1.NodeBucket
+	(*PodBucket)(nil),             // 22: nodewise.v1.PodBucket
+	(*SharedMetadata)(nil),        // 23: nodewise.v1.SharedMetadata
+	(*Label)(nil),                 // 24: nodewise.v1.Label
+	(*Node)(nil),                  // 25: nodewise.v1.Node
+	(*Taint)(nil),                 // 26: nodewise.v1.Taint
+	(*Pod)(nil),                   // 27: nodewise.v1.Pod
+	(*ControllerReference)(nil),   // 28: nodewise.v1.ControllerReference
+	(*ReconcileState)(nil),        // 29: nodewise.v1.ReconcileState
+	(*BlockedEviction)(nil),       // 30: nodewise.v1.BlockedEviction
+	(*Expectations)(nil),          // 31: nodewise.v1.Expectations
+	(*ExpectedCreate)(nil),        // 32: nodewise.v1.ExpectedCreate
+	(*SlowStart)(nil),             // 33: nodewise.v1.SlowStart
+	(*FailedPodBackoff)(nil),      // 34: nodewise.v1.FailedPodBackoff
+	(*PodNameCollision)(nil),      // 35: nodewise.v1.PodNameCollision
+	(*UsedPodName)(nil),           // 36: nodewise.v1.UsedPodName
+	(*OwnWrite)(nil),              // 37: nodewise.v1.OwnWrite
+	(*PlanOptions)(nil),           // 38: nodewise.v1.PlanOptions
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
 }
 var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
-	33, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
-	8,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
-	14, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
-	15, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
-	15, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
-	0,  // 5: nodewise.v1.Snapshot.digest_function:type_name -> nodewise.v1.DigestFunction
-	24, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
-	31, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
-	9,  // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
-	10, // 9: nodewise.v1.Workload.replica_set:type_name -> nodewise.v1.ReplicaSet
-	12, // 10: nodewise.v1.Workload.deployment:type_name -> nodewise.v1.Deployment
-	11, // 11: nodewise.v1.ReplicaSet.related_pods:type_name -> nodewise.v1.NodePodCount
-	13, // 12: nodewise.v1.Deployment.replica_sets:type_name -> nodewise.v1.DeploymentReplicaSet
-	20, // 13: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
-	22, // 14: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
-	18, // 15: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
-	19, // 16: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
-	23, // 17: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
-	19, // 18: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
-	21, // 19: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
-	1,  // 20: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
-	19, // 21: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
-	23, // 22: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
-	2,  // 23: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
-	1,  // 24: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
-	33, // 25: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
-	33, // 26: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	33, // 27: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
-	25, // 28: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
-	28, // 29: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
-	29, // 30: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
-	27, // 31: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
-	30, // 32: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
-	33, // 33: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
-	26, // 34: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
-	33, // 35: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
-	34, // 36: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
-	33, // 37: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
-	4,  // 38: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
-	6,  // 39: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
-	6,  // 40: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
-	5,  // 41: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
-	3,  // 42: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
-	5,  // 43: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	39, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
+	9,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
+	19, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
+	20, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
+	20, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
+	1,  // 5: nodewise.v1.Snapshot.digest_function:type_name -> nodewise.v1.DigestFunction
+	29, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
+	37, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
+	10, // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
+	15, // 9: nodewise.v1.Workload.replica_set:type_name -> nodewise.v1.ReplicaSet
+	17, // 10: nodewise.v1.Workload.deployment:type_name -> nodewise.v1.Deployment
+	11, // 11: nodewise.v1.DaemonSet.rollout_policies:type_name -> nodewise.v1.RolloutPolicy
+	13, // 12: nodewise.v1.DaemonSet.measurements:type_name -> nodewise.v1.Measurement
+	12, // 13: nodewise.v1.Measurement.id:type_name -> nodewise.v1.MeasurementId
+	39, // 14: nodewise.v1.Measurement.time:type_name -> google.protobuf.Timestamp
+	14, // 15: nodewise.v1.Measurement.verdict:type_name -> nodewise.v1.MeasuredVerdict
+	0,  // 16: nodewise.v1.MeasuredVerdict.verdict:type_name -> nodewise.v1.AnalysisVerdict
+	16, // 17: nodewise.v1.ReplicaSet.related_pods:type_name -> nodewise.v1.NodePodCount
+	18, // 18: nodewise.v1.Deployment.replica_sets:type_name -> nodewise.v1.DeploymentReplicaSet
+	25, // 19: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
+	27, // 20: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
+	23, // 21: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
+	24, // 22: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
+	28, // 23: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
+	24, // 24: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
+	26, // 25: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
+	2,  // 26: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
+	39, // 27: nodewise.v1.Node.ready_transition_time:type_name -> google.protobuf.Timestamp
+	39, // 28: nodewise.v1.Node.creation_time:type_name -> google.protobuf.Timestamp
+	24, // 29: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
+	28, // 30: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
+	3,  // 31: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
+	2,  // 32: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
+	39, // 33: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
+	39, // 34: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	39, // 35: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
+	31, // 36: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
+	34, // 37: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
+	35, // 38: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
+	33, // 39: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
+	36, // 40: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
+	30, // 41: nodewise.v1.ReconcileState.blocked_evictions:type_name -> nodewise.v1.BlockedEviction
+	39, // 42: nodewise.v1.BlockedEviction.retry_time:type_name -> google.protobuf.Timestamp
+	39, // 43: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
+	32, // 44: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
+	39, // 45: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
+	40, // 46: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
+	39, // 47: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
+	5,  // 48: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
+	7,  // 49: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
+	7,  // 50: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
+	6,  // 51: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
+	4,  // 52: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
+	6,  // 53: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_snapshot_proto_init() }
@@ -2732,15 +3291,20 @@ func file_nodewise_v1_snapshot_proto_init() {
 		(*Workload_ReplicaSet)(nil),
 		(*Workload_Deployment)(nil),
 	}
-	file_nodewise_v1_snapshot_proto_msgTypes[8].OneofWrappers = []any{}
-	file_nodewise_v1_snapshot_proto_msgTypes[25].OneofWrappers = []any{}
+	file_nodewise_v1_snapshot_proto_msgTypes[5].OneofWrappers = []any{
+		(*Measurement_Value)(nil),
+		(*Measurement_Verdict)(nil),
+		(*Measurement_Error)(nil),
+	}
+	file_nodewise_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
+	file_nodewise_v1_snapshot_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_snapshot_proto_rawDesc), len(file_nodewise_v1_snapshot_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   26,
+			NumEnums:      8,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,6 +1,7 @@
 //! Selects the labels that are sent: those that a plan can read.
 //!
-//! For nodes, these are the labels in the nodeSelector or the required node affinity of a DaemonSet. For pods, these are the
+//! For nodes, these are the labels in the nodeSelector or the required node affinity of a DaemonSet, and those that the stages of a
+//! RolloutPolicy name. For pods, these are the
 //! labels in the selector of a workload of the namespace, those in the template of a ReplicaSet of the namespace, and the two
 //! labels that identify the template of a DaemonSet. Other labels change no plan and are not sent: a client that may write one
 //! object could make them very large.
@@ -70,6 +71,14 @@ impl LabelKeysRead {
         Self {
             node_labels: BTreeSet::new(),
             pod_labels: selector.keys().map(str::to_owned).chain(labels).collect(),
+        }
+    }
+
+    /// The keys of node labels that a RolloutPolicy names.
+    pub(crate) fn of_nodes(node_labels: BTreeSet<String>) -> Self {
+        Self {
+            node_labels,
+            pod_labels: BTreeSet::new(),
         }
     }
 

@@ -81,7 +81,8 @@ impl NodeObject {
         let (unschedulable, taints) = self
             .spec
             .map_or((None, None), |spec| (spec.unschedulable, spec.taints));
-        let (_, ready, _) = Status::read(self.status);
+        let maintenance = self.status.as_ref().is_some_and(Status::is_in_maintenance);
+        let (_, ready, ready_transition_time) = Status::read(self.status);
         Ok(v1::Node {
             name: self.metadata.name,
             uid: self.metadata.uid,
@@ -93,6 +94,9 @@ impl NodeObject {
                 .collect(),
             unschedulable: unschedulable.unwrap_or(false),
             ready: ready.into(),
+            ready_transition_time: ready_transition_time.map(Into::into),
+            creation_time: self.metadata.creation_timestamp.map(Into::into),
+            maintenance_in_progress: maintenance,
         })
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use nodewise_proto::{v1, workload::REPLICA_SET};
+use nodewise_proto::{
+    v1,
+    workload::{DAEMON_SET, REPLICA_SET},
+};
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::Value;
@@ -108,7 +111,7 @@ struct InitContainer {
     restart_policy: Option<String>,
 }
 
-/// What decides which pod of a ReplicaSet is deleted first.
+/// What decides which pod of a ReplicaSet is deleted first. Of it, RolloutPolicies read the restarts.
 #[derive(Default)]
 struct DeletionRank {
     deletion_cost: String,
@@ -200,19 +203,26 @@ impl PodSpec {
 }
 
 impl PodObject {
-    /// What ReplicaSets read. Left out for pods of other controllers, so that a restart of their containers changes nothing.
+    /// What ReplicaSets read, and of pods of DaemonSets the restarts. Left out for pods of other controllers, so that a restart
+    /// of their containers changes nothing.
     fn take_deletion_rank(&mut self) -> DeletionRank {
-        let controller = self.metadata.controller();
-        if controller.is_some_and(|controller| controller.kind != REPLICA_SET) {
-            return DeletionRank::default();
+        let status = self.status.as_ref();
+        let regular = status.and_then(|status| status.container_statuses.as_ref());
+        match self.metadata.controller() {
+            Some(controller) if controller.kind == DAEMON_SET => {
+                return DeletionRank {
+                    restarts: most_restarts(regular, |_| true),
+                    ..DeletionRank::default()
+                };
+            }
+            Some(controller) if controller.kind != REPLICA_SET => return DeletionRank::default(),
+            _ => {}
         }
         let containers = self.spec.as_ref().and_then(|spec| spec.init_containers.as_ref());
         let sidecars: HashSet<&str> = (containers.into_iter().flatten())
             .filter(|container| container.restart_policy.as_deref() == Some("Always"))
             .map(|container| &*container.name)
             .collect();
-        let status = self.status.as_ref();
-        let regular = status.and_then(|status| status.container_statuses.as_ref());
         let init = status.and_then(|status| status.init_container_statuses.as_ref());
         DeletionRank {
             restarts: most_restarts(regular, |_| true),

@@ -102,6 +102,12 @@ impl Selector {
             .is_some_and(|all| all.iter().all(|requirement| requirement.holds(labels)))
     }
 
+    /// Whether it is neither absent nor invalid.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.requirements.is_some()
+    }
+
     /// Returns the label keys that the selector reads.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let all = self.requirements.iter().flatten();

@@ -47,6 +47,8 @@ pub(crate) struct Conditions {
     pub(crate) ready: Option<Condition>,
     /// DisruptionTarget.
     pub(crate) disruption: Option<Condition>,
+    /// MaintenanceInProgress.
+    pub(crate) maintenance: Option<Condition>,
 }
 
 impl<'de> Deserialize<'de> for Conditions {
@@ -70,6 +72,7 @@ impl<'de> Visitor<'de> for ConditionsVisitor {
             let kept = match &*condition.kind {
                 "Ready" => &mut conditions.ready,
                 "DisruptionTarget" => &mut conditions.disruption,
+                "MaintenanceInProgress" => &mut conditions.maintenance,
                 _ => continue,
             };
             kept.get_or_insert(condition);
@@ -89,6 +92,13 @@ pub(crate) struct Condition {
 }
 
 impl Status {
+    /// Whether the first condition `MaintenanceInProgress` of a node is True.
+    pub(crate) fn is_in_maintenance(&self) -> bool {
+        let conditions = self.conditions.as_ref();
+        let maintenance = conditions.and_then(|conditions| conditions.maintenance.as_ref());
+        maintenance.is_some_and(|condition| condition.status == "True")
+    }
+
     /// Returns the phase, and the status and transition time of the first Ready condition.
     pub(crate) fn read(status: Option<Self>) -> (v1::PodPhase, v1::ConditionStatus, Option<Time>) {
         let Some(status) = status else {

@@ -164,7 +164,8 @@ fn the_deletion_rank_of_a_pod_is_projected() {
         ("ReplicaSet", "odd", ("odd", 5, 3)),
         ("ReplicaSet", &long[..64], (&long[..64], 5, 3)),
         ("ReplicaSet", &long, ("", 5, 3)),
-        ("DaemonSet", "7", ("", 0, 0)),
+        // maxRestarts of a RolloutPolicy (L-25).
+        ("DaemonSet", "7", ("", 5, 0)),
         ("StatefulSet", "7", ("", 0, 0)),
     ] {
         let pod = pod(&pod_of(kind, cost)).expect("a pod");
@@ -182,17 +183,22 @@ fn the_deletion_rank_of_a_pod_is_projected() {
     }
 }
 
-// D-2: name, labels and taints in their order. The other fields are for explanations.
+// D-2: name, labels and taints in their order. The other fields are for explanations and for RolloutPolicies (L-21, L-23).
 #[test]
 fn all_fields_of_a_node_are_projected() {
     let object = json!({
-        "metadata": {"name": "n", "uid": "u", "labels": {"zone": "a"}},
+        "metadata": {"name": "n", "uid": "u", "labels": {"zone": "a"}, "creationTimestamp": "2026-01-01T00:00:00Z"},
         "spec": {"unschedulable": true, "taints": [
             {"key": "b", "effect": "NoExecute", "timeAdded": "2026-01-02T03:04:05Z"},
             {"key": "a", "value": "v", "effect": "NoSchedule"},
         ]},
-        "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+        "status": {"conditions": [
+            {"type": "MaintenanceInProgress", "status": "True"},
+            {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-01-02T00:00:00Z",
+                "lastHeartbeatTime": "2026-01-03T00:00:00Z"},
+        ]},
     });
+    let at = |text: &str| Some(timestamp(text.parse().expect("a time")));
     let taint = |key: &str, value: &str, effect: &str| v1::Taint {
         key: key.into(),
         value: value.into(),
@@ -208,8 +214,44 @@ fn all_fields_of_a_node_are_projected() {
         taints: vec![taint("b", "", "NoExecute"), taint("a", "v", "NoSchedule")],
         unschedulable: true,
         ready: v1::ConditionStatus::Unknown.into(),
+        ready_transition_time: at("2026-01-02T00:00:00Z"),
+        creation_time: at("2026-01-01T00:00:00Z"),
+        maintenance_in_progress: true,
     };
     assert_eq!(node(&object).expect("a node"), expected);
+}
+
+// Heartbeats change nodes all the time.
+#[test]
+fn a_heartbeat_does_not_change_the_projection_of_a_node() {
+    let of = |heartbeat: &str| {
+        let ready = json!({"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T00:00:00Z",
+            "lastHeartbeatTime": heartbeat});
+        node(&json!({"metadata": {"name": "n"}, "status": {"conditions": [ready]}})).expect("a node")
+    };
+    assert_eq!(of("2026-01-03T00:00:00Z"), of("2026-01-04T00:00:00Z"));
+}
+
+// L-23
+#[test]
+fn a_node_is_in_maintenance_if_the_condition_is_true() {
+    for (conditions, expected) in [
+        (json!([{"type": "MaintenanceInProgress", "status": "True"}]), true),
+        (
+            json!([{"type": "MaintenanceInProgress", "status": "False"}]),
+            false,
+        ),
+        (
+            json!([{"type": "MaintenanceInProgress", "status": "Unknown"}]),
+            false,
+        ),
+        (json!([{"type": "Ready", "status": "True"}]), false),
+        (json!(null), false),
+    ] {
+        let object = json!({"metadata": {"name": "n"}, "status": {"conditions": conditions}});
+        let node = node(&object).expect("a node");
+        assert_eq!(node.maintenance_in_progress, expected, "{conditions}");
+    }
 }
 
 #[test]

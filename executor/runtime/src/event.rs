@@ -2,7 +2,7 @@
 
 use crate::delta::Delta;
 use crate::resource::Resource;
-use nodewise_projection::{Node, Pod, Revision, Workload};
+use nodewise_projection::{Node, Pod, Revision, RolloutPolicy, Workload};
 
 /// A change that a watch showed. The events of one resource come in the order of its watch. There is no order across
 /// resources.
@@ -16,6 +16,8 @@ pub enum ClusterEvent {
     Nodes(Delta<Node>),
     /// A change of ControllerRevisions.
     Revisions(Delta<Revision>),
+    /// A change of RolloutPolicies. An empty list without a resourceVersion says that the resource is not installed.
+    Policies(Delta<RolloutPolicy>),
     /// A page of a list of revisions that is not complete yet: see [`Self::PodPage`].
     RevisionPage {
         /// Some of the list's revisions.
@@ -53,6 +55,7 @@ impl ClusterEvent {
             Self::Workloads(resource, _) | Self::Bookmark(resource, _) => *resource,
             Self::Pods(_) | Self::PodPage { .. } => Resource::PODS,
             Self::Nodes(_) => Resource::NODES,
+            Self::Policies(_) => Resource::ROLLOUT_POLICIES,
             Self::Revisions(_)
             | Self::RevisionPage { .. }
             | Self::RevisionRead(_)
@@ -68,6 +71,7 @@ impl ClusterEvent {
             Self::Pods(delta) => delta.listed(),
             Self::Nodes(delta) => delta.listed(),
             Self::Revisions(delta) => delta.listed(),
+            Self::Policies(delta) => delta.listed(),
             Self::PodPage { .. }
             | Self::RevisionPage { .. }
             | Self::RevisionRead(_)

@@ -1,6 +1,6 @@
 //! The state that the service returns with each plan, per workload: creates and deletes that no watch has shown yet, back-off
-//! of failed pods, pod name collisions, and the progress of the slow start. Also the names of deleted pods, which the
-//! executor records itself.
+//! of failed pods, pod name collisions, and the progress of the slow start. Also the names of deleted pods and the blocked
+//! evictions, which the executor records itself.
 //!
 //! The service decides what an outstanding expectation means. This module only removes expectations as watches show the
 //! expected pods and deletions. Everything is in memory and empty after a start.
@@ -15,8 +15,12 @@ use nodewise_proto::{
     workload::EXPECTATION_LIFETIME,
 };
 
+use crate::apply::{Blocked, removed_pod};
+
+mod blocked;
 mod used_names;
 
+use blocked::BlockedEvictions;
 use used_names::UsedNames;
 
 /// How observed deletions reduce the expected deletes.
@@ -168,10 +172,11 @@ fn lower(counts: &mut BTreeMap<String, usize>, key: &str, by: usize) {
     }
 }
 
-/// Whether an action certainly had no effect: it was skipped, its name was taken, or the apiserver rejected it.
+/// Whether an action certainly had no effect: it was skipped, its name was taken, a budget did not allow it, or the apiserver
+/// rejected it.
 fn had_no_effect(outcome: &v1::Outcome) -> bool {
     match outcome.result() {
-        v1::Result::Skipped | v1::Result::NameTaken => true,
+        v1::Result::Skipped | v1::Result::NameTaken | v1::Result::Blocked => true,
         v1::Result::Failed => (400..500).contains(&outcome.http_status),
         _ => false,
     }
@@ -196,14 +201,11 @@ pub fn remove_foreign_expectations(
         deletes.extend(expected.delete_uids.iter().map(String::as_str));
     }
     for action in plan.actions() {
-        match &action.kind {
-            Some(Kind::CreatePod(create)) => {
-                let create = (create.pod_name.clone(), create.node_name.clone());
-                *creates.entry(create).or_default() += 1;
-            }
-            Some(Kind::DeletePod(delete)) => deletes.extend(delete.pod.as_ref().map(|pod| &*pod.uid)),
-            _ => {}
+        if let Some(Kind::CreatePod(create)) = &action.kind {
+            let create = (create.pod_name.clone(), create.node_name.clone());
+            *creates.entry(create).or_default() += 1;
         }
+        deletes.extend(removed_pod(action).map(|(pod, _)| &*pod.uid));
     }
     expectations.creates.retain(|create| {
         let left = creates.get_mut(&named(create)).filter(|left| **left > 0);
@@ -231,6 +233,7 @@ struct WorkloadState {
     failed_pod_backoffs: Vec<v1::FailedPodBackoff>,
     pod_name_collisions: Vec<v1::PodNameCollision>,
     slow_start: Option<v1::SlowStart>,
+    blocked: BlockedEvictions,
 }
 
 /// The cached pods of a workload. An expectation that is already met when it is set is not kept.
@@ -288,6 +291,7 @@ impl ReconcileStates {
             pod_name_collisions: held.pod_name_collisions.clone(),
             slow_start: held.slow_start.clone(),
             used_pod_names,
+            blocked_evictions: held.blocked.to_message(),
         }
     }
 
@@ -307,8 +311,10 @@ impl ReconcileStates {
             names.drop_unneeded(&sent.used_pod_names, &planned.used_pod_names);
         }
         let mut expectations = Expectations::from(planned.expectations.unwrap_or_default());
-        let sent = Expectations::from(sent.expectations.clone().unwrap_or_default());
         let present = self.held.get(key).filter(|held| held.uid == *uid);
+        let mut blocked = present.map(|held| held.blocked.clone()).unwrap_or_default();
+        blocked.drop_unneeded(&sent.blocked_evictions, &planned.blocked_evictions);
+        let sent = Expectations::from(sent.expectations.clone().unwrap_or_default());
         expectations.settle(
             &sent,
             &present.map(|held| held.expectations.clone()).unwrap_or_default(),
@@ -336,6 +342,7 @@ impl ReconcileStates {
             failed_pod_backoffs: planned.failed_pod_backoffs,
             pod_name_collisions: planned.pod_name_collisions,
             slow_start: planned.slow_start,
+            blocked,
         };
         self.held.insert(key.clone(), held);
     }
@@ -376,8 +383,26 @@ impl ReconcileStates {
         }
     }
 
+    /// Records evictions that a PodDisruptionBudget did not allow, each instead of an earlier one of the same pod. `sent` is the
+    /// state in the request for the plan that asked for them: it knows how often they were not allowed before.
+    pub fn block(
+        &mut self,
+        key: &Key,
+        uid: &Arc<str>,
+        blocked: &[Blocked],
+        sent: &v1::ReconcileState,
+        now: jiff::Timestamp,
+    ) {
+        let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
+            return;
+        };
+        for one in blocked {
+            held.blocked.record(one, &sent.blocked_evictions, now);
+        }
+    }
+
     /// Stores the response to an outcome report. Expectations that it does not contain are removed; none is added. Used names
-    /// stay.
+    /// and blocked evictions stay.
     pub fn settle(&mut self, key: &Key, uid: &Arc<str>, settled: v1::ReconcileState) {
         let Some(held) = self.held.get_mut(key).filter(|held| held.uid == *uid) else {
             return;
@@ -417,11 +442,12 @@ impl ReconcileStates {
         let rule = self.rule_of(key.kind);
         if let Some(held) = self.held.get_mut(key) {
             held.expectations.observe_deletion(pod_name, pod_uid, rule);
+            held.blocked.remove(pod_uid);
         }
     }
 
-    /// Drops the state that only plans set, and returns whether anything changed. Used names and expectations stay, because
-    /// the executor knows them itself. Expired expectations are dropped. Expectations whose start is invalid or after `now`
+    /// Drops the state that only plans set, and blocked evictions, and returns whether anything changed. Used names and expectations
+    /// stay, because the executor knows them itself. Expired expectations are dropped. Expectations whose start is invalid or after `now`
     /// start now.
     pub fn drop_planned_state(&mut self, key: &Key, now: jiff::Timestamp) -> bool {
         let Some(held) = self.held.get_mut(key) else {
@@ -445,6 +471,8 @@ impl ReconcileStates {
             std::mem::take(&mut held.failed_pod_backoffs),
             std::mem::take(&mut held.pod_name_collisions),
             held.slow_start.take(),
+            // A budget that still protects a pod does so again.
+            std::mem::take(&mut held.blocked),
         );
         is_odd || is_over || before != Default::default()
     }
@@ -539,7 +567,14 @@ mod tests {
                 ..Default::default()
             })
         };
-        let deletes = crate::testing::with_actions(v1::PhaseKind::Deletes, vec![delete("u1")]);
+        let evict = Kind::EvictPod(v1::EvictPod {
+            pod: Some(v1::ObjectReference {
+                name: "q".into(),
+                uid: "u3".into(),
+            }),
+            ..Default::default()
+        });
+        let deletes = crate::testing::with_actions(v1::PhaseKind::Deletes, vec![delete("u1"), evict]);
         plan.phases.extend(deletes.phases);
         let sent = state(&[("b", "n3"), ("", "n2")], &["u2"]);
         let all = [
@@ -552,10 +587,10 @@ mod tests {
             ("", "n2"),
             ("", "n9"),
         ];
-        let mut held = state(&all, &["u1", "u2", "u9"]);
+        let mut held = state(&all, &["u1", "u2", "u3", "u9"]);
         remove_foreign_expectations(&mut held, &plan, &sent);
         let expected = [("a", "n1"), ("b", "n3"), ("", "n2"), ("", "n2")];
-        assert_eq!(held, state(&expected, &["u1", "u2"]));
+        assert_eq!(held, state(&expected, &["u1", "u2", "u3"]));
         let mut nothing = v1::ReconcileState::default();
         remove_foreign_expectations(&mut nothing, &plan, &sent);
         assert_eq!(nothing, v1::ReconcileState::default());
@@ -813,6 +848,57 @@ mod tests {
             held,
             "another workload's report changes nothing"
         );
+    }
+
+    // L-24: the expectation of a blocked eviction is lowered. The entry stays until a plan leaves it out, the pod is gone, or the
+    // service may have refused the state for it.
+    #[test]
+    fn blocked_evictions_are_kept() {
+        let blocked = || {
+            let planned = state(&[], &["u1", "u2"]);
+            let (mut states, key, uid) = holding(DeletionRule::ByUid, planned);
+            let outcome = v1::Outcome {
+                result: v1::Result::Blocked.into(),
+                subject: Some(Subject::DeletedPodUid("u1".into())),
+                ..v1::Outcome::default()
+            };
+            states.lower(&key, &uid, &[outcome]);
+            let one = Blocked {
+                pod_uid: "u1".into(),
+                message: "budget b".into(),
+                retry_after: None,
+            };
+            let now = jiff::Timestamp::new(200, 0).expect("a moment");
+            states.block(&key, &uid, &[one], &v1::ReconcileState::default(), now);
+            (states, key, uid)
+        };
+        let entries = |states: &mut ReconcileStates, key: &Key| states.get(key, "d1").blocked_evictions.len();
+        let (mut states, key, uid) = blocked();
+        assert_eq!(
+            (states.outstanding(&key), entries(&mut states, &key)),
+            ((0, 1), 1)
+        );
+        states.settle(&key, &uid, v1::ReconcileState::default());
+        assert_eq!(entries(&mut states, &key), 1, "a report leaves it");
+        let sent = states.get(&key, &uid);
+        states.replace(&key, &uid, sent.clone(), &sent, &BEFORE);
+        assert_eq!(entries(&mut states, &key), 1, "a plan keeps it");
+        let forged = v1::ReconcileState {
+            blocked_evictions: vec![v1::BlockedEviction::default(); 3],
+            ..v1::ReconcileState::default()
+        };
+        states.replace(&key, &uid, forged, &sent, &BEFORE);
+        assert_eq!(
+            entries(&mut states, &key),
+            0,
+            "a plan leaves it out, and adds none"
+        );
+        let (mut states, key, _) = blocked();
+        states.observe_deletion(&key, "p", "u1");
+        assert_eq!(entries(&mut states, &key), 0, "the pod is gone");
+        let (mut states, key, _) = blocked();
+        assert!(states.drop_planned_state(&key, jiff::Timestamp::new(200, 0).expect("a moment")));
+        assert_eq!(entries(&mut states, &key), 0, "it may be the cause");
     }
 
     // A workload that was re-created with the same name starts without state.

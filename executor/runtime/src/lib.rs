@@ -9,6 +9,7 @@
 //! - [`gate`]: the own-write gate. It delays a plan until the caches show the executor's own writes.
 //! - [`expectations`]: creates and deletes that no watch has shown yet, and the other state that plans return.
 //! - [`apply`]: carries out plans, with [`actuator`] and [`events`] for the writes and the Kubernetes Events.
+//! - [`measurements`]: starts the measurements that plans ask for, and holds their results.
 //! - [`metrics`] and [`trace`]: Prometheus metrics, and spans of batches and of calls to the apiserver.
 //!
 //! It does not own the reconcile loop or the rules of any kind of workload; these are in `nodewise-executor`. It decides
@@ -52,6 +53,7 @@ pub mod kind;
 pub mod lead;
 pub mod list;
 pub mod log_limiter;
+pub mod measurements;
 pub mod metrics;
 pub mod queue;
 mod resource;

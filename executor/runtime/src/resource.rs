@@ -28,7 +28,7 @@ pub struct Resource {
 
 impl Resource {
     /// The resources from which plans are made, besides the workloads.
-    pub const INPUTS: [Self; 3] = [Self::PODS, Self::NODES, Self::REVISIONS];
+    pub const INPUTS: [Self; 4] = [Self::PODS, Self::NODES, Self::REVISIONS, Self::ROLLOUT_POLICIES];
 
     /// v1 pods.
     pub const PODS: Self = Self {
@@ -58,6 +58,17 @@ impl Resource {
         version: "v1",
         plural: "controllerrevisions",
         kind: "ControllerRevision",
+        is_namespaced: true,
+        is_kept_as_served: true,
+        page_size: 50,
+    };
+
+    /// nodewise.dev/v1alpha1 rolloutpolicies, a custom resource that may not be installed.
+    pub const ROLLOUT_POLICIES: Self = Self {
+        group: "nodewise.dev",
+        version: "v1alpha1",
+        plural: "rolloutpolicies",
+        kind: "RolloutPolicy",
         is_namespaced: true,
         is_kept_as_served: true,
         page_size: 50,

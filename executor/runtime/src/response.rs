@@ -3,9 +3,13 @@
 //! The data of a ControllerRevision is what some client wrote, byte for byte, and may contain invalid UTF-8. Invalid bytes
 //! are replaced in the same way wherever an object is read: in a list, in a watch, and by itself.
 
-use http::{Request, StatusCode};
+use http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use kube::{Client, client::Body, core::Status};
+use kube::{
+    Client,
+    client::Body,
+    core::{Status, response::StatusDetails},
+};
 use serde::Deserialize;
 
 /// Most bytes of a response about one object: 64 MiB. etcd stores 1.5 MiB per object by default, and up to 10 MiB if
@@ -42,6 +46,7 @@ pub(crate) async fn send_bounded(
         let text = read(response.into_body(), most).await?;
         return Ok(text.map(|text| (status, text)));
     }
+    let retry_after = retry_after(response.headers());
     let text = read(response.into_body(), ERROR_BYTES).await?.unwrap_or_default();
     // A proxy may answer in another format.
     let mut error = serde_json::from_str::<Status>(&text)
@@ -49,8 +54,28 @@ pub(crate) async fn send_bounded(
     if error.message.is_empty() {
         error.message = format!("the answer is {status}, and gives no reason");
     }
+    if let Some(seconds) = retry_after {
+        let details = error.details.get_or_insert_with(no_details);
+        details.retry_after_seconds = details.retry_after_seconds.max(seconds);
+    }
     // The HTTP status counts, because the body may not be a Status at all.
     Err(kube::Error::Api(error.with_code(status.as_u16()).boxed()))
+}
+
+/// The seconds of the header Retry-After. It is also set where the body is no Status.
+fn retry_after(headers: &HeaderMap) -> Option<u32> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
+}
+
+fn no_details() -> StatusDetails {
+    StatusDetails {
+        name: String::new(),
+        group: String::new(),
+        kind: String::new(),
+        uid: String::new(),
+        causes: Vec::new(),
+        retry_after_seconds: 0,
+    }
 }
 
 /// The error for a response that has more than `most` bytes.

@@ -3,7 +3,7 @@
 use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use crate::{Resource, actuator::ObjectKey};
-use nodewise_projection::{ProjectError, Revision, Workload, buckets::RenderedBuckets};
+use nodewise_projection::{ProjectError, Revision, RolloutPolicy, Workload, buckets::RenderedBuckets};
 use nodewise_proto::bucket::Digest;
 use nodewise_proto::{Timestamp, v1};
 
@@ -103,6 +103,16 @@ pub fn take<K: Kind>(
         digest_function: v1::DigestFunction::Sha256.into(),
         state: Some(state),
         own_writes: Vec::new(),
+    }
+}
+
+/// The RolloutPolicies of a workload's snapshot.
+#[must_use]
+pub fn policies<K: Kind>(store: &Store, workload: &Workload) -> Vec<Arc<RolloutPolicy>> {
+    if K::READS.contains(&Resource::ROLLOUT_POLICIES) {
+        store.policies(workload)
+    } else {
+        Vec::new()
     }
 }
 
@@ -364,6 +374,7 @@ mod tests {
             ClusterEvent::Pods(listed()),
             ClusterEvent::Nodes(listed()),
             ClusterEvent::Revisions(listed()),
+            ClusterEvent::Policies(listed()),
         ] {
             store.apply(event);
         }

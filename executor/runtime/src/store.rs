@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::{Delta, Resource, log_limiter::LogLimiter};
 use nodewise_projection::{
-    Key, KeySet, Revision, Selector, Workload,
+    Key, KeySet, Revision, RolloutPolicy, Selector, Workload,
     buckets::{Buckets, Placement},
 };
 use nodewise_proto::{bucket, v1};
@@ -28,6 +28,7 @@ mod live;
 mod own_pods;
 mod parts;
 mod pods;
+mod policies;
 mod related;
 mod revisions;
 mod sealed;
@@ -47,6 +48,7 @@ use layout::Layout;
 pub use own_pods::{LivePods, is_finished, is_live};
 use parts::Parts;
 use pods::Pods;
+use policies::Policies;
 pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
@@ -71,9 +73,11 @@ pub enum Transition {
     /// A pod of this namespace.
     Pod(Arc<str>, Box<Change<v1::Pod>>),
     /// A node.
-    Node(Change<v1::Node>),
+    Node(Box<Change<v1::Node>>),
     /// A revision.
     Revision(Change<Arc<Revision>>),
+    /// A RolloutPolicy.
+    Policy(Change<Arc<RolloutPolicy>>),
 }
 
 /// Called with each change, and with the caches after that change.
@@ -90,6 +94,7 @@ pub struct Store {
     inputs: Vec<Resource>,
     layout: Arc<Layout>,
     workloads: Workloads,
+    policies: Policies,
     nodes: Buckets,
     namespaces: HashMap<Arc<str>, Namespace>,
     /// Orphaned workloads that cannot be changed: the resourceVersion at which that was seen.
@@ -142,6 +147,7 @@ impl Store {
                 by_name: Vec::new(),
             }),
             workloads: Workloads::default(),
+            policies: Policies::default(),
             nodes: Buckets::new(bucket_count),
             namespaces: HashMap::new(),
             sealed_workloads: HashMap::new(),
@@ -183,6 +189,7 @@ impl Store {
             ClusterEvent::Pods(delta) => self.apply_delta(Resource::PODS, delta, visit),
             ClusterEvent::Nodes(delta) => self.apply_delta(Resource::NODES, delta, visit),
             ClusterEvent::Revisions(delta) => self.apply_delta(Resource::REVISIONS, delta, visit),
+            ClusterEvent::Policies(delta) => self.apply_delta(Resource::ROLLOUT_POLICIES, delta, visit),
             ClusterEvent::PodPage { pods, is_first } => {
                 if is_first {
                     self.pages.discard(&mut self.parts);
@@ -385,6 +392,7 @@ impl Store {
                 .values()
                 .map(|namespace| namespace.revisions.len())
                 .sum(),
+            Resource::ROLLOUT_POLICIES => self.policies.len(),
             kind => self.workloads.of_kind(kind.kind).count(),
         }
     }

@@ -1,6 +1,8 @@
 //! For tests: the objects of a small cluster, a kind of workload, and plans.
 
-use nodewise_projection::{Key, Node, Pod, ProjectError, Revision, Workload, buckets::Placement};
+use nodewise_projection::{
+    Key, Node, Pod, ProjectError, Revision, RolloutPolicy, Workload, buckets::Placement,
+};
 use nodewise_proto::v1;
 use nodewise_proto::workload::{DAEMON_SET, HASH_LABEL};
 use serde_json::{Value, json};
@@ -33,6 +35,7 @@ impl Kind for DaemonSets {
     fn message(_: &mut Store, workload: &Workload, _: &[Workload]) -> v1::workload::Kind {
         v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: workload.object.clone(),
+            ..v1::DaemonSet::default()
         })
     }
 
@@ -155,7 +158,22 @@ pub fn first_lists() -> Vec<ClusterEvent> {
         ClusterEvent::Pods(listed::<Pod>(Vec::new())),
         ClusterEvent::Workloads(DAEMON_SETS, listed(vec![daemon_set("u1", "10")])),
         ClusterEvent::Revisions(listed(vec![current_revision()])),
+        ClusterEvent::Policies(listed(Vec::new())),
     ]
+}
+
+/// A policy of the namespace of the workload, with these targets.
+///
+/// # Panics
+/// Never.
+#[must_use]
+pub fn policy(name: &str, version: &str, targets: &Value) -> RolloutPolicy {
+    let object = json!({
+        "apiVersion": "nodewise.dev/v1alpha1", "kind": "RolloutPolicy",
+        "metadata": {"namespace": "ns", "name": name, "uid": format!("uid-{name}"), "resourceVersion": version},
+        "spec": {"targets": targets},
+    });
+    RolloutPolicy::from_json(&object).expect("a policy")
 }
 
 /// The owner reference of objects that the workload controls.

@@ -36,6 +36,7 @@ use crate::metrics::Metrics;
 use crate::resource::Resource;
 use crate::response::{self, ObjectIdentity};
 
+mod discovery;
 mod inputs;
 mod wire;
 
@@ -49,6 +50,8 @@ const IDLE_LIMIT: Duration = Duration::from_secs(90);
 const PAGE_TIMEOUT: Duration = Duration::from_secs(65);
 /// Timeout for opening a watch, and for a list of one object.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time between two looks whether an optional resource is installed by now.
+const DISCOVERY_INTERVAL: Duration = Duration::from_secs(10);
 /// A watch that ends sooner than this without an event counts as failed.
 const SHORT_WATCH: Duration = Duration::from_secs(5);
 /// Capacity of the event channel. When it is full, the watches wait for the controller.
@@ -219,6 +222,11 @@ enum WatchError {
 }
 
 impl WatchError {
+    /// Whether the apiserver does not serve the resource.
+    fn is_not_found(&self) -> bool {
+        matches!(self, Self::List(_, kube::Error::Api(status)) | Self::Watch(_, kube::Error::Api(status)) if status.code == 404)
+    }
+
     fn describe(&self) -> String {
         let text = match self {
             // The error's own text has the message three times.
@@ -248,6 +256,8 @@ pub trait Watched: Sized + Send + 'static {
     /// Whether an object that cannot be read may be skipped. False where a missing object leads to wrong plans: the planner
     /// would create a second pod beside a pod that is missing, and delete the pods of a node that is missing.
     const SKIPS_UNREADABLE: bool;
+    /// Whether the resource may not be installed. While it is not, there are no objects, and nothing waits for a list of them.
+    const IS_OPTIONAL: bool = false;
 
     /// Wraps one page of an unfinished list in an event of its own, so that large lists do not pile up in memory. Returns the
     /// objects in `Err` if this kind does not send pages. `is_first` is true for the first page, and for the empty page that
@@ -274,7 +284,8 @@ struct Reflector<T> {
     kinds: Vec<Resource>,
     /// The collection's path.
     path: String,
-    /// The resourceVersion that was reached, where the next watch starts. Empty before the first list.
+    /// The resourceVersion that was reached, where the next watch starts. Empty before the first list, and while the resource is
+    /// not installed.
     version: String,
     next: Step,
     /// Number of etcd restores that the reflectors of this process have found.
@@ -286,12 +297,16 @@ struct Reflector<T> {
     has_listed: watch::Sender<bool>,
     /// Pages of an unfinished list were sent.
     pages_sent: bool,
+    /// The controller was told that the resource is not installed.
+    is_absent: bool,
     resource: std::marker::PhantomData<fn() -> T>,
 }
 
 /// The next step of a reflector.
 #[derive(Clone, Copy)]
 enum Step {
+    /// Ask the apiserver whether an optional resource is installed.
+    Discover,
     List,
     /// Ask the apiserver whether it has reached our version.
     CheckVersion,
@@ -317,6 +332,13 @@ impl Delays {
 }
 
 impl<T: Watched> Reflector<T> {
+    /// The first step, and the one after a restore of etcd.
+    const FIRST: Step = if T::IS_OPTIONAL {
+        Step::Discover
+    } else {
+        Step::List
+    };
+
     fn new(
         client: &Client,
         namespace: Option<&str>,
@@ -335,12 +357,13 @@ impl<T: Watched> Reflector<T> {
             kinds: kinds.to_vec(),
             path: T::RESOURCE.path(namespace),
             version: String::new(),
-            next: Step::List,
+            next: Self::FIRST,
             restores: restores.clone(),
             restores_listed: 0,
             delays: Delays::new(),
             has_listed: watch::Sender::new(false),
             pages_sent: false,
+            is_absent: false,
             resource: std::marker::PhantomData,
         };
         reflector
@@ -353,9 +376,10 @@ impl<T: Watched> Reflector<T> {
     async fn run(mut self) {
         loop {
             if *self.restores.borrow() != self.restores_listed {
-                self.next = Step::List;
+                self.next = Self::FIRST;
             }
             let step = match self.next {
+                Step::Discover => self.discover().await,
                 Step::List => self.list().await,
                 Step::CheckVersion => self.check_version().await,
                 Step::Watch => self.watch().await,
@@ -372,6 +396,9 @@ impl<T: Watched> Reflector<T> {
                 Err(error) => {
                     if matches!(error, WatchError::Line(..) | WatchError::Object(..)) {
                         self.next = Step::List;
+                    }
+                    if T::IS_OPTIONAL && error.is_not_found() {
+                        self.next = Step::Discover;
                     }
                     let (reason, delay) = (error.describe(), self.delays.next());
                     tracing::warn!(resource = %T::RESOURCE, ?delay, "{reason}; trying again");
@@ -445,7 +472,7 @@ impl<T: Watched> Reflector<T> {
         tracing::debug!(resource = %T::RESOURCE, count, resource_version, "listed");
         let begins_anew = gate::is_behind(&self.version, &resource_version);
         (self.version, self.next) = (resource_version.clone(), Step::Watch);
-        self.pages_sent = false;
+        (self.pages_sent, self.is_absent) = (false, false);
         self.set_healthy();
         self.send(T::event(Delta::Listed {
             objects,

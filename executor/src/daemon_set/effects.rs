@@ -2,12 +2,13 @@
 //!
 //! A pure function of the transition and of the cached DaemonSets.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nodewise_projection::Revision;
+use nodewise_projection::{Revision, RolloutPolicy, Workload};
 use nodewise_proto::{v1, workload::DAEMON_SET};
-use nodewise_runtime::effects::{Author, Effects, Rules};
+use nodewise_runtime::effects::{Author, Effects, Rules, Wake};
 use nodewise_runtime::queue::Urgency;
 use nodewise_runtime::store::{Change, Store, Transition};
 
@@ -18,6 +19,7 @@ const PODS: pods::PodRules = pods::PodRules {
     // One second more than needed: the time of readiness comes from another clock and is in whole seconds.
     after_ready: Duration::from_secs(1),
     deletes_relabelled: false,
+    restarts_matter: Store::has_policy,
 };
 
 /// The effects of one transition.
@@ -34,8 +36,15 @@ pub(super) fn of(store: &Store, transition: &Transition, rules: Rules) -> Effect
             };
             pods.changed(change);
         }
-        Transition::Node(change) => effects.wake_all = node(change, rules),
+        Transition::Node(change) => {
+            effects.wake_all = node(change, rules);
+            if effects.wake_all.is_none() && is_news_for_policies(change) {
+                let governed = store.with_policies(DAEMON_SET);
+                wake_each(governed, &mut effects);
+            }
+        }
         Transition::Revision(change) => revision(store, change, rules, &mut effects),
+        Transition::Policy(change) => policy(store, change, &mut effects),
     }
     effects
 }
@@ -54,6 +63,35 @@ fn revision(store: &Store, change: &Change<Arc<Revision>>, rules: Rules, effects
     let change = (old.map(Controlled::from), new.map(Controlled::from));
     let ignores_new = rules.revisions == Author::Us;
     daemon_sets(store, &any.namespace).controlled_object(change, ignores_new, effects);
+}
+
+/// A policy enqueues the DaemonSets that it targets, and those that it targeted before. Also after a status that this executor
+/// wrote: the plan that follows has nothing to write.
+fn policy(store: &Store, change: &Change<Arc<RolloutPolicy>>, effects: &mut Effects) {
+    let sides = [&change.old, &change.new].into_iter().flatten();
+    wake_each(
+        sides.flat_map(|policy| store.targets(DAEMON_SET, policy)),
+        effects,
+    );
+}
+
+/// Enqueues workloads, each once.
+fn wake_each<'a>(workloads: impl Iterator<Item = &'a Arc<Workload>>, effects: &mut Effects) {
+    let keys: BTreeSet<_> = workloads.map(|workload| &workload.key).collect();
+    let wakes = keys.into_iter().cloned().map(Wake::now);
+    effects.wakes.extend(wakes);
+}
+
+/// Whether a node has changed in what only rollouts with a policy read (L-20 to L-23).
+fn is_news_for_policies(change: &Change<v1::Node>) -> bool {
+    let (Some(old), Some(new)) = (&change.old, &change.new) else {
+        return false;
+    };
+    let read = |node: &v1::Node| {
+        let readiness = (node.ready, node.ready_transition_time);
+        (readiness, node.unschedulable, node.maintenance_in_progress)
+    };
+    read(old) != read(new)
 }
 
 /// A node event enqueues every DaemonSet; the service decides which of them the node concerns. That is more than

@@ -13,6 +13,8 @@ use crate::effects::testing::{self, MENDED, all_of, deleting, nothing, object, o
 use nodewise_runtime::effects::{Author, Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
 
+mod policies;
+
 const STRICT: Rules = Rules {
     clear_replaced_own_writes: false,
     wake_on_node_delete: false,

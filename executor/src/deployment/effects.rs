@@ -30,7 +30,7 @@ pub(super) fn of(store: &Store, transition: &Transition, rules: Rules) -> Effect
                     .extend(all_gone.map(|deployment| Wake::now(deployment.key.clone())));
             }
         }
-        Transition::Node(_) | Transition::Revision(_) => {}
+        Transition::Node(_) | Transition::Revision(_) | Transition::Policy(_) => {}
     }
     effects
 }

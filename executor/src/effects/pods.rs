@@ -6,7 +6,7 @@ use std::time::Duration;
 use nodewise_projection::Workload;
 use nodewise_proto::v1;
 use nodewise_runtime::effects::{Author, Effects, Observation, Rules, Wake};
-use nodewise_runtime::store::{Change, target_node};
+use nodewise_runtime::store::{Change, Store, target_node};
 
 use super::Workloads;
 
@@ -19,6 +19,8 @@ pub(crate) struct PodRules {
     pub(crate) after_ready: Duration,
     /// If a pod gets other labels and a deletion time at once, its state before counts as deleted, too.
     pub(crate) deletes_relabelled: bool,
+    /// Whether plans for a workload read how often the containers of its pods have restarted.
+    pub(crate) restarts_matter: fn(&Store, &Workload) -> bool,
 }
 
 /// Collects the effects of a change of a pod.
@@ -73,6 +75,10 @@ impl Pods<'_> {
         self.workloads
             .wake_former_owner(old.controller.as_ref(), new.controller.as_ref(), self.effects);
         if let Some(owner) = self.owner(new) {
+            let store = self.workloads.store;
+            if is_restart(old, new) && !(self.kind.restarts_matter)(store, &owner) {
+                return;
+            }
             self.effects.wakes.push(Wake::now(owner.key.clone()));
             let became_ready = !is_ready(old) && is_ready(new);
             if became_ready && owner.min_ready_seconds > 0 {
@@ -137,6 +143,16 @@ impl Pods<'_> {
         let known = store.known(namespace, &orphan.name);
         self.workloads.wake_matching(&orphan.labels, known, self.effects);
     }
+}
+
+/// Whether nothing has changed but the number of restarts.
+fn is_restart(old: &v1::Pod, new: &v1::Pod) -> bool {
+    let restarts = new.restarts;
+    old.restarts != restarts
+        && v1::Pod {
+            restarts,
+            ..old.clone()
+        } == *new
 }
 
 fn is_ready(pod: &v1::Pod) -> bool {

@@ -70,6 +70,7 @@ fn state(pods: &[&str]) -> State {
         ClusterEvent::Workloads(DAEMON_SETS, listed(vec![workload("u1", &json!({}))])),
         ClusterEvent::Nodes(listed(vec![node])),
         ClusterEvent::Revisions(listed(Vec::new())),
+        ClusterEvent::Policies(listed(Vec::new())),
         ClusterEvent::Pods(listed(pods.iter().map(|name| pod(name, &[])).collect())),
     ] {
         take(&mut state, event);
@@ -253,4 +254,30 @@ async fn many_deletes_are_reported_together_and_rate_limited() {
     let message = "2 pods were deleted by somebody else: e, f (EvictionByEvictionAPI)";
     assert_eq!(found(&mut state).await, (1, Some(message.to_owned())));
     assert_eq!(state.foreign_deletes_due(), None);
+}
+
+// Evictions are deletes of our own; what a budget forbids may be deleted by somebody else.
+#[tokio::test(start_paused = true)]
+async fn own_evictions_do_not_count() {
+    for (result, expected) in [(v1::Result::Succeeded, 0), (v1::Result::Blocked, 1)] {
+        let mut state = state(&["a"]);
+        let evict = v1::action::Kind::EvictPod(v1::EvictPod {
+            pod: Some(v1::ObjectReference {
+                name: "a".into(),
+                uid: "a".into(),
+            }),
+            ..v1::EvictPod::default()
+        });
+        let plan = with_actions(v1::PhaseKind::Deletes, vec![evict]);
+        let outcome = v1::Outcome {
+            action_id: 1,
+            result: result.into(),
+            ..v1::Outcome::default()
+        };
+        let (deletes, store) = state.foreign_deletes(DAEMON_SET).expect("it looks for deletes");
+        deletes.expect(store, &key(), &plan);
+        deletes.take_back(&key(), &plan, &[outcome]);
+        take(&mut state, is_gone(pod("a", &going())));
+        assert_eq!(found(&mut state).await.0, expected, "{result:?}");
+    }
 }

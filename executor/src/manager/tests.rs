@@ -216,6 +216,25 @@ async fn requeues_when_the_plan_says() {
     running.end().await.expect("a clean end");
 }
 
+// The result of a measurement is in the snapshot of the next plan, which follows at once.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_measurement_causes_a_plan() {
+    let config = Config::default();
+    let measurements = config.apply.measurements.clone();
+    let running = start(ScriptedService::default(), ScriptedActuator::default(), config);
+    running.send(first_lists());
+    running.until_asked(1).await;
+    running.pass(SECOND).await;
+    let request = v1::Measure {
+        id: Some(v1::MeasurementId::default()),
+        ..v1::Measure::default()
+    };
+    measurements.start(&key(), "u1", &request);
+    let waited = running.until_asked(2).await;
+    assert!(waited < SECOND, "{waited:?}");
+    running.end().await.expect("a clean end");
+}
+
 // Expectations that no watch event settles expire after five minutes. The workload must be reconciled then, although no
 // event comes.
 #[tokio::test(start_paused = true)]

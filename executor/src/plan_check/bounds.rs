@@ -17,6 +17,8 @@ const MAX_LIVE_PODS: usize = 1;
 const CLAIMS: (usize, usize) = (1_000, 10_000);
 /// Maximum number of actions on one object of any resource: a plan may adopt an object and change it.
 const MAX_WRITES: usize = 4;
+/// Maximum number of measurements. A stage of a RolloutPolicy has at most ten checks.
+const MAX_MEASUREMENTS: usize = 100;
 /// Maximum number of Events that follow one action.
 const MAX_FOLLOWING_EVENTS: usize = 4;
 /// Maximum number of Events besides one for each deleted pod.
@@ -55,7 +57,7 @@ fn check_numbers(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Vi
         kind => kind.is_none() || apply::object(action).is_some(),
     };
     let objects = plan.actions().filter(is_write).count();
-    let deletes = count(|kind| matches!(kind, Kind::DeletePod(_)));
+    let deletes = count(|kind| matches!(kind, Kind::DeletePod(_) | Kind::EvictPod(_)));
     let mut bounds = vec![
         (
             "creates",
@@ -81,6 +83,12 @@ fn check_numbers(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Vi
             count(|kind| matches!(kind, Kind::UpdateStatus(_))),
             1,
             "statuses",
+        ),
+        (
+            "asks for",
+            count(|kind| matches!(kind, Kind::Measure(_))),
+            MAX_MEASUREMENTS,
+            "measurements",
         ),
         (
             "adopts, releases, relabels, changes and deletes",

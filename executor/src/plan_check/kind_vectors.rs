@@ -149,6 +149,7 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
         rules,
         scope: v1::Scope::Unspecified,
         live: &[],
+        policies: &[],
         as_of: AS_OF,
         sent: &v1::ReconcileState::default(),
         delete_with_uid: true,

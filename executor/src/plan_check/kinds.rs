@@ -16,6 +16,8 @@ pub(crate) struct KindRules {
     writes: &'static [Write],
     /// The members of metadata in a patch of the workload's status.
     pub(super) status_metadata: &'static [&'static str],
+    /// RolloutPolicies may target its workloads.
+    pub(super) has_policies: bool,
     /// Each pod is for one node.
     pub(super) has_nodes: bool,
     /// The number of characters of the hash in the names of pods.
@@ -37,6 +39,8 @@ pub(super) enum Write {
     Status,
     /// Patch the workload itself: restore an earlier template.
     Rollback,
+    /// Patch the status of a RolloutPolicy.
+    PolicyStatus,
 }
 
 static RULES: [KindRules; 3] = [
@@ -53,11 +57,14 @@ static RULES: [KindRules; 3] = [
             "RelabelPod",
             "CreatePod",
             "DeletePod",
+            "EvictPod",
             "UpdateStatus",
             "EmitEvent",
+            "Measure",
         ],
-        writes: &[],
+        writes: &[Write::PolicyStatus],
         status_metadata: &[],
+        has_policies: true,
         has_nodes: true,
         pod_hash: names::LENGTH,
         burst: DEFAULT_BURST,
@@ -67,6 +74,7 @@ static RULES: [KindRules; 3] = [
         actions: &["EmitEvent", "AdoptPod", "ReleasePod", "CreatePod", "DeletePod"],
         writes: &[Write::Status],
         status_metadata: &["uid", "resourceVersion"],
+        has_policies: false,
         has_nodes: false,
         pod_hash: 5,
         burst: REPLICA_SET_BURST,
@@ -82,6 +90,7 @@ static RULES: [KindRules; 3] = [
             Write::Rollback,
         ],
         status_metadata: &["uid", "resourceVersion", "annotations"],
+        has_policies: false,
         has_nodes: false,
         pod_hash: 0,
         burst: DEFAULT_BURST,
@@ -94,6 +103,7 @@ static NOTHING: KindRules = KindRules {
     actions: &[],
     writes: &[],
     status_metadata: &[],
+    has_policies: false,
     has_nodes: false,
     pod_hash: 0,
     burst: 0,
@@ -126,7 +136,8 @@ pub(super) fn check(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(),
 pub(super) fn write(kind: &Kind, request: &RequestContext<'_>) -> Result<Option<Write>, String> {
     let resource = |name: &Option<v1::GroupVersionResource>| {
         let name = name.as_ref().ok_or("it names no resource")?;
-        let known = [request.resource, request.controls];
+        let policies = request.rules.has_policies.then_some(Resource::ROLLOUT_POLICIES);
+        let known = [request.resource, request.controls].into_iter().chain(policies);
         Resource::find(known, name).ok_or_else(|| {
             let v1::GroupVersionResource {
                 group,
@@ -136,9 +147,13 @@ pub(super) fn write(kind: &Kind, request: &RequestContext<'_>) -> Result<Option<
             format!("it writes {resource:?} of {group}/{version}, which its kind of workload does not")
         })
     };
+    let not_owned = |resource| format!("it creates or deletes an object of {resource}");
     let write = match kind {
         Kind::CreateObject(create) if resource(&create.resource)? == request.controls => Write::Create,
         Kind::DeleteObject(delete) if resource(&delete.resource)? == request.controls => Write::Delete,
+        Kind::PatchObject(patch) if resource(&patch.resource)? == Resource::ROLLOUT_POLICIES => {
+            Write::PolicyStatus
+        }
         Kind::PatchObject(patch) => {
             let is_own =
                 resource(&patch.resource)? == request.resource && request.is_workload(patch.object.as_ref());
@@ -154,12 +169,17 @@ pub(super) fn write(kind: &Kind, request: &RequestContext<'_>) -> Result<Option<
                 }
             }
         }
-        Kind::CreateObject(_) | Kind::DeleteObject(_) => {
-            return Err(format!("it creates or deletes an object of {}", request.resource));
-        }
+        Kind::CreateObject(create) => return Err(not_owned(resource(&create.resource)?)),
+        Kind::DeleteObject(delete) => return Err(not_owned(resource(&delete.resource)?)),
         _ => return Ok(None),
     };
     Ok(Some(write))
+}
+
+/// Whether a patch is of a RolloutPolicy.
+pub(super) fn is_of_policy(patch: &v1::PatchObject) -> bool {
+    let resource = patch.resource.as_ref();
+    resource.is_some_and(|name| Resource::find([Resource::ROLLOUT_POLICIES], name).is_some())
 }
 
 /// The actions on objects of any resource, and what they do.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use nodewise_proto::v1::{self, action::Kind};
 use nodewise_runtime::{Resource, apply};
 
-use super::{Known, RequestContext, Violation, names};
+use super::{Known, RequestContext, Violation, kinds, names};
 
 /// An object that an action names.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +59,13 @@ fn identity(reference: &v1::ObjectReference) -> Identity<'_> {
     (&reference.name, &reference.uid)
 }
 
-/// The resource and the reference of an object, other than the workload, that an action changes or deletes.
+/// The resource and the reference of an object, other than the workload and its RolloutPolicies, that an action changes or deletes.
 fn object<'a>(
     action: &'a v1::Action,
     request: &RequestContext<'_>,
 ) -> Option<(Resource, Option<&'a v1::ObjectReference>)> {
     match &action.kind {
+        Some(Kind::PatchObject(patch)) if kinds::is_of_policy(patch) => None,
         Some(Kind::PatchObject(patch)) => {
             let is_own = request.is_workload(patch.object.as_ref());
             (!is_own).then_some((request.controls, patch.object.as_ref()))

@@ -2,7 +2,7 @@
 
 use nodewise_proto::v1::{self, action::Kind};
 
-use super::{RequestContext, Violation, json::Lazy, kinds, object_patches, replica_sets};
+use super::{RequestContext, Violation, json::Lazy, kinds, object_patches, policies, replica_sets};
 
 /// Checks everything that the plan creates, patches and deletes by such actions.
 pub(super) fn check(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Violation> {
@@ -13,6 +13,9 @@ pub(super) fn check(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(),
             Kind::CreateObject(create) => object
                 .read()
                 .and_then(|object| replica_sets::check(create, object, request.workload)),
+            Kind::PatchObject(patch) if write == kinds::Write::PolicyStatus => {
+                policies::check_patch(patch, request)
+            }
             Kind::PatchObject(patch) => object_patches::check(write, patch, &object, request),
             _ => Ok(()),
         };

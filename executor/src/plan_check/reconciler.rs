@@ -107,6 +107,8 @@ impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
             workload,
             sent,
             as_of,
+            policies,
+            ..
         } = planned;
         let rules = rules(workload.key.kind);
         let request = RequestContext {
@@ -118,6 +120,7 @@ impl<K: Kind, A: Actuator, P> Reconciler<K, A, P> {
             rules,
             scope: self.options.scope(),
             live,
+            policies,
             delete_with_uid: self.options.enables(v1::Deviation::DeleteWithUid),
             burst: self.options.burst.unwrap_or(rules.burst) as usize,
             decides_after_cut: self.options.enables(v1::Deviation::DecideAfterCut),

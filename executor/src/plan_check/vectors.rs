@@ -1,6 +1,8 @@
 //! Runs a vector of `proto/testdata/plan_checks.json`.
 
-use nodewise_projection::{Node, Pod, Revision, Workload};
+use std::sync::Arc;
+
+use nodewise_projection::{Node, Pod, Revision, RolloutPolicy, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{Delta, Resource};
 use serde_json::{Value, json};
@@ -24,6 +26,11 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
         .iter()
         .map(|revision| Revision::from_json(revision).expect("a revision"))
         .collect();
+    let policies = of("policies").as_array().cloned().unwrap_or_default();
+    let policies = policies
+        .iter()
+        .map(|policy| RolloutPolicy::from_json(policy).expect("a policy"));
+    let policies: Vec<_> = policies.map(Arc::new).collect();
     let scope: Option<v1::Scope> = vector["scope"].as_str().and_then(v1::Scope::from_str_name);
     let burst: Option<u32> = serde_json::from_value(vector["burst"].clone()).expect("a burst");
     let sent = vector
@@ -38,6 +45,7 @@ pub(crate) fn answer(vector: &Value, first: &Value) -> Result<Vec<u32>, Violatio
         rules,
         scope: scope.unwrap_or_default(),
         live: &live,
+        policies: &policies,
         as_of,
         sent: &sent,
         delete_with_uid: vector["delete_with_uid"] != false,

@@ -43,7 +43,8 @@ struct Tokens {
 impl Pace {
     /// Returns the outcome of a reconcile, delayed if the workload has no token.
     pub(super) fn limit(&self, key: &Key, mut ending: Ending) -> Ending {
-        if let Ending::Settled { after } | Ending::Failed { after, .. } = &mut ending
+        if let Ending::Settled { after } | Ending::Failed { after, .. } | Ending::Conflict { after, .. } =
+            &mut ending
             && after.is_some_and(|after| after < MIN_DELAY)
             && !self.take(key)
         {

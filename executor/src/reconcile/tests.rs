@@ -16,6 +16,8 @@ use nodewise_proto::workload::DAEMON_SET;
 use nodewise_runtime::effects::Wake;
 use nodewise_runtime::event::ClusterEvent;
 
+mod policies;
+
 struct Fixture {
     state: Shared,
     service: Arc<ScriptedService>,

@@ -14,6 +14,7 @@ const PODS: pods::PodRules = pods::PodRules {
     is_per_node: false,
     after_ready: Duration::ZERO,
     deletes_relabelled: true,
+    restarts_matter: |_, _| true,
 };
 
 /// The effects of one transition.
@@ -35,7 +36,7 @@ pub(super) fn of(store: &Store, transition: &Transition, rules: Rules) -> Effect
             };
             pods.changed(change);
         }
-        Transition::Node(_) | Transition::Revision(_) => {}
+        Transition::Node(_) | Transition::Revision(_) | Transition::Policy(_) => {}
     }
     effects
 }

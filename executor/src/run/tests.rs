@@ -135,7 +135,7 @@ async fn without_the_service_nothing_is_written() {
     for mode in [Mode::Own, Mode::Observe] {
         let running = start(mode, false).await;
         let ready_but_for_the_service = |answer: &str| {
-            answer.contains("[-]plan-service failed: no replica") && answer.matches("[+]watch-").count() == 4
+            answer.contains("[-]plan-service failed: no replica") && answer.matches("[+]watch-").count() == 5
         };
         running.until("/readyz", ready_but_for_the_service).await;
         // The DaemonSet was taken from the queue, and the plan request got no answer.

@@ -96,8 +96,11 @@ async fn revisions_are_listed_after_the_daemon_sets() {
         Arc::new(ScriptedService::default()),
     );
     let mut watches = manager.watch(&client, None, &Checks::default());
-    for _ in 0..2 {
-        assert!(watches.next().await.is_some(), "pods and nodes");
+    for _ in 0..3 {
+        assert!(
+            watches.next().await.is_some(),
+            "pods, nodes, and that there are no policies"
+        );
     }
     timeout(Duration::from_hours(1), async {
         while lists().0 < 3 {

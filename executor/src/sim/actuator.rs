@@ -8,7 +8,9 @@ use std::sync::{
 use bytes::Bytes;
 use nodewise_runtime::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written},
+    actuator::{
+        Actuator, ActuatorError, Eviction, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written,
+    },
 };
 use nodewise_simulator as simulator;
 use serde_json::Value;
@@ -95,6 +97,12 @@ impl Actuator for SimActuator {
                 cluster.delete(&key, preconditions.uid)
             })
             .map_err(error)
+    }
+
+    /// The simulated cluster has no PodDisruptionBudgets.
+    async fn evict(&self, key: &ObjectKey, uid: &str) -> Result<Eviction, ActuatorError> {
+        self.delete(key, Preconditions::uid(uid)).await?;
+        Ok(Eviction::Evicted)
     }
 
     async fn replace_status(&self, key: &ObjectKey, object: Bytes) -> Result<Written, ActuatorError> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{daemon_set::DAEMON_SETS, deployment::DEPLOYMENTS, replica_set::REPLICA_SETS};
 
 /// The lists with which a watch of a cluster begins.
-pub(super) fn lists(cluster: &Cluster) -> [ClusterEvent; 6] {
+pub(super) fn lists(cluster: &Cluster) -> [ClusterEvent; 7] {
     // The objects were all validated before they were stored.
     [
         ClusterEvent::Workloads(
@@ -26,6 +26,11 @@ pub(super) fn lists(cluster: &Cluster) -> [ClusterEvent; 6] {
             REPLICA_SETS,
             listed(cluster, Resource::ReplicaSets, Workload::replica_set_from_json),
         ),
+        // The simulated cluster does not have the custom resource.
+        ClusterEvent::Policies(Delta::Listed {
+            objects: Vec::new(),
+            resource_version: String::new(),
+        }),
     ]
 }
 

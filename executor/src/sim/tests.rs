@@ -173,6 +173,7 @@ async fn a_watch_begins_with_lists_and_goes_on_with_changes() {
             ClusterEvent::Revisions(Delta::Listed { objects, .. }) => {
                 listed.push(("revisions", objects.len()));
             }
+            ClusterEvent::Policies(Delta::Listed { objects, .. }) => listed.push(("policies", objects.len())),
             other => panic!("{other:?}"),
         }
     }
@@ -185,6 +186,7 @@ async fn a_watch_begins_with_lists_and_goes_on_with_changes() {
             ("revisions", 0),
             ("deployments", 0),
             ("replicasets", 0),
+            ("policies", 0),
         ]
     );
     let version = *cluster.changes().borrow();

@@ -18,6 +18,7 @@ fn request(object: Vec<u8>) -> Vec<u8> {
     request.snapshot.as_mut().expect("a snapshot").workload = Some(v1::Workload {
         kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: object.into(),
+            ..v1::DaemonSet::default()
         })),
     });
     request.encode_to_vec()

@@ -71,13 +71,92 @@ pub mod workload {
     }
 }
 /// DaemonSet is an apps/v1 DaemonSet as the apiserver served it.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DaemonSet {
     /// The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 16 MiB; 1,024
     /// entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
     /// expressions; 16,384 values in the selector and in the affinity.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
+    /// The RolloutPolicies of the DaemonSet's namespace that may target it: those that name it, those whose selector matches its labels,
+    /// and those of which the executor cannot tell. Others are allowed and ignored. At most 100. A plan confirms each of them in
+    /// `Plan.rollout_policy_uids`; an executor must not apply a plan that does not.
+    #[prost(message, repeated, tag = "2")]
+    pub rollout_policies: ::prost::alloc::vec::Vec<RolloutPolicy>,
+    /// The measurements that the executor made for these policies and that no status has counted yet. At most 1,000.
+    #[prost(message, repeated, tag = "3")]
+    pub measurements: ::prost::alloc::vec::Vec<Measurement>,
+    /// The hosts that the executor may call for the analysis of policies: `HOST` or `HOST:PORT`, in lower case. A policy that names another
+    /// host is not accepted. At most 100.
+    #[prost(string, repeated, tag = "4")]
+    pub analysis_hosts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+/// RolloutPolicy is a RolloutPolicy of nodewise.dev/v1alpha1 as the apiserver served it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RolloutPolicy {
+    /// The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
+    /// policy then holds the rollouts of its targets, and its status says why.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub object: ::prost::bytes::Bytes,
+}
+/// MeasurementId says which measurement of which check.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasurementId {
+    /// metadata.uid of the policy.
+    #[prost(string, tag = "1")]
+    pub policy_uid: ::prost::alloc::string::String,
+    /// The value of label `controller-revision-hash` of the update revision.
+    #[prost(string, tag = "2")]
+    pub revision_hash: ::prost::alloc::string::String,
+    /// The name of the stage, or of the wave of a stage.
+    #[prost(string, tag = "3")]
+    pub stage: ::prost::alloc::string::String,
+    /// The name of the check.
+    #[prost(string, tag = "4")]
+    pub check: ::prost::alloc::string::String,
+    /// The number of the measurement, from 0.
+    #[prost(uint32, tag = "5")]
+    pub number: u32,
+}
+/// Measurement is the result of one measurement. The service decides what it means.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Measurement {
+    /// `Measure.id`. Required.
+    #[prost(message, optional, tag = "1")]
+    pub id: ::core::option::Option<MeasurementId>,
+    /// When it was made. Required.
+    #[prost(message, optional, tag = "2")]
+    pub time: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The result. Required.
+    #[prost(oneof = "measurement::Result", tags = "3, 4, 5")]
+    pub result: ::core::option::Option<measurement::Result>,
+}
+/// Nested message and enum types in `Measurement`.
+pub mod measurement {
+    /// The result. Required.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Result {
+        /// A value as JSON: of Prometheus the value of the only sample as a number, or the list of the values of several; of a webhook its
+        /// response. At most 1 MiB. The check's successCondition decides about it.
+        #[prost(string, tag = "3")]
+        Value(::prost::alloc::string::String),
+        /// The one who was asked has decided.
+        #[prost(message, tag = "4")]
+        Verdict(super::MeasuredVerdict),
+        /// Why it could not be made, for people.
+        #[prost(string, tag = "5")]
+        Error(::prost::alloc::string::String),
+    }
+}
+/// MeasuredVerdict is the decision of a webhook or of a VerdictService.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct MeasuredVerdict {
+    /// The decision.
+    #[prost(enumeration = "AnalysisVerdict", tag = "1")]
+    pub verdict: i32,
+    /// The reason, for people.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
 }
 /// ReplicaSet is an apps/v1 ReplicaSet as the apiserver served it, with the inputs that only its plan needs.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -212,12 +291,21 @@ pub struct Node {
     /// spec.taints, in the order of the object.
     #[prost(message, repeated, tag = "4")]
     pub taints: ::prost::alloc::vec::Vec<Taint>,
-    /// spec.unschedulable. Used by explanations only. Plans use the taint that Kubernetes adds to a cordoned node.
+    /// spec.unschedulable. Used by explanations and for RolloutPolicies. All else uses the taint that Kubernetes adds to a cordoned node.
     #[prost(bool, tag = "5")]
     pub unschedulable: bool,
-    /// The status of the Ready condition. Used by explanations only.
+    /// The status of the Ready condition. Used by explanations and for RolloutPolicies.
     #[prost(enumeration = "ConditionStatus", tag = "6")]
     pub ready: i32,
+    /// lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as are the fields below.
+    #[prost(message, optional, tag = "7")]
+    pub ready_transition_time: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// metadata.creationTimestamp.
+    #[prost(message, optional, tag = "8")]
+    pub creation_time: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// Whether the condition `MaintenanceInProgress` is `True`.
+    #[prost(bool, tag = "9")]
+    pub maintenance_in_progress: bool,
 }
 /// Taint is one entry of a node's spec.taints.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -283,7 +371,7 @@ pub struct Pod {
     /// cost counts as 0.
     #[prost(string, tag = "14")]
     pub deletion_cost: ::prost::alloc::string::String,
-    /// The largest restartCount of status.containerStatuses. Used for ReplicaSets only.
+    /// The largest restartCount of status.containerStatuses. Used for ReplicaSets and RolloutPolicies.
     #[prost(uint32, tag = "15")]
     pub restarts: u32,
     /// The largest restartCount of the status.initContainerStatuses that belong to init containers with restartPolicy `Always`
@@ -330,6 +418,28 @@ pub struct ReconcileState {
     /// not need any more.
     #[prost(message, repeated, tag = "5")]
     pub used_pod_names: ::prost::alloc::vec::Vec<UsedPodName>,
+    /// Evictions that a PodDisruptionBudget did not allow. The executor adds entries and replaces those of the same pod. A plan leaves
+    /// out entries that it does not need any more.
+    #[prost(message, repeated, tag = "6")]
+    pub blocked_evictions: ::prost::alloc::vec::Vec<BlockedEviction>,
+}
+/// BlockedEviction is an eviction that a PodDisruptionBudget did not allow (RESULT_BLOCKED). A plan does not ask for it again before
+/// `retry_time`.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BlockedEviction {
+    /// metadata.uid of the pod.
+    #[prost(string, tag = "1")]
+    pub pod_uid: ::prost::alloc::string::String,
+    /// The response of the apiserver, which names the budget.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// When to ask again: after the `Retry-After` of the response, and after a back-off that begins with 10 seconds and doubles with each
+    /// attempt up to 5 minutes.
+    #[prost(message, optional, tag = "3")]
+    pub retry_time: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// How many times in a row the eviction was not allowed.
+    #[prost(uint32, tag = "4")]
+    pub attempts: u32,
 }
 /// Expectations are creates and deletes that are outstanding: the executor has started them, and its watch has not shown them yet.
 ///
@@ -466,6 +576,43 @@ pub struct PlanOptions {
     #[prost(enumeration = "FeatureGate", repeated, tag = "7")]
     pub disabled_feature_gates: ::prost::alloc::vec::Vec<i32>,
 }
+/// AnalysisVerdict is what an analysis says about a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum AnalysisVerdict {
+    /// Not set. Counts as ANALYSIS_VERDICT_INCONCLUSIVE.
+    Unspecified = 0,
+    /// The rollout may go on.
+    Pass = 1,
+    /// The revision is bad.
+    Fail = 2,
+    /// Neither.
+    Inconclusive = 3,
+}
+impl AnalysisVerdict {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ANALYSIS_VERDICT_UNSPECIFIED",
+            Self::Pass => "ANALYSIS_VERDICT_PASS",
+            Self::Fail => "ANALYSIS_VERDICT_FAIL",
+            Self::Inconclusive => "ANALYSIS_VERDICT_INCONCLUSIVE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ANALYSIS_VERDICT_UNSPECIFIED" => Some(Self::Unspecified),
+            "ANALYSIS_VERDICT_PASS" => Some(Self::Pass),
+            "ANALYSIS_VERDICT_FAIL" => Some(Self::Fail),
+            "ANALYSIS_VERDICT_INCONCLUSIVE" => Some(Self::Inconclusive),
+            _ => None,
+        }
+    }
+}
 /// DigestFunction is the function that computes the digest of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -586,8 +733,8 @@ pub enum Scope {
     /// The whole workload. The caller is its controller.
     Workload = 1,
     /// Rollouts only: which old pods are deleted, and when. Another controller does everything else. Only for DaemonSets with update
-    /// strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan contains only DeletePod actions, and an EmitEvent
-    /// action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
+    /// strategy OnDelete and the annotation `nodewise.dev/rollout: managed` or a RolloutPolicy. A plan contains only DeletePod and
+    /// EvictPod actions, what RolloutPolicies need, and an EmitEvent action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
     Rollouts = 2,
 }
 impl Scope {
@@ -849,6 +996,9 @@ pub struct GetCapabilitiesResponse {
     /// GetCapabilities and Explain, as before there was this field.
     #[prost(string, repeated, tag = "7")]
     pub methods: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`. Empty before there was this field.
+    #[prost(string, repeated, tag = "8")]
+    pub features: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Limits are the limits of one replica. A request with a larger message, more nodes, more pods or more buckets fails with
 /// RESOURCE_EXHAUSTED.
@@ -1014,6 +1164,9 @@ pub struct NodeExplanation {
     /// goes to them by name. Otherwise 0.
     #[prost(uint32, tag = "9")]
     pub queue_position: u32,
+    /// With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on.
+    #[prost(string, tag = "10")]
+    pub rollout_stage: ::prost::alloc::string::String,
 }
 /// PodExplanation is the state of one pod.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1137,6 +1290,8 @@ pub enum Rule {
     WorkloadInactive = 19,
     /// The plan has placement actions. Rollout actions wait until there are none.
     PlacementFirst = 20,
+    /// A RolloutPolicy does not let the old pod be replaced yet: the message says what the node waits for.
+    RolloutPolicy = 21,
 }
 impl Rule {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1166,6 +1321,7 @@ impl Rule {
             Self::PodFinished => "RULE_POD_FINISHED",
             Self::WorkloadInactive => "RULE_WORKLOAD_INACTIVE",
             Self::PlacementFirst => "RULE_PLACEMENT_FIRST",
+            Self::RolloutPolicy => "RULE_ROLLOUT_POLICY",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1192,6 +1348,7 @@ impl Rule {
             "RULE_POD_FINISHED" => Some(Self::PodFinished),
             "RULE_WORKLOAD_INACTIVE" => Some(Self::WorkloadInactive),
             "RULE_PLACEMENT_FIRST" => Some(Self::PlacementFirst),
+            "RULE_ROLLOUT_POLICY" => Some(Self::RolloutPolicy),
             _ => None,
         }
     }
@@ -1388,6 +1545,10 @@ pub struct Plan {
     /// The number of warnings beyond the 32 in `warnings`.
     #[prost(uint32, tag = "16")]
     pub more_warnings: u32,
+    /// The uids of the RolloutPolicies that this plan heeds: all those of the snapshot, in its order. An older server does not know
+    /// policies and does not set this field. An executor that sent policies must not apply a plan that does not confirm each of them.
+    #[prost(string, repeated, tag = "19")]
+    pub rollout_policy_uids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The status of a workload of another kind than DaemonSet, as `daemon_set_status`.
     #[prost(oneof = "plan::Status", tags = "17, 18")]
     pub status: ::core::option::Option<plan::Status>,
@@ -1484,7 +1645,8 @@ pub struct Action {
     /// The reason, for people. One sentence.
     #[prost(string, tag = "3")]
     pub message: ::prost::alloc::string::String,
-    /// The Events that the executor emits on the workload after the action has succeeded.
+    /// The Events that the executor emits on the workload after the action has succeeded. If the action patches a RolloutPolicy, it emits
+    /// them on the policy as well.
     #[prost(message, repeated, tag = "19")]
     pub success_events: ::prost::alloc::vec::Vec<EmitEvent>,
     /// The Event that the executor emits on the workload after the action has failed. The executor appends the error to its message.
@@ -1493,7 +1655,7 @@ pub struct Action {
     /// The write.
     #[prost(
         oneof = "action::Kind",
-        tags = "4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18"
+        tags = "4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21, 22"
     )]
     pub kind: ::core::option::Option<action::Kind>,
 }
@@ -1547,6 +1709,12 @@ pub mod action {
         /// Delete an object.
         #[prost(message, tag = "18")]
         DeleteObject(::prost::alloc::boxed::Box<super::DeleteObject>),
+        /// Evict a pod.
+        #[prost(message, tag = "21")]
+        EvictPod(super::EvictPod),
+        /// Make a measurement for a RolloutPolicy.
+        #[prost(message, tag = "22")]
+        Measure(::prost::alloc::boxed::Box<super::Measure>),
     }
 }
 /// GroupVersionResource identifies a resource of the Kubernetes API.
@@ -1577,7 +1745,8 @@ pub struct CreateObject {
     #[prost(bytes = "bytes", tag = "3")]
     pub manifest: ::prost::bytes::Bytes,
 }
-/// PatchObject patches an object that the workload controls, an object that it adopts, or the workload itself.
+/// PatchObject patches an object that the workload controls, an object that it adopts, the workload itself, or the status of a
+/// RolloutPolicy of the snapshot.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PatchObject {
     /// The resource.
@@ -1743,6 +1912,83 @@ pub struct DeletePod {
     /// Whether the executor sends the uid as a precondition.
     #[prost(bool, tag = "3")]
     pub uid_precondition: bool,
+}
+/// EvictPod evicts a pod through the Eviction API, with the pod's uid as a precondition. NotFound counts as success. If a
+/// PodDisruptionBudget does not allow the eviction (429), the outcome is RESULT_BLOCKED. The executor emits Events as for DeletePod.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EvictPod {
+    /// The pod.
+    #[prost(message, optional, tag = "1")]
+    pub pod: ::core::option::Option<ObjectReference>,
+    /// The node that the pod is bound to.
+    #[prost(string, tag = "2")]
+    pub node_name: ::prost::alloc::string::String,
+}
+/// Measure asks somebody about a rollout, for a check of a RolloutPolicy. The executor starts the measurement and does not wait for its
+/// end: the outcome is RESULT_SUCCEEDED at once. When the measurement has ended, the executor adds its result to the snapshots of the
+/// workload (`DaemonSet.measurements`) and plans again. It ignores a request for a measurement that is under way or that the snapshot
+/// had. It drops a result when a plan no longer waits for it: when it was written with a snapshot that had the result.
+///
+/// The executor decides which hosts it may call, and which credentials it sends.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Measure {
+    /// Which measurement.
+    #[prost(message, optional, tag = "1")]
+    pub id: ::core::option::Option<MeasurementId>,
+    /// metadata.name of the policy.
+    #[prost(string, tag = "2")]
+    pub policy_name: ::prost::alloc::string::String,
+    /// The name of a file with a bearer token that the operator of the executor has mounted. Empty: no credentials.
+    #[prost(string, tag = "3")]
+    pub credential: ::prost::alloc::string::String,
+    /// Who is asked.
+    #[prost(oneof = "measure::Provider", tags = "4, 5, 6")]
+    pub provider: ::core::option::Option<measure::Provider>,
+}
+/// Nested message and enum types in `Measure`.
+pub mod measure {
+    /// Who is asked.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Provider {
+        /// A Prometheus.
+        #[prost(message, tag = "4")]
+        Prometheus(super::PrometheusQuery),
+        /// An HTTP server.
+        #[prost(message, tag = "5")]
+        Webhook(super::WebhookCall),
+        /// A VerdictService.
+        #[prost(message, tag = "6")]
+        VerdictService(super::VerdictCall),
+    }
+}
+/// PrometheusQuery is an instant query. The value is that of the only sample, or the list of the values of several. A response without
+/// a sample is an error.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PrometheusQuery {
+    /// The URL of the API, without `/api/v1`.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// The query, in PromQL.
+    #[prost(string, tag = "2")]
+    pub query: ::prost::alloc::string::String,
+}
+/// WebhookCall is a POST of the policy's status of the workload as JSON. The value is the JSON of the response. If that has a member
+/// `verdict` with `pass`, `fail` or `inconclusive`, it is a verdict, with the member `message`. A response other than 200 is an error.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WebhookCall {
+    /// The URL.
+    #[prost(string, tag = "1")]
+    pub url: ::prost::alloc::string::String,
+}
+/// VerdictCall is a call of VerdictService.GetVerdict.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct VerdictCall {
+    /// Host and port.
+    #[prost(string, tag = "1")]
+    pub address: ::prost::alloc::string::String,
+    /// Whether to use TLS.
+    #[prost(bool, tag = "2")]
+    pub tls: bool,
 }
 /// UpdateStatus replaces the listed fields of the workload's status and keeps all others. If the write fails, the executor reads the
 /// workload from the apiserver, sets the same values and writes once more.
@@ -1958,7 +2204,7 @@ impl Verdict {
     }
 }
 /// PhaseKind is the purpose of a phase. Each kind occurs at most once in a plan. The phases of a plan are in this order: REVISIONS, CLAIMS,
-/// EVENTS, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS.
+/// EVENTS, ROLLOUT_POLICIES, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS, ANALYSIS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum PhaseKind {
@@ -1987,6 +2233,10 @@ pub enum PhaseKind {
     Failure = 10,
     /// Restore an earlier template of a Deployment.
     Rollback = 11,
+    /// Write statuses of RolloutPolicies. What a rollout does to pods is recorded there before it is done.
+    RolloutPolicies = 12,
+    /// Make measurements for RolloutPolicies. No other phase waits for them.
+    Analysis = 13,
 }
 impl PhaseKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2007,6 +2257,8 @@ impl PhaseKind {
             Self::OldReplicaSets => "PHASE_KIND_OLD_REPLICA_SETS",
             Self::Failure => "PHASE_KIND_FAILURE",
             Self::Rollback => "PHASE_KIND_ROLLBACK",
+            Self::RolloutPolicies => "PHASE_KIND_ROLLOUT_POLICIES",
+            Self::Analysis => "PHASE_KIND_ANALYSIS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2024,6 +2276,8 @@ impl PhaseKind {
             "PHASE_KIND_OLD_REPLICA_SETS" => Some(Self::OldReplicaSets),
             "PHASE_KIND_FAILURE" => Some(Self::Failure),
             "PHASE_KIND_ROLLBACK" => Some(Self::Rollback),
+            "PHASE_KIND_ROLLOUT_POLICIES" => Some(Self::RolloutPolicies),
+            "PHASE_KIND_ANALYSIS" => Some(Self::Analysis),
             _ => None,
         }
     }
@@ -2178,6 +2432,12 @@ pub enum Reason {
     WritesFailed = 38,
     /// Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision.
     RollbackRequested = 39,
+    /// Patch: the status of a RolloutPolicy.
+    PolicyStatusChanged = 40,
+    /// Measure: a check of a RolloutPolicy is due.
+    AnalysisDue = 41,
+    /// Delete, create: the pod has a revision that was rejected; its node goes back to the stable one.
+    RevisionRejected = 42,
 }
 impl Reason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2226,6 +2486,9 @@ impl Reason {
             Self::ConditionChanged => "REASON_CONDITION_CHANGED",
             Self::WritesFailed => "REASON_WRITES_FAILED",
             Self::RollbackRequested => "REASON_ROLLBACK_REQUESTED",
+            Self::PolicyStatusChanged => "REASON_POLICY_STATUS_CHANGED",
+            Self::AnalysisDue => "REASON_ANALYSIS_DUE",
+            Self::RevisionRejected => "REASON_REVISION_REJECTED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2271,6 +2534,9 @@ impl Reason {
             "REASON_CONDITION_CHANGED" => Some(Self::ConditionChanged),
             "REASON_WRITES_FAILED" => Some(Self::WritesFailed),
             "REASON_ROLLBACK_REQUESTED" => Some(Self::RollbackRequested),
+            "REASON_POLICY_STATUS_CHANGED" => Some(Self::PolicyStatusChanged),
+            "REASON_ANALYSIS_DUE" => Some(Self::AnalysisDue),
+            "REASON_REVISION_REJECTED" => Some(Self::RevisionRejected),
             _ => None,
         }
     }
@@ -2322,19 +2588,19 @@ pub struct Outcome {
     /// `requires_failure` because nothing had failed.
     #[prost(bool, tag = "7")]
     pub ignored: bool,
-    /// The expectation that the action concerns. Set for CreatePod and DeletePod, whatever the result.
+    /// The expectation that the action concerns. Set for CreatePod, DeletePod and EvictPod, whatever the result.
     #[prost(oneof = "outcome::Subject", tags = "5, 6")]
     pub subject: ::core::option::Option<outcome::Subject>,
 }
 /// Nested message and enum types in `Outcome`.
 pub mod outcome {
-    /// The expectation that the action concerns. Set for CreatePod and DeletePod, whatever the result.
+    /// The expectation that the action concerns. Set for CreatePod, DeletePod and EvictPod, whatever the result.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Subject {
         /// For CreatePod: the entry of `Plan.state.expectations.creates`.
         #[prost(message, tag = "5")]
         CreatedPod(super::ExpectedCreate),
-        /// For DeletePod: the uid of the pod.
+        /// For DeletePod and EvictPod: the uid of the pod.
         #[prost(string, tag = "6")]
         DeletedPodUid(::prost::alloc::string::String),
     }
@@ -2381,6 +2647,8 @@ pub enum Result {
     Failed = 6,
     /// The executor did not attempt the action.
     Skipped = 7,
+    /// EvictPod: a PodDisruptionBudget does not allow it now. Not a failure: later batches still run.
+    Blocked = 8,
 }
 impl Result {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2397,6 +2665,7 @@ impl Result {
             Self::NamespaceTerminating => "RESULT_NAMESPACE_TERMINATING",
             Self::Failed => "RESULT_FAILED",
             Self::Skipped => "RESULT_SKIPPED",
+            Self::Blocked => "RESULT_BLOCKED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2410,6 +2679,7 @@ impl Result {
             "RESULT_NAMESPACE_TERMINATING" => Some(Self::NamespaceTerminating),
             "RESULT_FAILED" => Some(Self::Failed),
             "RESULT_SKIPPED" => Some(Self::Skipped),
+            "RESULT_BLOCKED" => Some(Self::Blocked),
             _ => None,
         }
     }
@@ -4118,5 +4388,336 @@ impl UnitState {
             "UNIT_STATE_MUST_NOT_RUN" => Some(Self::MustNotRun),
             _ => None,
         }
+    }
+}
+/// GetVerdictRequest says which rollout is asked about.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetVerdictRequest {
+    /// Which measurement of which check.
+    #[prost(message, optional, tag = "1")]
+    pub id: ::core::option::Option<MeasurementId>,
+    /// metadata.name of the policy. It is in the workload's namespace.
+    #[prost(string, tag = "2")]
+    pub policy_name: ::prost::alloc::string::String,
+    /// The workload.
+    #[prost(message, optional, tag = "3")]
+    pub workload: ::core::option::Option<WorkloadReference>,
+    /// The policy's status of the workload, as JSON.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub status: ::prost::bytes::Bytes,
+}
+/// GetVerdictResponse is the decision.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetVerdictResponse {
+    /// The decision. Required.
+    #[prost(enumeration = "AnalysisVerdict", tag = "1")]
+    pub verdict: i32,
+    /// The reason, for people. At most 256 bytes are kept.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+}
+/// Generated client implementations.
+pub mod verdict_service_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// VerdictService decides whether a rollout may go on. Whoever wants checks that neither Prometheus nor a webhook can make implements it,
+    /// in any language, and names its address in the analysis of a RolloutPolicy.
+    #[derive(Debug, Clone)]
+    pub struct VerdictServiceClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl VerdictServiceClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> VerdictServiceClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> VerdictServiceClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            VerdictServiceClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// GetVerdict looks at a rollout and decides. Any error counts as a measurement that could not be made.
+        pub async fn get_verdict(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetVerdictRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetVerdictResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/nodewise.v1.VerdictService/GetVerdict",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("nodewise.v1.VerdictService", "GetVerdict"));
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod verdict_service_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with VerdictServiceServer.
+    #[async_trait]
+    pub trait VerdictService: std::marker::Send + std::marker::Sync + 'static {
+        /// GetVerdict looks at a rollout and decides. Any error counts as a measurement that could not be made.
+        async fn get_verdict(
+            &self,
+            request: tonic::Request<super::GetVerdictRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetVerdictResponse>,
+            tonic::Status,
+        >;
+    }
+    /// VerdictService decides whether a rollout may go on. Whoever wants checks that neither Prometheus nor a webhook can make implements it,
+    /// in any language, and names its address in the analysis of a RolloutPolicy.
+    #[derive(Debug)]
+    pub struct VerdictServiceServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> VerdictServiceServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for VerdictServiceServer<T>
+    where
+        T: VerdictService,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/nodewise.v1.VerdictService/GetVerdict" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetVerdictSvc<T: VerdictService>(pub Arc<T>);
+                    impl<
+                        T: VerdictService,
+                    > tonic::server::UnaryService<super::GetVerdictRequest>
+                    for GetVerdictSvc<T> {
+                        type Response = super::GetVerdictResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetVerdictRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as VerdictService>::get_verdict(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetVerdictSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for VerdictServiceServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "nodewise.v1.VerdictService";
+    impl<T> tonic::server::NamedService for VerdictServiceServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
     }
 }

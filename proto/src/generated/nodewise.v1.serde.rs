@@ -89,6 +89,12 @@ impl serde::Serialize for Action {
                 action::Kind::DeleteObject(v) => {
                     struct_ser.serialize_field("deleteObject", v)?;
                 }
+                action::Kind::EvictPod(v) => {
+                    struct_ser.serialize_field("evictPod", v)?;
+                }
+                action::Kind::Measure(v) => {
+                    struct_ser.serialize_field("measure", v)?;
+                }
             }
         }
         struct_ser.end()
@@ -138,6 +144,9 @@ impl<'de> serde::Deserialize<'de> for Action {
             "patchObject",
             "delete_object",
             "deleteObject",
+            "evict_pod",
+            "evictPod",
+            "measure",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -162,6 +171,8 @@ impl<'de> serde::Deserialize<'de> for Action {
             CreateObject,
             PatchObject,
             DeleteObject,
+            EvictPod,
+            Measure,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -203,6 +214,8 @@ impl<'de> serde::Deserialize<'de> for Action {
                             "createObject" | "create_object" => Ok(GeneratedField::CreateObject),
                             "patchObject" | "patch_object" => Ok(GeneratedField::PatchObject),
                             "deleteObject" | "delete_object" => Ok(GeneratedField::DeleteObject),
+                            "evictPod" | "evict_pod" => Ok(GeneratedField::EvictPod),
+                            "measure" => Ok(GeneratedField::Measure),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -365,6 +378,20 @@ impl<'de> serde::Deserialize<'de> for Action {
                                 return Err(serde::de::Error::duplicate_field("deleteObject"));
                             }
                             kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::DeleteObject)
+;
+                        }
+                        GeneratedField::EvictPod => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("evictPod"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::EvictPod)
+;
+                        }
+                        GeneratedField::Measure => {
+                            if kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("measure"));
+                            }
+                            kind__ = map_.next_value::<::std::option::Option<_>>()?.map(action::Kind::Measure)
 ;
                         }
                     }
@@ -604,6 +631,83 @@ impl<'de> serde::Deserialize<'de> for AdoptRevision {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.AdoptRevision", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for AnalysisVerdict {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        let variant = match self {
+            Self::Unspecified => "ANALYSIS_VERDICT_UNSPECIFIED",
+            Self::Pass => "ANALYSIS_VERDICT_PASS",
+            Self::Fail => "ANALYSIS_VERDICT_FAIL",
+            Self::Inconclusive => "ANALYSIS_VERDICT_INCONCLUSIVE",
+        };
+        serializer.serialize_str(variant)
+    }
+}
+impl<'de> serde::Deserialize<'de> for AnalysisVerdict {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "ANALYSIS_VERDICT_UNSPECIFIED",
+            "ANALYSIS_VERDICT_PASS",
+            "ANALYSIS_VERDICT_FAIL",
+            "ANALYSIS_VERDICT_INCONCLUSIVE",
+        ];
+
+        struct GeneratedVisitor;
+
+        impl serde::de::Visitor<'_> for GeneratedVisitor {
+            type Value = AnalysisVerdict;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(formatter, "expected one of: {:?}", &FIELDS)
+            }
+
+            fn visit_i64<E>(self, v: i64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Signed(v), &self)
+                    })
+            }
+
+            fn visit_u64<E>(self, v: u64) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                i32::try_from(v)
+                    .ok()
+                    .and_then(|x| x.try_into().ok())
+                    .ok_or_else(|| {
+                        serde::de::Error::invalid_value(serde::de::Unexpected::Unsigned(v), &self)
+                    })
+            }
+
+            fn visit_str<E>(self, value: &str) -> std::result::Result<Self::Value, E>
+            where
+                E: serde::de::Error,
+            {
+                match value {
+                    "ANALYSIS_VERDICT_UNSPECIFIED" => Ok(AnalysisVerdict::Unspecified),
+                    "ANALYSIS_VERDICT_PASS" => Ok(AnalysisVerdict::Pass),
+                    "ANALYSIS_VERDICT_FAIL" => Ok(AnalysisVerdict::Fail),
+                    "ANALYSIS_VERDICT_INCONCLUSIVE" => Ok(AnalysisVerdict::Inconclusive),
+                    _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
+                }
+            }
+        }
+        deserializer.deserialize_any(GeneratedVisitor)
     }
 }
 impl serde::Serialize for Batch {
@@ -929,6 +1033,152 @@ impl<'de> serde::Deserialize<'de> for BlockCause {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.BlockCause", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for BlockedEviction {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.pod_uid.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.retry_time.is_some() {
+            len += 1;
+        }
+        if self.attempts != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.BlockedEviction", len)?;
+        if !self.pod_uid.is_empty() {
+            struct_ser.serialize_field("podUid", &self.pod_uid)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if let Some(v) = self.retry_time.as_ref() {
+            struct_ser.serialize_field("retryTime", v)?;
+        }
+        if self.attempts != 0 {
+            struct_ser.serialize_field("attempts", &self.attempts)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for BlockedEviction {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod_uid",
+            "podUid",
+            "message",
+            "retry_time",
+            "retryTime",
+            "attempts",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PodUid,
+            Message,
+            RetryTime,
+            Attempts,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "podUid" | "pod_uid" => Ok(GeneratedField::PodUid),
+                            "message" => Ok(GeneratedField::Message),
+                            "retryTime" | "retry_time" => Ok(GeneratedField::RetryTime),
+                            "attempts" => Ok(GeneratedField::Attempts),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = BlockedEviction;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.BlockedEviction")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<BlockedEviction, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod_uid__ = None;
+                let mut message__ = None;
+                let mut retry_time__ = None;
+                let mut attempts__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PodUid => {
+                            if pod_uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("podUid"));
+                            }
+                            pod_uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::RetryTime => {
+                            if retry_time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("retryTime"));
+                            }
+                            retry_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::Attempts => {
+                            if attempts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("attempts"));
+                            }
+                            attempts__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(BlockedEviction {
+                    pod_uid: pod_uid__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    retry_time: retry_time__,
+                    attempts: attempts__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.BlockedEviction", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Bucket {
@@ -2071,11 +2321,29 @@ impl serde::Serialize for DaemonSet {
         if !self.object.is_empty() {
             len += 1;
         }
+        if !self.rollout_policies.is_empty() {
+            len += 1;
+        }
+        if !self.measurements.is_empty() {
+            len += 1;
+        }
+        if !self.analysis_hosts.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.DaemonSet", len)?;
         if !self.object.is_empty() {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        if !self.rollout_policies.is_empty() {
+            struct_ser.serialize_field("rolloutPolicies", &self.rollout_policies)?;
+        }
+        if !self.measurements.is_empty() {
+            struct_ser.serialize_field("measurements", &self.measurements)?;
+        }
+        if !self.analysis_hosts.is_empty() {
+            struct_ser.serialize_field("analysisHosts", &self.analysis_hosts)?;
         }
         struct_ser.end()
     }
@@ -2088,11 +2356,19 @@ impl<'de> serde::Deserialize<'de> for DaemonSet {
     {
         const FIELDS: &[&str] = &[
             "object",
+            "rollout_policies",
+            "rolloutPolicies",
+            "measurements",
+            "analysis_hosts",
+            "analysisHosts",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Object,
+            RolloutPolicies,
+            Measurements,
+            AnalysisHosts,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2115,6 +2391,9 @@ impl<'de> serde::Deserialize<'de> for DaemonSet {
                     {
                         match value {
                             "object" => Ok(GeneratedField::Object),
+                            "rolloutPolicies" | "rollout_policies" => Ok(GeneratedField::RolloutPolicies),
+                            "measurements" => Ok(GeneratedField::Measurements),
+                            "analysisHosts" | "analysis_hosts" => Ok(GeneratedField::AnalysisHosts),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -2135,6 +2414,9 @@ impl<'de> serde::Deserialize<'de> for DaemonSet {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut object__ = None;
+                let mut rollout_policies__ = None;
+                let mut measurements__ = None;
+                let mut analysis_hosts__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Object => {
@@ -2145,10 +2427,31 @@ impl<'de> serde::Deserialize<'de> for DaemonSet {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::RolloutPolicies => {
+                            if rollout_policies__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rolloutPolicies"));
+                            }
+                            rollout_policies__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Measurements => {
+                            if measurements__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("measurements"));
+                            }
+                            measurements__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::AnalysisHosts => {
+                            if analysis_hosts__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("analysisHosts"));
+                            }
+                            analysis_hosts__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(DaemonSet {
                     object: object__.unwrap_or_default(),
+                    rollout_policies: rollout_policies__.unwrap_or_default(),
+                    measurements: measurements__.unwrap_or_default(),
+                    analysis_hosts: analysis_hosts__.unwrap_or_default(),
                 })
             }
         }
@@ -4318,6 +4621,115 @@ impl<'de> serde::Deserialize<'de> for EvaluateNodesResponse {
         deserializer.deserialize_struct("nodewise.v1.EvaluateNodesResponse", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for EvictPod {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.pod.is_some() {
+            len += 1;
+        }
+        if !self.node_name.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.EvictPod", len)?;
+        if let Some(v) = self.pod.as_ref() {
+            struct_ser.serialize_field("pod", v)?;
+        }
+        if !self.node_name.is_empty() {
+            struct_ser.serialize_field("nodeName", &self.node_name)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EvictPod {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "pod",
+            "node_name",
+            "nodeName",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Pod,
+            NodeName,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "pod" => Ok(GeneratedField::Pod),
+                            "nodeName" | "node_name" => Ok(GeneratedField::NodeName),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EvictPod;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.EvictPod")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EvictPod, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut pod__ = None;
+                let mut node_name__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Pod => {
+                            if pod__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pod"));
+                            }
+                            pod__ = map_.next_value()?;
+                        }
+                        GeneratedField::NodeName => {
+                            if node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodeName"));
+                            }
+                            node_name__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(EvictPod {
+                    pod: pod__,
+                    node_name: node_name__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.EvictPod", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Expectations {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -5114,6 +5526,9 @@ impl serde::Serialize for GetCapabilitiesResponse {
         if !self.methods.is_empty() {
             len += 1;
         }
+        if !self.features.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.GetCapabilitiesResponse", len)?;
         if !self.engine_version.is_empty() {
             struct_ser.serialize_field("engineVersion", &self.engine_version)?;
@@ -5140,6 +5555,9 @@ impl serde::Serialize for GetCapabilitiesResponse {
         if !self.methods.is_empty() {
             struct_ser.serialize_field("methods", &self.methods)?;
         }
+        if !self.features.is_empty() {
+            struct_ser.serialize_field("features", &self.features)?;
+        }
         struct_ser.end()
     }
 }
@@ -5161,6 +5579,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
             "workloadKinds",
             "deviations",
             "methods",
+            "features",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5172,6 +5591,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
             WorkloadKinds,
             Deviations,
             Methods,
+            Features,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5200,6 +5620,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                             "workloadKinds" | "workload_kinds" => Ok(GeneratedField::WorkloadKinds),
                             "deviations" => Ok(GeneratedField::Deviations),
                             "methods" => Ok(GeneratedField::Methods),
+                            "features" => Ok(GeneratedField::Features),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5226,6 +5647,7 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                 let mut workload_kinds__ = None;
                 let mut deviations__ = None;
                 let mut methods__ = None;
+                let mut features__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::EngineVersion => {
@@ -5270,6 +5692,12 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                             }
                             methods__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Features => {
+                            if features__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("features"));
+                            }
+                            features__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(GetCapabilitiesResponse {
@@ -5280,10 +5708,268 @@ impl<'de> serde::Deserialize<'de> for GetCapabilitiesResponse {
                     workload_kinds: workload_kinds__.unwrap_or_default(),
                     deviations: deviations__.unwrap_or_default(),
                     methods: methods__.unwrap_or_default(),
+                    features: features__.unwrap_or_default(),
                 })
             }
         }
         deserializer.deserialize_struct("nodewise.v1.GetCapabilitiesResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for GetVerdictRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.id.is_some() {
+            len += 1;
+        }
+        if !self.policy_name.is_empty() {
+            len += 1;
+        }
+        if self.workload.is_some() {
+            len += 1;
+        }
+        if !self.status.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.GetVerdictRequest", len)?;
+        if let Some(v) = self.id.as_ref() {
+            struct_ser.serialize_field("id", v)?;
+        }
+        if !self.policy_name.is_empty() {
+            struct_ser.serialize_field("policyName", &self.policy_name)?;
+        }
+        if let Some(v) = self.workload.as_ref() {
+            struct_ser.serialize_field("workload", v)?;
+        }
+        if !self.status.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("status", pbjson::private::base64::encode(&self.status).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for GetVerdictRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "id",
+            "policy_name",
+            "policyName",
+            "workload",
+            "status",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Id,
+            PolicyName,
+            Workload,
+            Status,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "id" => Ok(GeneratedField::Id),
+                            "policyName" | "policy_name" => Ok(GeneratedField::PolicyName),
+                            "workload" => Ok(GeneratedField::Workload),
+                            "status" => Ok(GeneratedField::Status),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = GetVerdictRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.GetVerdictRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<GetVerdictRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut policy_name__ = None;
+                let mut workload__ = None;
+                let mut status__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = map_.next_value()?;
+                        }
+                        GeneratedField::PolicyName => {
+                            if policy_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("policyName"));
+                            }
+                            policy_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Workload => {
+                            if workload__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("workload"));
+                            }
+                            workload__ = map_.next_value()?;
+                        }
+                        GeneratedField::Status => {
+                            if status__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("status"));
+                            }
+                            status__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(GetVerdictRequest {
+                    id: id__,
+                    policy_name: policy_name__.unwrap_or_default(),
+                    workload: workload__,
+                    status: status__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.GetVerdictRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for GetVerdictResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.verdict != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.GetVerdictResponse", len)?;
+        if self.verdict != 0 {
+            let v = AnalysisVerdict::try_from(self.verdict)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.verdict)))?;
+            struct_ser.serialize_field("verdict", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for GetVerdictResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "verdict",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Verdict,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "verdict" => Ok(GeneratedField::Verdict),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = GetVerdictResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.GetVerdictResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<GetVerdictResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut verdict__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Verdict => {
+                            if verdict__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("verdict"));
+                            }
+                            verdict__ = Some(map_.next_value::<AnalysisVerdict>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(GetVerdictResponse {
+                    verdict: verdict__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.GetVerdictResponse", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for GroupVersionResource {
@@ -5715,6 +6401,608 @@ impl<'de> serde::Deserialize<'de> for Limits {
         deserializer.deserialize_struct("nodewise.v1.Limits", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for Measure {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.id.is_some() {
+            len += 1;
+        }
+        if !self.policy_name.is_empty() {
+            len += 1;
+        }
+        if !self.credential.is_empty() {
+            len += 1;
+        }
+        if self.provider.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Measure", len)?;
+        if let Some(v) = self.id.as_ref() {
+            struct_ser.serialize_field("id", v)?;
+        }
+        if !self.policy_name.is_empty() {
+            struct_ser.serialize_field("policyName", &self.policy_name)?;
+        }
+        if !self.credential.is_empty() {
+            struct_ser.serialize_field("credential", &self.credential)?;
+        }
+        if let Some(v) = self.provider.as_ref() {
+            match v {
+                measure::Provider::Prometheus(v) => {
+                    struct_ser.serialize_field("prometheus", v)?;
+                }
+                measure::Provider::Webhook(v) => {
+                    struct_ser.serialize_field("webhook", v)?;
+                }
+                measure::Provider::VerdictService(v) => {
+                    struct_ser.serialize_field("verdictService", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Measure {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "id",
+            "policy_name",
+            "policyName",
+            "credential",
+            "prometheus",
+            "webhook",
+            "verdict_service",
+            "verdictService",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Id,
+            PolicyName,
+            Credential,
+            Prometheus,
+            Webhook,
+            VerdictService,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "id" => Ok(GeneratedField::Id),
+                            "policyName" | "policy_name" => Ok(GeneratedField::PolicyName),
+                            "credential" => Ok(GeneratedField::Credential),
+                            "prometheus" => Ok(GeneratedField::Prometheus),
+                            "webhook" => Ok(GeneratedField::Webhook),
+                            "verdictService" | "verdict_service" => Ok(GeneratedField::VerdictService),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Measure;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Measure")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Measure, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut policy_name__ = None;
+                let mut credential__ = None;
+                let mut provider__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = map_.next_value()?;
+                        }
+                        GeneratedField::PolicyName => {
+                            if policy_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("policyName"));
+                            }
+                            policy_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Credential => {
+                            if credential__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("credential"));
+                            }
+                            credential__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Prometheus => {
+                            if provider__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("prometheus"));
+                            }
+                            provider__ = map_.next_value::<::std::option::Option<_>>()?.map(measure::Provider::Prometheus)
+;
+                        }
+                        GeneratedField::Webhook => {
+                            if provider__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("webhook"));
+                            }
+                            provider__ = map_.next_value::<::std::option::Option<_>>()?.map(measure::Provider::Webhook)
+;
+                        }
+                        GeneratedField::VerdictService => {
+                            if provider__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("verdictService"));
+                            }
+                            provider__ = map_.next_value::<::std::option::Option<_>>()?.map(measure::Provider::VerdictService)
+;
+                        }
+                    }
+                }
+                Ok(Measure {
+                    id: id__,
+                    policy_name: policy_name__.unwrap_or_default(),
+                    credential: credential__.unwrap_or_default(),
+                    provider: provider__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Measure", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for MeasuredVerdict {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.verdict != 0 {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.MeasuredVerdict", len)?;
+        if self.verdict != 0 {
+            let v = AnalysisVerdict::try_from(self.verdict)
+                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.verdict)))?;
+            struct_ser.serialize_field("verdict", &v)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for MeasuredVerdict {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "verdict",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Verdict,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "verdict" => Ok(GeneratedField::Verdict),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = MeasuredVerdict;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.MeasuredVerdict")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<MeasuredVerdict, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut verdict__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Verdict => {
+                            if verdict__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("verdict"));
+                            }
+                            verdict__ = Some(map_.next_value::<AnalysisVerdict>()? as i32);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(MeasuredVerdict {
+                    verdict: verdict__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.MeasuredVerdict", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for Measurement {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if self.id.is_some() {
+            len += 1;
+        }
+        if self.time.is_some() {
+            len += 1;
+        }
+        if self.result.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.Measurement", len)?;
+        if let Some(v) = self.id.as_ref() {
+            struct_ser.serialize_field("id", v)?;
+        }
+        if let Some(v) = self.time.as_ref() {
+            struct_ser.serialize_field("time", v)?;
+        }
+        if let Some(v) = self.result.as_ref() {
+            match v {
+                measurement::Result::Value(v) => {
+                    struct_ser.serialize_field("value", v)?;
+                }
+                measurement::Result::Verdict(v) => {
+                    struct_ser.serialize_field("verdict", v)?;
+                }
+                measurement::Result::Error(v) => {
+                    struct_ser.serialize_field("error", v)?;
+                }
+            }
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for Measurement {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "id",
+            "time",
+            "value",
+            "verdict",
+            "error",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Id,
+            Time,
+            Value,
+            Verdict,
+            Error,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "id" => Ok(GeneratedField::Id),
+                            "time" => Ok(GeneratedField::Time),
+                            "value" => Ok(GeneratedField::Value),
+                            "verdict" => Ok(GeneratedField::Verdict),
+                            "error" => Ok(GeneratedField::Error),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = Measurement;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.Measurement")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<Measurement, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut id__ = None;
+                let mut time__ = None;
+                let mut result__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Id => {
+                            if id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("id"));
+                            }
+                            id__ = map_.next_value()?;
+                        }
+                        GeneratedField::Time => {
+                            if time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("time"));
+                            }
+                            time__ = map_.next_value()?;
+                        }
+                        GeneratedField::Value => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(measurement::Result::Value);
+                        }
+                        GeneratedField::Verdict => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("verdict"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(measurement::Result::Verdict)
+;
+                        }
+                        GeneratedField::Error => {
+                            if result__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            result__ = map_.next_value::<::std::option::Option<_>>()?.map(measurement::Result::Error);
+                        }
+                    }
+                }
+                Ok(Measurement {
+                    id: id__,
+                    time: time__,
+                    result: result__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.Measurement", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for MeasurementId {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.policy_uid.is_empty() {
+            len += 1;
+        }
+        if !self.revision_hash.is_empty() {
+            len += 1;
+        }
+        if !self.stage.is_empty() {
+            len += 1;
+        }
+        if !self.check.is_empty() {
+            len += 1;
+        }
+        if self.number != 0 {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.MeasurementId", len)?;
+        if !self.policy_uid.is_empty() {
+            struct_ser.serialize_field("policyUid", &self.policy_uid)?;
+        }
+        if !self.revision_hash.is_empty() {
+            struct_ser.serialize_field("revisionHash", &self.revision_hash)?;
+        }
+        if !self.stage.is_empty() {
+            struct_ser.serialize_field("stage", &self.stage)?;
+        }
+        if !self.check.is_empty() {
+            struct_ser.serialize_field("check", &self.check)?;
+        }
+        if self.number != 0 {
+            struct_ser.serialize_field("number", &self.number)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for MeasurementId {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "policy_uid",
+            "policyUid",
+            "revision_hash",
+            "revisionHash",
+            "stage",
+            "check",
+            "number",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            PolicyUid,
+            RevisionHash,
+            Stage,
+            Check,
+            Number,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "policyUid" | "policy_uid" => Ok(GeneratedField::PolicyUid),
+                            "revisionHash" | "revision_hash" => Ok(GeneratedField::RevisionHash),
+                            "stage" => Ok(GeneratedField::Stage),
+                            "check" => Ok(GeneratedField::Check),
+                            "number" => Ok(GeneratedField::Number),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = MeasurementId;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.MeasurementId")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<MeasurementId, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut policy_uid__ = None;
+                let mut revision_hash__ = None;
+                let mut stage__ = None;
+                let mut check__ = None;
+                let mut number__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::PolicyUid => {
+                            if policy_uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("policyUid"));
+                            }
+                            policy_uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::RevisionHash => {
+                            if revision_hash__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("revisionHash"));
+                            }
+                            revision_hash__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Stage => {
+                            if stage__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stage"));
+                            }
+                            stage__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Check => {
+                            if check__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("check"));
+                            }
+                            check__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Number => {
+                            if number__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("number"));
+                            }
+                            number__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(MeasurementId {
+                    policy_uid: policy_uid__.unwrap_or_default(),
+                    revision_hash: revision_hash__.unwrap_or_default(),
+                    stage: stage__.unwrap_or_default(),
+                    check: check__.unwrap_or_default(),
+                    number: number__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.MeasurementId", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for MissingBuckets {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -5877,6 +7165,15 @@ impl serde::Serialize for Node {
         if self.ready != 0 {
             len += 1;
         }
+        if self.ready_transition_time.is_some() {
+            len += 1;
+        }
+        if self.creation_time.is_some() {
+            len += 1;
+        }
+        if self.maintenance_in_progress {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Node", len)?;
         if !self.name.is_empty() {
             struct_ser.serialize_field("name", &self.name)?;
@@ -5898,6 +7195,15 @@ impl serde::Serialize for Node {
                 .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.ready)))?;
             struct_ser.serialize_field("ready", &v)?;
         }
+        if let Some(v) = self.ready_transition_time.as_ref() {
+            struct_ser.serialize_field("readyTransitionTime", v)?;
+        }
+        if let Some(v) = self.creation_time.as_ref() {
+            struct_ser.serialize_field("creationTime", v)?;
+        }
+        if self.maintenance_in_progress {
+            struct_ser.serialize_field("maintenanceInProgress", &self.maintenance_in_progress)?;
+        }
         struct_ser.end()
     }
 }
@@ -5914,6 +7220,12 @@ impl<'de> serde::Deserialize<'de> for Node {
             "taints",
             "unschedulable",
             "ready",
+            "ready_transition_time",
+            "readyTransitionTime",
+            "creation_time",
+            "creationTime",
+            "maintenance_in_progress",
+            "maintenanceInProgress",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -5924,6 +7236,9 @@ impl<'de> serde::Deserialize<'de> for Node {
             Taints,
             Unschedulable,
             Ready,
+            ReadyTransitionTime,
+            CreationTime,
+            MaintenanceInProgress,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -5951,6 +7266,9 @@ impl<'de> serde::Deserialize<'de> for Node {
                             "taints" => Ok(GeneratedField::Taints),
                             "unschedulable" => Ok(GeneratedField::Unschedulable),
                             "ready" => Ok(GeneratedField::Ready),
+                            "readyTransitionTime" | "ready_transition_time" => Ok(GeneratedField::ReadyTransitionTime),
+                            "creationTime" | "creation_time" => Ok(GeneratedField::CreationTime),
+                            "maintenanceInProgress" | "maintenance_in_progress" => Ok(GeneratedField::MaintenanceInProgress),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -5976,6 +7294,9 @@ impl<'de> serde::Deserialize<'de> for Node {
                 let mut taints__ = None;
                 let mut unschedulable__ = None;
                 let mut ready__ = None;
+                let mut ready_transition_time__ = None;
+                let mut creation_time__ = None;
+                let mut maintenance_in_progress__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Name => {
@@ -6014,6 +7335,24 @@ impl<'de> serde::Deserialize<'de> for Node {
                             }
                             ready__ = Some(map_.next_value::<ConditionStatus>()? as i32);
                         }
+                        GeneratedField::ReadyTransitionTime => {
+                            if ready_transition_time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("readyTransitionTime"));
+                            }
+                            ready_transition_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::CreationTime => {
+                            if creation_time__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("creationTime"));
+                            }
+                            creation_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::MaintenanceInProgress => {
+                            if maintenance_in_progress__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("maintenanceInProgress"));
+                            }
+                            maintenance_in_progress__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(Node {
@@ -6023,6 +7362,9 @@ impl<'de> serde::Deserialize<'de> for Node {
                     taints: taints__.unwrap_or_default(),
                     unschedulable: unschedulable__.unwrap_or_default(),
                     ready: ready__.unwrap_or_default(),
+                    ready_transition_time: ready_transition_time__,
+                    creation_time: creation_time__,
+                    maintenance_in_progress: maintenance_in_progress__.unwrap_or_default(),
                 })
             }
         }
@@ -6426,6 +7768,9 @@ impl serde::Serialize for NodeExplanation {
         if self.queue_position != 0 {
             len += 1;
         }
+        if !self.rollout_stage.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeExplanation", len)?;
         if !self.node_name.is_empty() {
             struct_ser.serialize_field("nodeName", &self.node_name)?;
@@ -6458,6 +7803,9 @@ impl serde::Serialize for NodeExplanation {
         if self.queue_position != 0 {
             struct_ser.serialize_field("queuePosition", &self.queue_position)?;
         }
+        if !self.rollout_stage.is_empty() {
+            struct_ser.serialize_field("rolloutStage", &self.rollout_stage)?;
+        }
         struct_ser.end()
     }
 }
@@ -6481,6 +7829,8 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
             "details",
             "queue_position",
             "queuePosition",
+            "rollout_stage",
+            "rolloutStage",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -6494,6 +7844,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
             ShouldKeep,
             Details,
             QueuePosition,
+            RolloutStage,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -6524,6 +7875,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                             "shouldKeep" | "should_keep" => Ok(GeneratedField::ShouldKeep),
                             "details" => Ok(GeneratedField::Details),
                             "queuePosition" | "queue_position" => Ok(GeneratedField::QueuePosition),
+                            "rolloutStage" | "rollout_stage" => Ok(GeneratedField::RolloutStage),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -6552,6 +7904,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                 let mut should_keep__ = None;
                 let mut details__ = None;
                 let mut queue_position__ = None;
+                let mut rollout_stage__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::NodeName => {
@@ -6610,6 +7963,12 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::RolloutStage => {
+                            if rollout_stage__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rolloutStage"));
+                            }
+                            rollout_stage__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(NodeExplanation {
@@ -6622,6 +7981,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                     should_keep: should_keep__.unwrap_or_default(),
                     details: details__.unwrap_or_default(),
                     queue_position: queue_position__.unwrap_or_default(),
+                    rollout_stage: rollout_stage__.unwrap_or_default(),
                 })
             }
         }
@@ -8159,6 +9519,8 @@ impl serde::Serialize for PhaseKind {
             Self::OldReplicaSets => "PHASE_KIND_OLD_REPLICA_SETS",
             Self::Failure => "PHASE_KIND_FAILURE",
             Self::Rollback => "PHASE_KIND_ROLLBACK",
+            Self::RolloutPolicies => "PHASE_KIND_ROLLOUT_POLICIES",
+            Self::Analysis => "PHASE_KIND_ANALYSIS",
         };
         serializer.serialize_str(variant)
     }
@@ -8182,6 +9544,8 @@ impl<'de> serde::Deserialize<'de> for PhaseKind {
             "PHASE_KIND_OLD_REPLICA_SETS",
             "PHASE_KIND_FAILURE",
             "PHASE_KIND_ROLLBACK",
+            "PHASE_KIND_ROLLOUT_POLICIES",
+            "PHASE_KIND_ANALYSIS",
         ];
 
         struct GeneratedVisitor;
@@ -8234,6 +9598,8 @@ impl<'de> serde::Deserialize<'de> for PhaseKind {
                     "PHASE_KIND_OLD_REPLICA_SETS" => Ok(PhaseKind::OldReplicaSets),
                     "PHASE_KIND_FAILURE" => Ok(PhaseKind::Failure),
                     "PHASE_KIND_ROLLBACK" => Ok(PhaseKind::Rollback),
+                    "PHASE_KIND_ROLLOUT_POLICIES" => Ok(PhaseKind::RolloutPolicies),
+                    "PHASE_KIND_ANALYSIS" => Ok(PhaseKind::Analysis),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -8295,6 +9661,9 @@ impl serde::Serialize for Plan {
             len += 1;
         }
         if self.more_warnings != 0 {
+            len += 1;
+        }
+        if !self.rollout_policy_uids.is_empty() {
             len += 1;
         }
         if self.status.is_some() {
@@ -8359,6 +9728,9 @@ impl serde::Serialize for Plan {
         if self.more_warnings != 0 {
             struct_ser.serialize_field("moreWarnings", &self.more_warnings)?;
         }
+        if !self.rollout_policy_uids.is_empty() {
+            struct_ser.serialize_field("rolloutPolicyUids", &self.rollout_policy_uids)?;
+        }
         if let Some(v) = self.status.as_ref() {
             match v {
                 plan::Status::ReplicaSetStatus(v) => {
@@ -8402,6 +9774,8 @@ impl<'de> serde::Deserialize<'de> for Plan {
             "warnings",
             "more_warnings",
             "moreWarnings",
+            "rollout_policy_uids",
+            "rolloutPolicyUids",
             "replica_set_status",
             "replicaSetStatus",
             "deployment_status",
@@ -8426,6 +9800,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
             Scope,
             Warnings,
             MoreWarnings,
+            RolloutPolicyUids,
             ReplicaSetStatus,
             DeploymentStatus,
         }
@@ -8465,6 +9840,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                             "scope" => Ok(GeneratedField::Scope),
                             "warnings" => Ok(GeneratedField::Warnings),
                             "moreWarnings" | "more_warnings" => Ok(GeneratedField::MoreWarnings),
+                            "rolloutPolicyUids" | "rollout_policy_uids" => Ok(GeneratedField::RolloutPolicyUids),
                             "replicaSetStatus" | "replica_set_status" => Ok(GeneratedField::ReplicaSetStatus),
                             "deploymentStatus" | "deployment_status" => Ok(GeneratedField::DeploymentStatus),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
@@ -8502,6 +9878,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                 let mut scope__ = None;
                 let mut warnings__ = None;
                 let mut more_warnings__ = None;
+                let mut rollout_policy_uids__ = None;
                 let mut status__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -8605,6 +9982,12 @@ impl<'de> serde::Deserialize<'de> for Plan {
                                 Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::RolloutPolicyUids => {
+                            if rollout_policy_uids__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rolloutPolicyUids"));
+                            }
+                            rollout_policy_uids__ = Some(map_.next_value()?);
+                        }
                         GeneratedField::ReplicaSetStatus => {
                             if status__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("replicaSetStatus"));
@@ -8638,6 +10021,7 @@ impl<'de> serde::Deserialize<'de> for Plan {
                     scope: scope__.unwrap_or_default(),
                     warnings: warnings__.unwrap_or_default(),
                     more_warnings: more_warnings__.unwrap_or_default(),
+                    rollout_policy_uids: rollout_policy_uids__.unwrap_or_default(),
                     status: status__,
                 })
             }
@@ -10705,6 +12089,114 @@ impl<'de> serde::Deserialize<'de> for Profile {
         deserializer.deserialize_any(GeneratedVisitor)
     }
 }
+impl serde::Serialize for PrometheusQuery {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.address.is_empty() {
+            len += 1;
+        }
+        if !self.query.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PrometheusQuery", len)?;
+        if !self.address.is_empty() {
+            struct_ser.serialize_field("address", &self.address)?;
+        }
+        if !self.query.is_empty() {
+            struct_ser.serialize_field("query", &self.query)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PrometheusQuery {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "address",
+            "query",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Address,
+            Query,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "address" => Ok(GeneratedField::Address),
+                            "query" => Ok(GeneratedField::Query),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PrometheusQuery;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PrometheusQuery")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PrometheusQuery, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut address__ = None;
+                let mut query__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Address => {
+                            if address__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("address"));
+                            }
+                            address__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Query => {
+                            if query__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("query"));
+                            }
+                            query__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PrometheusQuery {
+                    address: address__.unwrap_or_default(),
+                    query: query__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PrometheusQuery", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Reason {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -10752,6 +12244,9 @@ impl serde::Serialize for Reason {
             Self::ConditionChanged => "REASON_CONDITION_CHANGED",
             Self::WritesFailed => "REASON_WRITES_FAILED",
             Self::RollbackRequested => "REASON_ROLLBACK_REQUESTED",
+            Self::PolicyStatusChanged => "REASON_POLICY_STATUS_CHANGED",
+            Self::AnalysisDue => "REASON_ANALYSIS_DUE",
+            Self::RevisionRejected => "REASON_REVISION_REJECTED",
         };
         serializer.serialize_str(variant)
     }
@@ -10803,6 +12298,9 @@ impl<'de> serde::Deserialize<'de> for Reason {
             "REASON_CONDITION_CHANGED",
             "REASON_WRITES_FAILED",
             "REASON_ROLLBACK_REQUESTED",
+            "REASON_POLICY_STATUS_CHANGED",
+            "REASON_ANALYSIS_DUE",
+            "REASON_REVISION_REJECTED",
         ];
 
         struct GeneratedVisitor;
@@ -10883,6 +12381,9 @@ impl<'de> serde::Deserialize<'de> for Reason {
                     "REASON_CONDITION_CHANGED" => Ok(Reason::ConditionChanged),
                     "REASON_WRITES_FAILED" => Ok(Reason::WritesFailed),
                     "REASON_ROLLBACK_REQUESTED" => Ok(Reason::RollbackRequested),
+                    "REASON_POLICY_STATUS_CHANGED" => Ok(Reason::PolicyStatusChanged),
+                    "REASON_ANALYSIS_DUE" => Ok(Reason::AnalysisDue),
+                    "REASON_REVISION_REJECTED" => Ok(Reason::RevisionRejected),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -10913,6 +12414,9 @@ impl serde::Serialize for ReconcileState {
         if !self.used_pod_names.is_empty() {
             len += 1;
         }
+        if !self.blocked_evictions.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.ReconcileState", len)?;
         if let Some(v) = self.expectations.as_ref() {
             struct_ser.serialize_field("expectations", v)?;
@@ -10928,6 +12432,9 @@ impl serde::Serialize for ReconcileState {
         }
         if !self.used_pod_names.is_empty() {
             struct_ser.serialize_field("usedPodNames", &self.used_pod_names)?;
+        }
+        if !self.blocked_evictions.is_empty() {
+            struct_ser.serialize_field("blockedEvictions", &self.blocked_evictions)?;
         }
         struct_ser.end()
     }
@@ -10948,6 +12455,8 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             "slowStart",
             "used_pod_names",
             "usedPodNames",
+            "blocked_evictions",
+            "blockedEvictions",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -10957,6 +12466,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
             PodNameCollisions,
             SlowStart,
             UsedPodNames,
+            BlockedEvictions,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -10983,6 +12493,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                             "podNameCollisions" | "pod_name_collisions" => Ok(GeneratedField::PodNameCollisions),
                             "slowStart" | "slow_start" => Ok(GeneratedField::SlowStart),
                             "usedPodNames" | "used_pod_names" => Ok(GeneratedField::UsedPodNames),
+                            "blockedEvictions" | "blocked_evictions" => Ok(GeneratedField::BlockedEvictions),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -11007,6 +12518,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                 let mut pod_name_collisions__ = None;
                 let mut slow_start__ = None;
                 let mut used_pod_names__ = None;
+                let mut blocked_evictions__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Expectations => {
@@ -11039,6 +12551,12 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                             }
                             used_pod_names__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::BlockedEvictions => {
+                            if blocked_evictions__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("blockedEvictions"));
+                            }
+                            blocked_evictions__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(ReconcileState {
@@ -11047,6 +12565,7 @@ impl<'de> serde::Deserialize<'de> for ReconcileState {
                     pod_name_collisions: pod_name_collisions__.unwrap_or_default(),
                     slow_start: slow_start__,
                     used_pod_names: used_pod_names__.unwrap_or_default(),
+                    blocked_evictions: blocked_evictions__.unwrap_or_default(),
                 })
             }
         }
@@ -12750,6 +14269,7 @@ impl serde::Serialize for Result {
             Self::NamespaceTerminating => "RESULT_NAMESPACE_TERMINATING",
             Self::Failed => "RESULT_FAILED",
             Self::Skipped => "RESULT_SKIPPED",
+            Self::Blocked => "RESULT_BLOCKED",
         };
         serializer.serialize_str(variant)
     }
@@ -12769,6 +14289,7 @@ impl<'de> serde::Deserialize<'de> for Result {
             "RESULT_NAMESPACE_TERMINATING",
             "RESULT_FAILED",
             "RESULT_SKIPPED",
+            "RESULT_BLOCKED",
         ];
 
         struct GeneratedVisitor;
@@ -12817,6 +14338,7 @@ impl<'de> serde::Deserialize<'de> for Result {
                     "RESULT_NAMESPACE_TERMINATING" => Ok(Result::NamespaceTerminating),
                     "RESULT_FAILED" => Ok(Result::Failed),
                     "RESULT_SKIPPED" => Ok(Result::Skipped),
+                    "RESULT_BLOCKED" => Ok(Result::Blocked),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -13315,6 +14837,101 @@ impl<'de> serde::Deserialize<'de> for Rollout {
         deserializer.deserialize_struct("nodewise.v1.Rollout", FIELDS, GeneratedVisitor)
     }
 }
+impl serde::Serialize for RolloutPolicy {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.object.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.RolloutPolicy", len)?;
+        if !self.object.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for RolloutPolicy {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "object",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Object,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "object" => Ok(GeneratedField::Object),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = RolloutPolicy;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.RolloutPolicy")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<RolloutPolicy, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut object__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Object => {
+                            if object__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("object"));
+                            }
+                            object__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                    }
+                }
+                Ok(RolloutPolicy {
+                    object: object__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.RolloutPolicy", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for RolloutState {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -13426,6 +15043,7 @@ impl serde::Serialize for Rule {
             Self::PodFinished => "RULE_POD_FINISHED",
             Self::WorkloadInactive => "RULE_WORKLOAD_INACTIVE",
             Self::PlacementFirst => "RULE_PLACEMENT_FIRST",
+            Self::RolloutPolicy => "RULE_ROLLOUT_POLICY",
         };
         serializer.serialize_str(variant)
     }
@@ -13458,6 +15076,7 @@ impl<'de> serde::Deserialize<'de> for Rule {
             "RULE_POD_FINISHED",
             "RULE_WORKLOAD_INACTIVE",
             "RULE_PLACEMENT_FIRST",
+            "RULE_ROLLOUT_POLICY",
         ];
 
         struct GeneratedVisitor;
@@ -13519,6 +15138,7 @@ impl<'de> serde::Deserialize<'de> for Rule {
                     "RULE_POD_FINISHED" => Ok(Rule::PodFinished),
                     "RULE_WORKLOAD_INACTIVE" => Ok(Rule::WorkloadInactive),
                     "RULE_PLACEMENT_FIRST" => Ok(Rule::PlacementFirst),
+                    "RULE_ROLLOUT_POLICY" => Ok(Rule::RolloutPolicy),
                     _ => Err(serde::de::Error::unknown_variant(value, FIELDS)),
                 }
             }
@@ -16795,6 +18415,114 @@ impl<'de> serde::Deserialize<'de> for Verdict {
         deserializer.deserialize_any(GeneratedVisitor)
     }
 }
+impl serde::Serialize for VerdictCall {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.address.is_empty() {
+            len += 1;
+        }
+        if self.tls {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.VerdictCall", len)?;
+        if !self.address.is_empty() {
+            struct_ser.serialize_field("address", &self.address)?;
+        }
+        if self.tls {
+            struct_ser.serialize_field("tls", &self.tls)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for VerdictCall {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "address",
+            "tls",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Address,
+            Tls,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "address" => Ok(GeneratedField::Address),
+                            "tls" => Ok(GeneratedField::Tls),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = VerdictCall;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.VerdictCall")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<VerdictCall, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut address__ = None;
+                let mut tls__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Address => {
+                            if address__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("address"));
+                            }
+                            address__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Tls => {
+                            if tls__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("tls"));
+                            }
+                            tls__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(VerdictCall {
+                    address: address__.unwrap_or_default(),
+                    tls: tls__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.VerdictCall", FIELDS, GeneratedVisitor)
+    }
+}
 impl serde::Serialize for Warning {
     #[allow(deprecated)]
     fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
@@ -16918,6 +18646,97 @@ impl<'de> serde::Deserialize<'de> for Warning {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.Warning", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for WebhookCall {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.url.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.WebhookCall", len)?;
+        if !self.url.is_empty() {
+            struct_ser.serialize_field("url", &self.url)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for WebhookCall {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "url",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Url,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "url" => Ok(GeneratedField::Url),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = WebhookCall;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.WebhookCall")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<WebhookCall, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut url__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Url => {
+                            if url__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("url"));
+                            }
+                            url__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(WebhookCall {
+                    url: url__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.WebhookCall", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Workload {

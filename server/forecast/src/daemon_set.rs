@@ -9,13 +9,14 @@ use nodewise_planner::{
     daemonset::{self, DaemonSet, UpdateStrategy, plan_cache::PlanCache},
     plan::{Action, ActionKind, Plan, Rollout, Status},
     report::OutcomeResult,
+    rollout::status::State,
     snapshot::{Bucket, List, Pod, Snapshot},
 };
 use nodewise_simulator::{Patch, Resource};
 use serde_json::Value;
 
 use crate::{
-    Assumptions, Bounds, Budget, Counts, End, Error, Forecast, Step, failing, objects,
+    Assumptions, Bounds, Budget, Counts, End, Error, Forecast, Step, failing, objects, policies,
     recorder::{self, Recorder},
     world::{self, World},
 };
@@ -233,7 +234,11 @@ impl Play {
             available,
             ..
         } = self.counts;
-        updated == desired && available == desired && !self.world.pods().any(|pod| pod.deleting)
+        let is_over = match policies::state(&self.snapshot.workload) {
+            Some(state) => matches!(state, State::Complete | State::RolledBack),
+            None => updated == desired,
+        };
+        is_over && available == desired && !self.world.pods().any(|pod| pod.deleting)
     }
 
     /// The nodes that have an available pod now, and none after the deletes of a plan.
@@ -241,7 +246,9 @@ impl Play {
         let actions = plan.phases.iter().flat_map(|phase| &phase.batches);
         let mut deleted: HashMap<&str, HashSet<&str>> = HashMap::new();
         for action in actions.flat_map(|batch| &batch.actions) {
-            if let ActionKind::DeletePod { pod, node_name, .. } = &action.kind {
+            if let ActionKind::DeletePod { pod, node_name, .. } | ActionKind::EvictPod { pod, node_name } =
+                &action.kind
+            {
                 deleted.entry(node_name).or_default().insert(&pod.name);
             }
         }
@@ -282,6 +289,9 @@ impl Play {
                 }
                 return OutcomeResult::Succeeded;
             }
+            if let Some(result) = policies::write(&mut workload.rollout, action, world.now()) {
+                return result;
+            }
             are_revisions_new = true;
             write_revision(world, action)
         });
@@ -307,6 +317,8 @@ impl Play {
         };
         let cause = if let Some(error) = error {
             error.to_owned()
+        } else if let Some(waits) = policies::message(&self.snapshot.workload) {
+            waits
         } else if self.snapshot.workload.strategy == UpdateStrategy::OnDelete && updated < desired {
             "the strategy is OnDelete: old pods stay until somebody deletes them".to_owned()
         } else if self.rollout.max_surge > 0 && updated < desired && !unready.is_empty() {

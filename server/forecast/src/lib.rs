@@ -8,6 +8,7 @@
 //!
 //! * [`Assumptions`] say how pods behave. `failing` chooses the pods that never become ready.
 //! * `world` holds the pods in the simulated cluster, and shows them to the planner.
+//! * `policies` plays those who steer a rollout with a RolloutPolicy: every check passes, and every stage is approved at once.
 //! * `objects` converts between the planner's types and the JSON of the simulated cluster.
 //! * `recorder` joins the plans of one time into a [`Step`], and says how the play ends.
 
@@ -16,6 +17,7 @@ mod daemon_set;
 mod deployment;
 mod failing;
 mod objects;
+mod policies;
 mod recorder;
 mod replica_set;
 mod set_play;

@@ -159,7 +159,9 @@ fn change(action: &Action) -> Option<Change> {
         | ActionKind::ReleasePod { pod, .. }
         | ActionKind::RelabelPod { pod, .. } => (Verb::Patch, "pods", &pod.name, ""),
         ActionKind::CreatePod { pod_name, node_name } => (Verb::Create, "pods", pod_name, node_name.as_str()),
-        ActionKind::DeletePod { pod, node_name, .. } => (Verb::Delete, "pods", &pod.name, node_name.as_str()),
+        ActionKind::DeletePod { pod, node_name, .. } | ActionKind::EvictPod { pod, node_name } => {
+            (Verb::Delete, "pods", &pod.name, node_name.as_str())
+        }
         ActionKind::CreateObject { resource, name, .. } => (Verb::Create, plural(*resource), name, ""),
         ActionKind::PatchObject {
             resource,
@@ -170,9 +172,10 @@ fn change(action: &Action) -> Option<Change> {
         ActionKind::DeleteObject { resource, object, .. } => {
             (Verb::Delete, plural(*resource), &object.name, "")
         }
-        ActionKind::PatchObject { .. } | ActionKind::UpdateStatus { .. } | ActionKind::EmitEvent { .. } => {
-            return None;
-        }
+        ActionKind::PatchObject { .. }
+        | ActionKind::UpdateStatus { .. }
+        | ActionKind::EmitEvent { .. }
+        | ActionKind::Measure(_) => return None,
     };
     Some(Change {
         verb,
@@ -188,6 +191,7 @@ fn plural(resource: Resource) -> &'static str {
     match resource {
         Resource::ReplicaSets => "replicasets",
         Resource::Deployments => "deployments",
+        Resource::RolloutPolicies => "rolloutpolicies",
     }
 }
 

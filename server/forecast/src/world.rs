@@ -223,6 +223,10 @@ impl World {
                 let uid = uid_precondition.then_some(pod.uid.as_str());
                 of(&self.cluster.delete(&key, uid))
             }
+            ActionKind::EvictPod { pod, .. } => {
+                let key = self.key(Resource::Pods, &pod.name);
+                of(&self.cluster.delete(&key, Some(&pod.uid)))
+            }
             ActionKind::AdoptPod { pod, patch } | ActionKind::ReleasePod { pod, patch } => {
                 let key = self.key(Resource::Pods, &pod.name);
                 of(&self.cluster.patch(&key, &Patch::Strategic(json(patch))))
@@ -354,7 +358,9 @@ fn outcome(index: usize, action: &Action, result: OutcomeResult, ignored: bool) 
             pod_name: pod_name.clone(),
             node_name: node_name.clone(),
         })),
-        ActionKind::DeletePod { pod, .. } => Some(Subject::DeletedPodUid(pod.uid.clone())),
+        ActionKind::DeletePod { pod, .. } | ActionKind::EvictPod { pod, .. } => {
+            Some(Subject::DeletedPodUid(pod.uid.clone()))
+        }
         _ => None,
     };
     Outcome {

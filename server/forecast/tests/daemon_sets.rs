@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, time::Duration};
 use jiff::Timestamp;
 use nodewise_forecast::{Assumptions, Bounds, End, Forecast, Limit, Step, Verb, daemon_set};
 use nodewise_planner::{
-    daemonset::{DaemonSet, RollingUpdate, Scheduling, UpdateStrategy},
+    daemonset::{DaemonSet, RollingUpdate, RolloutInputs, Scheduling, UpdateStrategy},
     plan::DaemonSetStatus,
     snapshot::{Bucket, IntOrString, Labels, Node, Options, Selector, Snapshot, State},
 };
@@ -36,6 +36,7 @@ fn new(nodes: usize, strategy: UpdateStrategy) -> Snapshot<DaemonSet> {
         revision_history_limit: Some(10),
         status: DaemonSetStatus::default(),
         collision_count: None,
+        rollout: RolloutInputs::default(),
     };
     let node = |number: usize| Node {
         name: format!("node-{number:03}"),
@@ -43,6 +44,9 @@ fn new(nodes: usize, strategy: UpdateStrategy) -> Snapshot<DaemonSet> {
         taints: vec![],
         unschedulable: false,
         ready: Some(true),
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     };
     Snapshot {
         now: Timestamp::UNIX_EPOCH,
@@ -285,4 +289,108 @@ fn the_caller_can_stop() {
         },
     );
     assert_eq!((broken.expect("valid").end, seen), (End::Cancelled, 1));
+}
+
+/// A policy that updates two nodes first, and waits for an approval, a check and a window before the others.
+fn gated() -> nodewise_planner::rollout::Policy {
+    use nodewise_planner::rollout::{
+        Policy, Requests, Spec, Stage, Targets, Window,
+        analysis::{Check, When},
+        measurement::Provider,
+    };
+    let check = Check {
+        name: "errors".into(),
+        when: When::WhileSoaking,
+        provider: Provider::Webhook {
+            url: "http://hooks".into(),
+        },
+        condition: None,
+        credential: String::new(),
+        interval: Duration::from_secs(60),
+        count: 3,
+        failure_limit: 0,
+        inconclusive_limit: 0,
+        consecutive_error_limit: 0,
+    };
+    Policy {
+        name: "agents".into(),
+        uid: "policy-uid".into(),
+        resource_version: "1".into(),
+        generation: 1,
+        created: None,
+        deleting: false,
+        requests: Requests::default(),
+        targets: Some(Targets::Names(vec!["agent".into()])),
+        spec: Ok(Spec {
+            stages: vec![
+                Stage {
+                    name: "canary".into(),
+                    replicas: Some(IntOrString::Int(2)),
+                    soak: Duration::from_mins(10),
+                    checks: vec![check],
+                    ..Stage::default()
+                },
+                Stage {
+                    name: "rest".into(),
+                    needs_approval: true,
+                    ..Stage::default()
+                },
+            ],
+            windows: vec![Window::parse(&[], Some("14:00"), Some("15:00"), "UTC").expect("a window")],
+            ..Spec::default()
+        }),
+        status: nodewise_planner::rollout::status::PolicyStatus::default(),
+    }
+}
+
+// L-41: the play has the stages, the soak and the windows. Checks pass, and approvals are given at once.
+#[test]
+fn l_41_a_play_heeds_the_policy() {
+    let mut snapshot = outdated(10, rolling(5, 0));
+    // 1970-01-12, 13:46 in UTC.
+    snapshot.workload.rollout.policies = vec![gated()];
+    // The old pods are of a revision that can be created from.
+    let old = nodewise_planner::snapshot::Revision {
+        name: "agent-old".into(),
+        uid: "old-uid".into(),
+        labels: Labels::new(vec![
+            ("app".into(), "agent".into()),
+            ("controller-revision-hash".into(), "old".into()),
+        ]),
+        controller: Some(nodewise_planner::snapshot::ControllerRef {
+            kind: "DaemonSet".into(),
+            name: "agent".into(),
+            uid: "5b6f2a34".into(),
+        }),
+        created: None,
+        deleting: false,
+        number: 1,
+        data: json!({"spec": {"template": {"$patch": "replace", "metadata": {"labels": {"app": "agent"}},
+            "spec": {"containers": [{"name": "agent", "image": "agent:0"}]}}}})
+        .into(),
+        read_after_name_collision: false,
+    };
+    snapshot.revisions = vec![old];
+    let (steps, forecast) = play(snapshot, &assumptions(10, 0.0, 0), &Bounds::default());
+    assert_eq!(forecast.end, End::Done, "{forecast:?}");
+    let begins = |step: &&Step| step.changes.iter().any(|change| change.verb == Verb::Delete);
+    let first = steps.iter().find(begins).expect("the canaries are replaced");
+    // The window opens after 13 minutes and 20 seconds.
+    assert_eq!(first.at, Duration::from_secs(13 * 60 + 20), "{steps:#?}");
+    let deleted = first
+        .changes
+        .iter()
+        .filter(|change| change.verb == Verb::Delete)
+        .count();
+    assert_eq!(deleted, 2, "two canaries");
+    let second = steps
+        .iter()
+        .filter(begins)
+        .nth(1)
+        .expect("the others are replaced");
+    let soaked = second.at - first.at;
+    assert!(
+        soaked >= Duration::from_mins(10) && soaked < Duration::from_mins(12),
+        "{soaked:?}"
+    );
 }

@@ -6,8 +6,8 @@ use divan::{Bencher, counter::ItemsCount};
 use jiff::Timestamp;
 use nodewise_planner::{
     daemonset::{
-        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, UpdateStrategy,
-        plan_cache::PlanCache,
+        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, RolloutInputs, Scheduling,
+        UpdateStrategy, plan_cache::PlanCache,
     },
     plan::{ActionKind, DaemonSetStatus, PhaseKind, Plan, Status, Verdict},
     snapshot::{
@@ -261,6 +261,7 @@ fn daemon_set(scheduling: Scheduling) -> DaemonSet {
         revision_history_limit: Some(10),
         status: DaemonSetStatus::default(),
         collision_count: None,
+        rollout: RolloutInputs::default(),
     }
 }
 
@@ -357,5 +358,8 @@ fn node(index: usize) -> Node {
         name,
         unschedulable: index.is_multiple_of(100),
         ready: Some(true),
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     }
 }

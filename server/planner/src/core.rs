@@ -9,6 +9,7 @@ pub(crate) mod expectations;
 pub mod identities;
 pub mod json;
 pub(crate) mod labels;
+pub mod measurement;
 pub(crate) mod names;
 pub(crate) mod outcome;
 pub(crate) mod owner;

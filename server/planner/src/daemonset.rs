@@ -15,6 +15,8 @@ pub(crate) mod plan_builder;
 pub mod plan_cache;
 pub(crate) mod pod_changes;
 pub(crate) mod pod_classifier;
+pub(crate) mod policy;
+pub(crate) mod policy_writes;
 pub(crate) mod requeue;
 pub(crate) mod revisions;
 pub(crate) mod rollout;
@@ -25,8 +27,8 @@ pub(crate) mod workload;
 
 pub use explain::{explain, explain_each, explain_until};
 pub use workload::{
-    DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Toleration,
-    UpdateStrategy,
+    DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, RolloutInputs, Scheduling,
+    Toleration, UpdateStrategy,
 };
 
 use crate::core::{cancellation::Cancellation, plan::Plan, snapshot::Snapshot};
@@ -54,5 +56,9 @@ pub fn plan_until(
     cache: &mut PlanCache,
     stop: &dyn Fn() -> bool,
 ) -> Option<Plan> {
-    sync::plan(snapshot, cache, Cancellation::new(stop))
+    let plan = sync::plan(snapshot, cache, Cancellation::new(stop))?;
+    Some(Plan {
+        policy_uids: policy_writes::policy_uids(&snapshot.workload),
+        ..plan
+    })
 }

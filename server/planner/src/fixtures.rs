@@ -14,7 +14,7 @@ use crate::{
     },
     daemonset::{
         manifest::HASH_LABEL,
-        workload::{DaemonSet, RollingUpdate, Scheduling, UpdateStrategy},
+        workload::{DaemonSet, RollingUpdate, RolloutInputs, Scheduling, UpdateStrategy},
     },
 };
 
@@ -43,6 +43,7 @@ pub(crate) fn daemon_set() -> DaemonSet {
         revision_history_limit: Some(10),
         status: DaemonSetStatus::default(),
         collision_count: None,
+        rollout: RolloutInputs::default(),
     }
 }
 
@@ -70,6 +71,9 @@ pub(crate) fn node(name: &str, labels: &[(&str, &str)], taints: &[&str]) -> Node
         taints: taints.iter().map(|taint| self::taint(taint)).collect(),
         unschedulable: false,
         ready: Some(true),
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     }
 }
 

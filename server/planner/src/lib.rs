@@ -6,6 +6,8 @@
 //! * [`replicaset::plan`] for ReplicaSets. [`replicaset::explain()`] explains in which order pods would be deleted.
 //! * [`deployment::plan`] for Deployments.
 //!
+//! [`rollout`] has the decisions about progressive rollouts of DaemonSets by a RolloutPolicy.
+//!
 //! For all kinds, [`report::fold`] and [`report::come_back`] process the outcomes of a plan.
 //!
 //! Such a function reads no clock, does no I/O, and never fails: every snapshot can be planned for, and equal snapshots give
@@ -21,7 +23,7 @@
 //! ```
 //! use jiff::Timestamp;
 //! use nodewise_planner::{
-//!     daemonset::{self, DaemonSet, RollingUpdate, Scheduling, UpdateStrategy},
+//!     daemonset::{self, DaemonSet, RollingUpdate, RolloutInputs, Scheduling, UpdateStrategy},
 //!     plan::{ActionKind, DaemonSetStatus, PhaseKind, Reason, Verdict},
 //!     snapshot::{Bucket, Labels, Node, Options, Selector, Snapshot, State},
 //! };
@@ -50,6 +52,7 @@
 //!     revision_history_limit: Some(10),
 //!     status: DaemonSetStatus::default(),
 //!     collision_count: None,
+//!     rollout: RolloutInputs::default(),
 //! };
 //! let node = |name: &str| Node {
 //!     name: name.into(),
@@ -57,6 +60,9 @@
 //!     taints: vec![],
 //!     unschedulable: false,
 //!     ready: Some(true),
+//!     ready_since: None,
+//!     created: None,
+//!     in_maintenance: false,
 //! };
 //! let snapshot = Snapshot {
 //!     now: Timestamp::UNIX_EPOCH,
@@ -85,6 +91,7 @@ pub mod deployment;
 #[cfg(test)]
 mod fixtures;
 pub mod replicaset;
+pub mod rollout;
 
 pub use crate::core::{identities, json, plan, plan_cache, report, snapshot};
 pub use crate::daemonset::manifest::HASH_LABEL;

@@ -77,12 +77,20 @@ impl Item for Node {
         notes.problems.require_name(&at.field("name"), &message.name);
         let (labels, mut odd) = labels::read(labels, Labels::of);
         let taints = taints(message.taints, &at.field("taints"), notes.problems, &mut odd);
+        let mut timestamp = |field: &str, value| time::clamped(value?, field, &mut odd);
+        let (ready_since, created) = (
+            timestamp("ready_transition_time", message.ready_transition_time),
+            timestamp("creation_time", message.creation_time),
+        );
         notes.odd(OddKind::Node, &message.name, odd);
         Self {
             labels,
             taints,
             unschedulable: message.unschedulable,
             ready: condition(message.ready, &at.field("ready"), notes.problems),
+            ready_since,
+            created,
+            in_maintenance: message.maintenance_in_progress,
             name: message.name,
         }
     }

@@ -141,6 +141,9 @@ fn node(shape: v1::NodeShape, at: &Path<'_>, context: &mut Context<'_>) -> Resul
         taints,
         unschedulable: false,
         ready: None,
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     })
 }
 

@@ -75,6 +75,7 @@ fn result(value: i32, at: &Path<'_>, problems: &mut Problems) -> Option<OutcomeR
         Ok(v1::Result::NamespaceTerminating) => Some(OutcomeResult::NamespaceTerminating),
         Ok(v1::Result::Failed) => Some(OutcomeResult::Failed),
         Ok(v1::Result::Skipped) => Some(OutcomeResult::Skipped),
+        Ok(v1::Result::Blocked) => Some(OutcomeResult::Blocked),
         Ok(v1::Result::Unspecified) => {
             problems.add(at, "is required");
             None

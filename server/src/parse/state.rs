@@ -3,7 +3,8 @@
 use std::{collections::HashSet, time::Duration};
 
 use nodewise_planner::snapshot::{
-    Expectations, ExpectedCreate, FailedPodBackoff, OwnWrite, PodNameCollision, SlowStart, State, UsedPodName,
+    BlockedEviction, Expectations, ExpectedCreate, FailedPodBackoff, OwnWrite, PodNameCollision, SlowStart,
+    State, UsedPodName,
 };
 use nodewise_proto::v1;
 
@@ -45,6 +46,11 @@ pub(super) fn state(
             .slow_start
             .and_then(|message| slow_start(message, &at.field("slow_start"), &mut context.problems)),
         used_pod_names: used_pod_names(message.used_pod_names, &at.field("used_pod_names"), context)?,
+        blocked_evictions: blocked_evictions(
+            message.blocked_evictions,
+            &at.field("blocked_evictions"),
+            context,
+        )?,
     })
 }
 
@@ -168,6 +174,28 @@ fn collisions(
             refused: message.refused_count,
         })
         .collect())
+}
+
+fn blocked_evictions(
+    messages: Vec<v1::BlockedEviction>,
+    at: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Vec<BlockedEviction>, Refusal> {
+    Context::bound(at, messages.len(), context.limits.actions())?;
+    let mut evictions = Vec::with_capacity(messages.len());
+    for (index, message) in messages.into_iter().enumerate() {
+        context.check_stop_at(index)?;
+        let at = at.index(index);
+        context.problems.require(&at.field("pod_uid"), &message.pod_uid);
+        let retry_at = time::required(message.retry_time, &at.field("retry_time"), &mut context.problems);
+        evictions.extend(retry_at.map(|retry_at| BlockedEviction {
+            pod_uid: message.pod_uid,
+            message: message.message,
+            retry_at,
+            attempts: message.attempts,
+        }));
+    }
+    Ok(evictions)
 }
 
 fn used_pod_names(

@@ -4,6 +4,7 @@ use nodewise_planner::plan::{
     Action, ActionKind, Event, EventType, ObjectClaim, ObjectRef, PatchType, Reason, Resource, Subresource,
     WriteEvents,
 };
+use nodewise_planner::rollout::measurement::{MeasurementRequest, Provider};
 use nodewise_proto::v1::{self, action::Kind};
 
 use super::status::daemon_set;
@@ -33,13 +34,15 @@ fn event(event: Event) -> v1::EmitEvent {
 }
 
 fn resource(resource: Resource) -> v1::GroupVersionResource {
+    let (group, version, resource) = match resource {
+        Resource::ReplicaSets => ("apps", "v1", "replicasets"),
+        Resource::Deployments => ("apps", "v1", "deployments"),
+        Resource::RolloutPolicies => ("nodewise.dev", "v1alpha1", "rolloutpolicies"),
+    };
     v1::GroupVersionResource {
-        group: "apps".to_owned(),
-        version: "v1".to_owned(),
-        resource: match resource {
-            Resource::ReplicaSets => "replicasets".to_owned(),
-            Resource::Deployments => "deployments".to_owned(),
-        },
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resource: resource.to_owned(),
     }
 }
 
@@ -156,6 +159,11 @@ fn kind(kind: ActionKind) -> (Kind, WriteEvents) {
             node_name,
             uid_precondition,
         }),
+        ActionKind::EvictPod { pod, node_name } => Kind::EvictPod(v1::EvictPod {
+            pod: Some(object(pod)),
+            node_name,
+        }),
+        ActionKind::Measure(request) => Kind::Measure(Box::new(measure(*request))),
         ActionKind::UpdateStatus {
             status,
             collision,
@@ -178,6 +186,30 @@ fn kind(kind: ActionKind) -> (Kind, WriteEvents) {
         })),
     };
     (kind, WriteEvents::default())
+}
+
+fn measure(request: MeasurementRequest) -> v1::Measure {
+    let id = request.id;
+    v1::Measure {
+        id: Some(v1::MeasurementId {
+            policy_uid: id.policy_uid,
+            revision_hash: id.revision_hash,
+            stage: id.stage,
+            check: id.check,
+            number: id.number,
+        }),
+        policy_name: request.policy_name,
+        credential: request.credential,
+        provider: Some(match request.provider {
+            Provider::Prometheus { address, query } => {
+                v1::measure::Provider::Prometheus(v1::PrometheusQuery { address, query })
+            }
+            Provider::Webhook { url } => v1::measure::Provider::Webhook(v1::WebhookCall { url }),
+            Provider::Grpc { address, tls } => {
+                v1::measure::Provider::VerdictService(v1::VerdictCall { address, tls })
+            }
+        }),
+    }
 }
 
 pub(super) fn reason(reason: Reason) -> v1::Reason {
@@ -221,5 +253,8 @@ pub(super) fn reason(reason: Reason) -> v1::Reason {
         Reason::ConditionChanged => v1::Reason::ConditionChanged,
         Reason::WritesFailed => v1::Reason::WritesFailed,
         Reason::RollbackRequested => v1::Reason::RollbackRequested,
+        Reason::PolicyStatusChanged => v1::Reason::PolicyStatusChanged,
+        Reason::AnalysisDue => v1::Reason::AnalysisDue,
+        Reason::RevisionRejected => v1::Reason::RevisionRejected,
     }
 }

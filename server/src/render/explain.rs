@@ -18,6 +18,7 @@ pub(crate) fn explanation(node: NodeExplanation) -> v1::NodeExplanation {
         should_run: node.should_run,
         should_keep: node.should_keep,
         details: node.details,
+        rollout_stage: node.rollout_stage,
         queue_position: node
             .queue_position
             .map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX)),
@@ -127,5 +128,6 @@ pub(super) fn rule(rule: Rule) -> v1::Rule {
         Rule::PodFinished => v1::Rule::PodFinished,
         Rule::WorkloadInactive => v1::Rule::WorkloadInactive,
         Rule::PlacementFirst => v1::Rule::PlacementFirst,
+        Rule::RolloutPolicy => v1::Rule::RolloutPolicy,
     }
 }

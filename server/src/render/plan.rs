@@ -67,6 +67,7 @@ pub(crate) fn plan(
         },
         warnings,
         more_warnings,
+        rollout_policy_uids: plan.policy_uids,
     };
     message.deviations.sort_unstable();
     message.plan_id = hex(&Sha256::digest(message.encode_to_vec()));
@@ -95,6 +96,8 @@ fn phase(phase: Phase, ids: &mut impl Iterator<Item = u32>) -> v1::Phase {
         PhaseKind::ReplicaSets => v1::PhaseKind::ReplicaSets,
         PhaseKind::OldReplicaSets => v1::PhaseKind::OldReplicaSets,
         PhaseKind::Failure => v1::PhaseKind::Failure,
+        PhaseKind::RolloutPolicies => v1::PhaseKind::RolloutPolicies,
+        PhaseKind::Analysis => v1::PhaseKind::Analysis,
     };
     v1::Phase {
         kind: kind.into(),

@@ -29,6 +29,16 @@ pub(super) fn state(state: State) -> v1::ReconcileState {
                 pod_name: used.pod_name,
             })
             .collect(),
+        blocked_evictions: state
+            .blocked_evictions
+            .into_iter()
+            .map(|blocked| v1::BlockedEviction {
+                pod_uid: blocked.pod_uid,
+                message: blocked.message,
+                retry_time: Some(timestamp(blocked.retry_at)),
+                attempts: blocked.attempts,
+            })
+            .collect(),
     }
 }
 

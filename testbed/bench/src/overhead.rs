@@ -213,6 +213,7 @@ fn daemon_set(index: usize) -> v1::DaemonSet {
     });
     v1::DaemonSet {
         object: object.to_string().into(),
+        ..v1::DaemonSet::default()
     }
 }
 

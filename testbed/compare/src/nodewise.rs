@@ -144,7 +144,7 @@ impl Nodewise {
         drop(state);
         let (error, after) = match ending {
             Ending::Settled { after } => (None, after),
-            Ending::Failed { after, reason } => (Some(reason), after),
+            Ending::Failed { after, reason } | Ending::Conflict { after, reason } => (Some(reason), after),
             Ending::CacheBehind(behind) => (Some(behind.to_string()), None),
             Ending::Relisting(resource) => (Some(format!("waiting for a list of {resource}")), None),
             Ending::Refused { reason } | Ending::Unreachable { reason } => (Some(reason), None),
@@ -189,6 +189,7 @@ impl Nodewise {
                 workload: Some(v1::Workload {
                     kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
                         object: object.to_string().into(),
+                        ..v1::DaemonSet::default()
                     })),
                 }),
                 caches_synced: true,
@@ -310,6 +311,7 @@ fn held(case: &Case, now: Timestamp) -> Result<v1::ReconcileState> {
         pod_name_collisions: Vec::new(),
         slow_start: None,
         used_pod_names: Vec::new(),
+        blocked_evictions: Vec::new(),
     })
 }
 

@@ -152,13 +152,21 @@ impl Right {
     }
 }
 
-/// The rights that no request used.
+/// Whether only executors of clusters with RolloutPolicies use a right.
+#[must_use]
+pub fn is_of_policies(right: &Right) -> bool {
+    right.resource.starts_with("rolloutpolicies") || right.resource == "pods/eviction"
+}
+
+/// The rights that no request used, but for those of RolloutPolicies.
 pub fn unused<'a>(
     rights: &'a BTreeSet<Right>,
     requests: &'a [AuditEvent],
 ) -> impl Iterator<Item = &'a Right> {
     let is_used = |right: &&Right| requests.iter().any(|event| right.is_used_by(event));
-    rights.iter().filter(move |right| !is_used(right))
+    rights
+        .iter()
+        .filter(move |right| !is_used(right) && !is_of_policies(right))
 }
 
 #[cfg(test)]

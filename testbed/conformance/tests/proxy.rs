@@ -191,6 +191,7 @@ fn request() -> v1::PlanRequest {
     let workload = v1::Workload {
         kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: object.into(),
+            ..v1::DaemonSet::default()
         })),
     };
     let inline = v1::Bucket {

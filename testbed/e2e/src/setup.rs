@@ -15,7 +15,7 @@ use nodewise_conformance::{
     AuditPosition, Cluster, Controllers, DEADLINE, EXECUTOR_USER, Server, TestNamespace, binaries, http_get,
     rights,
 };
-use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, eventually};
+use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, eventually, manifests};
 use serde_json::json;
 
 use crate::Terminal;
@@ -51,6 +51,8 @@ pub struct SetupOptions {
     executor_program: Option<PathBuf>,
     /// Whether to wait until an executor is ready.
     awaits_readiness: bool,
+    /// Whether RolloutPolicies are installed.
+    has_policies: bool,
 }
 
 impl SetupOptions {
@@ -68,7 +70,15 @@ impl SetupOptions {
             server_program: None,
             executor_program: None,
             awaits_readiness: true,
+            has_policies: false,
         }
+    }
+
+    /// The CustomResourceDefinition of RolloutPolicy is installed.
+    #[must_use]
+    pub fn rollout_policies(mut self) -> Self {
+        self.has_policies = true;
+        self
     }
 
     /// The server is this program, for example of an earlier version.
@@ -153,6 +163,22 @@ impl SetupOptions {
     }
 }
 
+/// Installs the CustomResourceDefinition of RolloutPolicy, and waits until the apiserver serves it.
+async fn install_policies(cluster: &Cluster) -> Result<()> {
+    const CRD: &str = include_str!("../../../deploy/kustomize/components/rollout-policy/crd.yaml");
+    let plane = cluster.plane();
+    for definition in manifests::parse(CRD)? {
+        manifests::apply(&plane.client(), &definition, &PatchParams::apply("test")).await?;
+    }
+    eventually(DEADLINE, "the apiserver to serve RolloutPolicies", async || {
+        plane
+            .kubectl(&["get", "rolloutpolicies.nodewise.dev", "--all-namespaces"])
+            .await
+    })
+    .await?;
+    Ok(())
+}
+
 /// The flags of executors with leader election.
 fn leader_election(mode: &str) -> Vec<String> {
     vec![
@@ -196,6 +222,9 @@ impl Setup {
             cluster.give_rights(&added).await?;
         }
         let plane = cluster.plane();
+        if options.has_policies {
+            install_policies(&cluster).await?;
+        }
         plane.create_nodes(options.nodes).await?;
         let flags = ["--http-listen", "127.0.0.1:0"];
         let built = &binaries()?.server;

@@ -106,6 +106,7 @@ fn entry(action: &v1::Action) -> Option<(Entry, Value)> {
         // The name of a new pod has a number, which may differ.
         Kind::CreatePod(create) => (create.node_name.clone(), String::new(), Value::Null),
         Kind::DeletePod(delete) => (delete.node_name.clone(), of(&delete.pod), Value::Null),
+        Kind::EvictPod(evict) => (evict.node_name.clone(), of(&evict.pod), Value::Null),
         Kind::CreateRevision(create) => written(create.name.clone(), &create.manifest),
         Kind::UpdateRevision(update) => written(of(&update.revision), &update.patch),
         Kind::DeleteRevision(delete) => named(of(&delete.revision)),
@@ -117,7 +118,7 @@ fn entry(action: &v1::Action) -> Option<(Entry, Value)> {
         Kind::CreateObject(create) => written(create.name.clone(), &create.manifest),
         Kind::PatchObject(patch) if patch.subresource.is_empty() => written(of(&patch.object), &patch.patch),
         Kind::DeleteObject(delete) => named(of(&delete.object)),
-        Kind::PatchObject(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_) => return None,
+        Kind::PatchObject(_) | Kind::UpdateStatus(_) | Kind::EmitEvent(_) | Kind::Measure(_) => return None,
     };
     let reason = action.reason().as_str_name();
     let entry = Entry {

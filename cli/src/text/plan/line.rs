@@ -33,6 +33,8 @@ impl GroupKey {
             Some(Kind::CreateObject(create)) => (13, create.name.clone()),
             Some(Kind::PatchObject(patch)) => (14, name_of(patch.object.as_ref())),
             Some(Kind::DeleteObject(delete)) => (15, name_of(delete.object.as_ref())),
+            Some(Kind::EvictPod(_)) => (16, String::new()),
+            Some(Kind::Measure(measure)) => (17, measure_of(measure)),
         };
         Self {
             kind,
@@ -50,6 +52,15 @@ pub(super) struct Line {
     pub(super) noun: &'static str,
     /// Which object, and what about it.
     detail: String,
+}
+
+/// The check that a measurement is for, with its stage.
+fn measure_of(measure: &v1::Measure) -> String {
+    measure
+        .id
+        .as_ref()
+        .map(|id| format!("{} of stage {}", id.check, id.stage))
+        .unwrap_or_default()
 }
 
 impl Line {
@@ -105,6 +116,13 @@ impl Line {
                 "pod",
                 on_node(&name_of(delete.pod.as_ref()), &delete.node_name),
             ),
+            Some(Kind::EvictPod(evict)) => line(
+                "-",
+                "evict",
+                "pod",
+                on_node(&name_of(evict.pod.as_ref()), &evict.node_name),
+            ),
+            Some(Kind::Measure(measure)) => line("~", "measure", "check", measure_of(measure)),
             Some(Kind::UpdateStatus(update)) => line("~", "status:", "", status_change(old, update)),
             Some(Kind::EmitEvent(event)) => {
                 line("+", "emit", "event", format!("{} {}", event.r#type, event.reason))

@@ -31,7 +31,7 @@ impl Counts {
         {
             *match &action.kind {
                 Some(Kind::CreatePod(_)) => &mut counts.pods_created,
-                Some(Kind::DeletePod(_)) => &mut counts.pods_deleted,
+                Some(Kind::DeletePod(_) | Kind::EvictPod(_)) => &mut counts.pods_deleted,
                 Some(Kind::AdoptPod(_) | Kind::ReleasePod(_) | Kind::RelabelPod(_)) => {
                     &mut counts.pods_changed
                 }
@@ -48,7 +48,7 @@ impl Counts {
                     | Kind::AdoptRevision(_)
                     | Kind::ReleaseRevision(_),
                 ) => &mut counts.revisions,
-                Some(Kind::EmitEvent(_)) | None => continue,
+                Some(Kind::EmitEvent(_) | Kind::Measure(_)) | None => continue,
             } += 1;
         }
         counts

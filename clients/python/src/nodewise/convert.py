@@ -49,7 +49,7 @@ def node(obj: KubernetesObject) -> v1.Node:
     for path, taint in _elements(spec.get("taints"), "spec.taints"):
         key = _required(taint, "key", path)
         taints.append(v1.Taint(key=key, value=_text(taint, "value", path), effect=_text(taint, "effect", path)))
-    _, ready, _ = _status(root)
+    _, ready, transition = _status(root)
     return v1.Node(
         name=meta.name,
         uid=meta.uid,
@@ -57,6 +57,9 @@ def node(obj: KubernetesObject) -> v1.Node:
         taints=taints,
         unschedulable=_flag(spec, "unschedulable", "spec"),
         ready=ready,
+        ready_transition_time=transition,
+        creation_time=meta.time("creationTimestamp"),
+        maintenance_in_progress=_is_in_maintenance(root),
     )
 
 
@@ -303,6 +306,15 @@ def _status(
             ready = _CONDITIONS.get(_required(condition, "status", path), v1.CONDITION_STATUS_UNKNOWN)
             return phase, ready, _time(condition, "lastTransitionTime", path)
     return phase, v1.CONDITION_STATUS_UNSPECIFIED, None
+
+
+def _is_in_maintenance(root: Mapping[str, Any]) -> bool:
+    """Whether the first condition MaintenanceInProgress of a node is True."""
+    status = _mapping(root.get("status"), "status")
+    for path, condition in _elements(status.get("conditions"), "status.conditions"):
+        if _required(condition, "type", path) == "MaintenanceInProgress":
+            return _required(condition, "status", path) == "True"
+    return False
 
 
 _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -9,15 +9,16 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Request, Uri, header};
-use kube::Client;
+use kube::{Client, core::Status};
 use nodewise_projection::WRITER;
+use nodewise_telemetry::in_short;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument as _, Span};
 
 use super::{
-    Actuator, ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written,
-    call::{self, Call, JSON},
+    Actuator, ActuatorError, Eviction, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written,
+    call::{self, Call, EVICTION, JSON},
 };
 use crate::resource::Resource;
 use crate::{
@@ -148,7 +149,7 @@ impl KubeActuator {
         if writes && !self.leads() {
             return refuse();
         }
-        let creates = call.verb == "create" && call.resource == Resource::PODS;
+        let creates = call.verb == "create" && call.resource == Resource::PODS && call.subresource.is_empty();
         for rate_limit in self
             .create_rate_limit
             .iter()
@@ -171,9 +172,10 @@ impl KubeActuator {
         read: impl FnOnce(&Self, String) -> Result<T, ActuatorError>,
     ) -> Result<T, ActuatorError> {
         self.wait_for_permit(&call).await?;
-        let (verb, resource) = (call.verb, call.resource);
+        let (verb, resource) = (call.verb, call.label());
         let span = call.span(self.server.as_ref());
-        let text = self.timed(&span, verb, resource, self.send(call)).await?;
+        let sent = async { Ok(self.send(call).await?) };
+        let text = self.timed(&span, verb, resource, sent).await?;
         span.in_scope(|| read(self, text))
     }
 
@@ -182,7 +184,7 @@ impl KubeActuator {
         &self,
         span: &Span,
         verb: &'static str,
-        resource: Resource,
+        resource: &'static str,
         sent: impl Future<Output = Result<(u16, T), ActuatorError>>,
     ) -> Result<T, ActuatorError> {
         let started = Instant::now();
@@ -197,12 +199,11 @@ impl KubeActuator {
             .as_ref()
             .map_or_else(|error| error.http_status, |(code, _)| *code);
         call::record_result(span, &result, without_answer);
-        self.metrics
-            .api_call(verb, resource.plural, code, started.elapsed());
+        self.metrics.api_call(verb, resource, code, started.elapsed());
         result.map(|(_, answer)| answer)
     }
 
-    async fn send(&self, call: Call) -> Result<(u16, String), ActuatorError> {
+    async fn send(&self, call: Call) -> Result<(u16, String), kube::Error> {
         let mut request = Request::builder()
             .uri(call.uri())
             .method(call.method)
@@ -214,9 +215,7 @@ impl KubeActuator {
         if let Some(headers) = request.headers_mut() {
             call::inject_context(headers);
         }
-        let request = request
-            .body(call.body.to_vec())
-            .map_err(|error| ActuatorError::unclear(error.to_string()))?;
+        let request = request.body(call.body.to_vec()).map_err(kube::Error::HttpError)?;
         let (status, text) = response::send(&self.client, request).await?;
         Ok((status.as_u16(), text))
     }
@@ -283,6 +282,33 @@ fn delete_options(preconditions: Preconditions<'_>) -> String {
         .to_string()
 }
 
+/// The body of an eviction.
+fn eviction(key: &ObjectKey, uid: &str) -> String {
+    serde_json::json!({
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "deleteOptions": {"preconditions": {"uid": uid}},
+    })
+    .to_string()
+}
+
+/// An eviction that was refused with 429. The causes name the budget, and say what it needs.
+fn blocked(status: &Status) -> Eviction {
+    let details = status.details.as_ref();
+    let causes = details.into_iter().flat_map(|details| &details.causes);
+    let mut message = status.message.clone();
+    for cause in causes.filter(|cause| !cause.message.is_empty()) {
+        message.push(' ');
+        message.push_str(&cause.message);
+    }
+    let seconds = details.map_or(0, |details| details.retry_after_seconds);
+    Eviction::Blocked {
+        message: in_short(&message),
+        retry_after: (seconds > 0).then(|| Duration::from_secs(seconds.into())),
+    }
+}
+
 impl Actuator for KubeActuator {
     async fn create(
         &self,
@@ -320,6 +346,24 @@ impl Actuator for KubeActuator {
         self.call(call, |_, _| Ok(())).await
     }
 
+    async fn evict(&self, key: &ObjectKey, uid: &str) -> Result<Eviction, ActuatorError> {
+        let call = Call {
+            body: eviction(key, uid).into(),
+            ..Call::for_object("create", Method::POST, key).with_subresource(EVICTION)
+        };
+        self.wait_for_permit(&call).await?;
+        let (verb, resource) = (call.verb, call.label());
+        let span = call.span(self.server.as_ref());
+        let sent = async {
+            match self.send(call).await {
+                Ok((code, _)) => Ok((code, Eviction::Evicted)),
+                Err(kube::Error::Api(status)) if status.code == 429 => Ok((429, blocked(&status))),
+                Err(error) => Err(error.into()),
+            }
+        };
+        self.timed(&span, verb, resource, sent).await
+    }
+
     async fn replace_status(&self, key: &ObjectKey, body: Bytes) -> Result<Written, ActuatorError> {
         let call = Call {
             is_managed: true,
@@ -351,7 +395,7 @@ impl Actuator for KubeActuator {
             self.wait_for_permit(&call).await?;
             let span = call.span(self.server.as_ref());
             let page = async { Ok((200, pager.next(&self.client).await?)) };
-            let Some(text) = self.timed(&span, call.verb, resource, page).await? else {
+            let Some(text) = self.timed(&span, call.verb, call.label(), page).await? else {
                 continue;
             };
             let page = Page::read(&text)?;

@@ -27,6 +27,8 @@ pub(super) struct Call {
     pub(super) body: Bytes,
 }
 
+/// The subresource of pods for evictions.
+pub(super) const EVICTION: &str = "/eviction";
 pub(super) const JSON: &str = "application/json";
 /// Asks for the metadata only. The rest of a written object is not needed.
 const METADATA_ONLY: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -64,6 +66,14 @@ impl Call {
     /// Sets the subresource, such as `/status`.
     pub(super) fn with_subresource(self, subresource: &'static str) -> Self {
         Self { subresource, ..self }
+    }
+
+    /// The resource in metrics, with the subresource if that is another object than the resource's own.
+    pub(super) fn label(&self) -> &'static str {
+        match self.subresource {
+            EVICTION => "pods/eviction",
+            _ => self.resource.plural,
+        }
     }
 
     /// Returns path and query. Names of Kubernetes objects need no escaping.

@@ -3,7 +3,7 @@
 //! The trait has the verbs of the apiserver and works on raw JSON, so that fields of newer API versions are kept. It does not
 //! decide what a rejected write means for a plan; the executor's `apply` module does.
 
-use std::{fmt, future::Future};
+use std::{fmt, future::Future, time::Duration};
 
 use bytes::Bytes;
 use nodewise_proto::v1;
@@ -92,10 +92,24 @@ pub struct Written {
     pub resource_version: String,
 }
 
-/// A Kubernetes Event about a workload.
+/// How the apiserver answered the eviction of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Eviction {
+    /// The pod is evicted, as if it were deleted.
+    Evicted,
+    /// A PodDisruptionBudget does not allow it now (429). The pod stays.
+    Blocked {
+        /// The message of the apiserver. It names the budget.
+        message: String,
+        /// When to ask again, if the apiserver says so.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// A Kubernetes Event about a workload, or about a RolloutPolicy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadEvent {
-    /// The workload that the Event is about.
+    /// The object that the Event is about. Its kind determines the apiVersion.
     pub workload: v1::WorkloadReference,
     /// `Normal` or `Warning`.
     pub kind: String,
@@ -191,6 +205,18 @@ pub trait Actuator: Send + Sync + 'static {
         key: &ObjectKey,
         preconditions: Preconditions<'_>,
     ) -> impl Future<Output = Result<(), ActuatorError>> + Send;
+
+    /// POST of an Eviction: deletes a pod of this uid, if no PodDisruptionBudget forbids it. Fails like [`Actuator::delete`]. The
+    /// default is an error: an actuator that deletes instead would ignore the budgets.
+    fn evict(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+    ) -> impl Future<Output = Result<Eviction, ActuatorError>> + Send {
+        let _ = uid;
+        let error = ActuatorError::unclear(format!("this executor cannot evict {key}"));
+        std::future::ready(Err(error))
+    }
 
     /// PUT of the status subresource. The object includes its resourceVersion, so the apiserver rejects a stale one.
     fn replace_status(

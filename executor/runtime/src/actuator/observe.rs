@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Actuator, ActuatorError, ObjectKey, Patch, Preconditions, WorkloadEvent, Written};
+use super::{Actuator, ActuatorError, Eviction, ObjectKey, Patch, Preconditions, WorkloadEvent, Written};
 use crate::resource::Resource;
 
 /// Logs every write at level debug and returns success without writing. Reads go to the wrapped actuator.
@@ -52,6 +52,11 @@ impl<A: Actuator> Actuator for ObserveActuator<A> {
     async fn delete(&self, key: &ObjectKey, preconditions: Preconditions<'_>) -> Result<(), ActuatorError> {
         tracing::debug!(object = %key, uid = preconditions.uid, "would delete");
         Ok(())
+    }
+
+    async fn evict(&self, key: &ObjectKey, uid: &str) -> Result<Eviction, ActuatorError> {
+        tracing::debug!(object = %key, uid, "would evict");
+        Ok(Eviction::Evicted)
     }
 
     async fn replace_status(&self, key: &ObjectKey, _object: Bytes) -> Result<Written, ActuatorError> {

@@ -142,6 +142,52 @@ async fn calls_as_the_apiserver_gets_them() {
     assert!(metrics.encode().contains(counted));
 }
 
+/// The answer to an eviction that a budget does not allow.
+fn protected(retry_after_seconds: u32) -> (u16, Value) {
+    let cause = json!({"reason": "DisruptionBudget", "message": "The disruption budget b needs 3 healthy pods and has 3 currently"});
+    let status = json!({
+        "kind": "Status", "code": 429, "reason": "TooManyRequests",
+        "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+        "details": {"retryAfterSeconds": retry_after_seconds, "causes": [cause]},
+    });
+    (429, status)
+}
+
+// L-24: through the Eviction API, with the uid. What a budget forbids is no error, and the message names the budget.
+#[tokio::test]
+async fn evictions_heed_budgets() {
+    let says = "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget b needs 3 healthy pods \
+                and has 3 currently";
+    let blocked = |retry_after: Option<u64>| Eviction::Blocked {
+        message: says.to_owned(),
+        retry_after: retry_after.map(Duration::from_secs),
+    };
+    for (answer, expected) in [
+        ((201, json!({"kind": "Status"})), Ok(Eviction::Evicted)),
+        (protected(0), Ok(blocked(None))),
+        (protected(10), Ok(blocked(Some(10)))),
+        (failure(404, "NotFound", &[]), Err(Refusal::NotFound)),
+        (failure(409, "Conflict", &[]), Err(Refusal::Conflict)),
+        (failure(500, "InternalError", &[]), Err(Refusal::Other)),
+    ] {
+        let code = answer.0;
+        let (actuator, requests, metrics) = actuator(move |_| Some(answer.clone()));
+        let evicted = actuator.evict(&key(Resource::PODS, "p"), "uid-p").await;
+        assert_eq!(evicted.map_err(|error| error.refusal), expected, "{code}");
+        let asked = requests.lock().expect("lock")[0].clone();
+        assert_eq!(asked.line, "POST /api/v1/namespaces/demo/pods/p/eviction");
+        let body = json!({
+            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p", "namespace": "demo"},
+            "deleteOptions": {"preconditions": {"uid": "uid-p"}},
+        });
+        assert_eq!(asked.json(), body);
+        let counted = format!(
+            "nodewise_api_call_duration_seconds_count{{verb=\"create\",resource=\"pods/eviction\",code=\"{code}\"}} 1"
+        );
+        assert!(metrics.encode().contains(&counted), "{}", metrics.encode());
+    }
+}
+
 // Objects are listed page by page, each in the form of a single object. A page that fails ends the list.
 #[tokio::test]
 async fn a_list_is_read_page_by_page() {

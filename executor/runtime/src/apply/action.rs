@@ -4,9 +4,9 @@ use std::sync::PoisonError;
 
 use crate::{
     Resource,
-    actuator::{Actuator, ActuatorError, ObjectKey, Preconditions, Refusal},
+    actuator::{Actuator, ActuatorError, Eviction, ObjectKey, Preconditions, Refusal},
 };
-use nodewise_projection::Pod;
+use nodewise_projection::{Key, Pod};
 use nodewise_proto::v1::{self, action::Kind};
 use serde::{Deserialize, de::IgnoredAny};
 
@@ -35,8 +35,12 @@ impl<A: Actuator> Context<'_, A> {
         let done = self.carry_out(action, failure).await;
         match done.outcome.result() {
             v1::Result::Succeeded => {
+                let policy = self.patched_policy(action);
                 for event in &action.success_events {
-                    self.emit(&event.r#type, &event.reason, event.message.clone());
+                    let objects = std::iter::once(self.workload.clone()).chain(policy.clone());
+                    for object in objects {
+                        self.emit_about(object, &event.r#type, &event.reason, event.message.clone());
+                    }
                 }
             }
             // An action that ends the plan says nothing about the object, and the next plan decides anew.
@@ -51,6 +55,22 @@ impl<A: Actuator> Context<'_, A> {
         done
     }
 
+    /// The RolloutPolicy that an action patches.
+    fn patched_policy(&self, action: &v1::Action) -> Option<v1::WorkloadReference> {
+        let Some(Kind::PatchObject(patch)) = &action.kind else {
+            return None;
+        };
+        let is_policy = self.resource_of(patch.resource.as_ref()) == Ok(Resource::ROLLOUT_POLICIES);
+        let policy = patch.object.as_ref().filter(|_| is_policy)?;
+        Some(v1::WorkloadReference {
+            kind: Resource::ROLLOUT_POLICIES.kind.to_owned(),
+            namespace: self.workload.namespace.clone(),
+            name: policy.name.clone(),
+            uid: policy.uid.clone(),
+            resource_version: String::new(),
+        })
+    }
+
     async fn carry_out(&self, action: &v1::Action, failure: Option<&str>) -> Done {
         match &action.kind {
             Some(Kind::CreateRevision(create)) => self.create_revision(action, create).await,
@@ -63,6 +83,18 @@ impl<A: Actuator> Context<'_, A> {
             }
             Some(Kind::CreatePod(create)) => self.create_pod(action, create).await,
             Some(Kind::DeletePod(delete)) => self.delete_pod(action, delete).await,
+            Some(Kind::EvictPod(evict)) => self.evict_pod(action, evict).await,
+            Some(Kind::Measure(measure)) => {
+                // An observer starts nothing.
+                if self.actuator.writes() {
+                    let v1::WorkloadReference {
+                        namespace, name, uid, ..
+                    } = &self.workload;
+                    let key = Key::new(self.resource.kind, namespace, name);
+                    self.measurements.start(&key, uid, measure);
+                }
+                Done::succeeded(action)
+            }
             Some(Kind::UpdateStatus(update)) => self.update_status(action, update).await,
             Some(Kind::EmitEvent(event)) => {
                 self.emit(&event.r#type, &event.reason, event.message.clone());
@@ -177,19 +209,30 @@ impl<A: Actuator> Context<'_, A> {
         let preconditions = preconditions(&reference.uid);
         match self.actuator.delete(&key, preconditions).await {
             Ok(()) => Done::succeeded(action),
-            Err(error) if error.refusal == Refusal::NotFound => {
-                Done::refused(action, v1::Result::NotFound, &error)
-            }
-            Err(error) if error.refusal == Refusal::Conflict || error.is_unclear() => {
-                match self.deletion_state(&key, preconditions.uid).await {
-                    DeletionState::Gone => Done::refused(action, v1::Result::NotFound, &error),
+            Err(error) => self.not_deleted(action, &key, preconditions.uid, &error).await,
+        }
+    }
+
+    /// Interprets the error of a delete of an object with this uid.
+    async fn not_deleted(
+        &self,
+        action: &v1::Action,
+        key: &ObjectKey,
+        uid: Option<&str>,
+        error: &ActuatorError,
+    ) -> Done {
+        match error.refusal {
+            Refusal::NotFound => Done::refused(action, v1::Result::NotFound, error),
+            refusal if refusal == Refusal::Conflict || error.is_unclear() => {
+                match self.deletion_state(key, uid).await {
+                    DeletionState::Gone => Done::refused(action, v1::Result::NotFound, error),
                     // The delete happened although the call failed. If it were reported as failed, no expectation would wait
                     // for the deletion, and the next plan could delete another pod as well.
                     DeletionState::Deleting => Done::succeeded(action),
-                    DeletionState::Unchanged => Done::failed(action, &error),
+                    DeletionState::Unchanged => Done::failed(action, error),
                 }
             }
-            Err(error) => Done::failed(action, &error),
+            _ => Done::failed(action, error),
         }
     }
 
@@ -289,18 +332,42 @@ impl<A: Actuator> Context<'_, A> {
             .delete(action, Resource::PODS, delete.pod.as_ref(), preconditions)
             .await;
         let name = delete.pod.as_ref().map_or("", |pod| &pod.name);
-        match done.outcome.result() {
-            v1::Result::Succeeded => self.emit("Normal", "SuccessfulDelete", format!("Deleted pod: {name}")),
-            v1::Result::Failed => {
-                self.emit(
-                    "Warning",
-                    "FailedDelete",
-                    format!("Error deleting: {}", done.outcome.message),
+        self.tell(&done, ("Deleted pod", name), "Error deleting");
+        done
+    }
+
+    /// Evicts a pod with its uid as a precondition. A pod that a PodDisruptionBudget protects stays.
+    async fn evict_pod(&self, action: &v1::Action, evict: &v1::EvictPod) -> Done {
+        let Some(pod) = &evict.pod else {
+            return Done::failed(action, &ActuatorError::unclear("the action names no object"));
+        };
+        let key = self.key(Resource::PODS, &pod.name);
+        let done = match self.actuator.evict(&key, &pod.uid).await {
+            Ok(Eviction::Evicted) => Done::succeeded(action),
+            Ok(Eviction::Blocked { message, retry_after }) => {
+                tracing::info!(
+                    pod = pod.name,
+                    node = evict.node_name,
+                    "not evicted now: {message}"
                 );
+                Done::blocked(action, &pod.uid, &message, retry_after)
+            }
+            Err(error) => self.not_deleted(action, &key, Some(&pod.uid), &error).await,
+        };
+        self.tell(&done, ("Evicted pod", &pod.name), "Error evicting");
+        done
+    }
+
+    /// Emits the Event about a pod that was deleted, or that could not be deleted.
+    fn tell(&self, done: &Done, (deleted, name): (&str, &str), failed: &str) {
+        match done.outcome.result() {
+            v1::Result::Succeeded => self.emit("Normal", "SuccessfulDelete", format!("{deleted}: {name}")),
+            v1::Result::Failed => {
+                let message = format!("{failed}: {}", done.outcome.message);
+                self.emit("Warning", "FailedDelete", message);
             }
             _ => {}
         }
-        done
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use crate::{
     Resource,
     actuator::{Actuator, ActuatorError, ObjectKey, WorkloadEvent},
+    measurements::Measurements,
 };
 use bytes::Bytes;
 use nodewise_proto::v1;
@@ -24,6 +25,8 @@ pub(super) struct Context<'a, A> {
     pub(super) controlled: Option<Resource>,
     /// As [`Options::status_with_uid`].
     pub(super) status_with_uid: bool,
+    /// As [`Options::measurements`].
+    pub(super) measurements: &'a Measurements,
     /// The manifest of the plan's pods, or the reason why it cannot be read.
     pub(super) manifest: Result<Mutex<PodManifest>, String>,
 }
@@ -33,7 +36,7 @@ impl<'a, A: Actuator> Context<'a, A> {
         actuator: &'a A,
         plan: &'a v1::Plan,
         (resource, object): (Resource, &'a Bytes),
-        options: &Options,
+        options: &'a Options,
     ) -> Self {
         let manifest = PodManifest::parse(plan).map(|manifest| manifest.annotated(options.trace_annotations));
         Self {
@@ -43,6 +46,7 @@ impl<'a, A: Actuator> Context<'a, A> {
             object,
             controlled: options.controlled,
             status_with_uid: options.status_with_uid,
+            measurements: &options.measurements,
             manifest: manifest.map(Mutex::new),
         }
     }
@@ -57,7 +61,9 @@ impl<'a, A: Actuator> Context<'a, A> {
         name: Option<&v1::GroupVersionResource>,
     ) -> Result<Resource, ActuatorError> {
         let name = name.ok_or_else(|| ActuatorError::unclear("the action names no resource"))?;
-        let known = std::iter::once(self.resource).chain(self.controlled);
+        // Which plans may write a policy is checked before.
+        let known = [self.resource, Resource::ROLLOUT_POLICIES];
+        let known = known.into_iter().chain(self.controlled);
         Resource::find(known, name).ok_or_else(|| {
             ActuatorError::unclear(format!(
                 "this executor does not write the resource {:?} of {}/{}",
@@ -105,11 +111,21 @@ impl<'a, A: Actuator> Context<'a, A> {
 
     /// Emits an Event about the workload.
     pub(super) fn emit(&self, kind: &str, reason: &str, message: String) {
-        let (kind, reason) = (kind.to_owned(), reason.to_owned());
+        self.emit_about(self.workload.clone(), kind, reason, message);
+    }
+
+    /// Emits an Event about an object.
+    pub(super) fn emit_about(
+        &self,
+        object: v1::WorkloadReference,
+        kind: &str,
+        reason: &str,
+        message: String,
+    ) {
         self.actuator.emit(WorkloadEvent {
-            workload: self.workload.clone(),
-            kind,
-            reason,
+            workload: object,
+            kind: kind.to_owned(),
+            reason: reason.to_owned(),
             message,
             once: None,
         });

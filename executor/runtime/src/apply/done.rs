@@ -1,12 +1,14 @@
 //! The outcome of one action, and what follows from it.
 
+use std::time::Duration;
+
 use crate::{
     Resource,
     actuator::{ActuatorError, ObjectKey, Written},
 };
 use nodewise_proto::v1::{self, action::Kind, outcome::Subject};
 
-use super::{Colliding, OwnWrite};
+use super::{Blocked, Colliding, OwnWrite, removed_pod};
 
 /// The outcome of one action, and what follows from it.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub(super) struct Done {
     pub(super) vanished: Option<ObjectKey>,
     /// The revision, or the pod to adopt, that the apiserver does not let anyone change.
     pub(super) sealed: Option<ObjectKey>,
+    /// The eviction that a PodDisruptionBudget did not allow.
+    pub(super) blocked: Option<Blocked>,
     /// The rest of the plan must not be carried out, whether or not the action failed.
     pub(super) ends_plan: bool,
 }
@@ -38,6 +42,7 @@ impl Done {
             colliding: None,
             vanished: None,
             sealed: None,
+            blocked: None,
             ends_plan: false,
         }
     }
@@ -71,6 +76,24 @@ impl Done {
         let mut done = Self::new(action, result);
         done.outcome.message = error.to_string();
         done.outcome.http_status = error.http_status.into();
+        done
+    }
+
+    /// An eviction that a PodDisruptionBudget does not allow now.
+    pub(super) fn blocked(
+        action: &v1::Action,
+        pod_uid: &str,
+        message: &str,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        let mut done = Self::new(action, v1::Result::Blocked);
+        message.clone_into(&mut done.outcome.message);
+        done.outcome.http_status = 429;
+        done.blocked = Some(Blocked {
+            pod_uid: pod_uid.to_owned(),
+            message: message.to_owned(),
+            retry_after,
+        });
         done
     }
 
@@ -124,10 +147,6 @@ fn subject(action: &v1::Action) -> Option<Subject> {
             pod_name: create.pod_name.clone(),
             node_name: create.node_name.clone(),
         })),
-        Some(Kind::DeletePod(delete)) => delete
-            .pod
-            .as_ref()
-            .map(|pod| Subject::DeletedPodUid(pod.uid.clone())),
-        _ => None,
+        _ => removed_pod(action).map(|(pod, _)| Subject::DeletedPodUid(pod.uid.clone())),
     }
 }

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use crate::{
     Resource,
     actuator::{Actuator, ObjectKey},
+    measurements::Measurements,
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
@@ -47,6 +49,8 @@ pub struct Options {
     pub status_with_uid: bool,
     /// The resource of the objects that the workload controls. Actions on objects may name it, or the workload's own.
     pub controlled: Option<Resource>,
+    /// Makes the measurements that plans ask for.
+    pub measurements: Measurements,
 }
 
 impl Default for Options {
@@ -57,6 +61,7 @@ impl Default for Options {
             trace_annotations: false,
             status_with_uid: true,
             controlled: None,
+            measurements: Measurements::default(),
         }
     }
 }
@@ -81,6 +86,17 @@ pub struct Colliding {
     pub object: Bytes,
 }
 
+/// An eviction that a PodDisruptionBudget did not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked {
+    /// metadata.uid of the pod.
+    pub pod_uid: String,
+    /// The message of the apiserver.
+    pub message: String,
+    /// When to ask again, if the apiserver says so.
+    pub retry_after: Option<Duration>,
+}
+
 /// Actions that are not carried out because their objects have changed since the snapshot: reasons by action id.
 pub type LeftOut = BTreeMap<u32, String>;
 
@@ -99,6 +115,8 @@ pub struct Applied {
     /// Revisions, and pods to adopt, that the apiserver does not let anyone change. The next plan follows at once and
     /// leaves them unchanged.
     pub sealed: Vec<ObjectKey>,
+    /// Evictions that a PodDisruptionBudget did not allow.
+    pub blocked: Vec<Blocked>,
     /// The name of a pod to create belongs to another pod (of another owner, node or hash). The next plan follows at
     /// once; the report says which names are taken.
     pub name_taken: bool,
@@ -146,6 +164,7 @@ impl Applied {
         self.colliding.extend(done.colliding);
         self.vanished.extend(done.vanished);
         self.sealed.extend(done.sealed);
+        self.blocked.extend(done.blocked);
         failed
     }
 }
@@ -243,6 +262,16 @@ async fn run_batch<A: Actuator>(
     dones.into_iter().map(|(_, done)| done).collect()
 }
 
+/// The pod that an action deletes or evicts, and its node. `None` for all other actions.
+#[must_use]
+pub fn removed_pod(action: &v1::Action) -> Option<(&v1::ObjectReference, &str)> {
+    match &action.kind {
+        Some(Kind::DeletePod(delete)) => Some((delete.pod.as_ref()?, &delete.node_name)),
+        Some(Kind::EvictPod(evict)) => Some((evict.pod.as_ref()?, &evict.node_name)),
+        _ => None,
+    }
+}
+
 /// The resource and the reference of the pod or revision that an action changes or deletes. `None` for all other actions.
 pub fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectReference>)> {
     let (resource, reference) = match &action.kind {
@@ -254,6 +283,7 @@ pub fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectRefere
         Some(Kind::ReleasePod(a)) => (Resource::PODS, &a.pod),
         Some(Kind::RelabelPod(a)) => (Resource::PODS, &a.pod),
         Some(Kind::DeletePod(a)) => (Resource::PODS, &a.pod),
+        Some(Kind::EvictPod(a)) => (Resource::PODS, &a.pod),
         Some(
             Kind::CreateRevision(_)
             | Kind::CreatePod(_)
@@ -261,7 +291,8 @@ pub fn object(action: &v1::Action) -> Option<(Resource, Option<&v1::ObjectRefere
             | Kind::EmitEvent(_)
             | Kind::CreateObject(_)
             | Kind::PatchObject(_)
-            | Kind::DeleteObject(_),
+            | Kind::DeleteObject(_)
+            | Kind::Measure(_),
         )
         | None => return None,
     };

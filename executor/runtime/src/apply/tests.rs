@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use crate::actuator::{ActuatorError, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written};
+use crate::actuator::{
+    ActuatorError, Eviction, ObjectKey, Patch, Preconditions, Refusal, WorkloadEvent, Written,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -15,6 +17,7 @@ use crate::testing::DAEMON_SETS;
 
 mod objects;
 mod phases;
+mod policies;
 
 /// An apiserver that records every call as one line and refuses the scripted calls.
 #[derive(Default)]
@@ -126,6 +129,17 @@ impl Actuator for Script {
         .map(drop)
     }
 
+    async fn evict(&self, key: &ObjectKey, uid: &str) -> Result<Eviction, ActuatorError> {
+        match self.call(format!("evict {} {uid}", key.name)).await {
+            Ok(_) => Ok(Eviction::Evicted),
+            Err(error) if error.http_status == 429 => Ok(Eviction::Blocked {
+                message: error.message,
+                retry_after: Some(Duration::from_secs(7)),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn replace_status(&self, key: &ObjectKey, object: Bytes) -> Result<Written, ActuatorError> {
         self.bodies
             .lock()
@@ -152,11 +166,17 @@ impl Actuator for Script {
     }
 
     fn emit(&self, event: WorkloadEvent) {
-        assert_eq!(event.workload.name, "agent");
-        self.events
-            .lock()
-            .expect("lock")
-            .push((format!("{} {}", event.kind, event.reason), event.message));
+        let about = &event.workload;
+        let of_policy = if about.kind == "RolloutPolicy" {
+            format!(" of {}", about.uid)
+        } else {
+            assert_eq!(about.name, "agent");
+            String::new()
+        };
+        self.events.lock().expect("lock").push((
+            format!("{} {}{of_policy}", event.kind, event.reason),
+            event.message,
+        ));
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     actuator::{ActuatorError, Refusal, WorkloadEvent},
     metrics::Metrics,
+    resource::Resource,
 };
 
 mod correlate;
@@ -204,10 +205,10 @@ fn collection(note: &EventNote) -> String {
 /// A v1 Event.
 fn event(note: &EventNote, message: &str, now: Timestamp) -> Value {
     let object = &note.object;
-    let api_version = if object.kind == "Lease" {
-        "coordination.k8s.io/v1"
-    } else {
-        "apps/v1"
+    let api_version = match &*object.kind {
+        "Lease" => "coordination.k8s.io/v1".to_owned(),
+        kind if kind == Resource::ROLLOUT_POLICIES.kind => Resource::ROLLOUT_POLICIES.api_version(),
+        _ => "apps/v1".to_owned(),
     };
     let name = match &note.once {
         Some(once) => format!("{}.{once}", object.name),

@@ -152,3 +152,21 @@ async fn too_many_are_dropped() {
         "and of the others the apiserver is spared most"
     );
 }
+
+// The kind of an object determines its API version.
+#[test]
+fn an_event_may_be_about_a_policy_or_a_lease() {
+    for (kind, expected) in [
+        ("RolloutPolicy", "nodewise.dev/v1alpha1"),
+        ("Lease", "coordination.k8s.io/v1"),
+        ("DaemonSet", "apps/v1"),
+    ] {
+        let mut note = note("Stage canary is complete");
+        note.object.kind = kind.to_owned();
+        let regarded = &event(&note, &note.message, Timestamp::UNIX_EPOCH)["involvedObject"];
+        assert_eq!(
+            (&regarded["kind"], &regarded["apiVersion"]),
+            (&json!(kind), &json!(expected))
+        );
+    }
+}

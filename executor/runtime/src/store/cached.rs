@@ -31,7 +31,10 @@ pub(super) trait Cached: Sized {
 }
 
 /// The cached names that are not listed. Most lists are first lists, for which nothing is cached.
-fn missing<N: Eq + Hash>(kept: impl Iterator<Item = N>, listed: impl Iterator<Item = N>) -> Vec<N> {
+pub(super) fn missing<N: Eq + Hash>(
+    kept: impl Iterator<Item = N>,
+    listed: impl Iterator<Item = N>,
+) -> Vec<N> {
     let mut kept = kept.peekable();
     if kept.peek().is_none() {
         return Vec::new();
@@ -119,27 +122,25 @@ impl Cached for Node {
             return None;
         }
         store.cuts.check(Resource::NODES, "", &new, keys);
-        Some(Transition::Node(Change {
-            old: old.map(|old| sent(old.node(), keys)),
-            new: Some(sent(new.node(), keys)),
-        }))
+        Some(changed_node(
+            old.map(|old| sent(old.node(), keys)),
+            Some(sent(new.node(), keys)),
+        ))
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
         store.remove_node(&self.projection.name);
-        Some(Transition::Node(Change {
-            old: Some(self.projection),
-            new: None,
-        }))
+        Some(changed_node(Some(self.projection), None))
     }
 
     fn forget(store: &mut Store, id: &String) -> Option<Transition> {
         let old = store.remove_node(id)?;
-        Some(Transition::Node(Change {
-            old: Some(old),
-            new: None,
-        }))
+        Some(changed_node(Some(old), None))
     }
+}
+
+fn changed_node(old: Option<v1::Node>, new: Option<v1::Node>) -> Transition {
+    Transition::Node(Change { old, new }.into())
 }
 
 /// The part of a node that is sent.

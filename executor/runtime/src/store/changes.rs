@@ -109,7 +109,7 @@ mod tests {
             store.apply(event);
         }
         store.apply(ClusterEvent::Pods(Delta::Applied(pod("a", "11"))));
-        assert_eq!(changed(&store), [5, 4, 0]);
+        assert_eq!(changed(&store), [6, 4, 0]);
         let newer = nodewise_projection::Revision {
             resource_version: "12".into(),
             ..current_revision()

@@ -1,10 +1,10 @@
-//! Which labels are sent. Nodes: the labels that any workload names, because all workloads share the node buckets.
+//! Which labels are sent. Nodes: the labels that any workload or RolloutPolicy names, because all workloads share the node buckets.
 //! Pods: the labels that a workload of their namespace names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use nodewise_projection::{KeySet, LabelKeyCounts, Workload};
+use nodewise_projection::{KeySet, LabelKeyCounts, LabelKeysRead, Workload};
 
 #[derive(Debug)]
 pub(super) struct Keys {
@@ -43,6 +43,17 @@ impl Keys {
             if *count == 0 {
                 self.pods.remove(&old.key.namespace);
             }
+        }
+    }
+
+    /// Updates the keys of nodes when a RolloutPolicy came, changed or went. Each side is what it reads.
+    pub(super) fn replace_policy(&mut self, old: Option<&LabelKeysRead>, new: Option<&LabelKeysRead>) {
+        // The new keys are added first, as in `replace`.
+        if let Some(reads) = new {
+            self.nodes.add(reads);
+        }
+        if let Some(reads) = old {
+            self.nodes.remove(reads);
         }
     }
 

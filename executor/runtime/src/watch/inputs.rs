@@ -1,6 +1,6 @@
 //! How the objects are read from which plans are made, besides the workloads.
 
-use nodewise_projection::{Node, Pod, ProjectError, Revision};
+use nodewise_projection::{Node, Pod, ProjectError, Revision, RolloutPolicy};
 
 use super::Watched;
 use crate::delta::Delta;
@@ -62,5 +62,22 @@ impl Watched for Node {
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Nodes(delta)
+    }
+}
+
+impl Watched for RolloutPolicy {
+    const RESOURCE: Resource = Resource::ROLLOUT_POLICIES;
+    // No rollout may go on without its policy.
+    const SKIPS_UNREADABLE: bool = false;
+    const IS_OPTIONAL: bool = true;
+
+    fn read(json: &str) -> Result<Self, ProjectError> {
+        Self::from_text(&Self::RESOURCE.completed(json))
+    }
+    fn bookmark(version: String) -> ClusterEvent {
+        ClusterEvent::Bookmark(Self::RESOURCE, version)
+    }
+    fn event(delta: Delta<Self>) -> ClusterEvent {
+        ClusterEvent::Policies(delta)
     }
 }

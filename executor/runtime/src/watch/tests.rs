@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing::DAEMON_SETS;
 
+mod discovery;
+
 type Response = http::Response<Body>;
 
 /// An apiserver that gives these responses, one per request, and then hangs; and the requests that it received. Requests for

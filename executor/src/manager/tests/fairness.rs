@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use nodewise_client::{Answer, BuildRequest};
-use nodewise_projection::{Node, Pod, Revision, Workload};
+use nodewise_projection::{Node, Pod, Revision, RolloutPolicy, Workload};
 use prost::Message as _;
 use serde_json::json;
 
@@ -158,6 +158,7 @@ fn start_with(rollouts: usize, actuator: ScriptedActuator) -> Cluster {
                 .collect(),
         )),
         ClusterEvent::Revisions(listed::<Revision>(Vec::new())),
+        ClusterEvent::Policies(listed::<RolloutPolicy>(Vec::new())),
         ClusterEvent::Workloads(DAEMON_SETS, listed(names.map(|name| workload(&name)).collect())),
     ] {
         events.send(event).expect("the controller listens");

@@ -56,6 +56,8 @@ pub enum OutcomeResult {
     Failed,
     /// The executor did not try the action.
     Skipped,
+    /// Evict: a PodDisruptionBudget does not allow it now.
+    Blocked,
 }
 
 /// The expectation that an action set.

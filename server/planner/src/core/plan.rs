@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 pub use crate::core::status::{Condition, DaemonSetStatus, DeploymentStatus, ReplicaSetStatus, Status};
 
-use crate::core::snapshot::{Deviation, Snapshot, State};
+use crate::core::{
+    measurement::MeasurementRequest,
+    snapshot::{Deviation, Snapshot, State},
+};
 
 /// The next actions for one workload, with the state that the executor keeps.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +30,8 @@ pub struct Plan {
     pub rollout: Option<Rollout>,
     /// Deviations that changed this plan.
     pub deviations: BTreeSet<Deviation>,
+    /// The uids of the RolloutPolicies that this plan heeds: all those of the snapshot.
+    pub policy_uids: Vec<String>,
 }
 
 impl Plan {
@@ -42,6 +47,7 @@ impl Plan {
             status: None,
             rollout: None,
             deviations: BTreeSet::new(),
+            policy_uids: Vec::new(),
         }
     }
 }
@@ -128,6 +134,8 @@ pub enum PhaseKind {
     Claims,
     /// Events about failed and succeeded pods, or about a workload that cannot be planned for.
     Events,
+    /// Statuses of RolloutPolicies. What the plan does to pods by a rollout depends on them.
+    RolloutPolicies,
     /// A rollback of a Deployment.
     Rollback,
     /// Creates of pods, or of a ReplicaSet.
@@ -144,6 +152,8 @@ pub enum PhaseKind {
     Failure,
     /// The write of the status.
     Status,
+    /// Measurements for the analysis of a rollout.
+    Analysis,
 }
 
 impl PhaseKind {
@@ -152,7 +162,7 @@ impl PhaseKind {
     pub fn aborts_on_failure(self) -> bool {
         matches!(
             self,
-            Self::Revisions | Self::Claims | Self::Rollback | Self::ReplicaSets
+            Self::Revisions | Self::Claims | Self::RolloutPolicies | Self::Rollback | Self::ReplicaSets
         )
     }
 }
@@ -219,6 +229,10 @@ pub enum ActionKind {
         node_name: String,
         uid_precondition: bool,
     },
+    /// Evict a pod through the Eviction API.
+    EvictPod { pod: ObjectRef, node_name: String },
+    /// Measure for a check of a RolloutPolicy.
+    Measure(Box<MeasurementRequest>),
     /// Write the status of a DaemonSet; with `collision` also the collision count.
     UpdateStatus {
         status: DaemonSetStatus,
@@ -259,13 +273,15 @@ pub enum ActionKind {
     },
 }
 
-/// A resource of the API group and version `apps/v1`.
+/// A resource, of the API group and version `apps/v1` if nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// replicasets.
     ReplicaSets,
     /// deployments.
     Deployments,
+    /// rolloutpolicies of `nodewise.dev/v1alpha1`.
+    RolloutPolicies,
 }
 
 /// The part of an object that a patch changes.
@@ -410,4 +426,7 @@ pub enum Reason {
     ConditionChanged,
     WritesFailed,
     RollbackRequested,
+    PolicyStatusChanged,
+    AnalysisDue,
+    RevisionRejected,
 }

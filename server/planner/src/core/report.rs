@@ -124,6 +124,14 @@ pub fn come_back(outcomes: &[Outcome], after: Option<Duration>, plan_error: Opti
             message: format!("{taken} names are taken by other pods; the next plan gives other names"),
         };
     }
+    let blocked = count(|outcome| outcome.result == OutcomeResult::Blocked);
+    if !backoff && blocked > 0 {
+        return ComeBack {
+            backoff,
+            after: Some(Duration::ZERO),
+            message: format!("{blocked} pods are protected by PodDisruptionBudgets; others come first"),
+        };
+    }
     if !backoff && after.is_some() {
         reasons.push("the plan asked for it".to_owned());
     }

@@ -23,6 +23,13 @@ impl Timers {
         sooner(&mut self.earliest, delay, reason);
     }
 
+    /// Sets both timers: for a change that upstream does not know.
+    pub(crate) fn at(&mut self, delay: Duration, reason: impl Fn() -> String) {
+        for timer in [&mut self.upstream, &mut self.earliest] {
+            sooner(timer, delay, &reason);
+        }
+    }
+
     /// Sets the timer to now, because one plan may not do everything.
     pub(crate) fn at_once(&mut self, reason: &str) {
         for timer in [&mut self.upstream, &mut self.earliest] {

@@ -81,7 +81,10 @@ pub(crate) fn state_after_outcomes(
             OutcomeResult::Succeeded | OutcomeResult::AlreadyExists => size = size.saturating_add(1),
             OutcomeResult::Failed | OutcomeResult::NamespaceTerminating => return None,
             // These outcomes say nothing about whether pods can be created.
-            OutcomeResult::NameTaken | OutcomeResult::NotFound | OutcomeResult::Skipped => {}
+            OutcomeResult::NameTaken
+            | OutcomeResult::NotFound
+            | OutcomeResult::Skipped
+            | OutcomeResult::Blocked => {}
         }
     }
     Some(SlowStart {

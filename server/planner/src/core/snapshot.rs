@@ -279,10 +279,16 @@ pub struct Node {
     pub labels: Labels,
     /// spec.taints, in the object's order.
     pub taints: Vec<Taint>,
-    /// spec.unschedulable; used in explanations only.
+    /// spec.unschedulable. Used in explanations and progressive rollouts.
     pub unschedulable: bool,
-    /// Whether the Ready condition is `True`; `None` if absent. Used in explanations only.
+    /// Whether the Ready condition is `True`; `None` if absent. Used in explanations and progressive rollouts.
     pub ready: Option<bool>,
+    /// lastTransitionTime of the Ready condition. Used in progressive rollouts.
+    pub ready_since: Option<Timestamp>,
+    /// metadata.creationTimestamp. Used in progressive rollouts.
+    pub created: Option<Timestamp>,
+    /// Whether the condition MaintenanceInProgress is `True`. Used in progressive rollouts.
+    pub in_maintenance: bool,
 }
 
 /// A taint.
@@ -398,6 +404,21 @@ pub struct State {
     pub slow_start: Option<SlowStart>,
     /// Names of pods that are gone. No new pod gets such a name until a replacement was seen.
     pub used_pod_names: Vec<UsedPodName>,
+    /// Evictions that a PodDisruptionBudget did not allow.
+    pub blocked_evictions: Vec<BlockedEviction>,
+}
+
+/// An eviction that a PodDisruptionBudget did not allow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockedEviction {
+    /// metadata.uid of the pod.
+    pub pod_uid: String,
+    /// What the apiserver said; it names the budget.
+    pub message: String,
+    /// When to ask again.
+    pub retry_at: Timestamp,
+    /// How many times in a row it was not allowed.
+    pub attempts: u32,
 }
 
 /// The count of derived pod names that were taken, for one node.

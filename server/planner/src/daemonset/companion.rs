@@ -178,6 +178,7 @@ mod tests {
             .collect()
     }
 
+    // L-39.
     #[test]
     fn only_valid_annotations_ask_for_rollouts() {
         let budget = |text: &str| managed(&[(MAX_UNAVAILABLE, text)]);

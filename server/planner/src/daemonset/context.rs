@@ -11,6 +11,7 @@ use crate::{
         eligibility::Eligibility,
         plan_cache::PlanCache,
         pod_classifier::PodClassifier,
+        policy::{Governed, Preparation},
         revisions::{self, Resolution},
         workload::{DaemonSet, UpdateStrategy},
     },
@@ -27,6 +28,8 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) eligibility: Eligibility,
     /// The workload's pods, by node.
     pub(crate) view: ClusterView<'a>,
+    /// The policy, if there is one.
+    pub(crate) governed: Option<Governed<'a>>,
 }
 
 impl<'a> PlanContext<'a> {
@@ -41,7 +44,13 @@ impl<'a> PlanContext<'a> {
         cancellation.check()?;
         let scheduling = &snapshot.workload.scheduling;
         let eligibility = Eligibility::compile(scheduling, snapshot.options.toleration_comparison_operators);
-        let classifier = PodClassifier::new(snapshot, &resolution);
+        let preparation = Preparation::of(snapshot, &resolution);
+        let detail = match &preparation {
+            Some(policy) if policy.needs_all_nodes() => Detail::Everything,
+            _ => detail,
+        };
+        let goal = preparation.as_ref().map(Preparation::goal_hash);
+        let classifier = PodClassifier::new(snapshot, &resolution, goal);
         let mut view = ClusterView::default();
         cache.summaries(
             snapshot,
@@ -52,9 +61,15 @@ impl<'a> PlanContext<'a> {
         )?;
         view.sort();
         cancellation.check()?;
+        let governed = preparation.map(|policy| policy.decide(snapshot, &resolution, &view));
+        let strategy = companion::strategy(&snapshot.workload, &snapshot.options);
         Some(Self {
+            strategy: match &governed {
+                Some(governed) => governed.strategy(strategy),
+                None => strategy,
+            },
+            governed,
             resolution,
-            strategy: companion::strategy(&snapshot.workload, &snapshot.options),
             eligibility,
             view,
         })

@@ -35,6 +35,8 @@ pub struct NodeExplanation {
     pub details: Vec<String>,
     /// The place among the nodes that wait for the budget, from 1; `None` if the node does not.
     pub queue_position: Option<usize>,
+    /// The stage of a RolloutPolicy that the node belongs to; empty if no rollout is going on.
+    pub rollout_stage: String,
 }
 
 /// One pod on a node.
@@ -95,6 +97,7 @@ pub enum Rule {
     PodFinished,
     WorkloadInactive,
     PlacementFirst,
+    RolloutPolicy,
 }
 
 impl From<Constraint> for Rule {

@@ -1,6 +1,8 @@
 //! Builds a plan from the decisions of the other modules: phases, state and timers.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, time::Duration};
+
+use jiff::SignedDuration;
 
 use crate::{
     core::{
@@ -20,8 +22,9 @@ use crate::{
         companion,
         context::PlanContext,
         held_names, manifest, placement,
-        pod_changes::{self, Delete, Naming, PodChanges},
-        requeue, revisions,
+        pod_changes::{self, Create, Delete, Naming, PodChanges},
+        policy::{self, Governed},
+        policy_writes, requeue, revisions,
         rollout::{self, step::Step},
         slow_start as node_creates, status,
         workload::DaemonSet,
@@ -35,6 +38,10 @@ pub(crate) struct PlanBuilder<'d, 'a> {
     identities: Option<&'d Identities>,
     cancellation: Cancellation<'d>,
     step: Step<'a>,
+    /// Whether the changes of this plan are those of the rollout.
+    rolls_out: bool,
+    /// How many nodes the rollout begins in this plan.
+    begun: usize,
     phases: Vec<Phase>,
     pod_manifest: Option<PodManifest>,
     state: State,
@@ -87,7 +94,9 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             context,
             identities: None,
             cancellation,
-            step: rollout::step(&context.strategy, &context.view, &snapshot.options),
+            step: rollout::step(snapshot, context),
+            rolls_out: false,
+            begun: 0,
             phases: Vec::new(),
             pod_manifest: None,
             state: snapshot.state.clone().not_after(snapshot.now),
@@ -110,7 +119,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.timers
             .at_once("there are more revisions and pods to claim than one plan may");
         self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
-        self.slow_start(Vec::new());
+        self.slow_start(Vec::new(), &self.context.resolution.current_hash);
         let status = self.write_status(self.snapshot.workload.status.observed_generation);
         self.finish(Verdict::Apply, status)
     }
@@ -119,7 +128,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     pub(crate) fn status_only(mut self, left: Duration) -> Plan {
         self.timers.expectations(left);
         self.state.failed_pod_backoffs = Backoffs::of(self.snapshot).into_entries();
-        self.slow_start(Vec::new());
+        self.slow_start(Vec::new(), &self.context.resolution.current_hash);
         let status = self.write_status(self.snapshot.workload.status.observed_generation);
         self.finish(Verdict::StatusOnly, status)
     }
@@ -157,6 +166,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let changes = if placement.changes.is_empty() {
             self.deviations.extend(&self.step.deviations);
             self.error = self.step.error.take();
+            self.rolls_out = true;
             std::mem::take(&mut self.step.changes)
         } else {
             placement.changes
@@ -177,6 +187,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         self.deviations.extend(&self.step.deviations);
         self.error = self.step.error.take();
         let step = std::mem::take(&mut self.step.changes);
+        self.rolls_out = true;
         let changes = companion::changes(&self.context.resolution, &placement.changes, step);
         self.carry_out(changes, backoffs)?;
         let status = self.count_status(self.snapshot.workload.generation);
@@ -207,17 +218,27 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
 
     /// Adds the phases for these changes, and updates the state. `None` if cancelled.
     fn carry_out(&mut self, mut changes: PodChanges<'a>, backoffs: Backoffs) -> Option<()> {
-        let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
+        let snapshot = self.snapshot;
         let options = &snapshot.options;
         self.finished_pods(&changes, backoffs);
+        let creation = self.choose_revision(&mut changes);
         changes.cut(options.burst);
-        if !changes.creates.is_empty() && pod_changes::lack_labels(&snapshot.workload, hash) {
+        let (hash, ds) = (creation.hash, &*creation.workload);
+        if !changes.creates.is_empty() && pod_changes::lack_labels(ds, hash) {
             self.error = Some("unable to create pods, no labels".to_owned());
             changes.creates.clear();
         }
         let mut naming = Naming::new(snapshot, hash, self.identities);
         let creates = changes.create_actions(&self.context.view, &mut naming);
-        let deletes = changes.delete_actions(options.deviates(Deviation::DeleteWithUid));
+        let evicts = self
+            .context
+            .governed
+            .as_ref()
+            .is_some_and(|policy| policy.decision.evicts);
+        let deletes = changes.delete_actions(options.deviates(Deviation::DeleteWithUid), evicts);
+        if self.rolls_out {
+            self.begun = changes.begun();
+        }
         for (deviation, used) in [
             (Deviation::IdempotentCreates, !creates.is_empty()),
             (Deviation::DeleteWithUid, !deletes.is_empty()),
@@ -236,16 +257,16 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         held_names::keep_needed(&mut self.state, snapshot, &self.context.view, self.cancellation)?;
         if !creates.is_empty() {
             let naming = pod_changes::naming_of(&creates);
-            self.pod_manifest = Some(manifest::pod_manifest(&snapshot.workload, hash, naming));
+            self.pod_manifest = Some(manifest::pod_manifest(ds, hash, naming));
         }
-        self.slow_start(creates);
+        self.slow_start(creates, hash);
         self.phase(PhaseKind::Deletes, batches::at_once(deletes));
         Some(())
     }
 
     /// Adds the creates in batches, and updates the state of the slow start.
-    fn slow_start(&mut self, creates: Vec<Action>) {
-        let (snapshot, hash) = (self.snapshot, &self.context.resolution.current_hash);
+    fn slow_start(&mut self, creates: Vec<Action>, hash: &str) {
+        let snapshot = self.snapshot;
         let first = (!creates.is_empty()).then(|| slow_start::first_batch(snapshot, hash));
         self.state.slow_start = slow_start::state_after_plan(snapshot, hash, first);
         self.goes_on = node_creates::plan_again_at_once(creates.len(), &snapshot.options);
@@ -297,6 +318,8 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let resolution = &self.context.resolution;
         let settled = self.context.view.settled != SettledNodes::default();
         let mut hashes: BTreeSet<&str> = settled.then_some(&*resolution.current_hash).into_iter().collect();
+        // L-7.
+        hashes.extend(self.context.governed.as_ref().and_then(Governed::stable_hash));
         let mut last = None;
         for pod in self.context.view.every_pod() {
             let hash = pod.hash(resolution);
@@ -348,6 +371,11 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
     }
 
     fn finish(mut self, verdict: Verdict, status: DaemonSetStatus) -> Plan {
+        let verdict = if self.write_policies(&status) && verdict == Verdict::Noop {
+            Verdict::Apply
+        } else {
+            verdict
+        };
         let rollout = self.rollout();
         let (requeue, differs) = self
             .timers
@@ -365,6 +393,93 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             status: Some(Status::DaemonSet(status)),
             rollout: Some(rollout),
             deviations: self.deviations,
+            policy_uids: Vec::new(),
+        }
+    }
+
+    /// Adds the statuses of policies, and the measurements that their checks need. Returns whether there are any.
+    fn write_policies(&mut self, status: &DaemonSetStatus) -> bool {
+        let Some(governed) = &self.context.governed else {
+            return false;
+        };
+        let now = self.snapshot.now;
+        let blocked = policy::keep_blocked(&mut self.state.blocked_evictions, &self.context.view);
+        for (eviction, _) in &blocked {
+            let left = eviction.retry_at.duration_since(now).max(SignedDuration::ZERO);
+            self.timers.at(left.unsigned_abs(), || {
+                "an eviction is asked for again".to_owned()
+            });
+        }
+        let counts = policy_writes::Counts {
+            begun: self.begun,
+            status,
+            max_unavailable: self.step.limits.max_unavailable,
+            blocked: &blocked,
+        };
+        let writes = policy_writes::of(governed, &counts, now);
+        for (delay, reason) in &writes.again {
+            self.timers.at(*delay, || reason.clone());
+        }
+        if !writes.statuses.is_empty() {
+            // What the rollout does must be recorded before it is done. Placement does not wait for that.
+            let changes_pods = |phase: &Phase| matches!(phase.kind, PhaseKind::Creates | PhaseKind::Deletes);
+            let is_placement = !self.rolls_out && self.phases.iter().any(changes_pods);
+            let phase = Phase {
+                ignores_failure: is_placement,
+                ..Phase::new(
+                    PhaseKind::RolloutPolicies,
+                    batches::one_by_one(writes.statuses).collect(),
+                )
+            };
+            let at = self.phases.iter().position(|other| other.kind > phase.kind);
+            self.phases.insert(at.unwrap_or(self.phases.len()), phase);
+        }
+        if !writes.measurements.is_empty() {
+            self.phases.push(Phase {
+                ignores_failure: true,
+                ..Phase::new(PhaseKind::Analysis, batches::at_once(writes.measurements))
+            });
+        }
+        self.phases
+            .iter()
+            .any(|phase| matches!(phase.kind, PhaseKind::RolloutPolicies | PhaseKind::Analysis))
+    }
+
+    /// The revision of the pods that this plan creates, and the workload with its template. All pods of a plan are of one revision:
+    /// if a policy needs pods of the stable revision as well, the others wait for the next plan.
+    fn choose_revision(&mut self, changes: &mut PodChanges<'a>) -> Creation<'d, 'a> {
+        let (ds, resolution) = (&self.snapshot.workload, &self.context.resolution);
+        let current = Creation {
+            hash: &resolution.current_hash,
+            workload: Cow::Borrowed(ds),
+        };
+        let Some(governed) = &self.context.governed else {
+            return current;
+        };
+        let Some(stable) = governed
+            .stable_hash()
+            .filter(|stable| *stable != resolution.current_hash)
+        else {
+            return current;
+        };
+        let is_stable = |create: &Create| governed.creates_stable(create.entry);
+        let of_stable = changes.creates.iter().filter(|create| is_stable(create)).count();
+        let Some(at_stable) = (of_stable > 0)
+            .then(|| policy::at_revision(ds, resolution, stable))
+            .flatten()
+        else {
+            // Nodes that should have the stable revision wait for it if it cannot be created from.
+            changes.creates.retain(|create| !is_stable(create));
+            return current;
+        };
+        if of_stable < changes.creates.len() {
+            self.timers
+                .at_once("pods of another revision are to be created as well");
+        }
+        changes.creates.retain(is_stable);
+        Creation {
+            hash: stable,
+            workload: Cow::Owned(at_stable),
         }
     }
 
@@ -386,4 +501,12 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             nodes: rollout::count_nodes(view),
         }
     }
+}
+
+/// The revision of the pods to create.
+struct Creation<'d, 'a> {
+    /// Its hash.
+    hash: &'d str,
+    /// The workload, with the template of the revision.
+    workload: Cow<'a, DaemonSet>,
 }

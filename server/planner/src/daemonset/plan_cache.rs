@@ -45,11 +45,15 @@ fn constraints(snapshot: &Snapshot<DaemonSet>) -> Digest {
 }
 
 /// The digest of the other inputs of a summary, apart from nodes, pods and time.
-fn view(snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>) -> Digest {
+fn view(
+    snapshot: &Snapshot<DaemonSet>,
+    resolution: &Resolution<'_>,
+    classifier: &PodClassifier<'_>,
+) -> Digest {
     let ds = &snapshot.workload;
     digest((
         (&ds.name, &ds.uid, ds.deleting, &ds.selector),
-        &resolution.current_hash,
+        (&resolution.current_hash, classifier.back_to()),
         manifest::template_generation(ds),
         ds.min_ready_seconds,
     ))
@@ -96,14 +100,19 @@ impl PlanCache {
     }
 
     /// Drops the results that are not valid for the workload as it is now.
-    fn drop_invalid(&mut self, snapshot: &Snapshot<DaemonSet>, resolution: &Resolution<'_>, detail: Detail) {
+    fn drop_invalid(
+        &mut self,
+        snapshot: &Snapshot<DaemonSet>,
+        (resolution, classifier): (&Resolution<'_>, &PodClassifier<'_>),
+        detail: Detail,
+    ) {
         let constraints = constraints(snapshot);
         self.buckets
             .resize_with(snapshot.buckets.len(), CachedBucket::default);
         let same_fits = self.constraints == Some(constraints);
         // Summaries with relabels or with all nodes are not valid for other plans.
         let repeatable = resolution.relabelled.is_empty() && detail == Detail::Notable;
-        let view = repeatable.then(|| view(snapshot, resolution));
+        let view = repeatable.then(|| view(snapshot, resolution, classifier));
         let same_view = view.is_some() && self.view == view;
         for known in &mut self.buckets {
             if !same_fits {
@@ -125,7 +134,7 @@ impl PlanCache {
         cancellation: Cancellation<'_>,
         mut each: impl FnMut(&'a Bucket, &BucketSummary),
     ) -> Option<()> {
-        self.drop_invalid(snapshot, resolution, detail);
+        self.drop_invalid(snapshot, (resolution, classifier), detail);
         for (bucket, known) in snapshot.buckets.iter().zip(&mut self.buckets) {
             let CachedBucket { fits, summary } = known;
             let of = bucket

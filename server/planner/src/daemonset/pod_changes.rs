@@ -78,10 +78,10 @@ impl<'a> PodChanges<'a> {
     }
 
     /// Adds a create of a rolling update within its budget.
-    pub(crate) fn create_within_budget(&mut self, entry: usize, slot: Slot) {
+    pub(crate) fn create_within_budget(&mut self, entry: usize, reason: Reason, slot: Slot) {
         self.creates.push(Create {
             entry,
-            reason: Reason::SurgeWithinBudget,
+            reason,
             slot: Some(slot),
         });
     }
@@ -98,11 +98,17 @@ impl<'a> PodChanges<'a> {
     }
 
     /// Adds a delete of a rolling update within its budget.
-    pub(crate) fn delete_within_budget(&mut self, entry: &NodeEntry<'a>, pod: &OwnPod<'a>, slot: Slot) {
+    pub(crate) fn delete_within_budget(
+        &mut self,
+        entry: &NodeEntry<'a>,
+        pod: &OwnPod<'a>,
+        reason: Reason,
+        slot: Slot,
+    ) {
         self.deletes.push(Delete {
             pod: pod.pod,
             node: entry.name,
-            reason: Reason::RolloutWithinBudget,
+            reason,
             kept: None,
             slot: Some(slot),
         });
@@ -131,16 +137,39 @@ impl<'a> PodChanges<'a> {
         self.deletes.truncate(burst);
     }
 
-    /// The delete actions.
-    pub(crate) fn delete_actions(&self, uid_precondition: bool) -> Vec<Action> {
-        let action = |delete: &Delete<'_>| Action {
-            reason: delete.reason,
-            message: delete_message(delete, self.budget),
-            kind: ActionKind::DeletePod {
-                pod: pod_claims::reference(delete.pod),
-                node_name: delete.node.to_owned(),
-                uid_precondition,
-            },
+    /// How many nodes a rollout begins with these changes: those whose old pod is deleted to be replaced, or that get a second pod.
+    pub(crate) fn begun(&self) -> usize {
+        let deletes = self.deletes.iter().map(|delete| delete.reason);
+        let reasons = deletes.chain(self.creates.iter().map(|create| create.reason));
+        let begins = |reason: &Reason| {
+            matches!(
+                reason,
+                Reason::RolloutOldUnavailable
+                    | Reason::RolloutWithinBudget
+                    | Reason::SurgeOldUnavailable
+                    | Reason::SurgeWithinBudget
+            )
+        };
+        reasons.filter(begins).count()
+    }
+
+    /// The delete actions. If a policy `evicts`, pods that are replaced are evicted.
+    pub(crate) fn delete_actions(&self, uid_precondition: bool, evicts: bool) -> Vec<Action> {
+        let action = |delete: &Delete<'_>| {
+            let (pod, node_name) = (pod_claims::reference(delete.pod), delete.node.to_owned());
+            Action {
+                reason: delete.reason,
+                message: delete_message(delete, self.budget),
+                kind: if evicts && is_replacement(delete.reason) {
+                    ActionKind::EvictPod { pod, node_name }
+                } else {
+                    ActionKind::DeletePod {
+                        pod,
+                        node_name,
+                        uid_precondition,
+                    }
+                },
+            }
         };
         self.deletes.iter().map(action).collect()
     }
@@ -164,6 +193,18 @@ impl<'a> PodChanges<'a> {
         };
         self.creates.iter().map(action).collect()
     }
+}
+
+/// Whether a pod that runs is deleted because another one is to take its place.
+fn is_replacement(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::RolloutOldUnavailable
+            | Reason::RolloutWithinBudget
+            | Reason::RolloutNodeSunset
+            | Reason::SurgeNewAvailable
+            | Reason::RevisionRejected
+    )
 }
 
 /// How the pods of these creates get their names.
@@ -295,6 +336,12 @@ pub(crate) fn create_message(
             format!("{node} has no pod that runs: {pod} is finished or being deleted")
         }
         Reason::SurgeOldUnavailable => format!("{node}: {pod} is outdated and not available"),
+        Reason::RevisionRejected => {
+            format!(
+                "{node}: {pod} has a rejected revision ({})",
+                said(create.slot, budget)
+            )
+        }
         Reason::SurgeWithinBudget => {
             format!("{node}: {pod} is outdated ({})", said(create.slot, budget))
         }
@@ -319,6 +366,15 @@ pub(crate) fn delete_message(delete: &Delete<'_>, budget: i64) -> String {
         }
         Reason::NodeMissing => format!("{pod} waits for {node}, which does not exist"),
         Reason::RolloutOldUnavailable => format!("{pod} on {node} is outdated and not available"),
+        Reason::RevisionRejected if delete.slot.is_none() => {
+            format!("{pod} on {node} has a rejected revision and is not available")
+        }
+        Reason::RevisionRejected => {
+            format!(
+                "{pod} on {node} has a rejected revision ({})",
+                said(delete.slot, budget)
+            )
+        }
         Reason::RolloutWithinBudget => {
             format!("{pod} on {node} is outdated ({})", said(delete.slot, budget))
         }

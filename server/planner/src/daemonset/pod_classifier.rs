@@ -39,10 +39,15 @@ impl<'a> OwnPod<'a> {
         self.template.hash_new
     }
 
-    /// Whether the pod is of the current template, by hash or by template generation. All other rules use
-    /// this test.
+    /// Whether the pod is as the rollout wants it: of the current template, by hash or by template generation. All other rules use
+    /// this test. While a policy rolls back, the stable revision is what the rollout wants.
     pub(crate) fn updated(&self) -> bool {
         self.template.updated
+    }
+
+    /// Whether the pod is of the current template, also while a policy rolls back. Counts for people use this test.
+    pub(crate) fn current(&self) -> bool {
+        self.template.current
     }
 }
 
@@ -53,6 +58,8 @@ pub(crate) struct TemplateMatch {
     pub(crate) hash_new: bool,
     /// The pod is of the current template, by hash or by template generation.
     pub(crate) updated: bool,
+    /// As `updated`, also while a policy rolls back to another revision.
+    pub(crate) current: bool,
 }
 
 /// A pod's hash label after the plan's relabels (D-57).
@@ -73,16 +80,28 @@ pub(crate) struct PodClassifier<'a> {
     pub(crate) availability: Availability,
     generation: Option<String>,
     resolution: &'a Resolution<'a>,
+    /// The hash of the stable revision, while a policy rolls back to it.
+    back_to: Option<&'a str>,
 }
 
 impl<'a> PodClassifier<'a> {
-    /// A classifier for the pods of a snapshot.
-    pub(crate) fn new(snapshot: &'a Snapshot<DaemonSet>, resolution: &'a Resolution<'a>) -> Self {
+    /// A classifier for the pods of a snapshot. `goal` is the hash that a policy wants pods to have.
+    pub(crate) fn new(
+        snapshot: &'a Snapshot<DaemonSet>,
+        resolution: &'a Resolution<'a>,
+        goal: Option<&'a str>,
+    ) -> Self {
         Self {
             availability: Availability::new(snapshot.now, snapshot.workload.min_ready_seconds),
             generation: manifest::template_generation(&snapshot.workload).map(|number| number.to_string()),
             resolution,
+            back_to: goal.filter(|goal| *goal != resolution.current_hash),
         }
+    }
+
+    /// The hash of the stable revision, while a policy rolls back to it.
+    pub(crate) fn back_to(&self) -> Option<&'a str> {
+        self.back_to
     }
 
     /// Whether a pod is of the current template. `by_labels` is the result of [`Self::match_labels`] for this pod.
@@ -106,9 +125,18 @@ impl<'a> PodClassifier<'a> {
         let hash_new = hash == current;
         let of_generation =
             || self.generation.is_some() && pod.labels.get(GENERATION_LABEL) == self.generation.as_deref();
-        TemplateMatch {
-            hash_new,
-            updated: (hash_new && !current.is_empty()) || of_generation(),
+        let is_current = (hash_new && !current.is_empty()) || of_generation();
+        match self.back_to {
+            None => TemplateMatch {
+                hash_new,
+                updated: is_current,
+                current: is_current,
+            },
+            Some(stable) => TemplateMatch {
+                hash_new: hash == stable,
+                updated: hash == stable,
+                current: is_current,
+            },
         }
     }
 }

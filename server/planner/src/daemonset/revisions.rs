@@ -330,7 +330,7 @@ impl<'a> Resolution<'a> {
 }
 
 /// The hash label of a claimed revision, or the one that [`Resolution::add_missing_labels`] adds.
-fn effective_hash(revision: &Revision) -> Cow<'_, str> {
+pub(crate) fn effective_hash(revision: &Revision) -> Cow<'_, str> {
     let hash = revision.labels.get(HASH_LABEL);
     hash.map_or_else(|| names::label_value(&revision.name), Cow::Borrowed)
 }

@@ -3,28 +3,36 @@
 pub(crate) mod in_place;
 pub(crate) mod limits;
 pub(crate) mod node_content;
+pub(crate) mod restriction;
 pub(crate) mod step;
 pub(crate) mod surge;
 
 use crate::{
-    core::{plan::NodeCounts, snapshot::Options},
+    core::{plan::NodeCounts, snapshot::Snapshot},
     daemonset::{
-        cluster_view::ClusterView, pod_classifier::OwnPod, rollout::step::Step, workload::UpdateStrategy,
+        cluster_view::ClusterView,
+        context::PlanContext,
+        pod_classifier::OwnPod,
+        rollout::{restriction::Restriction, step::Step},
+        workload::{DaemonSet, UpdateStrategy},
     },
 };
 
 /// The next step of the rollout. With OnDelete it is empty (D-50).
-pub(crate) fn step<'a>(strategy: &UpdateStrategy, view: &ClusterView<'a>, options: &Options) -> Step<'a> {
-    let UpdateStrategy::RollingUpdate(rolling_update) = strategy else {
+pub(crate) fn step<'a>(snapshot: &Snapshot<DaemonSet>, context: &PlanContext<'a>) -> Step<'a> {
+    let (view, options) = (&context.view, &snapshot.options);
+    let UpdateStrategy::RollingUpdate(rolling_update) = &*context.strategy else {
         return Step::default();
     };
-    match limits::limits(rolling_update.as_ref(), view.desired) {
+    let restriction = Restriction::of(snapshot, context);
+    let limits = limits::limits(rolling_update.as_ref(), view.desired);
+    match limits.map(|own| restriction.limits(own, view.desired)) {
         Err(error) => Step {
             error: Some(error),
             ..Step::default()
         },
-        Ok(limits) if limits.max_surge == 0 => in_place::step(view, limits),
-        Ok(limits) => surge::step(view, limits, options),
+        Ok(limits) if limits.max_surge == 0 => in_place::step(view, limits, &restriction),
+        Ok(limits) => surge::step(view, limits, options, &restriction),
     }
 }
 
@@ -38,7 +46,7 @@ pub(crate) fn count_nodes(view: &ClusterView<'_>) -> NodeCounts {
         let pods = view.pods(entry);
         let count = if pods.is_empty() {
             &mut counts.without_pod
-        } else if !pods.iter().any(OwnPod::updated) {
+        } else if !pods.iter().any(OwnPod::current) {
             &mut counts.outdated
         } else if pods.iter().any(is_updated_and_available) {
             &mut counts.updated_available
@@ -51,5 +59,5 @@ pub(crate) fn count_nodes(view: &ClusterView<'_>) -> NodeCounts {
 }
 
 fn is_updated_and_available(pod: &OwnPod<'_>) -> bool {
-    pod.updated() && pod.available && !pod.pod.deleting
+    pod.current() && pod.available && !pod.pod.deleting
 }

@@ -19,7 +19,7 @@ pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> DaemonS
             Some(first) if entry.fit.run => {
                 *current += 1;
                 *ready += usize::from(first.pod.ready);
-                *updated += usize::from(first.updated());
+                *updated += usize::from(first.current());
                 *available += usize::from(first.available);
             }
             Some(_) => *misscheduled += 1,

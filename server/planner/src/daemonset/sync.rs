@@ -18,8 +18,9 @@ use crate::{
         plan_cache::PlanCache,
         revisions::{Halt, Resolution},
         slow_start,
-        workload::DaemonSet,
+        workload::{DaemonSet, UpdateStrategy},
     },
+    rollout::governing::Policies,
 };
 
 /// Plans for one workload. `None` if cancelled.
@@ -66,7 +67,11 @@ fn plan_rollout(
     cache: &mut PlanCache,
     cancellation: Cancellation<'_>,
 ) -> Option<Plan> {
-    match companion::rollout_request(&snapshot.workload) {
+    let ds = &snapshot.workload;
+    let policies = Policies::of(&ds.rollout.policies, &ds.name, &ds.rollout.labels);
+    match companion::rollout_request(ds) {
+        // A policy takes the place of the annotations. It rolls out only what no other controller does.
+        _ if policies.governing.is_some() && ds.strategy == UpdateStrategy::OnDelete => {}
         companion::RolloutRequest::None => return Some(Plan::nothing(snapshot, Verdict::Noop)),
         companion::RolloutRequest::Wrong(because) => {
             let reason = (Reason::InvalidAnnotation, "an annotation is of no use".to_owned());

@@ -6,6 +6,7 @@ use crate::core::{
     snapshot::{ControllerRef, IntOrString, Labels, Selector},
     status::DaemonSetStatus,
 };
+use crate::rollout::{Policy, measurement::Measurement};
 
 /// A DaemonSet. The values are as served: the planner does not rely on the apiserver's validation (D-120).
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,19 @@ pub struct DaemonSet {
     pub status: DaemonSetStatus,
     /// status.collisionCount.
     pub collision_count: Option<i32>,
+    /// What progressive rollouts depend on.
+    pub rollout: RolloutInputs,
+}
+
+/// What progressive rollouts of a DaemonSet depend on. Without policies the rest is not read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RolloutInputs {
+    /// metadata.labels of the DaemonSet.
+    pub labels: Labels,
+    /// The RolloutPolicies of the namespace that may target it.
+    pub policies: Vec<Policy>,
+    /// The measurements that were made for its policies.
+    pub measurements: Vec<Measurement>,
 }
 
 impl DaemonSet {

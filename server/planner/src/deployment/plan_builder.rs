@@ -218,6 +218,7 @@ impl<'a> PlanBuilder<'a> {
             status: Some(Status::Deployment(status)),
             rollout: None,
             deviations: self.deviations,
+            policy_uids: Vec::new(),
         }
     }
 

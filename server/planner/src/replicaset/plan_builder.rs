@@ -332,6 +332,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             status: Some(Status::ReplicaSet(status)),
             rollout: None,
             deviations: self.deviations,
+            policy_uids: Vec::new(),
         }
     }
 }

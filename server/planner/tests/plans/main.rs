@@ -9,6 +9,7 @@ mod explain;
 mod finished;
 mod placement;
 mod plan_cache;
+mod policies;
 mod properties;
 mod report;
 mod rollout;

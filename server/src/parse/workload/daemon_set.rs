@@ -9,11 +9,12 @@ use k8s_openapi::{
 };
 use nodewise_planner::{
     daemonset::{
-        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, Scheduling, Toleration,
-        UpdateStrategy, overhead::Candidate,
+        DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, RollingUpdate, RolloutInputs, Scheduling,
+        Toleration, UpdateStrategy, overhead::Candidate,
     },
     json::Json,
     plan::DaemonSetStatus,
+    snapshot::Labels,
 };
 use nodewise_proto::{v1, workload::DAEMON_SET};
 use serde::Deserialize;
@@ -21,12 +22,19 @@ use std::collections::BTreeMap;
 
 use super::{
     super::{
-        json,
+        Context, json,
         problems::{Path, Problems},
     },
+    measurement,
     object::{self, Read},
+    rollout_policy,
 };
-use crate::limits::Limits;
+use crate::{limits::Limits, refusal::Refusal};
+
+/// The most policies, measurements and hosts of a request.
+const MOST_POLICIES: usize = 100;
+const MOST_MEASUREMENTS: usize = 1_000;
+const MOST_HOSTS: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -83,8 +91,23 @@ struct Template {
 }
 
 /// Reads the DaemonSet at `at`.
-pub(super) fn read(message: &v1::DaemonSet, at: &Path<'_>, problems: &mut Problems) -> Option<DaemonSet> {
-    let at = at.field("object");
+pub(super) fn read(
+    message: &v1::DaemonSet,
+    parent: &Path<'_>,
+    context: &mut Context<'_>,
+) -> Result<Option<DaemonSet>, Refusal> {
+    for (field, count, most) in [
+        ("rollout_policies", message.rollout_policies.len(), MOST_POLICIES),
+        ("measurements", message.measurements.len(), MOST_MEASUREMENTS),
+        ("analysis_hosts", message.analysis_hosts.len(), MOST_HOSTS),
+    ] {
+        Context::bound(&parent.field(field), count, most)?;
+    }
+    Ok(daemon_set(message, parent, &mut context.problems))
+}
+
+fn daemon_set(message: &v1::DaemonSet, parent: &Path<'_>, problems: &mut Problems) -> Option<DaemonSet> {
+    let at = parent.field("object");
     let Read { head, spec, status } =
         object::read::<Spec, Counts>(&message.object, DAEMON_SET, &at, problems)?;
     let scheduling = scheduling(&spec.template, &at, problems);
@@ -106,7 +129,32 @@ pub(super) fn read(message: &v1::DaemonSet, at: &Path<'_>, problems: &mut Proble
         revision_history_limit: spec.revision_history_limit,
         collision_count: status.collision_count,
         status: counts(&status),
+        rollout: rollout(message, head.labels, parent, problems),
     })
+}
+
+/// What progressive rollouts of the DaemonSet depend on.
+fn rollout(message: &v1::DaemonSet, labels: Labels, at: &Path<'_>, problems: &mut Problems) -> RolloutInputs {
+    let mut inputs = RolloutInputs {
+        labels,
+        ..RolloutInputs::default()
+    };
+    let at_policies = at.field("rollout_policies");
+    for (index, policy) in message.rollout_policies.iter().enumerate() {
+        let policy = rollout_policy::read(
+            policy,
+            &message.analysis_hosts,
+            &at_policies.index(index),
+            problems,
+        );
+        inputs.policies.extend(policy);
+    }
+    let at_measurements = at.field("measurements");
+    for (index, made) in message.measurements.iter().enumerate() {
+        let made = measurement::read(made, &at_measurements.index(index), problems);
+        inputs.measurements.extend(made);
+    }
+    inputs
 }
 
 /// The parts of a DaemonSet that decide where its pods run and what they request.

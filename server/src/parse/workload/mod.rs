@@ -5,8 +5,10 @@
 
 mod daemon_set;
 mod deployment;
+mod measurement;
 mod object;
 mod replica_set;
+mod rollout_policy;
 mod status;
 
 pub(super) use daemon_set::read_template;
@@ -34,19 +36,21 @@ pub(super) fn read(
     at: &Path<'_>,
     context: &mut Context<'_>,
 ) -> Result<Option<Workload>, Refusal> {
-    let problems = &mut context.problems;
     Ok(match workload.and_then(|workload| workload.kind) {
         Some(Kind::DaemonSet(message)) => {
-            daemon_set::read(&message, &at.field("daemon_set"), problems).map(Workload::DaemonSet)
+            daemon_set::read(&message, &at.field("daemon_set"), context)?.map(Workload::DaemonSet)
         }
         Some(Kind::ReplicaSet(message)) => {
-            replica_set::read(message, &at.field("replica_set"), problems).map(Workload::ReplicaSet)
+            replica_set::read(message, &at.field("replica_set"), &mut context.problems)
+                .map(Workload::ReplicaSet)
         }
         Some(Kind::Deployment(message)) => {
             deployment::read(&message, &at.field("deployment"), context)?.map(Workload::Deployment)
         }
         None => {
-            problems.add(at, "is required: no workload of a kind that this server knows");
+            context
+                .problems
+                .add(at, "is required: no workload of a kind that this server knows");
             None
         }
     })

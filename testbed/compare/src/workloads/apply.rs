@@ -336,6 +336,7 @@ impl Run<'_> {
             (Resource::ReplicaSets, Subresource::None) => ("replicasets", "update-replicaset"),
             (Resource::Deployments, Subresource::Status) => ("deployments", "update-status"),
             (Resource::Deployments, Subresource::None) => ("deployments", "update-deployment"),
+            (Resource::RolloutPolicies, _) => anyhow::bail!("upstream knows no RolloutPolicies"),
         };
         Ok(match self.api.patch(op, resource, &object.name, &patch) {
             Ok(now) => {

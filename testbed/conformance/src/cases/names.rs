@@ -235,6 +235,7 @@ async fn names_of_next_version(
         workload: Some(v1::Workload {
             kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
                 object: agent.to_string().into(),
+                ..v1::DaemonSet::default()
             })),
         }),
         caches_synced: true,

@@ -13,6 +13,8 @@ mod live;
 mod observe;
 mod overhead;
 mod owners;
+mod policies;
+mod policy_rollouts;
 mod replicas;
 mod revisions;
 mod rights;

@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 from nodewise.v1 import snapshot_pb2 as nodewise_dot_v1_dot_snapshot__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1enodewise/v1/capabilities.proto\x12\x0bnodewise.v1\x1a\x1anodewise/v1/snapshot.proto\"\x18\n\x16GetCapabilitiesRequest\"\x82\x02\n\x17GetCapabilitiesResponse\x12\x16\n\x0e\x65ngine_version\x18\x01 \x01(\t\x12\x1a\n\x12kubernetes_version\x18\x02 \x01(\t\x12#\n\x06limits\x18\x03 \x01(\x0b\x32\x13.nodewise.v1.Limits\x12\x35\n\x10\x64igest_functions\x18\x04 \x03(\x0e\x32\x1b.nodewise.v1.DigestFunction\x12\x16\n\x0eworkload_kinds\x18\x05 \x03(\t\x12.\n\ndeviations\x18\x06 \x03(\x0b\x32\x1a.nodewise.v1.DeviationInfo\x12\x0f\n\x07methods\x18\x07 \x03(\t\"\x97\x01\n\x06Limits\x12\x19\n\x11max_message_bytes\x18\x01 \x01(\x04\x12\x1c\n\x14max_concurrent_plans\x18\x02 \x01(\r\x12\x11\n\tmax_nodes\x18\x03 \x01(\r\x12\x10\n\x08max_pods\x18\x04 \x01(\r\x12\x18\n\x10max_bucket_count\x18\x05 \x01(\r\x12\x15\n\rmax_revisions\x18\x06 \x01(\r\"f\n\rDeviationInfo\x12)\n\tdeviation\x18\x01 \x01(\x0e\x32\x16.nodewise.v1.Deviation\x12\x15\n\ron_by_default\x18\x02 \x01(\x08\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1enodewise/v1/capabilities.proto\x12\x0bnodewise.v1\x1a\x1anodewise/v1/snapshot.proto\"\x18\n\x16GetCapabilitiesRequest\"\x94\x02\n\x17GetCapabilitiesResponse\x12\x16\n\x0e\x65ngine_version\x18\x01 \x01(\t\x12\x1a\n\x12kubernetes_version\x18\x02 \x01(\t\x12#\n\x06limits\x18\x03 \x01(\x0b\x32\x13.nodewise.v1.Limits\x12\x35\n\x10\x64igest_functions\x18\x04 \x03(\x0e\x32\x1b.nodewise.v1.DigestFunction\x12\x16\n\x0eworkload_kinds\x18\x05 \x03(\t\x12.\n\ndeviations\x18\x06 \x03(\x0b\x32\x1a.nodewise.v1.DeviationInfo\x12\x0f\n\x07methods\x18\x07 \x03(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x08 \x03(\t\"\x97\x01\n\x06Limits\x12\x19\n\x11max_message_bytes\x18\x01 \x01(\x04\x12\x1c\n\x14max_concurrent_plans\x18\x02 \x01(\r\x12\x11\n\tmax_nodes\x18\x03 \x01(\r\x12\x10\n\x08max_pods\x18\x04 \x01(\r\x12\x18\n\x10max_bucket_count\x18\x05 \x01(\r\x12\x15\n\rmax_revisions\x18\x06 \x01(\r\"f\n\rDeviationInfo\x12)\n\tdeviation\x18\x01 \x01(\x0e\x32\x16.nodewise.v1.Deviation\x12\x15\n\ron_by_default\x18\x02 \x01(\x08\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,9 +25,9 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_GETCAPABILITIESREQUEST']._serialized_start=75
   _globals['_GETCAPABILITIESREQUEST']._serialized_end=99
   _globals['_GETCAPABILITIESRESPONSE']._serialized_start=102
-  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=360
-  _globals['_LIMITS']._serialized_start=363
-  _globals['_LIMITS']._serialized_end=514
-  _globals['_DEVIATIONINFO']._serialized_start=516
-  _globals['_DEVIATIONINFO']._serialized_end=618
+  _globals['_GETCAPABILITIESRESPONSE']._serialized_end=378
+  _globals['_LIMITS']._serialized_start=381
+  _globals['_LIMITS']._serialized_end=532
+  _globals['_DEVIATIONINFO']._serialized_start=534
+  _globals['_DEVIATIONINFO']._serialized_end=636
 # @@protoc_insertion_point(module_scope)

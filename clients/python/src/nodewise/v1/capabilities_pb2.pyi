@@ -40,6 +40,7 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
     WORKLOAD_KINDS_FIELD_NUMBER: builtins.int
     DEVIATIONS_FIELD_NUMBER: builtins.int
     METHODS_FIELD_NUMBER: builtins.int
+    FEATURES_FIELD_NUMBER: builtins.int
     engine_version: builtins.str
     """The server's version, for example `0.1.0`. Two versions may compute different plans from the same snapshot."""
     kubernetes_version: builtins.str
@@ -66,6 +67,10 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
         GetCapabilities and Explain, as before there was this field.
         """
 
+    @property
+    def features(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`. Empty before there was this field."""
+
     def __init__(
         self,
         *,
@@ -76,9 +81,10 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
         workload_kinds: collections.abc.Iterable[builtins.str] | None = ...,
         deviations: collections.abc.Iterable[global___DeviationInfo] | None = ...,
         methods: collections.abc.Iterable[builtins.str] | None = ...,
+        features: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["limits", b"limits"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["deviations", b"deviations", "digest_functions", b"digest_functions", "engine_version", b"engine_version", "kubernetes_version", b"kubernetes_version", "limits", b"limits", "methods", b"methods", "workload_kinds", b"workload_kinds"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deviations", b"deviations", "digest_functions", b"digest_functions", "engine_version", b"engine_version", "features", b"features", "kubernetes_version", b"kubernetes_version", "limits", b"limits", "methods", b"methods", "workload_kinds", b"workload_kinds"]) -> None: ...
 
 global___GetCapabilitiesResponse = GetCapabilitiesResponse
 

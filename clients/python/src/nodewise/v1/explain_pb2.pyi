@@ -116,6 +116,8 @@ class _RuleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeW
     """The workload is being deleted, or its selector is empty."""
     RULE_PLACEMENT_FIRST: _Rule.ValueType  # 20
     """The plan has placement actions. Rollout actions wait until there are none."""
+    RULE_ROLLOUT_POLICY: _Rule.ValueType  # 21
+    """A RolloutPolicy does not let the old pod be replaced yet: the message says what the node waits for."""
 
 class Rule(_Rule, metaclass=_RuleEnumTypeWrapper):
     """Rule is the rule that decides the state of a workload on one node."""
@@ -162,6 +164,8 @@ RULE_WORKLOAD_INACTIVE: Rule.ValueType  # 19
 """The workload is being deleted, or its selector is empty."""
 RULE_PLACEMENT_FIRST: Rule.ValueType  # 20
 """The plan has placement actions. Rollout actions wait until there are none."""
+RULE_ROLLOUT_POLICY: Rule.ValueType  # 21
+"""A RolloutPolicy does not let the old pod be replaced yet: the message says what the node waits for."""
 global___Rule = Rule
 
 @typing.final
@@ -361,6 +365,7 @@ class NodeExplanation(google.protobuf.message.Message):
     SHOULD_KEEP_FIELD_NUMBER: builtins.int
     DETAILS_FIELD_NUMBER: builtins.int
     QUEUE_POSITION_FIELD_NUMBER: builtins.int
+    ROLLOUT_STAGE_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """metadata.name of the node."""
     state: global___NodeState.ValueType
@@ -379,6 +384,8 @@ class NodeExplanation(google.protobuf.message.Message):
     """With NODE_STATE_WAITING for the budget of the rollout: the place of this node among the nodes that wait for it, from 1. The budget
     goes to them by name. Otherwise 0.
     """
+    rollout_stage: builtins.str
+    """With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on."""
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodExplanation]:
         """The workload's pods that are bound to this node or meant for it. The pod that the controller would keep comes first."""
@@ -405,8 +412,9 @@ class NodeExplanation(google.protobuf.message.Message):
         should_keep: builtins.bool = ...,
         details: collections.abc.Iterable[builtins.str] | None = ...,
         queue_position: builtins.int = ...,
+        rollout_stage: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "node_name", b"node_name", "pods", b"pods", "queue_position", b"queue_position", "rule", b"rule", "should_keep", b"should_keep", "should_run", b"should_run", "state", b"state"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "node_name", b"node_name", "pods", b"pods", "queue_position", b"queue_position", "rollout_stage", b"rollout_stage", "rule", b"rule", "should_keep", b"should_keep", "should_run", b"should_run", "state", b"state"]) -> None: ...
 
 global___NodeExplanation = NodeExplanation
 

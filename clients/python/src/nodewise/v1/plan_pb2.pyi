@@ -85,10 +85,14 @@ class _PhaseKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Write a status that says why creates or deletes of this plan failed."""
     PHASE_KIND_ROLLBACK: _PhaseKind.ValueType  # 11
     """Restore an earlier template of a Deployment."""
+    PHASE_KIND_ROLLOUT_POLICIES: _PhaseKind.ValueType  # 12
+    """Write statuses of RolloutPolicies. What a rollout does to pods is recorded there before it is done."""
+    PHASE_KIND_ANALYSIS: _PhaseKind.ValueType  # 13
+    """Make measurements for RolloutPolicies. No other phase waits for them."""
 
 class PhaseKind(_PhaseKind, metaclass=_PhaseKindEnumTypeWrapper):
     """PhaseKind is the purpose of a phase. Each kind occurs at most once in a plan. The phases of a plan are in this order: REVISIONS, CLAIMS,
-    EVENTS, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS.
+    EVENTS, ROLLOUT_POLICIES, ROLLBACK, CREATES, REPLICA_SETS, OLD_REPLICA_SETS, DELETES, CLEANUP, FAILURE, STATUS, ANALYSIS.
     """
 
 PHASE_KIND_UNSPECIFIED: PhaseKind.ValueType  # 0
@@ -117,6 +121,10 @@ PHASE_KIND_FAILURE: PhaseKind.ValueType  # 10
 """Write a status that says why creates or deletes of this plan failed."""
 PHASE_KIND_ROLLBACK: PhaseKind.ValueType  # 11
 """Restore an earlier template of a Deployment."""
+PHASE_KIND_ROLLOUT_POLICIES: PhaseKind.ValueType  # 12
+"""Write statuses of RolloutPolicies. What a rollout does to pods is recorded there before it is done."""
+PHASE_KIND_ANALYSIS: PhaseKind.ValueType  # 13
+"""Make measurements for RolloutPolicies. No other phase waits for them."""
 global___PhaseKind = PhaseKind
 
 class _PatchType:
@@ -253,6 +261,12 @@ class _ReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """Patch: creates or deletes of this plan failed."""
     REASON_ROLLBACK_REQUESTED: _Reason.ValueType  # 39
     """Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision."""
+    REASON_POLICY_STATUS_CHANGED: _Reason.ValueType  # 40
+    """Patch: the status of a RolloutPolicy."""
+    REASON_ANALYSIS_DUE: _Reason.ValueType  # 41
+    """Measure: a check of a RolloutPolicy is due."""
+    REASON_REVISION_REJECTED: _Reason.ValueType  # 42
+    """Delete, create: the pod has a revision that was rejected; its node goes back to the stable one."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Reason is why an action is in a plan. Each comment begins with the kind of action."""
@@ -337,6 +351,12 @@ REASON_WRITES_FAILED: Reason.ValueType  # 38
 """Patch: creates or deletes of this plan failed."""
 REASON_ROLLBACK_REQUESTED: Reason.ValueType  # 39
 """Patch, event: the annotation `deprecated.deployment.rollback.to` asks for an earlier revision."""
+REASON_POLICY_STATUS_CHANGED: Reason.ValueType  # 40
+"""Patch: the status of a RolloutPolicy."""
+REASON_ANALYSIS_DUE: Reason.ValueType  # 41
+"""Measure: a check of a RolloutPolicy is due."""
+REASON_REVISION_REJECTED: Reason.ValueType  # 42
+"""Delete, create: the pod has a revision that was rejected; its node goes back to the stable one."""
 global___Reason = Reason
 
 @typing.final
@@ -375,6 +395,7 @@ class Plan(google.protobuf.message.Message):
     MORE_WARNINGS_FIELD_NUMBER: builtins.int
     REPLICA_SET_STATUS_FIELD_NUMBER: builtins.int
     DEPLOYMENT_STATUS_FIELD_NUMBER: builtins.int
+    ROLLOUT_POLICY_UIDS_FIELD_NUMBER: builtins.int
     verdict: global___Verdict.ValueType
     """What the executor does with this plan."""
     plan_id: builtins.str
@@ -446,6 +467,12 @@ class Plan(google.protobuf.message.Message):
     def deployment_status(self) -> global___DeploymentStatus:
         """Of a Deployment."""
 
+    @property
+    def rollout_policy_uids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The uids of the RolloutPolicies that this plan heeds: all those of the snapshot, in its order. An older server does not know
+        policies and does not set this field. An executor that sent policies must not apply a plan that does not confirm each of them.
+        """
+
     def __init__(
         self,
         *,
@@ -467,9 +494,10 @@ class Plan(google.protobuf.message.Message):
         more_warnings: builtins.int = ...,
         replica_set_status: global___ReplicaSetStatus | None = ...,
         deployment_status: global___DeploymentStatus | None = ...,
+        rollout_policy_uids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deployment_status", b"deployment_status", "replica_set_status", b"replica_set_status", "requeue_after", b"requeue_after", "rollout", b"rollout", "state", b"state", "status", b"status", "workload", b"workload"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deployment_status", b"deployment_status", "deviations", b"deviations", "error", b"error", "more_warnings", b"more_warnings", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "replica_set_status", b"replica_set_status", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "scope", b"scope", "state", b"state", "status", b"status", "verdict", b"verdict", "warnings", b"warnings", "workload", b"workload"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["daemon_set_status", b"daemon_set_status", "deployment_status", b"deployment_status", "deviations", b"deviations", "error", b"error", "more_warnings", b"more_warnings", "node_name_pointers", b"node_name_pointers", "phases", b"phases", "plan_id", b"plan_id", "pod_manifest", b"pod_manifest", "replica_set_status", b"replica_set_status", "requeue_after", b"requeue_after", "requeue_reason", b"requeue_reason", "rollout", b"rollout", "rollout_policy_uids", b"rollout_policy_uids", "scope", b"scope", "state", b"state", "status", b"status", "verdict", b"verdict", "warnings", b"warnings", "workload", b"workload"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["status", b"status"]) -> typing.Literal["replica_set_status", "deployment_status"] | None: ...
 
 global___Plan = Plan
@@ -627,6 +655,8 @@ class Action(google.protobuf.message.Message):
     CREATE_OBJECT_FIELD_NUMBER: builtins.int
     PATCH_OBJECT_FIELD_NUMBER: builtins.int
     DELETE_OBJECT_FIELD_NUMBER: builtins.int
+    EVICT_POD_FIELD_NUMBER: builtins.int
+    MEASURE_FIELD_NUMBER: builtins.int
     SUCCESS_EVENTS_FIELD_NUMBER: builtins.int
     FAILURE_EVENT_FIELD_NUMBER: builtins.int
     id: builtins.int
@@ -696,8 +726,18 @@ class Action(google.protobuf.message.Message):
         """Delete an object."""
 
     @property
+    def evict_pod(self) -> global___EvictPod:
+        """Evict a pod."""
+
+    @property
+    def measure(self) -> global___Measure:
+        """Make a measurement for a RolloutPolicy."""
+
+    @property
     def success_events(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___EmitEvent]:
-        """The Events that the executor emits on the workload after the action has succeeded."""
+        """The Events that the executor emits on the workload after the action has succeeded. If the action patches a RolloutPolicy, it emits
+        them on the policy as well.
+        """
 
     @property
     def failure_event(self) -> global___EmitEvent:
@@ -724,12 +764,14 @@ class Action(google.protobuf.message.Message):
         create_object: global___CreateObject | None = ...,
         patch_object: global___PatchObject | None = ...,
         delete_object: global___DeleteObject | None = ...,
+        evict_pod: global___EvictPod | None = ...,
+        measure: global___Measure | None = ...,
         success_events: collections.abc.Iterable[global___EmitEvent] | None = ...,
         failure_event: global___EmitEvent | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_object", b"create_object", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_object", b"delete_object", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "failure_event", b"failure_event", "kind", b"kind", "patch_object", b"patch_object", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "update_revision", b"update_revision", "update_status", b"update_status"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_object", b"create_object", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_object", b"delete_object", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "failure_event", b"failure_event", "id", b"id", "kind", b"kind", "message", b"message", "patch_object", b"patch_object", "reason", b"reason", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "success_events", b"success_events", "update_revision", b"update_revision", "update_status", b"update_status"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["create_revision", "update_revision", "delete_revision", "adopt_revision", "release_revision", "adopt_pod", "release_pod", "relabel_pod", "create_pod", "delete_pod", "update_status", "emit_event", "create_object", "patch_object", "delete_object"] | None: ...
+    def HasField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_object", b"create_object", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_object", b"delete_object", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "evict_pod", b"evict_pod", "failure_event", b"failure_event", "kind", b"kind", "measure", b"measure", "patch_object", b"patch_object", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "update_revision", b"update_revision", "update_status", b"update_status"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["adopt_pod", b"adopt_pod", "adopt_revision", b"adopt_revision", "create_object", b"create_object", "create_pod", b"create_pod", "create_revision", b"create_revision", "delete_object", b"delete_object", "delete_pod", b"delete_pod", "delete_revision", b"delete_revision", "emit_event", b"emit_event", "evict_pod", b"evict_pod", "failure_event", b"failure_event", "id", b"id", "kind", b"kind", "measure", b"measure", "message", b"message", "patch_object", b"patch_object", "reason", b"reason", "relabel_pod", b"relabel_pod", "release_pod", b"release_pod", "release_revision", b"release_revision", "success_events", b"success_events", "update_revision", b"update_revision", "update_status", b"update_status"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["create_revision", "update_revision", "delete_revision", "adopt_revision", "release_revision", "adopt_pod", "release_pod", "relabel_pod", "create_pod", "delete_pod", "update_status", "emit_event", "create_object", "patch_object", "delete_object", "evict_pod", "measure"] | None: ...
 
 global___Action = Action
 
@@ -793,7 +835,9 @@ global___CreateObject = CreateObject
 
 @typing.final
 class PatchObject(google.protobuf.message.Message):
-    """PatchObject patches an object that the workload controls, an object that it adopts, or the workload itself."""
+    """PatchObject patches an object that the workload controls, an object that it adopts, the workload itself, or the status of a
+    RolloutPolicy of the snapshot.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1164,6 +1208,153 @@ class DeletePod(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["node_name", b"node_name", "pod", b"pod", "uid_precondition", b"uid_precondition"]) -> None: ...
 
 global___DeletePod = DeletePod
+
+@typing.final
+class EvictPod(google.protobuf.message.Message):
+    """EvictPod evicts a pod through the Eviction API, with the pod's uid as a precondition. NotFound counts as success. If a
+    PodDisruptionBudget does not allow the eviction (429), the outcome is RESULT_BLOCKED. The executor emits Events as for DeletePod.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POD_FIELD_NUMBER: builtins.int
+    NODE_NAME_FIELD_NUMBER: builtins.int
+    node_name: builtins.str
+    """The node that the pod is bound to."""
+    @property
+    def pod(self) -> global___ObjectReference:
+        """The pod."""
+
+    def __init__(
+        self,
+        *,
+        pod: global___ObjectReference | None = ...,
+        node_name: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["pod", b"pod"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["node_name", b"node_name", "pod", b"pod"]) -> None: ...
+
+global___EvictPod = EvictPod
+
+@typing.final
+class Measure(google.protobuf.message.Message):
+    """Measure asks somebody about a rollout, for a check of a RolloutPolicy. The executor starts the measurement and does not wait for its
+    end: the outcome is RESULT_SUCCEEDED at once. When the measurement has ended, the executor adds its result to the snapshots of the
+    workload (`DaemonSet.measurements`) and plans again. It ignores a request for a measurement that is under way or that the snapshot
+    had. It drops a result when a plan no longer waits for it: when it was written with a snapshot that had the result.
+
+    The executor decides which hosts it may call, and which credentials it sends.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_FIELD_NUMBER: builtins.int
+    POLICY_NAME_FIELD_NUMBER: builtins.int
+    CREDENTIAL_FIELD_NUMBER: builtins.int
+    PROMETHEUS_FIELD_NUMBER: builtins.int
+    WEBHOOK_FIELD_NUMBER: builtins.int
+    VERDICT_SERVICE_FIELD_NUMBER: builtins.int
+    policy_name: builtins.str
+    """metadata.name of the policy."""
+    credential: builtins.str
+    """The name of a file with a bearer token that the operator of the executor has mounted. Empty: no credentials."""
+    @property
+    def id(self) -> nodewise.v1.snapshot_pb2.MeasurementId:
+        """Which measurement."""
+
+    @property
+    def prometheus(self) -> global___PrometheusQuery:
+        """A Prometheus."""
+
+    @property
+    def webhook(self) -> global___WebhookCall:
+        """An HTTP server."""
+
+    @property
+    def verdict_service(self) -> global___VerdictCall:
+        """A VerdictService."""
+
+    def __init__(
+        self,
+        *,
+        id: nodewise.v1.snapshot_pb2.MeasurementId | None = ...,
+        policy_name: builtins.str = ...,
+        credential: builtins.str = ...,
+        prometheus: global___PrometheusQuery | None = ...,
+        webhook: global___WebhookCall | None = ...,
+        verdict_service: global___VerdictCall | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["id", b"id", "prometheus", b"prometheus", "provider", b"provider", "verdict_service", b"verdict_service", "webhook", b"webhook"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["credential", b"credential", "id", b"id", "policy_name", b"policy_name", "prometheus", b"prometheus", "provider", b"provider", "verdict_service", b"verdict_service", "webhook", b"webhook"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["provider", b"provider"]) -> typing.Literal["prometheus", "webhook", "verdict_service"] | None: ...
+
+global___Measure = Measure
+
+@typing.final
+class PrometheusQuery(google.protobuf.message.Message):
+    """PrometheusQuery is an instant query. The value is that of the only sample, or the list of the values of several. A response without
+    a sample is an error.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ADDRESS_FIELD_NUMBER: builtins.int
+    QUERY_FIELD_NUMBER: builtins.int
+    address: builtins.str
+    """The URL of the API, without `/api/v1`."""
+    query: builtins.str
+    """The query, in PromQL."""
+    def __init__(
+        self,
+        *,
+        address: builtins.str = ...,
+        query: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "query", b"query"]) -> None: ...
+
+global___PrometheusQuery = PrometheusQuery
+
+@typing.final
+class WebhookCall(google.protobuf.message.Message):
+    """WebhookCall is a POST of the policy's status of the workload as JSON. The value is the JSON of the response. If that has a member
+    `verdict` with `pass`, `fail` or `inconclusive`, it is a verdict, with the member `message`. A response other than 200 is an error.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    URL_FIELD_NUMBER: builtins.int
+    url: builtins.str
+    """The URL."""
+    def __init__(
+        self,
+        *,
+        url: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["url", b"url"]) -> None: ...
+
+global___WebhookCall = WebhookCall
+
+@typing.final
+class VerdictCall(google.protobuf.message.Message):
+    """VerdictCall is a call of VerdictService.GetVerdict."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ADDRESS_FIELD_NUMBER: builtins.int
+    TLS_FIELD_NUMBER: builtins.int
+    address: builtins.str
+    """Host and port."""
+    tls: builtins.bool
+    """Whether to use TLS."""
+    def __init__(
+        self,
+        *,
+        address: builtins.str = ...,
+        tls: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "tls", b"tls"]) -> None: ...
+
+global___VerdictCall = VerdictCall
 
 @typing.final
 class UpdateStatus(google.protobuf.message.Message):

@@ -51,6 +51,8 @@ class _ResultEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """The action failed: the apiserver refused it, it timed out, or its result is not known."""
     RESULT_SKIPPED: _Result.ValueType  # 7
     """The executor did not attempt the action."""
+    RESULT_BLOCKED: _Result.ValueType  # 8
+    """EvictPod: a PodDisruptionBudget does not allow it now. Not a failure: later batches still run."""
 
 class Result(_Result, metaclass=_ResultEnumTypeWrapper):
     """Result is the result of an action."""
@@ -78,6 +80,8 @@ RESULT_FAILED: Result.ValueType  # 6
 """The action failed: the apiserver refused it, it timed out, or its result is not known."""
 RESULT_SKIPPED: Result.ValueType  # 7
 """The executor did not attempt the action."""
+RESULT_BLOCKED: Result.ValueType  # 8
+"""EvictPod: a PodDisruptionBudget does not allow it now. Not a failure: later batches still run."""
 global___Result = Result
 
 class _Requeue:
@@ -192,7 +196,7 @@ class Outcome(google.protobuf.message.Message):
     http_status: builtins.int
     """The HTTP status code that the apiserver returned. 0 if there was no response."""
     deleted_pod_uid: builtins.str
-    """For DeletePod: the uid of the pod."""
+    """For DeletePod and EvictPod: the uid of the pod."""
     ignored: builtins.bool
     """The result is no reason to retry: the action failed in a phase with `ignores_failure`, or was skipped in a phase with
     `requires_failure` because nothing had failed.

@@ -21,6 +21,34 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _AnalysisVerdict:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _AnalysisVerdictEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_AnalysisVerdict.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ANALYSIS_VERDICT_UNSPECIFIED: _AnalysisVerdict.ValueType  # 0
+    """Not set. Counts as ANALYSIS_VERDICT_INCONCLUSIVE."""
+    ANALYSIS_VERDICT_PASS: _AnalysisVerdict.ValueType  # 1
+    """The rollout may go on."""
+    ANALYSIS_VERDICT_FAIL: _AnalysisVerdict.ValueType  # 2
+    """The revision is bad."""
+    ANALYSIS_VERDICT_INCONCLUSIVE: _AnalysisVerdict.ValueType  # 3
+    """Neither."""
+
+class AnalysisVerdict(_AnalysisVerdict, metaclass=_AnalysisVerdictEnumTypeWrapper):
+    """AnalysisVerdict is what an analysis says about a revision."""
+
+ANALYSIS_VERDICT_UNSPECIFIED: AnalysisVerdict.ValueType  # 0
+"""Not set. Counts as ANALYSIS_VERDICT_INCONCLUSIVE."""
+ANALYSIS_VERDICT_PASS: AnalysisVerdict.ValueType  # 1
+"""The rollout may go on."""
+ANALYSIS_VERDICT_FAIL: AnalysisVerdict.ValueType  # 2
+"""The revision is bad."""
+ANALYSIS_VERDICT_INCONCLUSIVE: AnalysisVerdict.ValueType  # 3
+"""Neither."""
+global___AnalysisVerdict = AnalysisVerdict
+
 class _DigestFunction:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -117,8 +145,8 @@ class _ScopeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     """The whole workload. The caller is its controller."""
     SCOPE_ROLLOUTS: _Scope.ValueType  # 2
     """Rollouts only: which old pods are deleted, and when. Another controller does everything else. Only for DaemonSets with update
-    strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan contains only DeletePod actions, and an EmitEvent
-    action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
+    strategy OnDelete and the annotation `nodewise.dev/rollout: managed` or a RolloutPolicy. A plan contains only DeletePod and
+    EvictPod actions, what RolloutPolicies need, and an EmitEvent action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
     """
 
 class Scope(_Scope, metaclass=_ScopeEnumTypeWrapper):
@@ -130,8 +158,8 @@ SCOPE_WORKLOAD: Scope.ValueType  # 1
 """The whole workload. The caller is its controller."""
 SCOPE_ROLLOUTS: Scope.ValueType  # 2
 """Rollouts only: which old pods are deleted, and when. Another controller does everything else. Only for DaemonSets with update
-strategy OnDelete and the annotation `nodewise.dev/rollout: managed`. A plan contains only DeletePod actions, and an EmitEvent
-action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
+strategy OnDelete and the annotation `nodewise.dev/rollout: managed` or a RolloutPolicy. A plan contains only DeletePod and
+EvictPod actions, what RolloutPolicies need, and an EmitEvent action if an annotation of Nodewise has an invalid value. The server confirms the scope in `Plan.scope`.
 """
 global___Scope = Scope
 
@@ -436,10 +464,53 @@ class DaemonSet(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OBJECT_FIELD_NUMBER: builtins.int
+    ROLLOUT_POLICIES_FIELD_NUMBER: builtins.int
+    MEASUREMENTS_FIELD_NUMBER: builtins.int
+    ANALYSIS_HOSTS_FIELD_NUMBER: builtins.int
     object: builtins.bytes
     """The object as unmodified JSON (UTF-8), so that fields which this schema does not know are kept. Required. Limits: 16 MiB; 1,024
     entries each of tolerations, node selector, selector labels, selector expressions, required node affinity terms and their
     expressions; 16,384 values in the selector and in the affinity.
+    """
+    @property
+    def rollout_policies(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RolloutPolicy]:
+        """The RolloutPolicies of the DaemonSet's namespace that may target it: those that name it, those whose selector matches its labels,
+        and those of which the executor cannot tell. Others are allowed and ignored. At most 100. A plan confirms each of them in
+        `Plan.rollout_policy_uids`; an executor must not apply a plan that does not.
+        """
+
+    @property
+    def measurements(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Measurement]:
+        """The measurements that the executor made for these policies and that no status has counted yet. At most 1,000."""
+
+    @property
+    def analysis_hosts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The hosts that the executor may call for the analysis of policies: `HOST` or `HOST:PORT`, in lower case. A policy that names another
+        host is not accepted. At most 100.
+        """
+
+    def __init__(
+        self,
+        *,
+        object: builtins.bytes = ...,
+        rollout_policies: collections.abc.Iterable[global___RolloutPolicy] | None = ...,
+        measurements: collections.abc.Iterable[global___Measurement] | None = ...,
+        analysis_hosts: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["analysis_hosts", b"analysis_hosts", "measurements", b"measurements", "object", b"object", "rollout_policies", b"rollout_policies"]) -> None: ...
+
+global___DaemonSet = DaemonSet
+
+@typing.final
+class RolloutPolicy(google.protobuf.message.Message):
+    """RolloutPolicy is a RolloutPolicy of nodewise.dev/v1alpha1 as the apiserver served it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OBJECT_FIELD_NUMBER: builtins.int
+    object: builtins.bytes
+    """The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
+    policy then holds the rollouts of its targets, and its status says why.
     """
     def __init__(
         self,
@@ -448,7 +519,107 @@ class DaemonSet(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["object", b"object"]) -> None: ...
 
-global___DaemonSet = DaemonSet
+global___RolloutPolicy = RolloutPolicy
+
+@typing.final
+class MeasurementId(google.protobuf.message.Message):
+    """MeasurementId says which measurement of which check."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POLICY_UID_FIELD_NUMBER: builtins.int
+    REVISION_HASH_FIELD_NUMBER: builtins.int
+    STAGE_FIELD_NUMBER: builtins.int
+    CHECK_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    policy_uid: builtins.str
+    """metadata.uid of the policy."""
+    revision_hash: builtins.str
+    """The value of label `controller-revision-hash` of the update revision."""
+    stage: builtins.str
+    """The name of the stage, or of the wave of a stage."""
+    check: builtins.str
+    """The name of the check."""
+    number: builtins.int
+    """The number of the measurement, from 0."""
+    def __init__(
+        self,
+        *,
+        policy_uid: builtins.str = ...,
+        revision_hash: builtins.str = ...,
+        stage: builtins.str = ...,
+        check: builtins.str = ...,
+        number: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["check", b"check", "number", b"number", "policy_uid", b"policy_uid", "revision_hash", b"revision_hash", "stage", b"stage"]) -> None: ...
+
+global___MeasurementId = MeasurementId
+
+@typing.final
+class Measurement(google.protobuf.message.Message):
+    """Measurement is the result of one measurement. The service decides what it means."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    VERDICT_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    value: builtins.str
+    """A value as JSON: of Prometheus the value of the only sample as a number, or the list of the values of several; of a webhook its
+    response. At most 1 MiB. The check's successCondition decides about it.
+    """
+    error: builtins.str
+    """Why it could not be made, for people."""
+    @property
+    def id(self) -> global___MeasurementId:
+        """`Measure.id`. Required."""
+
+    @property
+    def time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it was made. Required."""
+
+    @property
+    def verdict(self) -> global___MeasuredVerdict:
+        """The one who was asked has decided."""
+
+    def __init__(
+        self,
+        *,
+        id: global___MeasurementId | None = ...,
+        time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        value: builtins.str = ...,
+        verdict: global___MeasuredVerdict | None = ...,
+        error: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "id", b"id", "result", b"result", "time", b"time", "value", b"value", "verdict", b"verdict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "id", b"id", "result", b"result", "time", b"time", "value", b"value", "verdict", b"verdict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["value", "verdict", "error"] | None: ...
+
+global___Measurement = Measurement
+
+@typing.final
+class MeasuredVerdict(google.protobuf.message.Message):
+    """MeasuredVerdict is the decision of a webhook or of a VerdictService."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VERDICT_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    verdict: global___AnalysisVerdict.ValueType
+    """The decision."""
+    message: builtins.str
+    """The reason, for people."""
+    def __init__(
+        self,
+        *,
+        verdict: global___AnalysisVerdict.ValueType = ...,
+        message: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["message", b"message", "verdict", b"verdict"]) -> None: ...
+
+global___MeasuredVerdict = MeasuredVerdict
 
 @typing.final
 class ReplicaSet(google.protobuf.message.Message):
@@ -730,14 +901,19 @@ class Node(google.protobuf.message.Message):
     TAINTS_FIELD_NUMBER: builtins.int
     UNSCHEDULABLE_FIELD_NUMBER: builtins.int
     READY_FIELD_NUMBER: builtins.int
+    READY_TRANSITION_TIME_FIELD_NUMBER: builtins.int
+    CREATION_TIME_FIELD_NUMBER: builtins.int
+    MAINTENANCE_IN_PROGRESS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """metadata.name. Required. Unique in the snapshot."""
     uid: builtins.str
     """metadata.uid."""
     unschedulable: builtins.bool
-    """spec.unschedulable. Used by explanations only. Plans use the taint that Kubernetes adds to a cordoned node."""
+    """spec.unschedulable. Used by explanations and for RolloutPolicies. All else uses the taint that Kubernetes adds to a cordoned node."""
     ready: global___ConditionStatus.ValueType
-    """The status of the Ready condition. Used by explanations only."""
+    """The status of the Ready condition. Used by explanations and for RolloutPolicies."""
+    maintenance_in_progress: builtins.bool
+    """Whether the condition `MaintenanceInProgress` is `True`."""
     @property
     def labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Label]:
         """metadata.labels. Only labels that a nodeSelector or a required node affinity of a DaemonSet names are needed."""
@@ -745,6 +921,14 @@ class Node(google.protobuf.message.Message):
     @property
     def taints(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Taint]:
         """spec.taints, in the order of the object."""
+
+    @property
+    def ready_transition_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as are the fields below."""
+
+    @property
+    def creation_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """metadata.creationTimestamp."""
 
     def __init__(
         self,
@@ -755,8 +939,12 @@ class Node(google.protobuf.message.Message):
         taints: collections.abc.Iterable[global___Taint] | None = ...,
         unschedulable: builtins.bool = ...,
         ready: global___ConditionStatus.ValueType = ...,
+        ready_transition_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        creation_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        maintenance_in_progress: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["labels", b"labels", "name", b"name", "ready", b"ready", "taints", b"taints", "uid", b"uid", "unschedulable", b"unschedulable"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["creation_time", b"creation_time", "ready_transition_time", b"ready_transition_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["creation_time", b"creation_time", "labels", b"labels", "maintenance_in_progress", b"maintenance_in_progress", "name", b"name", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "taints", b"taints", "uid", b"uid", "unschedulable", b"unschedulable"]) -> None: ...
 
 global___Node = Node
 
@@ -836,7 +1024,7 @@ class Pod(google.protobuf.message.Message):
     cost counts as 0.
     """
     restarts: builtins.int
-    """The largest restartCount of status.containerStatuses. Used for ReplicaSets only."""
+    """The largest restartCount of status.containerStatuses. Used for ReplicaSets and RolloutPolicies."""
     sidecar_restarts: builtins.int
     """The largest restartCount of the status.initContainerStatuses that belong to init containers with restartPolicy `Always`
     (sidecars). Used for ReplicaSets only.
@@ -932,6 +1120,7 @@ class ReconcileState(google.protobuf.message.Message):
     POD_NAME_COLLISIONS_FIELD_NUMBER: builtins.int
     SLOW_START_FIELD_NUMBER: builtins.int
     USED_POD_NAMES_FIELD_NUMBER: builtins.int
+    BLOCKED_EVICTIONS_FIELD_NUMBER: builtins.int
     @property
     def expectations(self) -> global___Expectations:
         """Creates and deletes that no watch event has shown yet."""
@@ -956,6 +1145,12 @@ class ReconcileState(google.protobuf.message.Message):
         not need any more.
         """
 
+    @property
+    def blocked_evictions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___BlockedEviction]:
+        """Evictions that a PodDisruptionBudget did not allow. The executor adds entries and replaces those of the same pod. A plan leaves
+        out entries that it does not need any more.
+        """
+
     def __init__(
         self,
         *,
@@ -964,11 +1159,49 @@ class ReconcileState(google.protobuf.message.Message):
         pod_name_collisions: collections.abc.Iterable[global___PodNameCollision] | None = ...,
         slow_start: global___SlowStart | None = ...,
         used_pod_names: collections.abc.Iterable[global___UsedPodName] | None = ...,
+        blocked_evictions: collections.abc.Iterable[global___BlockedEviction] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["expectations", b"expectations", "slow_start", b"slow_start"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["expectations", b"expectations", "failed_pod_backoffs", b"failed_pod_backoffs", "pod_name_collisions", b"pod_name_collisions", "slow_start", b"slow_start", "used_pod_names", b"used_pod_names"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["blocked_evictions", b"blocked_evictions", "expectations", b"expectations", "failed_pod_backoffs", b"failed_pod_backoffs", "pod_name_collisions", b"pod_name_collisions", "slow_start", b"slow_start", "used_pod_names", b"used_pod_names"]) -> None: ...
 
 global___ReconcileState = ReconcileState
+
+@typing.final
+class BlockedEviction(google.protobuf.message.Message):
+    """BlockedEviction is an eviction that a PodDisruptionBudget did not allow (RESULT_BLOCKED). A plan does not ask for it again before
+    `retry_time`.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POD_UID_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    RETRY_TIME_FIELD_NUMBER: builtins.int
+    ATTEMPTS_FIELD_NUMBER: builtins.int
+    pod_uid: builtins.str
+    """metadata.uid of the pod."""
+    message: builtins.str
+    """The response of the apiserver, which names the budget."""
+    attempts: builtins.int
+    """How many times in a row the eviction was not allowed."""
+    @property
+    def retry_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When to ask again: after the `Retry-After` of the response, and after a back-off that begins with 10 seconds and doubles with each
+        attempt up to 5 minutes.
+        """
+
+    def __init__(
+        self,
+        *,
+        pod_uid: builtins.str = ...,
+        message: builtins.str = ...,
+        retry_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        attempts: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["retry_time", b"retry_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["attempts", b"attempts", "message", b"message", "pod_uid", b"pod_uid", "retry_time", b"retry_time"]) -> None: ...
+
+global___BlockedEviction = BlockedEviction
 
 @typing.final
 class Expectations(google.protobuf.message.Message):

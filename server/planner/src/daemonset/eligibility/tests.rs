@@ -703,6 +703,9 @@ fn any_node() -> impl Strategy<Value = Node> {
         taints,
         unschedulable: false,
         ready: None,
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     })
 }
 

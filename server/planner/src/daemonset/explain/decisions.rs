@@ -65,7 +65,7 @@ impl<'a> Decisions<'a> {
         )?;
         let backoffs = Backoffs::of(snapshot);
         let placement = placement::decide(snapshot, &context.view, &backoffs);
-        let mut step = rollout::step(&context.strategy, &context.view, &snapshot.options);
+        let mut step = rollout::step(snapshot, &context);
         let budget = Budget::of(&context.view, &step, &context.strategy);
         let changes = if snapshot.options.scope == Scope::Rollouts {
             let rollout = std::mem::take(&mut step.changes);
@@ -130,6 +130,7 @@ impl<'a> Decisions<'a> {
                 should_keep: false,
                 details: Vec::new(),
                 queue_position: None,
+                rollout_stage: String::new(),
             },
         }
     }
@@ -164,6 +165,13 @@ impl<'a> Decisions<'a> {
                 }
                 _ => None,
             },
+            rollout_stage: self
+                .context
+                .governed
+                .as_ref()
+                .and_then(|policy| policy.stage_of(index))
+                .unwrap_or_default()
+                .to_owned(),
         }
     }
 
@@ -203,7 +211,7 @@ impl<'a> Decisions<'a> {
 
     fn eligible_node(&self, index: usize, entry: &NodeEntry<'a>) -> Verdict {
         let Some((rule, message, mut beyond)) = self.change(index, entry) else {
-            return self.settled_node(entry);
+            return self.settled_node(index, entry);
         };
         let missing = self.context.view.pods(entry).is_empty();
         let waits = if missing {
@@ -283,7 +291,7 @@ impl<'a> Decisions<'a> {
     }
 
     /// Explains a node that should run a pod and on which nothing is created or deleted now.
-    fn settled_node(&self, entry: &NodeEntry<'a>) -> Verdict {
+    fn settled_node(&self, index: usize, entry: &NodeEntry<'a>) -> Verdict {
         let pods = self.context.view.pods(entry);
         if let Some(waiting) = self.waiting.get(entry.name) {
             return (
@@ -316,7 +324,7 @@ impl<'a> Decisions<'a> {
                 };
                 (state, Rule::NewPodNotAvailable, message)
             }
-            Content::Old(old) => self.outdated_node(old),
+            Content::Old(old) => self.outdated_node(index, entry, old),
             Content::New(new) => self.updated_node(new),
             Content::Several => (
                 NodeState::Waiting,
@@ -342,7 +350,7 @@ impl<'a> Decisions<'a> {
     }
 
     /// Explains an old pod that is not replaced now.
-    fn outdated_node(&self, old: &OwnPod<'a>) -> Verdict {
+    fn outdated_node(&self, index: usize, entry: &NodeEntry<'a>, old: &OwnPod<'a>) -> Verdict {
         let pod = &old.pod.name;
         let waiting = |rule, why: &str| (NodeState::Waiting, rule, format!("pod {pod} is outdated; {why}"));
         if *self.context.strategy == UpdateStrategy::OnDelete {
@@ -359,6 +367,12 @@ impl<'a> Decisions<'a> {
         }
         if let Some(error) = &self.step.error {
             return waiting(Rule::Outdated, error);
+        }
+        let held = self.context.governed.as_ref();
+        if let Some(why) =
+            held.and_then(|policy| policy.why_held(index, entry, old, &self.context.resolution))
+        {
+            return waiting(Rule::RolloutPolicy, &why);
         }
         let planned =
             self.step
@@ -406,7 +420,7 @@ fn inactive_workload(inactive: Inactive) -> Verdict {
 fn explain_pod(own: &OwnPod<'_>) -> PodExplanation {
     PodExplanation {
         pod_name: own.pod.name.clone(),
-        updated: own.updated(),
+        updated: own.current(),
         ready: own.pod.ready,
         available: own.available,
         deleting: own.pod.deleting,

@@ -66,6 +66,7 @@ impl World {
                     (Resource::Deployments, Subresource::Status) => self.write_status(&patch),
                     (Resource::Deployments, Subresource::None) => self.write_deployment(&patch),
                     (Resource::ReplicaSets, _) => self.write_set(&object.name, &patch, *claim),
+                    (Resource::RolloutPolicies, _) => panic!("a Deployment has no policy"),
                 }
                 self.emit(&events.success);
             }

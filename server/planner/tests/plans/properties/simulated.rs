@@ -257,6 +257,9 @@ pub(super) fn read_node(object: &Value) -> Node {
         taints: taints.collect(),
         unschedulable: false,
         ready: Some(pod::is_ready(object)),
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     }
 }
 

@@ -22,6 +22,13 @@ impl Cluster {
         fate: &mut dyn FnMut(&Action) -> OutcomeResult,
     ) -> Vec<Outcome> {
         self.state = plan.state.clone();
+        self.creating = plan.pod_manifest.as_ref().map_or_else(String::new, |manifest| {
+            let pod: Value = serde_json::from_slice(&manifest.json).expect("a manifest is JSON");
+            pod["metadata"]["labels"][HASH_LABEL]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        });
         outcomes(plan, &mut |action| self.attempt(action, fate(action)))
     }
 
@@ -73,7 +80,7 @@ impl Cluster {
                 pod.labels = merged(&pod.labels, &patch);
             }
             ActionKind::CreatePod { pod_name, node_name } => self.create_pod(pod_name, node_name),
-            ActionKind::DeletePod { pod, .. } => {
+            ActionKind::DeletePod { pod, .. } | ActionKind::EvictPod { pod, .. } => {
                 if let Some(pod) = self.pods.iter_mut().find(|other| other.uid == pod.uid) {
                     pod.deleting = true;
                 }
@@ -87,6 +94,31 @@ impl Cluster {
                 }
             }
             ActionKind::EmitEvent { reason, message, .. } => self.events.push((reason, message.clone())),
+            ActionKind::PatchObject {
+                object,
+                patch,
+                events,
+                ..
+            } => {
+                let patch: Value = serde_json::from_slice(patch).expect("a patch is JSON");
+                let mut policies = self.ds.rollout.policies.iter_mut();
+                let policy = policies
+                    .find(|policy| policy.uid == object.uid)
+                    .expect("the policy exists");
+                assert_eq!(
+                    patch["metadata"]["resourceVersion"], policy.resource_version,
+                    "it is the version of the snapshot"
+                );
+                policy.status = serde_json::from_value(patch["status"].clone()).expect("a status");
+                let version: u64 = policy.resource_version.parse().expect("a number");
+                policy.resource_version = (version + 1).to_string();
+                self.events.extend(
+                    events
+                        .success
+                        .iter()
+                        .map(|event| (event.reason, event.message.clone())),
+                );
+            }
             other => panic!("no test needs {other:?}"),
         }
     }
@@ -120,7 +152,7 @@ impl Cluster {
         } else {
             name.to_owned()
         };
-        let hash = self.current_hash();
+        let hash = self.creating.clone();
         let labels = [
             ("app".to_owned(), "foo".to_owned()),
             (HASH_LABEL.to_owned(), hash),
@@ -211,7 +243,9 @@ fn outcome(index: usize, action: &Action, result: OutcomeResult) -> Outcome {
             pod_name: pod_name.clone(),
             node_name: node_name.clone(),
         })),
-        ActionKind::DeletePod { pod, .. } => Some(Subject::DeletedPodUid(pod.uid.clone())),
+        ActionKind::DeletePod { pod, .. } | ActionKind::EvictPod { pod, .. } => {
+            Some(Subject::DeletedPodUid(pod.uid.clone()))
+        }
         _ => None,
     };
     let failed = matches!(result, OutcomeResult::Failed | OutcomeResult::NameTaken);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
-    daemonset::{DaemonSet, RollingUpdate, Scheduling, Toleration, UpdateStrategy},
+    daemonset::{DaemonSet, RollingUpdate, RolloutInputs, Scheduling, Toleration, UpdateStrategy},
     json::Json,
     plan::{Action, ActionKind, DaemonSetStatus, PhaseKind, Plan, Reason, Status},
     snapshot::{
@@ -58,6 +58,8 @@ pub(crate) struct Cluster {
     pub(crate) options: Options,
     /// Reasons of the events that plans emitted, with their messages.
     pub(crate) events: Vec<(&'static str, String)>,
+    /// The hash of the pods that the plan creates that is being applied.
+    creating: String,
     created: usize,
 }
 
@@ -75,6 +77,7 @@ impl Cluster {
             state: State::default(),
             options: Options::default(),
             events: vec![],
+            creating: String::new(),
             created: 0,
         };
         cluster.install_revision();
@@ -288,7 +291,7 @@ pub(crate) fn pod_changes(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
     let deletes = actions(plan, PhaseKind::Deletes)
         .into_iter()
         .map(|action| match &action.kind {
-            ActionKind::DeletePod { pod, .. } => pod.name.as_str(),
+            ActionKind::DeletePod { pod, .. } | ActionKind::EvictPod { pod, .. } => pod.name.as_str(),
             other => panic!("{other:?} among deletes"),
         });
     (creates.collect(), deletes.collect())
@@ -364,6 +367,7 @@ pub(crate) fn daemon_set() -> DaemonSet {
         revision_history_limit: Some(10),
         status: DaemonSetStatus::default(),
         collision_count: None,
+        rollout: RolloutInputs::default(),
     }
 }
 
@@ -382,6 +386,9 @@ pub(crate) fn node(name: &str, taints: &[&str]) -> Node {
         taints: taints.iter().map(|text| taint(text)).collect(),
         unschedulable: false,
         ready: Some(true),
+        ready_since: None,
+        created: None,
+        in_maintenance: false,
     }
 }
 

@@ -1,0 +1,227 @@
+//! Projection of a RolloutPolicy of nodewise.dev/v1alpha1.
+//!
+//! The executor sends policies as they are served. Of the spec it reads only which workloads a policy may target, and which
+//! labels of nodes the stages name. What a policy means is the service's to say.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use nodewise_proto::{Timestamp, v1::Label};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::error::ProjectError;
+use crate::label_keys::LabelKeysRead;
+use crate::managed_fields::object_json;
+use crate::meta::Meta;
+use crate::parse::parse_text;
+use crate::selector::Selector;
+use crate::workload::Workload;
+
+/// A RolloutPolicy.
+#[derive(Clone, Debug)]
+pub struct RolloutPolicy {
+    /// metadata.namespace.
+    pub namespace: String,
+    /// metadata.name.
+    pub name: String,
+    /// metadata.uid.
+    pub uid: String,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// metadata.creationTimestamp.
+    pub created: Option<Timestamp>,
+    /// spec.targets.
+    pub targets: PolicyTargets,
+    /// The keys of node labels that the stages name.
+    pub reads: LabelKeysRead,
+    /// The object as JSON, without its managed fields.
+    pub object: Bytes,
+}
+
+/// Which workloads of its namespace a policy targets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyTargets {
+    /// Those of these names.
+    Names(Vec<String>),
+    /// Those whose labels this selects.
+    Selector(Selector),
+    /// It cannot be told. Any of them may be meant: no rollout may go on without the policy that was written for it (L-2).
+    Unknown,
+}
+
+/// The part of spec that is read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    targets: Value,
+    stages: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Targets {
+    names: Option<Vec<String>>,
+    selector: Value,
+}
+
+impl PolicyTargets {
+    fn read(targets: &Value) -> Self {
+        let Ok(Targets { names, selector }) = Targets::deserialize(targets) else {
+            return Self::Unknown;
+        };
+        let names = names.unwrap_or_default();
+        match (names.is_empty(), selector.is_null()) {
+            (false, true) => Self::Names(names),
+            (true, false) => Some(Selector::from_json(&selector))
+                .filter(Selector::is_valid)
+                .map_or(Self::Unknown, Self::Selector),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether a workload with this name and these labels may be meant.
+    fn may_include(&self, name: &str, labels: &[Label]) -> bool {
+        match self {
+            Self::Names(names) => names.iter().any(|target| target == name),
+            Self::Selector(selector) => selector.selects(labels),
+            Self::Unknown => true,
+        }
+    }
+}
+
+impl RolloutPolicy {
+    /// Reads the JSON of a RolloutPolicy. One whose spec cannot be read is kept: it may target every workload of its namespace.
+    pub fn from_json(object: &Value) -> Result<Self, ProjectError> {
+        Self::from_text(&object.to_string())
+    }
+
+    /// Reads the JSON of a RolloutPolicy from text.
+    pub fn from_text(object: &str) -> Result<Self, ProjectError> {
+        #[derive(Deserialize)]
+        struct Object<'a> {
+            metadata: Meta,
+            #[serde(borrow)]
+            spec: Option<&'a RawValue>,
+        }
+        let Object { metadata, spec } = parse_text(object)?;
+        metadata.require_name()?;
+        if metadata.uid.is_empty() {
+            return Err(ProjectError::at("metadata.uid", "is missing"));
+        }
+        let spec: Option<Spec> = spec.and_then(|spec| parse_text(spec.get()).ok());
+        let Spec { targets, stages } = spec.unwrap_or_default();
+        Ok(Self {
+            namespace: metadata.namespace,
+            name: metadata.name,
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            created: metadata.creation_timestamp.map(Into::into),
+            targets: PolicyTargets::read(&targets),
+            reads: LabelKeysRead::of_nodes(node_labels(&stages)),
+            object: object_json(object),
+        })
+    }
+
+    /// Whether the policy targets a workload of its namespace, or may target it.
+    #[must_use]
+    pub fn may_target(&self, workload: &Workload) -> bool {
+        *workload.key.namespace == *self.namespace
+            && self.targets.may_include(&workload.key.name, &workload.labels)
+    }
+}
+
+/// The keys of node labels that stages name.
+fn node_labels(stages: &Value) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for stage in stages.as_array().into_iter().flatten() {
+        keys.extend(
+            Selector::from_json(&stage["nodeSelector"])
+                .keys()
+                .map(str::to_owned),
+        );
+        let named = ["spreadBy", "groupBy"]
+            .into_iter()
+            .filter_map(|field| stage[field].as_str());
+        keys.extend(named.map(str::to_owned));
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(spec: &Value) -> RolloutPolicy {
+        let metadata = json!({"namespace": "ns", "name": "agents", "uid": "p1", "resourceVersion": "7",
+            "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": [{"manager": "m"}]});
+        RolloutPolicy::from_json(&json!({"metadata": metadata, "spec": spec})).expect("a policy")
+    }
+
+    fn workload(namespace: &str, name: &str, labels: &Value) -> Workload {
+        let metadata = json!({"namespace": namespace, "name": name, "uid": "u", "labels": labels});
+        Workload::daemon_set_from_json(&json!({ "metadata": metadata })).expect("a DaemonSet")
+    }
+
+    // L-2: where the targets cannot be told, every workload of the namespace may be meant.
+    #[test]
+    fn a_policy_targets_what_it_names_or_selects() {
+        for (targets, expected) in [
+            (json!({"names": ["agent"]}), [true, false, false]),
+            (json!({"names": ["x", "proxy"]}), [false, true, false]),
+            (
+                json!({"selector": {"matchLabels": {"tier": "a"}}}),
+                [true, false, false],
+            ),
+            (json!({"selector": {}}), [true, true, false]),
+            (json!({"names": ["agent"], "selector": {}}), [true, true, false]),
+            (
+                json!({"selector": {"matchExpressions": [{"key": "tier", "operator": "Like"}]}}),
+                [true, true, false],
+            ),
+            (json!({"names": "agent"}), [true, true, false]),
+            (json!({"names": ["agent"], "newer": 1}), [true, false, false]),
+            (json!({}), [true, true, false]),
+            (json!(7), [true, true, false]),
+        ] {
+            let policy = policy(&json!({ "targets": targets }));
+            let found = [
+                workload("ns", "agent", &json!({"tier": "a"})),
+                workload("ns", "proxy", &json!(null)),
+                workload("elsewhere", "agent", &json!({"tier": "a"})),
+            ];
+            assert_eq!(
+                found.map(|found| policy.may_target(&found)),
+                expected,
+                "{targets}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_stages_name_labels_of_nodes() {
+        let stages = json!([
+            {"name": "canary", "nodeSelector": {"matchLabels": {"pool": "canary"}}, "spreadBy": "zone"},
+            {"name": "rest", "groupBy": "rack", "nodeSelector": {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}},
+            7,
+        ]);
+        let policy = policy(&json!({"targets": {}, "stages": stages}));
+        let keys: Vec<_> = policy.reads.node_labels.iter().map(String::as_str).collect();
+        assert_eq!(keys, ["gpu", "pool", "rack", "zone"]);
+    }
+
+    #[test]
+    fn the_object_is_kept_as_served() {
+        let policy = policy(&json!({"targets": {"names": ["agent"]}, "newer": {"a": 1}}));
+        let object: Value = serde_json::from_slice(&policy.object).expect("JSON");
+        assert_eq!(object["spec"]["newer"], json!({"a": 1}));
+        assert_eq!(object["metadata"]["managedFields"], Value::Null);
+        assert_eq!((&*policy.uid, &*policy.resource_version), ("p1", "7"));
+        let error = RolloutPolicy::from_text(r#"{"metadata": {"name": "a"}}"#).expect_err("no uid");
+        assert_eq!(error.to_string(), "metadata.uid: is missing");
+        let odd = RolloutPolicy::from_text(r#"{"metadata": {"name": "a", "uid": "u"}, "spec": 7}"#);
+        assert_eq!(odd.expect("a policy").targets, PolicyTargets::Unknown);
+    }
+}

@@ -1,0 +1,299 @@
+//! The cached RolloutPolicies: by namespace and name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use nodewise_projection::{PolicyTargets, RolloutPolicy, Workload};
+
+use super::cached::{Cached, missing};
+use super::{Change, Store, Transition};
+use crate::Resource;
+
+/// Most policies of a snapshot. Only the first of them counts for a workload; the others are told so.
+const MOST_SENT: usize = 100;
+/// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many.
+const MOST_BYTES: usize = 8 << 20;
+
+/// All policies.
+#[derive(Debug, Default)]
+pub(super) struct Policies {
+    by_namespace: HashMap<String, BTreeMap<String, Arc<RolloutPolicy>>>,
+}
+
+impl Policies {
+    pub(super) fn len(&self) -> usize {
+        self.by_namespace.values().map(BTreeMap::len).sum()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Arc<RolloutPolicy>> {
+        self.by_namespace.values().flat_map(BTreeMap::values)
+    }
+
+    fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<RolloutPolicy>> {
+        let policies = self.by_namespace.get(namespace).into_iter();
+        policies.flat_map(BTreeMap::values)
+    }
+
+    fn put(&mut self, policy: Arc<RolloutPolicy>) -> Option<Arc<RolloutPolicy>> {
+        let of_namespace = self.by_namespace.entry(policy.namespace.clone()).or_default();
+        of_namespace.insert(policy.name.clone(), policy)
+    }
+
+    fn remove(&mut self, namespace: &str, name: &str) -> Option<Arc<RolloutPolicy>> {
+        let of_namespace = self.by_namespace.get_mut(namespace)?;
+        let old = of_namespace.remove(name);
+        if of_namespace.is_empty() {
+            self.by_namespace.remove(namespace);
+        }
+        old
+    }
+}
+
+impl Store {
+    /// The policies of a workload's snapshot: those that target it, and those of which it cannot be told. The oldest come first,
+    /// then the first by name; those of which it cannot be told come last, as for the service.
+    #[must_use]
+    pub fn policies(&self, workload: &Workload) -> Vec<Arc<RolloutPolicy>> {
+        let all = self.policies.in_namespace(&workload.key.namespace);
+        let mut found: Vec<_> = all.filter(|policy| policy.may_target(workload)).collect();
+        let created = |policy: &RolloutPolicy| policy.created.map(|at| (at.seconds, at.nanos));
+        found.sort_by_key(|policy| {
+            (
+                policy.targets == PolicyTargets::Unknown,
+                created(policy),
+                &policy.name,
+            )
+        });
+        let mut bytes = 0_usize;
+        let fit = found
+            .into_iter()
+            .enumerate()
+            .take(MOST_SENT)
+            .take_while(|(index, policy)| {
+                bytes = bytes.saturating_add(policy.object.len());
+                *index == 0 || bytes <= MOST_BYTES
+            });
+        fit.map(|(_, policy)| Arc::clone(policy)).collect()
+    }
+
+    /// Whether a workload has a policy, or may have one.
+    #[must_use]
+    pub fn has_policy(&self, workload: &Workload) -> bool {
+        let mut all = self.policies.in_namespace(&workload.key.namespace);
+        all.any(|policy| policy.may_target(workload))
+    }
+
+    /// The workloads of a kind that a policy targets, or may target, ordered by name.
+    pub fn targets<'a>(
+        &'a self,
+        kind: &'static str,
+        policy: &'a RolloutPolicy,
+    ) -> impl Iterator<Item = &'a Arc<Workload>> {
+        let all = self.workloads.in_namespace(kind, &policy.namespace);
+        all.filter(|workload| policy.may_target(workload))
+    }
+
+    /// The workloads of a kind that have a policy, or may have one. One with several policies comes several times.
+    pub fn with_policies(&self, kind: &'static str) -> impl Iterator<Item = &Arc<Workload>> {
+        let policies = self.policies.iter();
+        policies.flat_map(move |policy| self.targets(kind, policy))
+    }
+
+    fn remove_policy(&mut self, namespace: &str, name: &str) -> Option<Arc<RolloutPolicy>> {
+        let old = self.policies.remove(namespace, name)?;
+        self.keys.replace_policy(Some(&old.reads), None);
+        Some(old)
+    }
+}
+
+impl Cached for RolloutPolicy {
+    type Id = (String, String);
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    fn missing(store: &Store, _: Resource, listed: &[Self]) -> Vec<Self::Id> {
+        let kept = store.policies.iter();
+        let kept = kept.map(|kept| (&*kept.namespace, &*kept.name));
+        let listed = listed.iter().map(|policy| (&*policy.namespace, &*policy.name));
+        let missing = missing(kept, listed).into_iter();
+        missing
+            .map(|(namespace, name)| (namespace.to_owned(), name.to_owned()))
+            .collect()
+    }
+
+    fn put(self, store: &mut Store) -> Option<Transition> {
+        let new = Arc::new(self);
+        let old = store.policies.put(Arc::clone(&new));
+        let reads = old.as_ref().map(|old| &old.reads);
+        store.keys.replace_policy(reads, Some(&new.reads));
+        store.check_cuts(&new.namespace);
+        let version = |policy: &RolloutPolicy| (policy.uid.clone(), policy.resource_version.clone());
+        let is_same = old.as_ref().is_some_and(|old| version(old) == version(&new));
+        (!is_same || store.is_relisting).then_some(Transition::Policy(Change { old, new: Some(new) }))
+    }
+
+    fn remove(self, store: &mut Store) -> Option<Transition> {
+        store.remove_policy(&self.namespace, &self.name);
+        Some(Transition::Policy(Change {
+            old: Some(Arc::new(self)),
+            new: None,
+        }))
+    }
+
+    fn forget(store: &mut Store, (namespace, name): &Self::Id) -> Option<Transition> {
+        let old = store.remove_policy(namespace, name)?;
+        Some(Transition::Policy(Change {
+            old: Some(old),
+            new: None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Delta;
+    use crate::event::ClusterEvent;
+    use crate::testing::{DAEMON_SETS, daemon_set, listed, policy};
+
+    fn store(events: impl IntoIterator<Item = ClusterEvent>) -> Store {
+        let mut store = Store::new(&[DAEMON_SETS], 1);
+        let workload = ClusterEvent::Workloads(DAEMON_SETS, listed(vec![daemon_set("u1", "10")]));
+        for event in std::iter::once(workload).chain(events) {
+            store.apply(event);
+        }
+        store
+    }
+
+    fn sent(store: &Store) -> Vec<String> {
+        let policies = store.policies(&daemon_set("u1", "10"));
+        policies.iter().map(|policy| policy.name.clone()).collect()
+    }
+
+    fn at(mut policy: RolloutPolicy, seconds: i64) -> RolloutPolicy {
+        policy.created = Some(nodewise_proto::Timestamp { seconds, nanos: 0 });
+        policy
+    }
+
+    #[test]
+    fn the_oldest_policies_of_a_workload_are_sent() {
+        let target = || json!({"names": ["foo"]});
+        let all = vec![
+            at(policy("late", "1", &target()), 9),
+            at(policy("b", "1", &target()), 3),
+            at(policy("a", "1", &target()), 3),
+            at(policy("of-another", "1", &json!({"names": ["bar"]})), 1),
+            at(policy("odd", "1", &json!(7)), 1),
+        ];
+        let store = store([ClusterEvent::Policies(listed(all))]);
+        assert_eq!(sent(&store), ["a", "b", "late", "odd"]);
+        assert!(store.has_policy(&daemon_set("u1", "10")));
+        let names: Vec<_> = store
+            .with_policies(DAEMON_SETS.kind)
+            .map(|one| &*one.key.name)
+            .collect();
+        assert_eq!(names, ["foo"; 4]);
+    }
+
+    #[test]
+    fn a_snapshot_has_a_limited_number_of_policies() {
+        let many = (0..150).map(|number| {
+            at(
+                policy(&format!("p{number:03}"), "1", &json!({"selector": {}})),
+                number,
+            )
+        });
+        let store = store([ClusterEvent::Policies(listed(many.collect()))]);
+        let sent = sent(&store);
+        assert_eq!((sent.len(), &*sent[99]), (100, "p099"));
+    }
+
+    #[test]
+    fn policies_of_a_snapshot_have_a_limited_size() {
+        let large = |name: &str, seconds, length| {
+            let mut policy = at(policy(name, "1", &json!({"selector": {}})), seconds);
+            policy.object = vec![b'x'; length].into();
+            policy
+        };
+        let all = vec![large("a", 1, MOST_BYTES + 1), large("b", 2, 1)];
+        let store_of_large = store([ClusterEvent::Policies(listed(all))]);
+        assert_eq!(sent(&store_of_large), ["a"], "the one that counts is always sent");
+        let all = vec![
+            large("a", 1, MOST_BYTES / 2),
+            large("b", 2, MOST_BYTES / 2),
+            large("c", 3, 1),
+        ];
+        assert_eq!(sent(&store([ClusterEvent::Policies(listed(all))])), ["a", "b"]);
+    }
+
+    // L-3, and a list after a gap in the watch.
+    #[test]
+    fn policies_that_are_gone_are_forgotten() {
+        let targets = json!({"names": ["foo"]});
+        let [a, b] = ["a", "b"].map(|name| policy(name, "1", &targets));
+        let changes = |store: &mut Store, event| {
+            let transitions = store.apply(event).into_iter();
+            let changes = transitions.map(|transition| match transition {
+                Transition::Policy(Change { old, new }) => {
+                    let name = |policy: Option<Arc<RolloutPolicy>>| {
+                        policy.map_or(String::new(), |one| one.name.clone())
+                    };
+                    format!("{}>{}", name(old), name(new))
+                }
+                other => panic!("unexpected {other:?}"),
+            });
+            changes.collect::<Vec<_>>()
+        };
+        let mut store = store([ClusterEvent::Policies(listed(vec![a.clone(), b.clone()]))]);
+        assert_eq!(
+            changes(&mut store, ClusterEvent::Policies(Delta::Applied(a.clone()))),
+            [""; 0]
+        );
+        let newer = policy("a", "2", &targets);
+        assert_eq!(
+            changes(&mut store, ClusterEvent::Policies(Delta::Applied(newer))),
+            ["a>a"]
+        );
+        assert_eq!(
+            changes(&mut store, ClusterEvent::Policies(Delta::Deleted(b))),
+            ["b>"]
+        );
+        let none = Delta::Listed {
+            objects: Vec::new(),
+            resource_version: String::new(),
+        };
+        assert_eq!(changes(&mut store, ClusterEvent::Policies(none)), ["a>"]);
+        assert_eq!(
+            (store.count(Resource::ROLLOUT_POLICIES), sent(&store).len()),
+            (0, 0)
+        );
+        assert!(store.are_listed([Resource::ROLLOUT_POLICIES].into_iter()));
+    }
+
+    // Stages select nodes by labels that no workload may name.
+    #[test]
+    fn labels_that_a_policy_names_are_sent() {
+        let node =
+            json!({"metadata": {"name": "n1", "uid": "n1", "labels": {"pool": "canary", "other": "x"}}});
+        let node = nodewise_projection::Node::from_json(&node).expect("a node");
+        let mut store = store([ClusterEvent::Nodes(listed(vec![node]))]);
+        let labels = |store: &mut Store| {
+            let rendered = store.node_buckets(&daemon_set("u1", "10"), &|_| false);
+            let bucket = rendered.buckets[0].data.clone().expect("inline");
+            let bucket =
+                <nodewise_proto::v1::NodeBucket as prost::Message>::decode(bucket).expect("a bucket");
+            let labels = bucket.nodes[0].labels.iter().map(|label| label.key.clone());
+            labels.collect::<Vec<_>>()
+        };
+        assert_eq!(labels(&mut store), [""; 0]);
+        let object = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "a"},
+            "spec": {"targets": {"names": ["foo"]}, "stages": [{"name": "canary", "groupBy": "pool"}]}});
+        let staged = RolloutPolicy::from_json(&object).expect("a policy");
+        store.apply(ClusterEvent::Policies(Delta::Applied(staged)));
+        assert_eq!(labels(&mut store), ["pool"]);
+    }
+}

@@ -1,0 +1,148 @@
+//! What wakes DaemonSets because of RolloutPolicies, and what wakes only those that have one.
+
+use nodewise_projection::RolloutPolicy;
+
+use super::*;
+
+/// A policy of the namespace with these targets.
+fn policy(name: &str, version: u32, targets: &Value) -> RolloutPolicy {
+    nodewise_runtime::testing::policy(name, &version.to_string(), targets)
+}
+
+fn apply_policy(store: &mut Store, name: &str, version: u32, targets: &Value) -> Effects {
+    let policy = policy(name, version, targets);
+    take(store, ClusterEvent::Policies(Delta::Applied(policy)), MENDED)
+}
+
+/// A cluster in which ds1 has a policy.
+fn cluster_with_policy() -> Store {
+    let mut store = cluster();
+    apply_policy(&mut store, "p", 1, &json!({"names": ["ds1"]}));
+    store
+}
+
+#[test]
+fn a_policy_wakes_its_old_and_its_new_targets() {
+    let mut store = cluster();
+    for (version, targets, expected) in [
+        (1, json!({"names": ["ds1"]}), enqueue(&["ds1"])),
+        (1, json!({"names": ["ds1"]}), nothing()),
+        (2, json!({"names": ["ds1"]}), enqueue(&["ds1"])),
+        (
+            3,
+            json!({"names": ["ds2", "ds3"]}),
+            enqueue(&["ds1", "ds2", "ds3"]),
+        ),
+        (
+            4,
+            json!({"selector": {"matchLabels": {"none": "has"}}}),
+            enqueue(&["ds2", "ds3"]),
+        ),
+        // L-2
+        (5, json!(7), enqueue(&["ds1", "ds2", "ds3"])),
+        (6, json!({"names": ["gone"]}), enqueue(&["ds1", "ds2", "ds3"])),
+        (7, json!({"names": ["ds2"]}), enqueue(&["ds2"])),
+    ] {
+        assert_eq!(
+            apply_policy(&mut store, "p", version, &targets),
+            expected,
+            "{version} {targets}"
+        );
+    }
+    // L-3
+    let gone = policy("p", 8, &json!({"names": ["ds2"]}));
+    let gone = ClusterEvent::Policies(Delta::Deleted(gone));
+    assert_eq!(take(&mut store, gone, MENDED), enqueue(&["ds2"]));
+    let none = Delta::Listed {
+        objects: Vec::new(),
+        resource_version: String::new(),
+    };
+    apply_policy(&mut store, "q", 1, &json!({"names": ["ds3"]}));
+    assert_eq!(
+        take(&mut store, ClusterEvent::Policies(none), MENDED),
+        enqueue(&["ds3"])
+    );
+}
+
+/// A node that is ready or not, since this time.
+fn node(status: &str, since: &str, cordoned: bool, maintenance: &str) -> ClusterEvent {
+    let object = json!({
+        "metadata": {"name": "n1", "uid": "n"},
+        "spec": {"unschedulable": cordoned},
+        "status": {"conditions": [
+            {"type": "Ready", "status": status, "lastTransitionTime": format!("2026-01-01T00:00:{since}Z"),
+                "lastHeartbeatTime": format!("2026-01-02T00:00:{since}Z")},
+            {"type": "MaintenanceInProgress", "status": maintenance},
+        ]},
+    });
+    ClusterEvent::Nodes(Delta::Applied(Node::from_json(&object).expect("a node")))
+}
+
+// L-20 to L-23. Without a policy, the readiness of a node wakes nobody.
+#[test]
+fn the_state_of_a_node_wakes_only_what_has_a_policy() {
+    for (mut store, woken) in [(cluster(), nothing()), (cluster_with_policy(), enqueue(&["ds1"]))] {
+        take(&mut store, node("True", "00", false, "False"), MENDED);
+        for (case, event, expected) in [
+            ("a heartbeat", node("True", "00", false, "False"), nothing()),
+            ("not ready", node("False", "01", false, "False"), woken.clone()),
+            (
+                "again, since later",
+                node("False", "02", false, "False"),
+                woken.clone(),
+            ),
+            ("cordoned", node("False", "02", true, "False"), woken.clone()),
+            ("maintenance", node("False", "02", true, "True"), woken.clone()),
+            (
+                "unknown maintenance",
+                node("False", "02", true, "Unknown"),
+                woken.clone(),
+            ),
+        ] {
+            assert_eq!(take(&mut store, event, MENDED), expected, "{case}");
+        }
+    }
+}
+
+// L-25: a pod that restarts too often has failed.
+#[test]
+fn a_restart_wakes_only_what_has_a_policy() {
+    let pod = |version, owner: &str, restarts: u32| {
+        let mut object = on(object("p", version, "x", owner), "n1");
+        object["status"] = json!({"containerStatuses": [{"name": "c", "restartCount": restarts}]});
+        object
+    };
+    let mut store = cluster_with_policy();
+    apply_pod(&mut store, &pod(1, DS2, 0));
+    assert_eq!(apply_pod(&mut store, &pod(2, DS2, 1)), nothing());
+    assert_eq!(
+        apply_pod(&mut store, &ready(pod(3, DS2, 1), "False")),
+        enqueue(&["ds2"])
+    );
+    let mut store = cluster_with_policy();
+    apply_pod(&mut store, &pod(1, DS1, 0));
+    assert_eq!(apply_pod(&mut store, &pod(2, DS1, 1)), enqueue(&["ds1"]));
+    assert_eq!(
+        apply_pod(&mut store, &unheeded(pod(3, DS1, 1))),
+        nothing(),
+        "no further restart"
+    );
+}
+
+#[test]
+fn the_snapshot_has_the_policies() {
+    let mut store = cluster_with_policy();
+    let policies = |store: &mut Store, name: &str| {
+        let workload = Arc::clone(store.workload(&key(name)).expect("it"));
+        let v1::workload::Kind::DaemonSet(daemon_set) = DaemonSets::message(store, &workload, &[]) else {
+            panic!("no DaemonSet");
+        };
+        daemon_set.rollout_policies
+    };
+    let sent = policies(&mut store, "ds1");
+    assert_eq!(sent.len(), 1);
+    let object: Value = serde_json::from_slice(&sent[0].object).expect("JSON");
+    assert_eq!(object["kind"], "RolloutPolicy");
+    assert_eq!(object["spec"]["targets"], json!({"names": ["ds1"]}));
+    assert_eq!(policies(&mut store, "ds2"), []);
+}

@@ -1,0 +1,136 @@
+//! The writes that a plan makes for the policies of a DaemonSet: their statuses, and the measurements that they ask for.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::{
+    core::{
+        measurement::MeasurementRequest,
+        plan::{Action, ActionKind, Reason},
+        snapshot::BlockedEviction,
+        status::DaemonSetStatus,
+    },
+    daemonset::{policy::Governed, workload::DaemonSet},
+    rollout::{
+        status::TargetStatus,
+        write::{self, Acceptance, StatusWrite},
+    },
+};
+
+/// The writes of one plan.
+#[derive(Debug, Default)]
+pub(crate) struct PolicyWrites {
+    /// Statuses of policies.
+    pub(crate) statuses: Vec<Action>,
+    /// Measurements.
+    pub(crate) measurements: Vec<Action>,
+    /// When to plan again, and why.
+    pub(crate) again: Vec<(Duration, String)>,
+}
+
+/// What the status of a policy says besides the decision.
+#[derive(Debug)]
+pub(crate) struct Counts<'s> {
+    /// Nodes that this plan begins.
+    pub(crate) begun: usize,
+    /// The status of the DaemonSet.
+    pub(crate) status: &'s DaemonSetStatus,
+    /// Its maxUnavailable as a number of nodes.
+    pub(crate) max_unavailable: i64,
+    /// Evictions that a PodDisruptionBudget did not allow, with the node.
+    pub(crate) blocked: &'s [(BlockedEviction, &'s str)],
+}
+
+/// The writes for the policies of a DaemonSet.
+pub(crate) fn of(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -> PolicyWrites {
+    let mut writes = PolicyWrites {
+        again: governed.decision.again.clone(),
+        ..PolicyWrites::default()
+    };
+    let acceptance = match (governed.why_unusable, governed.limited.as_slice()) {
+        (Some(why), _) => Acceptance::Invalid(why.to_owned()),
+        (None, []) => Acceptance::Accepted,
+        (None, limited) => Acceptance::Limited(format!(
+            "beside another controller there is no {}: it creates every pod from the present template",
+            limited.join(", no ")
+        )),
+    };
+    let target = target(governed, counts, now);
+    let events = &governed.decision.events;
+    writes.add(write::status(
+        governed.policy,
+        &acceptance,
+        Some(target),
+        events,
+        now,
+    ));
+    for other in &governed.conflicting {
+        let conflict = format!(
+            "RolloutPolicy {} targets {} as well, and is older or comes before it by name",
+            governed.policy.name, governed.decision.status.name
+        );
+        writes.add(write::status(
+            other,
+            &Acceptance::Conflict(conflict),
+            None,
+            &[],
+            now,
+        ));
+    }
+    writes.measurements = governed.decision.due.iter().map(measure).collect();
+    writes
+}
+
+impl PolicyWrites {
+    fn add(&mut self, write: StatusWrite) {
+        match write {
+            StatusWrite::No => {}
+            StatusWrite::Later(delay) => self
+                .again
+                .push((delay, "the counts of a policy's status are written".to_owned())),
+            StatusWrite::Yes(action) => self.statuses.push(*action),
+        }
+    }
+}
+
+/// The status of the target, with what the plan adds to the decision.
+fn target(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -> TargetStatus {
+    let mut target = governed.decision.status.clone();
+    let number = |count: i32| u32::try_from(count).unwrap_or_default();
+    target.desired = number(counts.status.desired_number_scheduled);
+    target.updated = number(counts.status.updated_number_scheduled);
+    target.available = number(counts.status.number_available);
+    target.max_unavailable = u32::try_from(counts.max_unavailable.max(0)).unwrap_or(u32::MAX);
+    target.last_update_time = Some(now);
+    if counts.begun > 0 && governed.decision.pace_left.is_some() {
+        target.note_begun(counts.begun, now);
+    }
+    for (eviction, node) in counts.blocked {
+        target.block(
+            node,
+            format!("a PodDisruptionBudget protects its pod: {}", eviction.message),
+        );
+    }
+    target
+}
+
+fn measure(request: &MeasurementRequest) -> Action {
+    let id = &request.id;
+    Action {
+        reason: Reason::AnalysisDue,
+        message: format!(
+            "measurement {} of check {} of stage {}",
+            id.number.saturating_add(1),
+            id.check,
+            id.stage
+        ),
+        kind: ActionKind::Measure(Box::new(request.clone())),
+    }
+}
+
+/// The uids of the policies of a snapshot, which its plan confirms.
+pub(crate) fn policy_uids(ds: &DaemonSet) -> Vec<String> {
+    let uids = ds.rollout.policies.iter().map(|policy| policy.uid.clone());
+    uids.collect()
+}

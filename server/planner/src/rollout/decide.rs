@@ -1,0 +1,621 @@
+//! The decision about a rollout: which nodes are admitted, whether running pods may be replaced, and the next status.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    core::plan::EventType,
+    rollout::{
+        decision::{Admitted, Decision, NodeDecision, Observed, RolloutEvent, count, outside},
+        nodes::{Health, NodeFacts},
+        policy::{Disruption, InMaintenance, OnFailure, Policy, Spec, Unadmitted},
+        requests::digest,
+        stage::{self, Gate},
+        stages::{MOST_WAVES, Waves, scaled},
+        status::{Begun, Rejection, Resumed, RevisionRef, State, TargetStatus},
+        window,
+    },
+};
+
+/// What a rollout works towards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// Admitted nodes get the update revision.
+    Forward,
+    /// Nodes with the update revision go back to this one (L-28).
+    Back(RevisionRef),
+}
+
+/// The workload whose rollout is decided.
+#[derive(Debug, Clone)]
+pub(crate) struct Target<'a> {
+    /// metadata.name.
+    pub(crate) name: &'a str,
+    /// metadata.uid.
+    pub(crate) uid: &'a str,
+    /// The revision of the present template.
+    pub(crate) update: RevisionRef,
+    /// The other revisions that can be created from.
+    pub(crate) others: Vec<RevisionRef>,
+    /// Whether another controller creates the pods: then only the update revision can be created (L-38).
+    pub(crate) beside: bool,
+}
+
+/// The last status of a workload, as far as it is about its present template.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded<'a> {
+    target: &'a Target<'a>,
+    spec: &'a Spec,
+    /// `None` if there is no status yet.
+    status: Option<&'a TargetStatus>,
+    /// Whether the status is about the present template.
+    is_same: bool,
+}
+
+impl<'a> Recorded<'a> {
+    /// Reads the last status.
+    pub(crate) fn of(policy: &'a Policy, spec: &'a Spec, target: &'a Target<'a>) -> Self {
+        let status = policy.status.target(target.name, target.uid);
+        let update = status.and_then(|status| status.update_revision.as_ref());
+        Self {
+            target,
+            spec,
+            status,
+            is_same: update.is_some_and(|update| update.hash == target.update.hash),
+        }
+    }
+
+    /// The stable revision, if it is known and can be created from (L-4).
+    pub(crate) fn stable(&self) -> Option<&RevisionRef> {
+        let hash = &self.status?.stable_revision.as_ref()?.hash;
+        let mut known = std::iter::once(&self.target.update).chain(&self.target.others);
+        known.find(|revision| revision.hash == *hash)
+    }
+
+    /// Whether no rollout is going on: the update revision is the stable one.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.stable()
+            .is_some_and(|stable| stable.hash == self.target.update.hash)
+    }
+
+    /// The rejection of the update revision.
+    pub(crate) fn rejection(&self) -> Option<&'a Rejection> {
+        let rejection = self.status.filter(|_| self.is_same)?.rejected_revision.as_ref()?;
+        (rejection.hash == self.target.update.hash).then_some(rejection)
+    }
+
+    /// What the rollout works towards, as far as it was recorded. A rejection that is found now is recorded first.
+    pub(crate) fn goal(&self) -> Goal {
+        let back = self.rejection().filter(|rejection| {
+            !self.target.beside && (rejection.roll_back || self.spec.on_failure == OnFailure::Rollback)
+        });
+        let stable = self
+            .stable()
+            .filter(|stable| stable.hash != self.target.update.hash);
+        match (back, stable) {
+            (Some(_), Some(stable)) => Goal::Back(stable.clone()),
+            // Without a stable revision there is no way back (L-29).
+            _ => Goal::Forward,
+        }
+    }
+}
+
+/// Decides about a rollout.
+pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observed<'_>) -> Decision {
+    let target = recorded.target;
+    let stable = recorded
+        .stable()
+        .cloned()
+        .unwrap_or_else(|| first_stable(target, observed));
+    let mut status = begin(policy, recorded, &stable, observed);
+    let spec = recorded.spec;
+    let mut decision = Decision {
+        evicts: spec.disruption == Disruption::Evict,
+        keeps_stable: spec.unadmitted == Unadmitted::Stable && !target.beside,
+        order: Some(spec.order),
+        pace_left: pace_left(spec, &mut status, observed.now),
+        ..Decision::default()
+    };
+    decision
+        .again
+        .extend(pace_timer(spec, &status, decision.pace_left, observed.now));
+    if stable.hash == target.update.hash {
+        settled(spec, &mut status, &mut decision, observed);
+    } else if let Some(rejection) = recorded.rejection()
+        && !resumes(policy, &mut status, rejection, observed.now)
+    {
+        rejected(recorded, rejection, &mut status, &mut decision, observed);
+    } else {
+        Progress {
+            policy,
+            spec,
+            target,
+            observed,
+            status: &mut status,
+            decision: &mut decision,
+        }
+        .run();
+    }
+    decision.events.extend(state_event(recorded, &status));
+    decision.status = status;
+    decision
+}
+
+/// The decision of a policy that cannot be used: nothing that runs is replaced, and nothing is forgotten (L-2).
+pub(crate) fn unusable(recorded: &Recorded<'_>, observed: &Observed<'_>, why: &str) -> Decision {
+    let stable = recorded
+        .stable()
+        .cloned()
+        .unwrap_or_else(|| first_stable(recorded.target, observed));
+    let last = recorded.status.cloned().unwrap_or_default();
+    let mut status = TargetStatus {
+        name: recorded.target.name.to_owned(),
+        uid: recorded.target.uid.to_owned(),
+        stable_revision: Some(stable),
+        state: State::Invalid,
+        message: why.to_owned(),
+        ..last
+    };
+    status
+        .update_revision
+        .get_or_insert_with(|| recorded.target.update.clone());
+    Decision {
+        events: state_event(recorded, &status).into_iter().collect(),
+        status,
+        keeps_stable: !recorded.target.beside,
+        ..Decision::default()
+    }
+}
+
+/// The revision of the most pods; without pods, the update revision (L-4). Of equals the newest.
+fn first_stable(target: &Target<'_>, observed: &Observed<'_>) -> RevisionRef {
+    let all = target.others.iter().chain([&target.update]);
+    let counted = all.filter_map(|revision| Some((observed.pods.get(revision.hash.as_str())?, revision)));
+    let most = counted.max_by_key(|(count, revision)| (**count, revision.number));
+    most.map_or_else(|| target.update.clone(), |(_, revision)| revision.clone())
+}
+
+/// The status to go on from: the last one, or a new one if the template has changed (L-10).
+fn begin(
+    policy: &Policy,
+    recorded: &Recorded<'_>,
+    stable: &RevisionRef,
+    observed: &Observed<'_>,
+) -> TargetStatus {
+    let target = recorded.target;
+    let last = recorded.status.cloned().unwrap_or_default();
+    let mut status = if recorded.is_same {
+        last
+    } else {
+        let start = observed.now.to_string();
+        TargetStatus {
+            pace: last.pace,
+            start_time: Some(observed.now),
+            digest: digest([policy.uid.as_str(), target.uid, &target.update.hash, &start]),
+            ..TargetStatus::default()
+        }
+    };
+    target.name.clone_into(&mut status.name);
+    target.uid.clone_into(&mut status.uid);
+    status.update_revision = Some(target.update.clone());
+    status.stable_revision = Some(stable.clone());
+    status.desired = count(observed.desired);
+    status.updated = count(observed.updated);
+    status.blocking.clear();
+    status
+}
+
+/// No rollout is going on. Pods of other revisions go back to the stable one, if the template did (L-10).
+fn settled(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observed: &Observed<'_>) {
+    status.rejected_revision = None;
+    status.pending_approval = None;
+    decision.admitted = Admitted::All;
+    exempt_nodes(spec, decision, observed, &|_| None);
+    let is_waited_for = |node: &&NodeFacts<'_>| node.has_other_pod && !node.is_exempt(spec);
+    let others = observed.nodes.iter().filter(is_waited_for).count();
+    status.state = if others > 0 {
+        State::Progressing
+    } else {
+        State::Complete
+    };
+    status.message = match others {
+        0 => format!("revision {} is on every node that should have it", number(status)),
+        others => format!("{others} nodes go back to revision {}", number(status)),
+    };
+    hold(spec, status, decision, observed);
+}
+
+fn number(status: &TargetStatus) -> i64 {
+    status
+        .update_revision
+        .as_ref()
+        .map_or(0, |revision| revision.number)
+}
+
+/// The update revision is rejected: no further node gets it, and those that have it go back or stay (L-26 to L-29).
+fn rejected(
+    recorded: &Recorded<'_>,
+    rejection: &Rejection,
+    status: &mut TargetStatus,
+    decision: &mut Decision,
+    observed: &Observed<'_>,
+) {
+    decision.admitted = Admitted::None;
+    status.pending_approval = None;
+    let left = observed.nodes.iter().filter(|node| node.is_updated()).count();
+    // Of a rollback: also those that have no pod yet.
+    let is_back = |node: &NodeFacts<'_>| !node.is_updated() && node.has_other_pod;
+    let all_back = observed
+        .nodes
+        .iter()
+        .all(|node| is_back(node) || node.is_exempt(recorded.spec));
+    let why = &rejection.message;
+    let revision = rejection.number;
+    match recorded.goal() {
+        Goal::Forward => {
+            status.state = State::Rejected;
+            status.message = format!("revision {revision} is rejected, and {left} nodes have it: {why}");
+        }
+        Goal::Back(stable) => {
+            // Outside of windows too, and at any pace; only a pause stops it.
+            decision.replaces = !recorded.spec.paused;
+            decision.pace_left = None;
+            decision.again.clear();
+            (status.state, status.message) = match left {
+                0 if all_back => (
+                    State::RolledBack,
+                    format!("revision {revision} was rejected, and no node has it any more: {why}"),
+                ),
+                left if recorded.spec.paused => (
+                    State::Paused,
+                    format!(
+                        "{left} nodes have the rejected revision {revision}, and the policy is paused: {why}"
+                    ),
+                ),
+                left => (
+                    State::RollingBack,
+                    format!(
+                        "{left} nodes go back from revision {revision} to {}: {why}",
+                        stable.number
+                    ),
+                ),
+            };
+        }
+    }
+    for node in &observed.nodes {
+        if let Health::Failed(reason) = node.health(recorded.spec, status.resumed.as_ref(), observed.now) {
+            status.block(node.name, reason);
+        }
+    }
+}
+
+/// Whether a person lets a rejected revision go on. Its failures so far do not count any more.
+fn resumes(policy: &Policy, status: &mut TargetStatus, rejection: &Rejection, now: Timestamp) -> bool {
+    let asked = policy.requests.resume.as_ref() == Some(&rejection.digest);
+    if asked {
+        status.rejected_revision = None;
+        resume(status, now);
+    }
+    asked
+}
+
+fn resume(status: &mut TargetStatus, now: Timestamp) {
+    status.resumed = status.update_revision.as_ref().map(|update| Resumed {
+        hash: update.hash.clone(),
+        time: Some(now),
+    });
+    for stage in &mut status.stages {
+        if !stage.is_complete() {
+            stage.analysis.clear();
+        }
+    }
+}
+
+/// A rollout that goes forward.
+struct Progress<'p, 'a> {
+    policy: &'p Policy,
+    spec: &'p Spec,
+    target: &'p Target<'a>,
+    observed: &'p Observed<'a>,
+    status: &'p mut TargetStatus,
+    decision: &'p mut Decision,
+}
+
+impl Progress<'_, '_> {
+    fn run(mut self) {
+        let nodes = &self.observed.nodes;
+        let waves = Waves::of(self.policy, self.spec, nodes);
+        let last = std::mem::take(&mut self.status.stages);
+        if let Some(stage) = waves.excessive {
+            self.status.stages = last;
+            self.status.state = State::Invalid;
+            self.status.message = format!(
+                "stage {stage} has more than {MOST_WAVES} values of its groupBy label, so nothing is updated; \
+                 group by a label with fewer values"
+            );
+            return;
+        }
+        let health: Vec<Health> = nodes
+            .iter()
+            .map(|node| node.health(self.spec, self.status.resumed.as_ref(), self.observed.now))
+            .collect();
+        let held = self.is_held(nodes);
+        let stage = stage::Context {
+            policy: self.policy,
+            spec: self.spec,
+            update: &self.target.update,
+            nodes,
+            health: &health,
+            withheld: &waves.withheld,
+            observed: self.observed,
+            may_begin: !held && !self.spec.paused,
+        };
+        let mut admitted = BTreeSet::new();
+        let mut gate = Gate::Passed;
+        for (index, wave) in waves.list.iter().enumerate() {
+            let before = last.iter().find(|stage| stage.name == wave.name);
+            let of_stage: Vec<usize> = waves
+                .list
+                .iter()
+                .filter(|other| other.stage_name == wave.stage_name)
+                .flat_map(|other| other.nodes.iter().copied())
+                .collect();
+            let stage = stage.advance((wave, &of_stage), before, &mut gate, self.status, self.decision);
+            for node in &wave.nodes {
+                let facts = &nodes[*node];
+                let is_withheld = waves.withheld[*node];
+                let is_exempt = facts.is_exempt(self.spec);
+                let decided = NodeDecision {
+                    is_exempt,
+                    is_free: is_exempt && !facts.may_be_ours(stage.start_time),
+                    is_first: self.spec.in_maintenance == InMaintenance::First && facts.in_maintenance,
+                    wave: index,
+                    is_withheld,
+                };
+                self.decision.nodes.insert(facts.entry, decided);
+                if (stage.has_begun() || stage.is_complete()) && !is_withheld {
+                    admitted.insert(facts.entry);
+                }
+            }
+            self.status.stages.push(stage);
+        }
+        self.decision.admitted = Admitted::Some(admitted);
+        self.conclude(gate, &health);
+    }
+
+    /// Whether too many nodes are exempt (L-22).
+    fn is_held(&self, nodes: &[NodeFacts<'_>]) -> bool {
+        let exempt = nodes.iter().filter(|node| node.is_exempt(self.spec)).count();
+        exempt > scaled(&self.spec.max_exempt, self.observed.desired)
+    }
+
+    /// The state of the whole rollout, from that of its stages.
+    fn conclude(&mut self, gate: Gate, health: &[Health]) {
+        let nodes = &self.observed.nodes;
+        let failed = health
+            .iter()
+            .filter(|health| matches!(health, Health::Failed(_)))
+            .count();
+        for (node, health) in nodes.iter().zip(health) {
+            match health {
+                Health::Failed(reason) => self.status.block(node.name, reason.clone()),
+                Health::Waits(left) => self.decision.again.push((
+                    *left,
+                    format!("{} fails if its pod is not available by then", node.name),
+                )),
+                Health::Fine => {}
+            }
+        }
+        for (node, health) in nodes.iter().zip(health) {
+            if let (Health::Waits(_), Some(pod)) = (health, node.update_pod) {
+                self.status
+                    .block(node.name, format!("pod {} is not available yet", pod.name));
+            }
+        }
+        let admitted = match &self.decision.admitted {
+            Admitted::Some(entries) => entries.len(),
+            Admitted::All | Admitted::None => nodes.len(),
+        };
+        let threshold = scaled(&self.spec.failure_threshold, admitted).max(1);
+        let failure = (failed >= threshold).then(|| {
+            let named: Vec<_> = self
+                .status
+                .blocking
+                .iter()
+                .take(3)
+                .map(|node| node.node.as_str())
+                .collect();
+            let message = format!(
+                "{failed} nodes failed, and failureThreshold is {threshold}: {}",
+                named.join(", ")
+            );
+            ("FailureThreshold", message)
+        });
+        let rejection = match gate {
+            Gate::Rejected(reason, ref message) => Some((reason, message.clone())),
+            _ => failure,
+        };
+        let asked = self.policy.requests.rollback.as_ref() == Some(&self.status.digest);
+        if asked {
+            return self.reject("Requested", "a person asked for the way back", true);
+        }
+        if let Some((reason, message)) = rejection {
+            return self.reject(reason, &message, false);
+        }
+        let all_complete = gate == Gate::Passed;
+        let withheld = self.decision.nodes.values().any(|node| node.is_withheld);
+        let update = self.target.update.number;
+        (self.status.state, self.status.message) = match gate {
+            Gate::Waits(state, message) => (state, message),
+            _ if all_complete && !withheld => {
+                self.status
+                    .stable_revision
+                    .clone_from(&self.status.update_revision);
+                self.status.pending_approval = None;
+                self.decision.admitted = Admitted::All;
+                (
+                    State::Complete,
+                    format!("revision {update} is on every node that should have it"),
+                )
+            }
+            _ => (
+                State::Partitioned,
+                format!("only nodes that the partition withholds lack revision {update}"),
+            ),
+        };
+        if failed > 0 && matches!(self.status.state, State::Progressing | State::Soaking) {
+            let first = self.status.blocking.first();
+            let named = first
+                .map(|node| format!("{}: {}", node.node, node.reason))
+                .unwrap_or_default();
+            self.status.state = State::ProgressDeadlineExceeded;
+            self.status.message =
+                format!("{failed} nodes failed, and failureThreshold is {threshold}: {named}");
+        }
+        hold(self.spec, self.status, self.decision, self.observed);
+    }
+
+    /// Rejects the update revision. This plan only records that; the next one acts by it.
+    fn reject(&mut self, reason: &'static str, message: &str, roll_back: bool) {
+        let update = &self.target.update;
+        let time = self.observed.now.to_string();
+        let digest = digest([
+            self.policy.uid.as_str(),
+            &self.status.uid,
+            &update.hash,
+            reason,
+            &time,
+        ]);
+        self.status.rejected_revision = Some(Rejection {
+            digest,
+            hash: update.hash.clone(),
+            number: update.number,
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            roll_back,
+            time: Some(self.observed.now),
+        });
+        self.status.state = State::Rejected;
+        self.status.message = format!("revision {} is rejected: {message}", update.number);
+        self.status.pending_approval = None;
+        self.decision.admitted = Admitted::None;
+        self.decision.replaces = false;
+        self.decision.due.clear();
+        self.decision.events.push(RolloutEvent {
+            event_type: EventType::Warning,
+            reason: "RolloutRejected",
+            message: self.status.message.clone(),
+        });
+        self.decision
+            .again
+            .push((Duration::ZERO, "the rejection is recorded".to_owned()));
+    }
+}
+
+/// Decides whether running pods may be replaced: not while the policy is paused (L-8), outside of windows (L-33) or with too many
+/// nodes that are not well (L-22).
+fn hold(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observed: &Observed<'_>) {
+    let is_idle = matches!(status.state, State::Complete | State::Rejected);
+    let exempt = decision.nodes.values().filter(|node| node.is_exempt).count();
+    let most = scaled(&spec.max_exempt, observed.desired);
+    let opens_in = window::opens_in(&spec.windows, observed.now);
+    if spec.paused {
+        decision.replaces = false;
+        if !is_idle {
+            status.state = State::Paused;
+            "the policy is paused".clone_into(&mut status.message);
+        }
+    } else if exempt > most {
+        decision.replaces = false;
+        if !is_idle {
+            status.state = State::TooManyNodesNotReady;
+            status.message =
+                format!("{exempt} nodes are not ready or in maintenance, and maxExempt is {most}");
+        }
+    } else if opens_in != Some(Duration::ZERO) {
+        decision.replaces = false;
+        if !is_idle && status.state == State::Progressing {
+            status.state = State::OutsideWindow;
+            status.message = outside(opens_in, observed.now);
+        }
+        if let Some(opens_in) = opens_in.filter(|_| !is_idle) {
+            decision.again.push((opens_in, "a window opens".to_owned()));
+        }
+    } else {
+        decision.replaces = true;
+    }
+}
+
+/// Notes which of the observed nodes are exempt. `began` says when the stage of a node began.
+fn exempt_nodes(
+    spec: &Spec,
+    decision: &mut Decision,
+    observed: &Observed<'_>,
+    began: &dyn Fn(&NodeFacts<'_>) -> Option<Timestamp>,
+) {
+    for node in observed.nodes.iter().filter(|node| node.is_exempt(spec)) {
+        let decided = NodeDecision {
+            is_exempt: true,
+            is_free: !node.may_be_ours(began(node)),
+            ..NodeDecision::default()
+        };
+        decision.nodes.insert(node.entry, decided);
+    }
+}
+
+/// How many further nodes may be begun now (L-18). Entries that are older than the interval are dropped.
+fn pace_left(spec: &Spec, status: &mut TargetStatus, now: Timestamp) -> Option<usize> {
+    let Some(pace) = spec.pace else {
+        status.pace.clear();
+        return None;
+    };
+    status.pace.retain(|begun| age(begun, now) < pace.interval);
+    let begun: usize = status.pace.iter().map(|begun| begun.nodes as usize).sum();
+    Some(pace.nodes.saturating_sub(begun))
+}
+
+/// When the pace lets further nodes begin, if it lets none now.
+fn pace_timer(
+    spec: &Spec,
+    status: &TargetStatus,
+    left: Option<usize>,
+    now: Timestamp,
+) -> Option<(Duration, String)> {
+    let pace = spec.pace.filter(|_| left == Some(0))?;
+    let oldest = status.pace.iter().map(|begun| age(begun, now)).max()?;
+    let left = pace.interval.saturating_sub(oldest);
+    Some((left, "the pace lets further nodes begin".to_owned()))
+}
+
+/// How long ago it was; a time in the future, after the clock was set back, is now.
+fn age(begun: &Begun, now: Timestamp) -> Duration {
+    let since = begun
+        .time
+        .map_or(SignedDuration::MAX, |time| now.duration_since(time));
+    since.max(SignedDuration::ZERO).unsigned_abs()
+}
+
+/// The Event about a change of the state of the whole rollout.
+fn state_event(recorded: &Recorded<'_>, status: &TargetStatus) -> Option<RolloutEvent> {
+    let before = recorded
+        .status
+        .filter(|_| recorded.is_same)
+        .map(|status| status.state);
+    if before == Some(status.state) {
+        return None;
+    }
+    let (event_type, reason) = match status.state {
+        State::RollingBack => (EventType::Warning, "RolloutRollingBack"),
+        State::RolledBack => (EventType::Normal, "RolloutRolledBack"),
+        State::TooManyNodesNotReady | State::ProgressDeadlineExceeded | State::Invalid => {
+            (EventType::Warning, "RolloutHeld")
+        }
+        _ => return None,
+    };
+    Some(RolloutEvent {
+        event_type,
+        reason,
+        message: status.message.clone(),
+    })
+}

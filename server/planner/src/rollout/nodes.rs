@@ -1,0 +1,161 @@
+//! What a rollout sees of a node, and what follows from that: whether the node is exempt, updated, available or failed (L-20 to L-25).
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    core::snapshot::Labels,
+    rollout::{
+        policy::{InMaintenance, NotReady, Spec},
+        status::Resumed,
+    },
+};
+
+/// A node that should run a pod.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeFacts<'a> {
+    /// metadata.name.
+    pub(crate) name: &'a str,
+    /// metadata.labels.
+    pub(crate) labels: &'a Labels,
+    /// metadata.creationTimestamp.
+    pub(crate) created: Option<Timestamp>,
+    /// Whether the node is ready.
+    pub(crate) readiness: Readiness,
+    /// Whether the node is cordoned or in maintenance.
+    pub(crate) in_maintenance: bool,
+    /// The first pod of the update revision that is not being deleted.
+    pub(crate) update_pod: Option<UpdatePod<'a>>,
+    /// Whether there is a pod of another revision that is not being deleted.
+    pub(crate) has_other_pod: bool,
+    /// The index of the node's entry in the cluster view.
+    pub(crate) entry: usize,
+}
+
+/// The Ready condition of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// `True`.
+    Ready,
+    /// Anything else, since this time.
+    NotReady(Option<Timestamp>),
+}
+
+/// A pod of the update revision.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UpdatePod<'a> {
+    /// metadata.name.
+    pub(crate) name: &'a str,
+    /// metadata.creationTimestamp.
+    pub(crate) created: Option<Timestamp>,
+    /// Whether it has been ready for minReadySeconds.
+    pub(crate) available: bool,
+    /// Whether it is ready.
+    pub(crate) ready: bool,
+    /// When the Ready condition changed last.
+    pub(crate) ready_since: Option<Timestamp>,
+    /// The most restarts of a container.
+    pub(crate) restarts: u32,
+}
+
+/// Why a node has failed, or when it will have if nothing changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// It has no pod of the update revision, or an available one, or it is exempt.
+    Fine,
+    /// Its pod is not available yet. The node fails after this time.
+    Waits(Duration),
+    /// It failed; the message says why.
+    Failed(String),
+}
+
+impl NodeFacts<'_> {
+    pub(crate) fn is_ready(&self) -> bool {
+        self.readiness == Readiness::Ready
+    }
+
+    /// Whether the node has a pod of the update revision.
+    pub(crate) fn is_updated(&self) -> bool {
+        self.update_pod.is_some()
+    }
+
+    /// Whether that pod is available.
+    pub(crate) fn is_available(&self) -> bool {
+        self.update_pod.is_some_and(|pod| pod.available)
+    }
+
+    /// Whether the node is neither waited for nor touched: it was not well before it got the update revision (L-20, L-23).
+    pub(crate) fn is_exempt(&self, spec: &Spec) -> bool {
+        let not_ready = match (self.readiness, self.update_pod) {
+            (Readiness::Ready, _) => false,
+            (Readiness::NotReady(_), None) => true,
+            // Both times are of the apiserver or a node; if one is missing, nothing shows that the node was not well before.
+            (Readiness::NotReady(since), Some(pod)) => since
+                .zip(pod.created)
+                .is_some_and(|(since, created)| since <= created),
+        };
+        let in_maintenance = self.in_maintenance && self.update_pod.is_none();
+        (not_ready && spec.not_ready == NotReady::Exempt)
+            || (in_maintenance && spec.in_maintenance == InMaintenance::Exempt)
+    }
+
+    /// Whether an exempt node may be without an available pod because the rollout deleted its old pod, before the node became
+    /// unwell. Then it uses the budget all the same (L-11). `began` is when its stage began.
+    pub(crate) fn may_be_ours(&self, began: Option<Timestamp>) -> bool {
+        let Some(began) = began else { return false };
+        let Readiness::NotReady(since) = self.readiness else {
+            return !self.has_other_pod;
+        };
+        let was_there = self.created.is_none_or(|created| created < began);
+        !self.has_other_pod && was_there && since.is_none_or(|since| since >= began)
+    }
+
+    /// Whether the node has failed (L-25). Failures before a person let the revision go on do not count.
+    pub(crate) fn health(&self, spec: &Spec, resumed: Option<&Resumed>, now: Timestamp) -> Health {
+        let Some(pod) = self.update_pod.filter(|_| !self.is_exempt(spec)) else {
+            return Health::Fine;
+        };
+        let resumed = resumed.and_then(|resumed| resumed.time);
+        let is_new =
+            |time: Option<Timestamp>| resumed.is_none_or(|resumed| time.is_none_or(|time| time > resumed));
+        if let Some(most) = spec.max_restarts.filter(|most| pod.restarts > *most)
+            && is_new(pod.created)
+        {
+            let restarts = pod.restarts;
+            return Health::Failed(format!(
+                "pod {} restarted {restarts} times, and maxRestarts is {most}",
+                pod.name
+            ));
+        }
+        if pod.available {
+            return Health::Fine;
+        }
+        // A pod that restarts is ready for a moment, again and again. So the time counts from its creation.
+        let since = if pod.ready || pod.restarts > 0 {
+            pod.created
+        } else {
+            pod.created.max(pod.ready_since)
+        };
+        let Some(since) = since else {
+            return Health::Waits(spec.progress_deadline);
+        };
+        let deadline = SignedDuration::try_from(spec.progress_deadline).unwrap_or(SignedDuration::MAX);
+        let left = deadline.saturating_sub(now.duration_since(since));
+        if left > SignedDuration::ZERO {
+            return Health::Waits(left.unsigned_abs());
+        }
+        if is_new(since.saturating_add(deadline).ok()) {
+            let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
+            Health::Failed(format!("pod {} has not been available since {since}", pod.name))
+        } else {
+            Health::Fine
+        }
+    }
+
+    /// Since when the pod of the update revision has been available, if it is.
+    pub(crate) fn available_since(&self, min_ready: SignedDuration) -> Option<Timestamp> {
+        let since = self.update_pod.filter(|pod| pod.available)?.ready_since?;
+        since.saturating_add(min_ready).ok()
+    }
+}

@@ -1,0 +1,398 @@
+//! One stage: when it begins (L-13), when it is complete (L-14), and what it waits for.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use crate::{
+    core::{
+        measurement::{MeasurementId, MeasurementRequest},
+        plan::EventType,
+    },
+    rollout::{
+        analysis::{Check, Outcome, When},
+        decision::{Decision, Observed, RolloutEvent, StageLimits, count, in_seconds, outside},
+        nodes::{Health, NodeFacts},
+        policy::{Policy, Spec},
+        requests::digest,
+        stages::Wave,
+        status::{
+            Approval, CheckStatus, PendingApproval, RevisionRef, StageState, StageStatus, State, TargetStatus,
+        },
+        window,
+    },
+};
+
+/// Whether the next stage may be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// All stages so far are complete.
+    Passed,
+    /// A stage waits, in this state of the rollout and for this reason.
+    Waits(State, String),
+    /// The update revision must not be rolled out, for this reason.
+    Rejected(&'static str, String),
+}
+
+/// What all stages have in common.
+pub(super) struct Context<'p, 'a> {
+    pub(super) policy: &'p Policy,
+    pub(super) spec: &'p Spec,
+    pub(super) update: &'p RevisionRef,
+    pub(super) nodes: &'p [NodeFacts<'a>],
+    pub(super) health: &'p [Health],
+    pub(super) withheld: &'p [bool],
+    pub(super) observed: &'p Observed<'a>,
+    /// Whether a stage may begin.
+    pub(super) may_begin: bool,
+}
+
+impl Context<'_, '_> {
+    /// The next status of a wave. `gate` is what the waves before it wait for, and gets what this one waits for. `of_stage` are the
+    /// nodes of all waves of its stage.
+    pub(super) fn advance(
+        &self,
+        (wave, of_stage): (&Wave<'_>, &[usize]),
+        before: Option<&StageStatus>,
+        gate: &mut Gate,
+        status: &mut TargetStatus,
+        decision: &mut Decision,
+    ) -> StageStatus {
+        let mut stage = self.counted(wave, before);
+        self.measure(wave, &mut stage);
+        if stage.is_complete() || *gate != Gate::Passed {
+            return stage;
+        }
+        let is_empty = wave.nodes.is_empty();
+        if !is_empty && !stage.has_begun() {
+            if let Err(waits) = self.begin(wave, of_stage, &mut stage, status, decision) {
+                *gate = waits;
+                return stage;
+            }
+            stage.start_time = Some(self.observed.now);
+            decision.events.push(RolloutEvent {
+                event_type: EventType::Normal,
+                reason: "RolloutStageStarted",
+                message: format!(
+                    "stage {} of revision {} begins on {} nodes",
+                    stage.name, self.update.number, stage.nodes
+                ),
+            });
+        }
+        decision.limits = StageLimits::of(wave.stage);
+        if let Err(waits) = self.evaluate(wave, &mut stage, decision) {
+            *gate = waits;
+            return stage;
+        }
+        stage.state = StageState::Complete;
+        stage.completion_time = Some(self.observed.now);
+        if !is_empty {
+            decision.events.push(RolloutEvent {
+                event_type: EventType::Normal,
+                reason: "RolloutStageComplete",
+                message: format!(
+                    "stage {} of revision {} is complete",
+                    stage.name, self.update.number
+                ),
+            });
+        }
+        stage
+    }
+
+    /// The wave's entry with its present counts.
+    fn counted(&self, wave: &Wave<'_>, before: Option<&StageStatus>) -> StageStatus {
+        let mut stage = before.cloned().unwrap_or_default();
+        stage.name.clone_from(&wave.name);
+        if !stage.is_complete() {
+            stage.state = if stage.has_begun() {
+                StageState::Progressing
+            } else {
+                StageState::Pending
+            };
+        }
+        let of = |is: &dyn Fn(usize) -> bool| count(wave.nodes.iter().filter(|index| is(**index)).count());
+        stage.nodes = count(wave.nodes.len());
+        stage.updated = of(&|index| self.nodes[index].is_updated());
+        stage.available = of(&|index| self.nodes[index].is_available());
+        stage.exempt = of(&|index| self.nodes[index].is_exempt(self.spec));
+        stage.failed = of(&|index| matches!(self.health[index], Health::Failed(_)));
+        stage
+    }
+
+    /// Adds what executors measured to the counts of the stage's checks.
+    fn measure(&self, wave: &Wave<'_>, stage: &mut StageStatus) {
+        for check in wave.stage.iter().flat_map(|stage| &stage.checks) {
+            for measurement in self.observed.measurements {
+                let known = known(stage, &check.name);
+                if measurement.id == self.id(wave, check, known.measurements) {
+                    check.count(known, measurement);
+                }
+            }
+        }
+        // Checks without a measurement are not worth an entry.
+        stage.analysis.retain(|known| known.measurements > 0);
+    }
+
+    fn id(&self, wave: &Wave<'_>, check: &Check, number: u32) -> MeasurementId {
+        MeasurementId {
+            policy_uid: self.policy.uid.clone(),
+            revision_hash: self.update.hash.clone(),
+            stage: wave.name.clone(),
+            check: check.name.clone(),
+            number,
+        }
+    }
+
+    /// Whether a stage may begin: it is approved, a window is open, and the checks before it passed (L-13).
+    fn begin(
+        &self,
+        wave: &Wave<'_>,
+        of_stage: &[usize],
+        stage: &mut StageStatus,
+        status: &mut TargetStatus,
+        decision: &mut Decision,
+    ) -> Result<(), Gate> {
+        if wave.nodes.iter().all(|index| self.withheld[*index]) {
+            return Err(self.partitioned());
+        }
+        if wave.stage.is_some_and(|stage| stage.needs_approval) {
+            self.approve(wave, of_stage, status, decision).inspect_err(|_| {
+                stage.state = StageState::AwaitingApproval;
+            })?;
+        }
+        let opens_in = window::opens_in(&self.spec.windows, self.observed.now);
+        if opens_in != Some(Duration::ZERO) {
+            stage.state = StageState::OutsideWindow;
+            let message = format!(
+                "stage {} waits: {}",
+                stage.name,
+                outside(opens_in, self.observed.now)
+            );
+            decision
+                .again
+                .extend(opens_in.map(|left| (left, "a window opens".to_owned())));
+            return Err(Gate::Waits(State::OutsideWindow, message));
+        }
+        if !self.may_begin {
+            return Err(Gate::Waits(
+                State::Progressing,
+                format!("stage {} is next", stage.name),
+            ));
+        }
+        let checks = self.check(wave, stage, When::BeforeStage, decision);
+        checks.inspect_err(|_| stage.state = StageState::Analyzing)
+    }
+
+    fn partitioned(&self) -> Gate {
+        Gate::Waits(
+            State::Partitioned,
+            format!(
+                "only nodes that the partition withholds wait for revision {}",
+                self.update.number
+            ),
+        )
+    }
+
+    /// Whether the stage of this wave is approved (L-30).
+    fn approve(
+        &self,
+        wave: &Wave<'_>,
+        of_stage: &[usize],
+        status: &mut TargetStatus,
+        decision: &mut Decision,
+    ) -> Result<(), Gate> {
+        let name = wave.stage_name;
+        if status.approvals.iter().any(|approval| approval.stage == name) {
+            return Ok(());
+        }
+        let mut nodes: Vec<&str> = of_stage.iter().map(|index| self.nodes[*index].name).collect();
+        nodes.sort_unstable();
+        let digest = digest(
+            [self.policy.uid.as_str(), &self.update.hash, name]
+                .into_iter()
+                .chain(nodes),
+        );
+        let requests = &self.policy.requests;
+        if requests.reject.as_ref() == Some(&digest) {
+            return Err(Gate::Rejected(
+                "ApprovalDenied",
+                format!("a person did not approve stage {name}"),
+            ));
+        }
+        if requests.approve.as_ref() == Some(&digest) {
+            status.pending_approval = None;
+            status.approvals.push(Approval {
+                stage: name.to_owned(),
+                digest,
+                time: Some(self.observed.now),
+            });
+            return Ok(());
+        }
+        let known = status
+            .pending_approval
+            .take()
+            .filter(|pending| pending.stage == name);
+        let asked = requests.approve.clone().or_else(|| requests.reject.clone());
+        if known.is_none() {
+            decision.events.push(RolloutEvent {
+                event_type: EventType::Normal,
+                reason: "RolloutAwaitingApproval",
+                message: format!(
+                    "stage {name} with {} nodes waits for an approval: nodewise rollout approve shows what it would do",
+                    of_stage.len()
+                ),
+            });
+        } else if let Some(asked) = &asked
+            && known
+                .as_ref()
+                .is_some_and(|known| known.refused_digest.as_ref() != Some(asked))
+        {
+            decision.events.push(RolloutEvent {
+                event_type: EventType::Warning,
+                reason: "RolloutApprovalOutdated",
+                message: format!(
+                    "the approval {asked} is not for what stage {name} would do now, which has the digest {digest}"
+                ),
+            });
+        }
+        status.pending_approval = Some(PendingApproval {
+            stage: name.to_owned(),
+            nodes: count(of_stage.len()),
+            digest,
+            time: known.map_or(Some(self.observed.now), |known| known.time),
+            // A request that was there before nobody could know the digest is of an earlier stage or rollout.
+            refused_digest: asked,
+        });
+        Err(Gate::Waits(
+            State::AwaitingApproval,
+            format!("stage {name} with {} nodes waits for an approval", of_stage.len()),
+        ))
+    }
+
+    /// Whether a stage that has begun is complete (L-14).
+    fn evaluate(
+        &self,
+        wave: &Wave<'_>,
+        stage: &mut StageStatus,
+        decision: &mut Decision,
+    ) -> Result<(), Gate> {
+        let waited_for = || {
+            let nodes = wave.nodes.iter().filter(|index| !self.withheld[**index]);
+            nodes
+                .map(|index| &self.nodes[*index])
+                .filter(|node| !node.is_exempt(self.spec))
+        };
+        if !waited_for().all(NodeFacts::is_available) {
+            stage.state = StageState::Progressing;
+            stage.soak_start_time = None;
+            let StageStatus {
+                name,
+                nodes,
+                updated,
+                available,
+                ..
+            } = &*stage;
+            let message =
+                format!("stage {name}: {updated} of {nodes} nodes are updated, {available} available");
+            return Err(Gate::Waits(State::Progressing, message));
+        }
+        let now = self.observed.now;
+        let since = waited_for()
+            .filter_map(|node| node.available_since(self.observed.min_ready))
+            .max();
+        // A clock that is ahead must not make the soak longer than it is from now.
+        let since = since.max(stage.start_time).map_or(now, |since| since.min(now));
+        let soak = wave.stage.map_or(Duration::ZERO, |stage| stage.soak);
+        if wave.nodes.is_empty() {
+            return Ok(());
+        }
+        stage.soak_start_time = Some(since);
+        let checked = self.check(wave, stage, When::WhileSoaking, decision);
+        let soaked = now.duration_since(since).max(SignedDuration::ZERO).unsigned_abs();
+        let left = soak.saturating_sub(soaked);
+        match checked {
+            Err(Gate::Rejected(reason, why)) => return Err(Gate::Rejected(reason, why)),
+            _ if !left.is_zero() => {
+                stage.state = StageState::Soaking;
+                decision
+                    .again
+                    .push((left, format!("the soak of stage {} ends", stage.name)));
+                let until = now.saturating_add(left).unwrap_or(now);
+                let message = format!("stage {} soaks until {}", stage.name, in_seconds(until));
+                return Err(Gate::Waits(State::Soaking, message));
+            }
+            Err(waits) => {
+                stage.state = StageState::Analyzing;
+                return Err(waits);
+            }
+            Ok(()) => {}
+        }
+        if wave.nodes.iter().any(|index| self.withheld[*index]) {
+            return Err(self.partitioned());
+        }
+        Ok(())
+    }
+
+    /// Whether all checks of the stage of this kind passed. Asks for measurements that are due.
+    fn check(
+        &self,
+        wave: &Wave<'_>,
+        stage: &mut StageStatus,
+        when: When,
+        decision: &mut Decision,
+    ) -> Result<(), Gate> {
+        let mut gate = Ok(());
+        let checks = wave.stage.iter().flat_map(|stage| &stage.checks);
+        for check in checks.filter(|check| check.when == when) {
+            let none = CheckStatus::default();
+            let known = stage
+                .analysis
+                .iter()
+                .find(|known| known.name == check.name)
+                .unwrap_or(&none);
+            let number = known.measurements;
+            let waits = |message| Err(Gate::Waits(State::Analyzing, message));
+            match check.outcome(known, self.observed.now) {
+                Outcome::Passed => {}
+                Outcome::Failed(why) => return Err(Gate::Rejected("AnalysisFailed", why)),
+                Outcome::Held(why) => gate = waits(format!("stage {}: {why}", stage.name)),
+                Outcome::Later(left) => {
+                    decision
+                        .again
+                        .push((left, format!("check {} is due", check.name)));
+                    gate = gate.and_then(|()| waits(waiting(stage, check, number)));
+                }
+                Outcome::Due => {
+                    let id = self.id(wave, check, number);
+                    decision.due.push(MeasurementRequest {
+                        id,
+                        policy_name: self.policy.name.clone(),
+                        provider: check.provider.clone(),
+                        credential: check.credential.clone(),
+                    });
+                    gate = gate.and_then(|()| waits(waiting(stage, check, number)));
+                }
+            }
+        }
+        gate
+    }
+}
+
+fn waiting(stage: &StageStatus, check: &Check, made: u32) -> String {
+    format!(
+        "stage {}: {made} of {} measurements of check {} are made",
+        stage.name, check.count, check.name
+    )
+}
+
+fn known<'s>(stage: &'s mut StageStatus, check: &str) -> &'s mut CheckStatus {
+    let index = stage.analysis.iter().position(|known| known.name == check);
+    let index = index.unwrap_or_else(|| {
+        stage.analysis.push(CheckStatus {
+            name: check.to_owned(),
+            ..CheckStatus::default()
+        });
+        stage.analysis.len() - 1
+    });
+    &mut stage.analysis[index]
+}

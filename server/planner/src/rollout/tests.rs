@@ -1,0 +1,971 @@
+//! Tables for the rules of policies, on the decision alone. The tests of whole plans are in tests/policies.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    analysis::{Check, Condition, When},
+    decide::{Recorded, Target, decide},
+    decision::{Admitted, Decision, Observed},
+    measurement::{Measurement, MeasurementResult, Provider},
+    nodes::{NodeFacts, Readiness, UpdatePod},
+    policy::{
+        Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage, Targets,
+        Unadmitted,
+    },
+    status::{PolicyStatus, RevisionRef, StageState, State},
+    window::Window,
+};
+use crate::{
+    core::snapshot::{IntOrString, Labels, Selector},
+    fixtures::{labels, pairs},
+};
+
+/// A node of the tests.
+#[derive(Debug, Clone)]
+struct FakeNode {
+    name: String,
+    labels: Labels,
+    not_ready_since: Option<Timestamp>,
+    in_maintenance: bool,
+    created: Timestamp,
+    /// The revision of its pod.
+    pod: Option<&'static str>,
+    pod_created: Timestamp,
+    available_since: Option<Timestamp>,
+    restarts: u32,
+}
+
+/// A small cluster with one policy: `old` is the stable revision, `new` the update revision.
+struct World {
+    policy: Policy,
+    now: Timestamp,
+    update: &'static str,
+    nodes: Vec<FakeNode>,
+    /// The revisions that can be created from.
+    others: Vec<&'static str>,
+    /// Nodes on which `new` never becomes available.
+    bad: Vec<&'static str>,
+    measurements: Vec<Measurement>,
+    events: Vec<&'static str>,
+    last: Decision,
+}
+
+fn at(seconds: i64) -> Timestamp {
+    // A Monday, 10:00 in UTC.
+    Timestamp::from_second(1_793_613_600 + seconds).expect("a time")
+}
+
+fn revision(hash: &str) -> RevisionRef {
+    RevisionRef {
+        hash: hash.to_owned(),
+        number: match hash {
+            "old" => 1,
+            "new" => 2,
+            _ => 3,
+        },
+    }
+}
+
+fn stage(name: &str) -> Stage {
+    Stage {
+        name: name.to_owned(),
+        ..Stage::default()
+    }
+}
+
+fn percent(text: &str) -> IntOrString {
+    IntOrString::String(text.to_owned())
+}
+
+fn selects(key: &str, value: &str) -> Selector {
+    Selector {
+        match_labels: Some(pairs(&[(key, value)])),
+        match_expressions: None,
+    }
+}
+
+impl World {
+    /// Ten nodes in two zones, all with a pod of the old revision.
+    fn new(spec: Spec) -> Self {
+        let node = |index: usize| FakeNode {
+            name: format!("n{index}"),
+            labels: labels(&[("zone", if index < 5 { "a" } else { "b" })]),
+            not_ready_since: None,
+            in_maintenance: false,
+            created: at(-10_000),
+            pod: Some("old"),
+            pod_created: at(-9_000),
+            available_since: Some(at(-8_990)),
+            restarts: 0,
+        };
+        let mut world = Self {
+            policy: Policy {
+                name: "agents".to_owned(),
+                uid: "policy-uid".to_owned(),
+                resource_version: "1".to_owned(),
+                generation: 1,
+                created: Some(at(-10_000)),
+                deleting: false,
+                requests: Requests::default(),
+                targets: Some(Targets::Names(vec!["agent".to_owned()])),
+                spec: Ok(spec),
+                status: PolicyStatus::default(),
+            },
+            now: at(0),
+            update: "old",
+            nodes: (0..10).map(node).collect(),
+            others: vec!["old", "new", "next"],
+            bad: Vec::new(),
+            measurements: Vec::new(),
+            events: Vec::new(),
+            last: Decision::default(),
+        };
+        // The stable revision is found before the template changes.
+        world.decide();
+        assert_eq!(world.state(), State::Complete);
+        world.update = "new";
+        world
+    }
+
+    fn spec(&mut self) -> &mut Spec {
+        self.policy.spec.as_mut().expect("a spec")
+    }
+
+    fn node(&mut self, name: &str) -> &mut FakeNode {
+        self.nodes
+            .iter_mut()
+            .find(|node| node.name == name)
+            .expect("a node")
+    }
+
+    fn state(&self) -> State {
+        self.last.status.state
+    }
+
+    fn on(&self, hash: &str) -> Vec<&str> {
+        let nodes = self.nodes.iter().filter(|node| node.pod == Some(hash));
+        nodes.map(|node| node.name.as_str()).collect()
+    }
+
+    fn admitted(&self) -> Vec<&str> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes
+            .filter(|(index, _)| self.last.admitted.has(*index))
+            .map(|(_, node)| node.name.as_str())
+            .collect()
+    }
+
+    /// Decides, and writes the status.
+    fn decide(&mut self) -> &Decision {
+        let update = self.update;
+        let facts = |(entry, node): (usize, &FakeNode)| {
+            let pod = UpdatePod {
+                name: "pod",
+                created: Some(node.pod_created),
+                available: node.available_since.is_some_and(|since| since <= self.now),
+                ready: node.available_since.is_some_and(|since| since <= self.now),
+                ready_since: node
+                    .available_since
+                    .filter(|since| *since <= self.now)
+                    .or(Some(node.pod_created)),
+                restarts: node.restarts,
+            };
+            (node.clone(), pod, entry)
+        };
+        let facts: Vec<_> = self.nodes.iter().enumerate().map(facts).collect();
+        let nodes: Vec<_> = facts
+            .iter()
+            .map(|(node, pod, entry)| NodeFacts {
+                name: &node.name,
+                labels: &node.labels,
+                created: Some(node.created),
+                readiness: node
+                    .not_ready_since
+                    .map_or(Readiness::Ready, |since| Readiness::NotReady(Some(since))),
+                in_maintenance: node.in_maintenance,
+                update_pod: (node.pod == Some(update)).then_some(*pod),
+                has_other_pod: node.pod.is_some_and(|hash| hash != update),
+                entry: *entry,
+            })
+            .collect();
+        let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
+        for hash in self.nodes.iter().filter_map(|node| node.pod) {
+            *pods.entry(hash).or_default() += 1;
+        }
+        let observed = Observed {
+            now: self.now,
+            min_ready: SignedDuration::ZERO,
+            desired: nodes.len(),
+            updated: self.on(update).len(),
+            nodes,
+            pods,
+            measurements: &self.measurements,
+        };
+        let target = Target {
+            name: "agent",
+            uid: "uid",
+            update: revision(update),
+            others: self
+                .others
+                .iter()
+                .filter(|hash| **hash != update)
+                .map(|hash| revision(hash))
+                .collect(),
+            beside: false,
+        };
+        let spec = self.policy.spec.clone().expect("a spec");
+        let recorded = Recorded::of(&self.policy, &spec, &target);
+        let decision = decide(&self.policy, &recorded, &observed);
+        self.policy.status.targets = vec![decision.status.clone()];
+        self.events
+            .extend(decision.events.iter().map(|event| event.reason));
+        self.last = decision;
+        &self.last
+    }
+
+    /// Decides, and replaces at most two old pods as a plan would. Time passes.
+    fn step(&mut self, seconds: i64) {
+        self.decide();
+        let (admitted, replaces) = (self.last.admitted.clone(), self.last.replaces);
+        let back = self.state() == State::RollingBack;
+        let exempt: Vec<_> = self
+            .last
+            .nodes
+            .iter()
+            .filter(|(_, node)| node.is_exempt)
+            .map(|(index, _)| *index)
+            .collect();
+        let mut left = 2;
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            let to = if back { "old" } else { self.update };
+            let is_candidate = if back {
+                node.pod == Some(self.update)
+            } else {
+                node.pod.is_some_and(|hash| hash != to) && admitted.has(index) && !exempt.contains(&index)
+            };
+            if replaces && left > 0 && is_candidate {
+                left -= 1;
+                node.pod = Some(to);
+                node.pod_created = self.now;
+                let is_bad = to == "new" && self.bad.contains(&node.name.as_str());
+                node.available_since = (!is_bad).then_some(self.now);
+            }
+        }
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    fn run(&mut self, steps: usize) {
+        for _ in 0..steps {
+            self.step(10);
+        }
+        self.decide();
+    }
+
+    fn stage_states(&self) -> Vec<(&str, StageState)> {
+        let stages = self.last.status.stages.iter();
+        stages.map(|stage| (stage.name.as_str(), stage.state)).collect()
+    }
+}
+
+fn staged() -> Spec {
+    Spec {
+        stages: vec![
+            Stage {
+                replicas: Some(IntOrString::Int(2)),
+                spread_by: Some("zone".to_owned()),
+                soak: Duration::from_mins(1),
+                ..stage("canary")
+            },
+            Stage {
+                group_by: Some("zone".to_owned()),
+                ..stage("zones")
+            },
+        ],
+        ..Spec::default()
+    }
+}
+
+#[test]
+fn l_4_at_first_the_revision_of_most_pods_is_stable() {
+    for (old, stable) in [(10, "old"), (6, "old"), (4, "new"), (0, "new")] {
+        let mut world = World::new(Spec::default());
+        world.policy.status = PolicyStatus::default();
+        for node in world.nodes.iter_mut().skip(old) {
+            node.pod = Some("new");
+        }
+        world.decide();
+        let found = world
+            .last
+            .status
+            .stable_revision
+            .as_ref()
+            .expect("a stable revision");
+        assert_eq!(found.hash, stable, "{old} old pods");
+    }
+    let mut world = World::new(Spec::default());
+    world.policy.status = PolicyStatus::default();
+    world.nodes.iter_mut().for_each(|node| node.pod = None);
+    world.decide();
+    assert_eq!(
+        world.last.status.stable_revision,
+        Some(revision("new")),
+        "no pods"
+    );
+}
+
+#[test]
+fn l_13_l_14_stages_run_one_after_another_and_soak() {
+    let mut world = World::new(staged());
+    world.step(0);
+    let canaries: Vec<_> = world.admitted().iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(canaries.len(), 2);
+    let zones: Vec<_> = canaries
+        .iter()
+        .map(|name| name[1..].parse::<usize>().expect("a number") < 5)
+        .collect();
+    assert_ne!(zones[0], zones[1], "one in each zone");
+    world.run(3);
+    assert_eq!(world.state(), State::Soaking);
+    assert_eq!(world.on("new"), canaries, "nobody else before the soak is over");
+    // L-14: a pod that is not available any more begins the soak again.
+    world.now = at(59);
+    world.node(&canaries[0]).available_since = None;
+    world.decide();
+    assert_eq!(world.state(), State::Progressing);
+    let back = world.now + SignedDuration::from_secs(5);
+    world.node(&canaries[0]).available_since = Some(back);
+    world.now = back;
+    world.decide();
+    assert_eq!(world.state(), State::Soaking);
+    world.now = back + SignedDuration::from_secs(59);
+    world.decide();
+    assert_eq!(world.state(), State::Soaking);
+    world.now = back + SignedDuration::from_mins(1);
+    world.decide();
+    // L-16: the first zone, then the second one.
+    assert_eq!(world.admitted().len(), 6, "{:?}", world.stage_states());
+    assert_eq!(
+        world.stage_states(),
+        [
+            ("canary", StageState::Complete),
+            ("zones/a", StageState::Progressing),
+            ("zones/b", StageState::Pending),
+        ]
+    );
+    world.run(10);
+    assert_eq!(world.state(), State::Complete);
+    assert_eq!(world.on("new").len(), 10);
+    assert_eq!(world.last.status.stable_revision, Some(revision("new")));
+    assert_eq!(
+        world.events,
+        [
+            "RolloutStageStarted",
+            "RolloutStageComplete",
+            "RolloutStageStarted",
+            "RolloutStageComplete",
+            "RolloutStageStarted",
+            "RolloutStageComplete",
+        ]
+    );
+}
+
+#[test]
+fn l_12_a_node_belongs_to_the_first_stage_that_selects_it_and_the_others_form_a_last_one() {
+    let mut world = World::new(Spec {
+        stages: vec![Stage {
+            selector: Some(selects("zone", "b")),
+            ..stage("b")
+        }],
+        ..Spec::default()
+    });
+    world.decide();
+    assert_eq!(world.admitted(), ["n5", "n6", "n7", "n8", "n9"]);
+    world.run(4);
+    assert_eq!(world.stage_states()[1], ("(others)", StageState::Progressing));
+    world.run(4);
+    assert_eq!(world.state(), State::Complete);
+}
+
+#[test]
+fn l_12_the_choice_of_replicas_is_stable() {
+    let spec = Spec {
+        stages: vec![Stage {
+            replicas: Some(percent("30%")),
+            ..stage("canary")
+        }],
+        ..Spec::default()
+    };
+    let mut world = World::new(spec);
+    world.decide();
+    let chosen: Vec<String> = world.admitted().iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(chosen.len(), 3);
+    // Ready nodes come first.
+    world.node(&chosen[0]).not_ready_since = Some(at(-100));
+    world.decide();
+    let others: Vec<String> = world.admitted().iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(others.len(), 3);
+    assert!(!others.contains(&chosen[0]));
+    assert_eq!(
+        chosen.iter().filter(|name| others.contains(name)).count(),
+        2,
+        "one was replaced by one"
+    );
+    world.run(3);
+    assert_eq!(world.on("new").len(), 3 + 2, "the next stage has begun");
+    // A node that becomes ready takes nobody's place: those with the update revision stay.
+    world.node(&chosen[0]).not_ready_since = None;
+    world.decide();
+    assert!(
+        others
+            .iter()
+            .all(|name| world.admitted().contains(&name.as_str()))
+    );
+    // A node that goes is replaced by one.
+    let mut world = World::new(world.policy.spec.clone().expect("a spec"));
+    world.nodes.retain(|node| node.name != chosen[1]);
+    world.decide();
+    let kept = world.admitted();
+    assert_eq!(kept.len(), 3);
+    assert!(kept.contains(&chosen[0].as_str()) && kept.contains(&chosen[2].as_str()));
+}
+
+#[test]
+fn l_8_a_paused_policy_replaces_nothing_also_at_the_first_sync() {
+    let mut world = World::new(Spec {
+        paused: true,
+        ..staged()
+    });
+    world.run(5);
+    assert_eq!((world.state(), world.on("old").len()), (State::Paused, 10));
+    assert!(world.admitted().is_empty(), "no stage begins");
+    world.spec().paused = false;
+    world.run(2);
+    assert_eq!(world.on("new").len(), 2);
+}
+
+#[test]
+fn l_9_a_partition_keeps_nodes_on_the_stable_revision() {
+    for (partition, withheld) in [
+        (IntOrString::Int(0), 0),
+        (IntOrString::Int(3), 3),
+        (percent("25%"), 3),
+        (percent("100%"), 10),
+    ] {
+        let mut world = World::new(Spec {
+            partition: Some(partition.clone()),
+            ..staged()
+        });
+        world.run(30);
+        assert_eq!(world.on("old").len(), withheld, "{partition:?}");
+        let state = if withheld == 0 {
+            State::Complete
+        } else {
+            State::Partitioned
+        };
+        assert_eq!(world.state(), state, "{partition:?}");
+        world.spec().partition = Some(IntOrString::Int(0));
+        world.run(30);
+        assert_eq!(world.state(), State::Complete);
+    }
+}
+
+#[test]
+fn l_10_another_template_begins_anew_and_the_stable_one_ends_the_rollout() {
+    let mut world = World::new(staged());
+    world.run(3);
+    assert_eq!(world.on("new").len(), 2);
+    world.update = "next";
+    world.decide();
+    assert_eq!(world.last.status.stable_revision, Some(revision("old")));
+    assert_eq!(world.admitted().len(), 2, "the canaries again");
+    world.update = "old";
+    world.decide();
+    assert_eq!(world.last.admitted, Admitted::All);
+    world.run(3);
+    assert_eq!((world.state(), world.on("old").len()), (State::Complete, 10));
+}
+
+#[test]
+fn l_15_nodes_that_join_a_complete_stage_are_admitted_at_once() {
+    let mut world = World::new(Spec {
+        stages: vec![
+            Stage {
+                selector: Some(selects("zone", "a")),
+                ..stage("a")
+            },
+            Stage {
+                soak: Duration::from_secs(10_000),
+                ..stage("rest")
+            },
+        ],
+        ..Spec::default()
+    });
+    world.run(10);
+    assert_eq!(world.state(), State::Soaking);
+    let mut joined = world.nodes[0].clone();
+    joined.name = "joined".to_owned();
+    joined.pod = None;
+    world.nodes.push(joined);
+    world.decide();
+    assert!(world.admitted().contains(&"joined"));
+}
+
+#[test]
+fn l_18_no_more_nodes_than_the_pace_are_begun_within_its_interval() {
+    let mut world = World::new(Spec {
+        pace: Some(Pace {
+            nodes: 3,
+            interval: Duration::from_mins(1),
+        }),
+        ..Spec::default()
+    });
+    assert_eq!(world.decide().pace_left, Some(3));
+    world.policy.status.targets[0].note_begun(2, at(0));
+    world.now = at(30);
+    assert_eq!(world.decide().pace_left, Some(1));
+    world.policy.status.targets[0].note_begun(1, at(30));
+    assert_eq!(world.decide().pace_left, Some(0));
+    let waits = world.last.again.iter().map(|(left, _)| left.as_secs()).min();
+    assert_eq!(waits, Some(30));
+    world.now = at(60);
+    assert_eq!(world.decide().pace_left, Some(2));
+}
+
+#[test]
+fn l_20_l_21_what_counts_is_whether_the_node_was_ready_before_it_got_the_revision() {
+    // Not ready since; the pod's revision and creation; whether the node is exempt, and free of the budget.
+    for (since, pod, created, exempt, free) in [
+        (-100, Some("old"), -9_000, true, true),
+        (15, Some("old"), -9_000, true, true),
+        (-100, Some("new"), 20, true, true),
+        (50, Some("new"), 20, false, false),
+        // The rollout may have deleted the old pod before the node became unwell (L-11).
+        (15, None, 0, true, false),
+        (-100, None, 0, true, true),
+    ] {
+        let mut world = World::new(Spec::default());
+        world.decide();
+        world.now = at(60);
+        let node = world.node("n3");
+        (node.not_ready_since, node.pod, node.pod_created) = (Some(at(since)), pod, at(created));
+        node.available_since = (pod == Some("old")).then_some(at(created));
+        world.decide();
+        let decided = world.last.nodes[&3];
+        assert_eq!(
+            (decided.is_exempt, decided.is_free),
+            (exempt, free),
+            "{since} {pod:?}"
+        );
+    }
+    let mut world = World::new(Spec {
+        not_ready: NotReady::Count,
+        ..Spec::default()
+    });
+    world.node("n3").not_ready_since = Some(at(-100));
+    world.decide();
+    assert!(!world.last.nodes[&3].is_exempt);
+}
+
+#[test]
+fn l_20_an_exempt_node_is_not_waited_for_and_gets_its_turn() {
+    let mut world = World::new(staged());
+    world.node("n3").not_ready_since = Some(at(-100));
+    world.run(30);
+    assert_eq!((world.state(), world.on("old")), (State::Complete, vec!["n3"]));
+    world.node("n3").not_ready_since = None;
+    world.run(1);
+    assert_eq!(world.on("old").len(), 0);
+}
+
+#[test]
+fn l_22_too_many_exempt_nodes_hold_the_rollout() {
+    let mut world = World::new(Spec::default());
+    for name in ["n1", "n2"] {
+        world.node(name).not_ready_since = Some(at(-100));
+    }
+    world.run(2);
+    assert_eq!(
+        (world.state(), world.on("new").len()),
+        (State::TooManyNodesNotReady, 0)
+    );
+    assert!(world.events.contains(&"RolloutHeld"));
+    world.spec().max_exempt = IntOrString::Int(2);
+    world.run(1);
+    assert_eq!(world.on("new").len(), 2);
+}
+
+#[test]
+fn l_23_nodes_in_maintenance_are_exempt_or_first() {
+    for (rule, exempt, first) in [
+        (InMaintenance::Exempt, true, false),
+        (InMaintenance::First, false, true),
+        (InMaintenance::Count, false, false),
+    ] {
+        let mut world = World::new(Spec {
+            in_maintenance: rule,
+            ..Spec::default()
+        });
+        world.node("n7").in_maintenance = true;
+        world.decide();
+        let decided = world.last.nodes[&7];
+        assert_eq!((decided.is_exempt, decided.is_first), (exempt, first), "{rule:?}");
+    }
+}
+
+#[test]
+fn l_25_l_26_l_28_failed_nodes_reject_the_revision_and_it_goes_back() {
+    let mut world = World::new(Spec {
+        failure_threshold: IntOrString::Int(2),
+        progress_deadline: Duration::from_mins(5),
+        ..staged()
+    });
+    world.bad = (0..10)
+        .map(|index| ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"][index])
+        .collect();
+    world.run(29);
+    assert_eq!((world.state(), world.on("new").len()), (State::Progressing, 2));
+    world.run(3);
+    assert!(world.events.contains(&"RolloutRejected"), "{:?}", world.events);
+    assert!(world.events.contains(&"RolloutRollingBack"), "{:?}", world.events);
+    world.run(3);
+    assert_eq!((world.state(), world.on("old").len()), (State::RolledBack, 10));
+    let rejected = world.last.status.rejected_revision.clone().expect("a rejection");
+    assert_eq!(
+        (rejected.hash.as_str(), rejected.reason.as_str()),
+        ("new", "FailureThreshold")
+    );
+    // L-26: no further node gets it, however long it takes.
+    world.run(50);
+    assert_eq!(world.on("new").len(), 0);
+    // L-28: another template ends the rejection.
+    world.update = "next";
+    world.run(3);
+    assert_eq!(
+        (
+            world.on("next").len(),
+            world.last.status.rejected_revision.is_none()
+        ),
+        (2, true)
+    );
+}
+
+#[test]
+fn l_27_with_pause_a_person_decides() {
+    let mut world = World::new(Spec {
+        on_failure: OnFailure::Pause,
+        progress_deadline: Duration::from_secs(30),
+        ..staged()
+    });
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    world.run(20);
+    assert_eq!((world.state(), world.on("new").len()), (State::Rejected, 2));
+    // Resume: the failures so far do not count any more.
+    let digest = world
+        .last
+        .status
+        .rejected_revision
+        .clone()
+        .expect("a rejection")
+        .digest;
+    world.policy.requests.resume = Some("another".to_owned());
+    world.decide();
+    assert_eq!(
+        world.state(),
+        State::Rejected,
+        "a digest of something else does nothing"
+    );
+    world.policy.requests.resume = Some(digest);
+    world.decide();
+    assert_eq!(world.state(), State::Progressing);
+    world.run(20);
+    assert_eq!(
+        world.state(),
+        State::Progressing,
+        "the request is not needed any longer"
+    );
+    // Roll back: whatever onFailure says.
+    world.policy.requests.rollback = Some(world.last.status.digest.clone());
+    world.run(1);
+    assert_eq!(
+        world
+            .last
+            .status
+            .rejected_revision
+            .as_ref()
+            .map(|rejected| rejected.reason.as_str()),
+        Some("Requested")
+    );
+}
+
+#[test]
+fn l_25_a_pod_that_restarts_too_often_has_failed() {
+    let mut world = World::new(Spec {
+        max_restarts: Some(3),
+        ..Spec::default()
+    });
+    world.run(1);
+    let name = world.on("new")[0].to_owned();
+    world.node(&name).restarts = 3;
+    world.decide();
+    assert_eq!(world.state(), State::Progressing);
+    world.node(&name).restarts = 4;
+    world.decide();
+    assert_eq!(world.state(), State::Rejected);
+    assert!(
+        world.last.status.message.contains("failureThreshold is 1"),
+        "{}",
+        world.last.status.message
+    );
+}
+
+#[test]
+fn l_30_a_stage_waits_for_an_approval_of_what_it_would_do_now() {
+    let mut spec = staged();
+    spec.stages[1].needs_approval = true;
+    spec.stages[0].soak = Duration::ZERO;
+    let mut world = World::new(spec);
+    world.run(5);
+    assert_eq!(
+        (world.state(), world.on("new").len()),
+        (State::AwaitingApproval, 2)
+    );
+    let pending = world
+        .last
+        .status
+        .pending_approval
+        .clone()
+        .expect("a pending approval");
+    assert_eq!((pending.stage.as_str(), pending.nodes), ("zones", 8));
+    // A node more: the digest is another one, and the approval of the old one does nothing but an Event.
+    let mut joined = world.nodes[9].clone();
+    joined.name = "joined".to_owned();
+    joined.pod = Some("old");
+    world.nodes.push(joined);
+    world.policy.requests.approve = Some(pending.digest.clone());
+    world.run(2);
+    let now = world
+        .last
+        .status
+        .pending_approval
+        .clone()
+        .expect("a pending approval");
+    assert_ne!(now.digest, pending.digest);
+    assert_eq!((world.on("new").len(), now.nodes), (2, 9));
+    assert_eq!(
+        world
+            .events
+            .iter()
+            .filter(|event| **event == "RolloutApprovalOutdated")
+            .count(),
+        1,
+        "{:?}",
+        world.events
+    );
+    world.policy.requests.approve = Some(now.digest);
+    world.run(20);
+    assert_eq!(world.state(), State::Complete);
+}
+
+#[test]
+fn l_26_a_refused_approval_rejects_the_revision() {
+    let mut spec = staged();
+    spec.stages[0].needs_approval = true;
+    let mut world = World::new(spec);
+    world.decide();
+    let digest = world
+        .last
+        .status
+        .pending_approval
+        .clone()
+        .expect("a pending approval")
+        .digest;
+    world.policy.requests.reject = Some(digest);
+    world.run(2);
+    let rejected = world.last.status.rejected_revision.clone().expect("a rejection");
+    assert_eq!(
+        (rejected.reason.as_str(), world.on("new").len()),
+        ("ApprovalDenied", 0)
+    );
+    assert_eq!(world.state(), State::RolledBack, "nobody has it");
+}
+
+fn checked(when: When) -> Spec {
+    let check = Check {
+        name: "errors".to_owned(),
+        when,
+        provider: Provider::Webhook {
+            url: "http://hooks".to_owned(),
+        },
+        condition: Some(Condition::parse("result < 0.5").expect("a condition")),
+        credential: String::new(),
+        interval: Duration::from_secs(30),
+        count: 2,
+        failure_limit: 0,
+        inconclusive_limit: 0,
+        consecutive_error_limit: 0,
+    };
+    let mut spec = staged();
+    spec.stages[0].checks = vec![check];
+    spec
+}
+
+impl World {
+    /// Makes the measurements that are asked for, with this result.
+    fn measure(&mut self, result: &MeasurementResult) -> usize {
+        let due = self.last.due.clone();
+        let time = self.now;
+        let made = due.iter().map(|request| Measurement {
+            id: request.id.clone(),
+            time,
+            result: result.clone(),
+        });
+        self.measurements = made.collect();
+        due.len()
+    }
+}
+
+#[test]
+fn l_31_l_32_checks_run_while_the_stage_soaks_and_hold_it() {
+    let good = MeasurementResult::Value(serde_json::json!(0.1));
+    let mut world = World::new(checked(When::WhileSoaking));
+    world.run(1);
+    assert_eq!(world.last.due.len(), 1, "the canaries are available");
+    assert_eq!(world.measure(&good), 1);
+    world.run(1);
+    assert!(
+        world.last.due.is_empty(),
+        "the next one is due after the interval"
+    );
+    world.now = at(100);
+    world.decide();
+    assert_eq!(
+        world.state(),
+        State::Analyzing,
+        "the soak is over, and a measurement is missing"
+    );
+    assert_eq!(world.measure(&good), 1);
+    world.run(1);
+    assert_eq!(world.stage_states()[0].1, StageState::Complete);
+}
+
+#[test]
+fn l_26_a_failed_check_rejects_and_an_error_holds() {
+    for (result, state) in [
+        (
+            MeasurementResult::Value(serde_json::json!(0.9)),
+            State::RollingBack,
+        ),
+        (MeasurementResult::Error("refused".to_owned()), State::Analyzing),
+    ] {
+        let mut world = World::new(checked(When::WhileSoaking));
+        world.run(1);
+        world.measure(&result);
+        world.now = at(200);
+        world.decide();
+        world.decide();
+        assert_eq!(world.state(), state, "{result:?}: {}", world.last.status.message);
+    }
+}
+
+#[test]
+fn l_13_checks_before_a_stage_hold_its_begin() {
+    let mut world = World::new(checked(When::BeforeStage));
+    world.run(3);
+    assert_eq!((world.state(), world.on("new").len()), (State::Analyzing, 0));
+    for _ in 0..2 {
+        world.measure(&MeasurementResult::Value(serde_json::json!(0.1)));
+        world.run(3);
+    }
+    assert_eq!(world.on("new").len(), 2);
+}
+
+#[test]
+fn l_33_outside_of_windows_nothing_is_replaced_but_a_rollback_is() {
+    let window = Window::parse(&[], Some("12:00"), Some("13:00"), "UTC").expect("a window");
+    let mut world = World::new(Spec {
+        windows: vec![window],
+        ..staged()
+    });
+    world.run(5);
+    assert_eq!((world.state(), world.on("new").len()), (State::OutsideWindow, 0));
+    assert!(
+        world
+            .last
+            .again
+            .iter()
+            .any(|(left, _)| left.as_secs() == 7_200 - 50),
+        "{:?}",
+        world.last.again
+    );
+    world.now = at(7_200);
+    world.run(1);
+    assert_eq!(world.on("new").len(), 2);
+    // The window closes: nothing more begins; but the way back is open.
+    world.now = at(11_000);
+    world.run(3);
+    assert_eq!(world.on("new").len(), 2);
+    world.policy.requests.rollback = Some(world.last.status.digest.clone());
+    world.run(3);
+    assert_eq!((world.state(), world.on("new").len()), (State::RolledBack, 0));
+}
+
+#[test]
+fn l_35_a_lost_status_costs_time_and_no_node_more_than_the_stage() {
+    let mut world = World::new(staged());
+    world.run(3);
+    assert_eq!(world.on("new").len(), 2);
+    world.policy.status = PolicyStatus::default();
+    world.decide();
+    assert_eq!(world.last.status.stable_revision, Some(revision("old")));
+    assert_eq!(world.admitted(), world.on("new"), "the same canaries");
+    let again = world.last.clone();
+    world.policy.status = PolicyStatus::default();
+    world.decide();
+    assert_eq!(
+        world.last.status, again.status,
+        "the same snapshot gives the same decision"
+    );
+}
+
+#[test]
+fn the_options_are_handed_on() {
+    let mut world = World::new(Spec {
+        disruption: Disruption::Evict,
+        order: Order::OldestPod,
+        unadmitted: Unadmitted::Update,
+        ..staged()
+    });
+    world.decide();
+    assert!(world.last.evicts && !world.last.keeps_stable);
+    assert_eq!(world.last.order, Some(Order::OldestPod));
+}
+
+#[test]
+fn l_5_pods_on_nodes_that_are_not_admitted_are_left_alone() {
+    let mut world = World::new(staged());
+    world.node("n3").pod = Some("older");
+    world.run(3);
+    assert_eq!((world.on("new").len(), world.on("older")), (2, vec!["n3"]));
+}
+
+#[test]
+fn l_29_without_a_stable_revision_a_rollback_acts_as_a_pause() {
+    let mut world = World::new(Spec {
+        progress_deadline: Duration::from_secs(30),
+        ..staged()
+    });
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    world.run(1);
+    // Somebody deletes the stable revision: the one of most pods takes its place, and it is not known either.
+    world.others.retain(|hash| *hash != "old");
+    world.policy.status.targets[0].stable_revision = Some(revision("gone"));
+    world.run(10);
+    assert!(
+        matches!(world.state(), State::Rejected | State::Complete),
+        "{:?}",
+        world.state()
+    );
+    assert_ne!(world.state(), State::RollingBack);
+}
