@@ -14,7 +14,7 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 /// Bytes of memory for each byte of an input, besides the input itself. A request may take more if the service holds more memory
 /// for it, as it does for small objects of a cluster.
-const BYTES_PER_BYTE: usize = 10;
+const BYTES_PER_BYTE: usize = 11;
 /// Processor time for a megabyte. Other inputs may take a time in proportion.
 const TIME: Duration = Duration::from_secs(1);
 const MEGABYTE: usize = 1 << 20;
@@ -65,8 +65,8 @@ impl Origin {
             // and a growing list counts twice. Another 2 MiB are for the response: each of some thousand adoptions contains the
             // name, namespace and uid of the workload.
             Self::Request(_) => 6 << 20,
-            // Lists of short entries, such as taints without a key, count twice while they grow: the most expensive megabyte takes
-            // 16.5 times its bytes. The aliases of YAML may take 2 MB, however short the file is.
+            // Lists of short entries, such as nodes of which only the name is given, count twice while they grow: the most expensive
+            // megabyte takes 18.4 times its bytes. The aliases of YAML may take 2 MB, however short the file is.
             Self::File => 8 << 20,
         }
     }

@@ -61,10 +61,8 @@ fn patch_status(inputs: &mut RolloutInputs, uid: &str, patch: &Value) -> Outcome
 
 /// The rollout of the workload, if a policy rules it.
 fn target(workload: &DaemonSet) -> Option<&TargetStatus> {
-    let policies = workload.rollout.policies.iter();
-    policies
-        .filter_map(|policy| policy.status.target(&workload.name, &workload.uid))
-        .next()
+    let mut policies = workload.rollout.policies.iter();
+    policies.find_map(|policy| policy.status.target(&workload.name, &workload.uid))
 }
 
 /// The state of the rollout, if a policy rules it.

@@ -34,7 +34,7 @@ pub struct PreparedCase {
     case: Case,
     hash: String,
     /// The caches of a DaemonSet's controller.
-    events: Option<[ClusterEvent; 4]>,
+    events: Option<[ClusterEvent; 5]>,
 }
 
 /// Runs syncs.
@@ -249,7 +249,7 @@ fn options(deviations: &Deviations, case: &Case) -> Result<v1::PlanOptions> {
 }
 
 /// The caches, as initial lists.
-fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
+fn events(case: &Case) -> Result<[ClusterEvent; 5]> {
     fn listed<T, E: std::error::Error + Send + Sync + 'static>(
         what: &'static str,
         objects: impl Iterator<Item = Result<T, E>>,
@@ -275,6 +275,10 @@ fn events(case: &Case) -> Result<[ClusterEvent; 4]> {
         ClusterEvent::Nodes(listed("nodes", case.nodes.iter().map(Node::from_json))?),
         ClusterEvent::Pods(listed("pods", case.pods.iter().map(Pod::from_json))?),
         ClusterEvent::Revisions(listed("revisions", revisions.iter().map(Revision::from_json))?),
+        ClusterEvent::Policies(Delta::Listed {
+            objects: Vec::new(),
+            resource_version: String::new(),
+        }),
     ])
 }
 

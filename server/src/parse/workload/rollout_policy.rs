@@ -314,13 +314,8 @@ fn allowed(provider: &Provider, hosts: &[String]) -> Result<(), String> {
     };
     let authority = match address.split_once("://") {
         Some(("http" | "https", rest)) => rest.split(['/', '?', '#']).next().unwrap_or_default(),
-        Some(_) => {
-            return Err(format!(
-                "{field}: {address:?} must begin with http:// or https://"
-            ));
-        }
         None if matches!(provider, Provider::Grpc { .. }) => address.as_str(),
-        None => {
+        _ => {
             return Err(format!(
                 "{field}: {address:?} must begin with http:// or https://"
             ));
@@ -379,6 +374,8 @@ fn bound(field: &str, count: usize, most: usize) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use nodewise_planner::rollout::status as ours;
     use serde_json::{Value, json};
 
     use super::*;
@@ -573,16 +570,9 @@ mod tests {
         );
     }
 
-    // The planner writes the status, and the custom resource has its schema: both must know the same fields.
-    #[test]
-    fn the_status_of_the_planner_is_that_of_the_custom_resource() {
-        use nodewise_planner::rollout::status as ours;
-        let time = Some("2026-11-27T10:00:00Z".parse().expect("a time"));
-        let revision = Some(ours::RevisionRef {
-            hash: "h".into(),
-            number: 3,
-        });
-        let stage = ours::StageStatus {
+    /// A stage of which no field is empty.
+    fn full_stage(time: Option<Timestamp>) -> ours::StageStatus {
+        ours::StageStatus {
             name: "canary".into(),
             nodes: 1,
             updated: 2,
@@ -605,7 +595,17 @@ mod tests {
                 value: "1".into(),
                 message: "m".into(),
             }],
-        };
+        }
+    }
+
+    // The planner writes the status, and the custom resource has its schema: both must know the same fields.
+    #[test]
+    fn the_status_of_the_planner_is_that_of_the_custom_resource() {
+        let time = Some("2026-11-27T10:00:00Z".parse().expect("a time"));
+        let revision = Some(ours::RevisionRef {
+            hash: "h".into(),
+            number: 3,
+        });
         let target = ours::TargetStatus {
             name: "agent".into(),
             uid: "u".into(),
@@ -633,7 +633,7 @@ mod tests {
             max_unavailable: 4,
             start_time: time,
             last_update_time: time,
-            stages: vec![stage],
+            stages: vec![full_stage(time)],
             approvals: vec![ours::Approval {
                 stage: "canary".into(),
                 digest: "d".into(),
