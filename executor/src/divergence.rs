@@ -324,8 +324,8 @@ DaemonSet ns/foo, for 2m 5s:
     #[test]
     fn evictions_are_divergences_and_statuses_of_policies_are_not() {
         let evict = Kind::EvictPod(v1::EvictPod {
+            pod: Some(v1::ObjectReference::default()),
             node_name: "n1".into(),
-            ..Default::default()
         });
         let mut plan = with_actions(v1::PhaseKind::Deletes, vec![evict]);
         for (phase, kind) in [
@@ -343,6 +343,7 @@ DaemonSet ns/foo, for 2m 5s:
         let divergences = Divergences::default();
         let forged = format!("n1\nlevel=ERROR forged{}", "x".repeat(100_000));
         let delete = v1::DeletePod {
+            pod: Some(v1::ObjectReference::default()),
             node_name: forged.clone(),
             ..Default::default()
         };
