@@ -163,14 +163,14 @@ pub async fn calls(program: &Path, size: Size, rounds: usize) -> Result<[Calls; 
 
 /// A call: its latency in ms, and what it sent.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+pub(crate) struct Call {
     ms: f64,
     sent: Parts,
 }
 
 /// The values of each round.
 #[derive(Default)]
-struct Rounds {
+pub(crate) struct Rounds {
     p50: Vec<f64>,
     p99: Vec<f64>,
     sizes: Vec<f64>,
@@ -178,7 +178,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn add(&mut self, round: &[Call]) {
+    pub(crate) fn add(&mut self, round: &[Call]) {
         let mut times: Vec<_> = round.iter().map(|call| call.ms).collect();
         times.sort_by(f64::total_cmp);
         self.p50.push(percentile(&times, 50));
@@ -191,7 +191,7 @@ impl Rounds {
         }
     }
 
-    fn calls(self, of: usize) -> Result<Calls> {
+    pub(crate) fn calls(self, of: usize) -> Result<Calls> {
         Ok(Calls {
             of,
             p50: Spread::of(self.p50)?,
@@ -209,14 +209,14 @@ pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
 }
 
 /// The requests of an executor, and the server that gets them.
-struct Asker {
+pub(crate) struct Asker {
     questions: Questions,
     client: ReconcileServiceClient<Channel>,
     _replica: Replica,
 }
 
 impl Asker {
-    async fn new(program: &Path, questions: Questions) -> Result<Self> {
+    pub(crate) async fn new(program: &Path, questions: Questions) -> Result<Self> {
         let replica = Replica::start(program, questions.kind().flags())?;
         Ok(Self {
             questions,
@@ -225,7 +225,7 @@ impl Asker {
         })
     }
 
-    async fn call(&mut self) -> Result<Call> {
+    pub(crate) async fn call(&mut self) -> Result<Call> {
         let Question { request, verdict } = self.questions.next_question()?;
         let sent = Parts::of(&request);
         let begun = Instant::now();

@@ -7,8 +7,10 @@ mod foreign;
 mod kubelets;
 mod owner;
 mod part;
+mod policies;
 mod run;
 mod sides;
+pub mod stages;
 pub mod writes;
 
 use std::time::Duration;
@@ -59,7 +61,8 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
         let mut template = None;
         for who in OwnerKind::in_round(round) {
             let namespace = format!("{}-{round}", who.user());
-            let (rollout, created) = run::rollout(&plane, who, programs, &namespace, nodes.len()).await?;
+            let (rollout, created) =
+                run::rollout(&plane, who, programs, &namespace, nodes.len(), None).await?;
             eprintln!("round {round} of {}, {}: {rollout}", size.rounds, who.name());
             sides.push(who, rollout);
             template = Some(created);

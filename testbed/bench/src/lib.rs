@@ -14,6 +14,7 @@ pub mod measure;
 pub mod objects;
 pub mod overhead;
 pub mod plan;
+pub mod policies;
 pub mod programs;
 pub mod questions;
 pub mod record;

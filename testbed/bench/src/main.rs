@@ -9,7 +9,7 @@ use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{calls, chart, overhead, plan, replicas, tracing};
+use nodewise_bench::{calls, chart, overhead, plan, policies, replicas, tracing};
 
 /// Benchmarks Nodewise and upstream's controllers, and writes DOCS/benchmarks.md with charts.
 #[derive(Debug, Parser)]
@@ -73,8 +73,12 @@ enum Section {
     Tracing,
     /// Plans per CPU second, and the effect of a second replica
     Replicas,
+    /// The cost of RolloutPolicies for a plan over gRPC
+    Policies,
     /// Rollouts of a DaemonSet on a real apiserver
     Cluster,
+    /// Rollouts of a DaemonSet with and without a RolloutPolicy on a real apiserver
+    Stages,
     /// Rollouts of Deployments on a real apiserver
     Deployments,
     /// The effect of the number of concurrent writes
@@ -90,7 +94,9 @@ impl Section {
             Self::Calls => "calls",
             Self::Tracing => "tracing",
             Self::Replicas => "replicas",
+            Self::Policies => "policies",
             Self::Cluster => "cluster",
+            Self::Stages => "stages",
             Self::Deployments => "deployments",
             Self::Writes => "writes",
             Self::Overhead => "overhead",
@@ -104,6 +110,8 @@ impl Section {
             Self::Calls => calls::measure(rounds).await,
             Self::Tracing => tracing::measure(rounds).await,
             Self::Replicas => replicas::measure(rounds).await,
+            Self::Policies => policies::measure(rounds).await,
+            Self::Stages => cluster::stages::measure(args.cluster_size(), &Programs::find()?).await,
             Self::Cluster => cluster::measure(args.cluster_size(), &Programs::find()?).await,
             Self::Deployments => {
                 let size = deployments::Size {

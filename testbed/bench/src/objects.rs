@@ -26,8 +26,10 @@ use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json, value::RawValue};
 
 mod manifests;
+mod policies;
 mod replica_set;
 
+pub use policies::{CANARIES, stages};
 pub use replica_set::ReplicaSetCaches;
 
 use manifests::{CREATED, NAMESPACE, condition, daemon_set, node, node_name, suffix};
@@ -136,13 +138,18 @@ impl Workload {
 
     /// The text of the pod on a node, which has been ready (or not ready) since `since`.
     fn pod(&self, node: usize, ready: bool, since: &str) -> String {
+        self.pod_from(&self.pod, node, ready, since)
+    }
+
+    /// The same, from another text with placeholders.
+    fn pod_from(&self, template: &str, node: usize, ready: bool, since: &str) -> String {
         let name = self.daemon_set["metadata"]["name"].as_str().unwrap_or_default();
         let pod = PodOnNode {
             workload: self.index,
             name,
             node,
         };
-        pod.text(&self.pod, ready, since)
+        pod.text(template, ready, since)
     }
 
     fn case_revision(&self) -> Result<case::Revision> {
@@ -194,6 +201,10 @@ pub struct Caches {
     store: Store,
     workloads: Vec<nodewise_projection::Workload>,
     events: i64,
+    /// The pods of the first DaemonSet that a rollout has replaced.
+    replaced: Option<policies::Replaced>,
+    /// The policy of the first DaemonSet.
+    governing: Option<Value>,
 }
 
 impl Caches {
@@ -226,6 +237,8 @@ impl Caches {
             store,
             workloads,
             events: 0,
+            replaced: None,
+            governing: None,
         })
     }
 
@@ -241,10 +254,15 @@ impl Caches {
     /// # Errors
     /// The workload or the node does not exist.
     pub fn set_ready(&mut self, workload: usize, node: usize, ready: bool) -> Result<()> {
-        let workload = self.cluster.workloads.get(workload).context("no such workload")?;
+        let of = self.cluster.workloads.get(workload).context("no such workload")?;
         ensure!(node < self.cluster.nodes, "there is no node {node}");
         self.events += 1;
-        let mut pod = Pod::from_text(&workload.pod(node, ready, &time_of(self.events)?))?;
+        let replaced = self
+            .replaced
+            .as_ref()
+            .filter(|replaced| workload == 0 && node < replaced.nodes);
+        let template = replaced.map_or(&of.pod, |replaced| &replaced.pod);
+        let mut pod = Pod::from_text(&of.pod_from(template, node, ready, &time_of(self.events)?))?;
         pod.resource_version = (FIRST_VERSION + self.events).to_string();
         self.store.apply(ClusterEvent::Pods(Delta::Applied(pod)));
         Ok(())
@@ -290,6 +308,11 @@ pub trait Settled {
 
     /// The executor's request for a plan. Buckets for which `known` is true are sent by digest.
     fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest;
+
+    /// Whether there is nothing to do while all pods are ready.
+    fn is_at_rest(&self) -> bool {
+        true
+    }
 }
 
 /// The first DaemonSet.
@@ -304,6 +327,10 @@ impl Settled for Caches {
 
     fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
         self.request(0, known)
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.replaced.is_none()
     }
 }
 

@@ -78,7 +78,9 @@ impl Questions {
         Ok(Self::of(kind, ReplicaSetCaches::settled(pods)?))
     }
 
-    fn of(kind: Kind, caches: impl Settled + Send + 'static) -> Self {
+    /// Requests about the workload of these caches.
+    #[must_use]
+    pub fn of(kind: Kind, caches: impl Settled + Send + 'static) -> Self {
         Self {
             kind,
             caches: Box::new(caches),
@@ -114,7 +116,7 @@ impl Questions {
         if self.kind == Kind::Changed {
             self.known.extend(digests(&request));
         }
-        let verdict = if ready {
+        let verdict = if ready && self.caches.is_at_rest() {
             v1::Verdict::Noop
         } else {
             v1::Verdict::Apply

@@ -50,6 +50,19 @@ async fn both_owners_are_measured() -> Result<()> {
 }
 
 #[tokio::test]
+async fn rollouts_in_stages_are_measured() -> Result<()> {
+    let finding = cluster::stages::measure(SIZE, &programs().await?).await?;
+    assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
+    let calls = finding.rows.iter().find(|row| row[0] == "API calls");
+    let calls = calls.expect("calls are counted");
+    for setting in 1..=2 {
+        let count: f64 = calls[setting].parse()?;
+        assert!(count >= 40.0, "a delete and a create for each node: {calls:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn deployments_are_measured() -> Result<()> {
     let size = deployments::Size {
         pods: 20,

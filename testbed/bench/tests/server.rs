@@ -1,6 +1,6 @@
 //! Runs the measurements of the real server on clusters so small that the figures mean nothing.
 
-use nodewise_bench::{calls, cores, generator::Load, replicas, tracing};
+use nodewise_bench::{calls, cores, generator::Load, policies, replicas, tracing};
 use nodewise_conformance::binaries;
 
 #[tokio::test]
@@ -29,6 +29,28 @@ async fn calls_are_measured() {
         (changed.largest.digests - digests).abs() < 1e-9,
         "{}",
         changed.largest
+    );
+}
+
+#[tokio::test]
+async fn the_cost_of_policies_is_measured() {
+    let built = tokio::task::spawn_blocking(binaries).await.expect("no panic");
+    let program = &built.expect("the programs under test").server;
+    let size = policies::Size { nodes: 60, calls: 4 };
+    let settings = policies::costs(program, size, 2).await.expect("figures");
+    let sent: Vec<_> = settings.iter().map(|calls| calls.largest.all).collect();
+    assert!(
+        (sent[0] - sent[1]).abs() < 0.01,
+        "policies of others are not sent: {sent:?}"
+    );
+    assert!(
+        sent[2] > sent[1] && sent[4] > sent[3],
+        "the one that applies is: {sent:?}"
+    );
+    assert!(
+        settings
+            .iter()
+            .all(|calls| (calls.p50.rounds(), calls.of) == (2, 4))
     );
 }
 

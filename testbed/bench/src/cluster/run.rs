@@ -16,7 +16,7 @@ use super::bare::{self, Template};
 use super::kubelets::Kubelets;
 use super::owner::{Owner, OwnerKind, Programs};
 use super::part::Part;
-use super::{DEADLINE, foreign};
+use super::{DEADLINE, foreign, policies};
 use crate::figure::figure;
 
 /// The measurements of a rollout.
@@ -82,13 +82,15 @@ struct RolloutNamespace<'a> {
     user: &'a str,
 }
 
-/// Lets an owner create and replace the pods of a DaemonSet, and cleans up. Also returns one of the pods.
+/// Lets an owner create and replace the pods of a DaemonSet, the latter with a RolloutPolicy of this spec, and cleans up. Also returns
+/// one of the pods.
 pub(super) async fn rollout(
     plane: &ControlPlane,
     who: OwnerKind,
     programs: &Programs,
     namespace: &str,
     nodes: usize,
+    policy: Option<&Value>,
 ) -> Result<(Rollout, Template)> {
     let home = RolloutNamespace {
         plane,
@@ -114,6 +116,9 @@ pub(super) async fn rollout(
     home.observed(&owner, "agent", |status| status.available == status.desired)
         .await?;
 
+    if let Some(policy) = policy {
+        policies::create(&home.client, namespace, policy).await?;
+    }
     let update = async || {
         home.change_image().await?;
         let done = |status: &Counts| status.updated == status.desired && status.available == status.desired;
