@@ -116,6 +116,9 @@ pub struct TargetStatus {
     /// When the rollout of the update revision began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
+    /// Since when nodes may be without a pod because the rollout deleted it. Absent when a rollout is over and every node has a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disrupted_since: Option<Timestamp>,
     /// When this entry was written last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Timestamp>,

@@ -315,7 +315,6 @@ fn observe<'a>(
         nodes.push(NodeFacts {
             name: &node.name,
             labels: &node.labels,
-            created: node.created,
             readiness: if node.ready == Some(true) {
                 Readiness::Ready
             } else {

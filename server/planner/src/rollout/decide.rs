@@ -137,6 +137,10 @@ pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observ
         }
         .run();
     }
+    let is_over = matches!(status.state, State::Complete | State::RolledBack);
+    if is_over && observed.nodes.iter().all(NodeFacts::has_pod) {
+        status.disrupted_since = None;
+    }
     decision.events.extend(state_event(recorded, &status));
     decision.status = status;
     decision
@@ -192,6 +196,11 @@ fn begin(
         TargetStatus {
             pace: last.pace,
             start_time: Some(observed.now),
+            // Of a rollout that was not over, nodes may still lack a pod. Without a status it may be anything since the policy exists.
+            disrupted_since: recorded
+                .status
+                .map_or(policy.created, |last| last.disrupted_since)
+                .or(Some(observed.now)),
             digest: digest([policy.uid.as_str(), target.uid, &target.update.hash, &start]),
             ..TargetStatus::default()
         }
@@ -211,9 +220,12 @@ fn settled(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, obse
     status.rejected_revision = None;
     status.pending_approval = None;
     decision.admitted = Admitted::All;
-    exempt_nodes(spec, decision, observed, &|_| None);
     let is_waited_for = |node: &&NodeFacts<'_>| node.has_other_pod && !node.is_exempt(spec);
     let others = observed.nodes.iter().filter(is_waited_for).count();
+    if others > 0 {
+        status.disrupted_since.get_or_insert(observed.now);
+    }
+    exempt_nodes(spec, decision, observed, status.disrupted_since);
     status.state = if others > 0 {
         State::Progressing
     } else {
@@ -368,7 +380,7 @@ impl Progress<'_, '_> {
                 let is_exempt = facts.is_exempt(self.spec);
                 let decided = NodeDecision {
                     is_exempt,
-                    is_free: is_exempt && !facts.may_be_ours(stage.start_time),
+                    is_free: is_exempt && !facts.may_be_ours(self.status.disrupted_since),
                     is_first: self.spec.in_maintenance == InMaintenance::First && facts.in_maintenance,
                     wave: index,
                     is_withheld,
@@ -547,17 +559,12 @@ fn hold(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observe
     }
 }
 
-/// Notes which of the observed nodes are exempt. `began` says when the stage of a node began.
-fn exempt_nodes(
-    spec: &Spec,
-    decision: &mut Decision,
-    observed: &Observed<'_>,
-    began: &dyn Fn(&NodeFacts<'_>) -> Option<Timestamp>,
-) {
+/// Notes which of the observed nodes are exempt. `disrupted` is since when rollouts may have deleted pods.
+fn exempt_nodes(spec: &Spec, decision: &mut Decision, observed: &Observed<'_>, disrupted: Option<Timestamp>) {
     for node in observed.nodes.iter().filter(|node| node.is_exempt(spec)) {
         let decided = NodeDecision {
             is_exempt: true,
-            is_free: !node.may_be_ours(began(node)),
+            is_free: !node.may_be_ours(disrupted),
             ..NodeDecision::default()
         };
         decision.nodes.insert(node.entry, decided);

@@ -19,8 +19,6 @@ pub(crate) struct NodeFacts<'a> {
     pub(crate) name: &'a str,
     /// metadata.labels.
     pub(crate) labels: &'a Labels,
-    /// metadata.creationTimestamp.
-    pub(crate) created: Option<Timestamp>,
     /// Whether the node is ready.
     pub(crate) readiness: Readiness,
     /// Whether the node is cordoned or in maintenance.
@@ -101,14 +99,20 @@ impl NodeFacts<'_> {
     }
 
     /// Whether an exempt node may be without an available pod because the rollout deleted its old pod, before the node became
-    /// unwell. Then it uses the budget all the same (L-11). `began` is when its stage began.
-    pub(crate) fn may_be_ours(&self, began: Option<Timestamp>) -> bool {
-        let Some(began) = began else { return false };
-        let Readiness::NotReady(since) = self.readiness else {
-            return !self.has_other_pod;
+    /// unwell. Then it uses the budget all the same (L-11). `disrupted` is since when rollouts may have done so.
+    pub(crate) fn may_be_ours(&self, disrupted: Option<Timestamp>) -> bool {
+        let Some(disrupted) = disrupted.filter(|_| !self.has_other_pod) else {
+            return false;
         };
-        let was_there = self.created.is_none_or(|created| created < began);
-        !self.has_other_pod && was_there && since.is_none_or(|since| since >= began)
+        match self.readiness {
+            Readiness::Ready => true,
+            Readiness::NotReady(since) => since.is_none_or(|since| since >= disrupted),
+        }
+    }
+
+    /// Whether the node has a pod that is not being deleted.
+    pub(crate) fn has_pod(&self) -> bool {
+        self.has_other_pod || self.update_pod.is_some()
     }
 
     /// Whether the node has failed (L-25). Failures before a person let the revision go on do not count.

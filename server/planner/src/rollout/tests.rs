@@ -29,7 +29,6 @@ struct FakeNode {
     labels: Labels,
     not_ready_since: Option<Timestamp>,
     in_maintenance: bool,
-    created: Timestamp,
     /// The revision of its pod.
     pod: Option<&'static str>,
     pod_created: Timestamp,
@@ -94,7 +93,6 @@ impl World {
             labels: labels(&[("zone", if index < 5 { "a" } else { "b" })]),
             not_ready_since: None,
             in_maintenance: false,
-            created: at(-10_000),
             pod: Some("old"),
             pod_created: at(-9_000),
             available_since: Some(at(-8_990)),
@@ -106,7 +104,7 @@ impl World {
                 uid: "policy-uid".to_owned(),
                 resource_version: "1".to_owned(),
                 generation: 1,
-                created: Some(at(-10_000)),
+                created: Some(at(-1)),
                 deleting: false,
                 requests: Requests::default(),
                 targets: Some(Targets::Names(vec!["agent".to_owned()])),
@@ -180,7 +178,6 @@ impl World {
             .map(|(node, pod, entry)| NodeFacts {
                 name: &node.name,
                 labels: &node.labels,
-                created: Some(node.created),
                 readiness: node
                     .not_ready_since
                     .map_or(Readiness::Ready, |since| Readiness::NotReady(Some(since))),

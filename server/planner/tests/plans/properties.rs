@@ -2,6 +2,7 @@
 
 mod interleavings;
 mod plan_cache;
+mod policies;
 mod simulated;
 mod world;
 

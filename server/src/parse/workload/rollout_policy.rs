@@ -632,6 +632,7 @@ mod tests {
             available: 3,
             max_unavailable: 4,
             start_time: time,
+            disrupted_since: time,
             last_update_time: time,
             stages: vec![full_stage(time)],
             approvals: vec![ours::Approval {

@@ -19,7 +19,7 @@ pub(super) async fn install(plane: &ControlPlane) -> Result<()> {
     }
     let all = Api::<DynamicObject>::all_with(client, &resource());
     eventually(DEADLINE, "the apiserver to serve RolloutPolicies", async || {
-        all.list_metadata(&ListParams::default()).await
+        Ok(all.list_metadata(&ListParams::default()).await?)
     })
     .await?;
     Ok(())

@@ -15,6 +15,7 @@ mod overhead;
 mod owners;
 mod policies;
 mod policy_rollouts;
+mod recipes;
 mod replicas;
 mod revisions;
 mod rights;
