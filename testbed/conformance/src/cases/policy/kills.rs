@@ -29,7 +29,7 @@ async fn policy_kill_in_every_stage(solo: &mut SoloFixture) -> Result<()> {
     solo.start()?;
     let (zones, watch) = start_zones(solo).await?;
     let before = nodes_of_pods(solo).await?;
-    let mut position = solo.audit_position().await?;
+    let position = solo.audit_position().await?;
     solo.patch("agent", image_patch(2)).await?;
     solo.first_write(position, "a removed pod of the canary", is_removal)
         .await?;
@@ -37,7 +37,6 @@ async fn policy_kill_in_every_stage(solo: &mut SoloFixture) -> Result<()> {
     let target = solo.wait_for_state(2, "Soaking").await?;
     let soak = began(&target)?;
     let canary = node_of(&only_pod(solo, 2).await?);
-    position = solo.audit_position().await?;
     restart(solo).await?;
     let groups = in_order(zones, &canary);
     for group in &groups[1..] {
