@@ -24,6 +24,7 @@ pub mod proxy;
 mod replicas;
 pub mod report;
 pub mod rights;
+pub mod rollout_policies;
 mod run;
 mod server;
 mod test_namespace;

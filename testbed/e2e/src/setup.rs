@@ -13,9 +13,9 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use nodewise_conformance::{
     AuditPosition, Cluster, Controllers, DEADLINE, EXECUTOR_USER, Server, TestNamespace, binaries, http_get,
-    rights,
+    rights, rollout_policies,
 };
-use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, eventually, manifests};
+use nodewise_testbed::{AuditEvent, Builder, ControlPlane, Process, eventually};
 use serde_json::json;
 
 use crate::Terminal;
@@ -163,22 +163,6 @@ impl SetupOptions {
     }
 }
 
-/// Installs the CustomResourceDefinition of RolloutPolicy, and waits until the apiserver serves it.
-async fn install_policies(cluster: &Cluster) -> Result<()> {
-    const CRD: &str = include_str!("../../../deploy/kustomize/components/rollout-policy/crd.yaml");
-    let plane = cluster.plane();
-    for definition in manifests::parse(CRD)? {
-        manifests::apply(&plane.client(), &definition, &PatchParams::apply("test")).await?;
-    }
-    eventually(DEADLINE, "the apiserver to serve RolloutPolicies", async || {
-        plane
-            .kubectl(&["get", "rolloutpolicies.nodewise.dev", "--all-namespaces"])
-            .await
-    })
-    .await?;
-    Ok(())
-}
-
 /// The flags of executors with leader election.
 fn leader_election(mode: &str) -> Vec<String> {
     vec![
@@ -223,7 +207,7 @@ impl Setup {
         }
         let plane = cluster.plane();
         if options.has_policies {
-            install_policies(&cluster).await?;
+            rollout_policies::install(&cluster).await?;
         }
         plane.create_nodes(options.nodes).await?;
         let flags = ["--http-listen", "127.0.0.1:0"];

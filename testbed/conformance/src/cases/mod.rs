@@ -9,6 +9,7 @@ mod faults;
 mod kills;
 mod names;
 mod placement;
+mod policy;
 mod process;
 mod replica_set;
 mod revisions;
@@ -50,6 +51,7 @@ const DAEMON_SETS: &[&[Case]] = &[
 pub fn all() -> Vec<Case> {
     let topics = |controllers| match controllers {
         Controllers::DaemonSets => DAEMON_SETS,
+        Controllers::DaemonSetsWithPolicies => policy::TOPICS,
         Controllers::ReplicaSets => replica_set::TOPICS,
         Controllers::Deployments => deployment::TOPICS,
     };

@@ -58,6 +58,12 @@ pub(crate) enum Defect {
     KeepsRefusedState,
     /// It ignores SIGTERM.
     IgnoresSigterm,
+    /// It sends the service no RolloutPolicies.
+    ForgetsPolicies,
+    /// It deletes the pods that a plan evicts.
+    DeletesInsteadOfEvicting,
+    /// It does not plan again at the time that a plan names.
+    ForgetsTimers,
 }
 
 /// The client of the service with the defect.
@@ -185,6 +191,7 @@ fn change_request(defect: Defect, mut request: v1::PlanRequest) -> v1::PlanReque
                 let typed: Option<DaemonSet> = serde_json::from_value(object.clone()).ok();
                 object = serde_json::to_value(typed).unwrap_or(object);
             }
+            Defect::ForgetsPolicies => daemon_set.rollout_policies.clear(),
             _ => return request,
         }
         daemon_set.object = object.to_string().into();
@@ -218,6 +225,19 @@ fn change_plan(defect: Defect, plan: &mut v1::Plan) {
             }
         }
         Defect::DropsState => plan.state = None,
+        Defect::DeletesInsteadOfEvicting => {
+            let batches = plan.phases.iter_mut().flat_map(|phase| &mut phase.batches);
+            for action in batches.flat_map(|batch| &mut batch.actions) {
+                if let Some(Kind::EvictPod(evict)) = &mut action.kind {
+                    action.kind = Some(Kind::DeletePod(v1::DeletePod {
+                        pod: evict.pod.take(),
+                        node_name: std::mem::take(&mut evict.node_name),
+                        uid_precondition: true,
+                    }));
+                }
+            }
+        }
+        Defect::ForgetsTimers => plan.requeue_after = None,
         _ => {}
     }
 }

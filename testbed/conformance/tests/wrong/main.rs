@@ -11,7 +11,7 @@ use nodewise_conformance::{Candidate, Run, all_cases};
 use executor::Defect;
 
 /// The defect, the case that must fail, and a part of the failure message.
-const DEFECTS: [(Defect, &str, &str); 20] = [
+const DEFECTS: [(Defect, &str, &str); 23] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
     (
         Defect::NamesRevisionsItself,
@@ -84,6 +84,21 @@ const DEFECTS: [(Defect, &str, &str); 20] = [
         Defect::IgnoresBudgets,
         "deployment-min-ready-seconds",
         "pods were ready",
+    ),
+    (
+        Defect::ForgetsPolicies,
+        "policy-two-for-one-daemonset",
+        "the policy has no target yet",
+    ),
+    (
+        Defect::DeletesInsteadOfEvicting,
+        "policy-evict-pdb",
+        "a protected pod is gone",
+    ),
+    (
+        Defect::ForgetsTimers,
+        "policy-canary-then-zones",
+        "revision 2 is \"Soaking\"",
     ),
 ];
 
