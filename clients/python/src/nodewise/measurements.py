@@ -63,7 +63,11 @@ class Subject:
         status = merged.get("status")
         targets = status.get("targets") if isinstance(status, dict) else None
         for target in targets if isinstance(targets, list) else ():
-            if isinstance(target, dict) and target.get("name") == self.workload.name:
+            if not isinstance(target, dict):
+                continue
+            # A workload of that name that was replaced has another uid.
+            uid = target.get("uid")
+            if uid == self.workload.uid or (uid is None and target.get("name") == self.workload.name):
                 return json.dumps(target).encode()
         return b"{}"
 
