@@ -358,7 +358,7 @@ async def test_the_example_of_a_verdict_service() -> None:
             found = []
             for number, text in enumerate(
                 (
-                    '# TYPE app_errors counter\napp_errors{path="/a b"} 3\napp_errors 1 1435781451\napp_errors_total 9\n',
+                    '# TYPE app_errors counter\napp_errors{path="/a b"} 3\napp_errors 1 1435781\napp_errors_total 9\n',
                     'app_errors{path="/"} 3\napp_errors{path="/b"} 2.5\n',
                     "another 1\n",
                 )
