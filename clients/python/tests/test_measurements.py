@@ -9,19 +9,23 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from nodewise import v1
+from nodewise import KubeClient, Reconciler, v1
 from nodewise.actuator import Blocked
 from nodewise.execute import Executor, Failed, Settled, Waiting
 from nodewise.expectations import ReconcileStates
-from nodewise.kinds import Key, Resource
+from nodewise.kinds import DAEMON_SET, Key, Resource, watched
 from nodewise.measurements import MOST, MOST_BYTES, Measurements, Result, Subject
 from nodewise.store import Applied, Bookmark, Deleted
 
-from .fakes import action, batch, create, phase, plan, refused
-from .objects import KEY, listed, pod, policy
+from .fakes import FakeService, action, batch, create, phase, plan, refused
+from .objects import KEY, daemon_set, listed, pod, policy
 from .polling import eventually
+from .test_discovery import INSTALLED
 from .test_evictions import DELETES, POLICIES, evict, policy_status
 from .test_execute import NOOP, NOW, Rig, expecting
+from .test_kube import Apiserver, Handler, apiserver, lines, page, refuse
+
+__all__ = ["apiserver"]
 
 ANALYSIS = v1.PHASE_KIND_ANALYSIS
 
@@ -384,3 +388,38 @@ async def test_without_policies_nothing_is_added_to_a_snapshot() -> None:
     assert await rig.reconcile() == Settled()
     assert (len(rig.sent(0).measurements), list(rig.sent(0).analysis_hosts)) == (0, [])
     await eventually(rig.measurer.asked[0].cancelled, "nobody waits for it")
+
+
+def paths(**objects: list[bytes]) -> dict[str, list[Handler]]:
+    """An apiserver with these objects, by their resources, which may be watched."""
+    script: dict[str, list[Handler]] = {f"GET {Resource.POLICIES.api}": [INSTALLED]}
+    for resource in watched([DAEMON_SET]):
+        items = [json.loads(served) for served in objects.get(resource.value, [])]
+        script[f"GET {resource.collection(None)}"] = [page(items), lines()]
+    return script
+
+
+async def test_the_end_of_a_measurement_queues_the_workload(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, kube = apiserver
+    server.script = paths(daemonsets=[daemon_set().object], rolloutpolicies=[policy("p", "10", stages=STAGES).object])
+    service, measurer = FakeService([measuring(), *[heeding(NOOP)] * 9]), Scripted()
+    async with Reconciler(kube, service, measurer=measurer):
+        await asked(measurer, 1)
+        before = len(service.requests)
+        measurer.asked[0].set_result("1")
+        await eventually(lambda: len(service.requests) > before, "the next plan")
+        (sent,) = service.requests[before].snapshot.workload.daemon_set.measurements
+        assert sent.value == "1"
+
+
+# It is logged for people, and is no warning.
+async def test_a_conflict_is_retried(apiserver: tuple[Apiserver, KubeClient], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    server, kube = apiserver
+    server.script = paths(daemonsets=[daemon_set().object], rolloutpolicies=[policy("p", "10").object])
+    server.script[f"PATCH {Resource.POLICIES.collection('ns')}/p/status"] = [refuse(409, "Conflict", "it has changed")]
+    service = FakeService([writing(), *[heeding(NOOP)] * 9], [v1.ReportResponse(requeue=v1.REQUEUE_BACKOFF)])
+    async with Reconciler(kube, service):
+        await eventually(lambda: len(service.requests) == 2, "the next plan")
+    (record,) = [record for record in caplog.records if "it has changed" in record.message]
+    assert record.levelname == "INFO"
