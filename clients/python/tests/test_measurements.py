@@ -224,7 +224,7 @@ def writing(version: str = "10") -> v1.Plan:
     return heeding(plan(phase(POLICIES, batch(policy_status(version)), aborts=True)))
 
 
-# L-44: a service that does not know policies rolls out nothing for a workload that has one.
+# A service that does not know policies rolls out nothing for a workload that has one.
 async def test_a_plan_that_does_not_heed_the_policies_is_refused() -> None:
     rig = PolicyRig(plan(phase(v1.PHASE_KIND_CREATES, batch(create("foo-bbbbbbbbbb")))))
     ending = await rig.reconcile()

@@ -184,9 +184,12 @@ class Measurements:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, of: _OfWorkload, subject: Subject, request: v1.Measure) -> None:
-        measurement = await self._made(subject, request)
         key = _Id.of(request.id)
-        of.under_way.pop(key, None)
+        try:
+            measurement = await self._made(subject, request)
+        finally:
+            # Also if the measurer was cancelled by something else: a plan asks again.
+            of.under_way.pop(key, None)
         if self._of.get(subject.key) is of:
             of.ended[key] = measurement
             self._ended(subject.key)

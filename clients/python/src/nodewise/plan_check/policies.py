@@ -36,7 +36,7 @@ def is_of_policy(patch: v1.PatchObject) -> bool:
 
 def check_confirmation(plan: v1.Plan, asked: Asked) -> None:
     """Checks that the plan heeds the policies that were sent. An older service does not know policies, and would roll
-    out without them (L-44). Raises `WrongError`.
+    out without them. Raises `WrongError`.
     """
     if list(plan.rollout_policy_uids) == [policy.uid for policy in asked.policies]:
         return
