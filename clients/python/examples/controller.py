@@ -3,6 +3,7 @@
 
     KUBECONFIG=... NODEWISE_SERVER=http://127.0.0.1:7443 python examples/controller.py [--selector app=agent]
         [--controllers daemonset-controller,replicaset-controller,deployment-controller]
+        [--analysis-host prometheus:9090]
 
 `NODEWISE_SERVER` has one or several targets, separated by commas: `http://HOST:PORT` or `dns:///HOST:PORT`. For TLS
 write `https://HOST:PORT`, and set `NODEWISE_TLS_CA` to a file with the accepted certificate authorities, or
@@ -25,6 +26,7 @@ from pathlib import Path
 import grpc
 
 from nodewise import DAEMON_SET, DEPLOYMENT, REPLICA_SET, ClientConfig, Config, Kind, KubeClient, PlanClient, Reconciler
+from nodewise.analysis import Analyzer
 
 LAST_SPANS = 3.0
 """How long the export of the last spans may delay the exit, in seconds."""
@@ -33,7 +35,7 @@ LAST_SPANS = 3.0
 KINDS = (DAEMON_SET, DEPLOYMENT, REPLICA_SET)
 
 
-async def main(owned: Config, kinds: list[Kind]) -> None:
+async def main(owned: Config, kinds: list[Kind], analyzer: Analyzer) -> None:
     """Runs until SIGTERM or SIGINT."""
     servers = os.environ.get("NODEWISE_SERVER", "http://127.0.0.1:7443").split(",")
     stop = asyncio.Event()
@@ -41,7 +43,7 @@ async def main(owned: Config, kinds: list[Kind]) -> None:
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     config = ClientConfig(credentials=credentials(), plaintext=os.environ.get("NODEWISE_PLAINTEXT") == "true")
     async with KubeClient.from_environment() as kube, PlanClient(*servers, config=config) as service:
-        await Reconciler(kube, service, owned, kinds=kinds).run(stop)
+        await Reconciler(kube, service, owned, kinds=kinds, measurer=analyzer).run(stop)
 
 
 def credentials() -> grpc.ChannelCredentials | None:
@@ -125,7 +127,7 @@ def controllers(text: str) -> list[Kind]:
     return enabled
 
 
-def arguments() -> tuple[Config, list[Kind]]:
+def arguments() -> tuple[Config, list[Kind], Analyzer]:
     """Parses the command line."""
     parser = argparse.ArgumentParser(description="Owns the workloads of a cluster.")
     parser.add_argument("--selector", help="own only those whose labels match, in the syntax of kubectl --selector")
@@ -135,20 +137,29 @@ def arguments() -> tuple[Config, list[Kind]]:
         default=DAEMON_SET.controller,
         help=f"the controllers to run, a comma list of {names}, or * for all; -NAME leaves one out",
     )
+    parser.add_argument(
+        "--analysis-host",
+        action="append",
+        default=[],
+        metavar="HOST[:PORT][=CREDENTIAL]",
+        help="a host that checks of RolloutPolicies may call, and which credential it may get",
+    )
+    parser.add_argument("--analysis-credentials", help="the folder with files of bearer tokens, by their names")
     given = parser.parse_args()
     try:
-        return Config(selector=given.selector), controllers(given.controllers)
+        analyzer = Analyzer(given.analysis_host, credentials=given.analysis_credentials)
+        return Config(selector=given.selector), controllers(given.controllers), analyzer
     except ValueError as error:
         parser.error(str(error))
 
 
 if __name__ == "__main__":
-    owned, kinds = arguments()
+    owned, kinds, analyzer = arguments()
     log = logging.StreamHandler()
     log.setFormatter(Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"), handlers=[log])
     send_last_spans = export_traces()
     try:
-        asyncio.run(main(owned, kinds))
+        asyncio.run(main(owned, kinds, analyzer))
     finally:
         send_last_spans()

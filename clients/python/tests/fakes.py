@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nodewise import v1
-from nodewise.actuator import ActuatorError, PatchType, Refusal, WorkloadEvent, Written
+from nodewise.actuator import ActuatorError, Blocked, PatchType, Refusal, WorkloadEvent, Written
 from nodewise.client import BuildRequest
 from nodewise.kinds import ObjectKey, Resource
 
@@ -42,6 +42,10 @@ class FakeActuator:
 
     async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
         self._answer("delete", key.name, uid if resource_version is None else (uid, resource_version))
+
+    async def evict(self, key: ObjectKey, uid: str) -> Blocked | None:
+        answer = self._answer("evict", key.name, uid)
+        return answer if isinstance(answer, Blocked) else None
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
         return self._written("status", key.name, json.loads(manifest))

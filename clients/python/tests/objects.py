@@ -5,6 +5,7 @@ from typing import Any
 
 from nodewise.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Key, Kind, Resource
 from nodewise.objects import Node, Pod, Revision, Workload
+from nodewise.policies import RolloutPolicy
 from nodewise.state import State
 from nodewise.store import Event, Listed, Watched
 
@@ -108,6 +109,17 @@ def revision(
     if size > len(text):
         text = text.replace('"spec": {}', '"spec": {"": "' + "x" * (size - len(text) - len('"": ""')) + '"}')
     return Revision.read(text.encode())
+
+
+def policy(
+    name: str = "p", version: str = "1", targets: Any = None, *, created: int | None = None, **spec: Any
+) -> RolloutPolicy:
+    """A RolloutPolicy of the uid `NAME-uid`, for the DaemonSet `foo` unless it has other targets."""
+    metadata: dict[str, Any] = {"namespace": "ns", "name": name, "uid": f"{name}-uid", "resourceVersion": version}
+    if created is not None:
+        metadata["creationTimestamp"] = f"2026-01-01T00:00:{created:02}Z"
+    spec = {"targets": {"names": ["foo"]} if targets is None else targets, **spec}
+    return RolloutPolicy.read({"metadata": metadata, "spec": spec})
 
 
 def listed(resource: Resource, *objects: Watched, version: str = "1") -> Listed:

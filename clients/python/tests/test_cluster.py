@@ -342,12 +342,14 @@ def creates(plan: v1.Plan) -> list[v1.Action]:
 
 
 async def test_the_program_of_the_readme(cluster: client.AppsV1Api) -> None:
-    program, selection, kinds, forecast, *_ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    program, selection, kinds, policies, forecast, *_ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, Any] = {}
     exec(program, names)
     exec(selection, names)
     exec(forecast, names)
-    exec(kinds, {**names, "kube": KubeClient.from_environment(), "service": PlanClient("http://127.0.0.1:1")})
+    given = {**names, "kube": KubeClient.from_environment(), "service": PlanClient("http://127.0.0.1:1")}
+    for example in (kinds, policies):
+        exec(example, dict(given))
     stop = asyncio.Event()
     running = asyncio.create_task(names["main"](stop))
     done, _ = await asyncio.wait({running}, timeout=1)

@@ -56,7 +56,8 @@ def going(uid: str = "p-uid") -> list[Reaction]:
 
 
 def test_only_what_plans_need_is_watched() -> None:
-    assert watched([DAEMON_SET]) == [Resource.DAEMON_SETS, Resource.PODS, Resource.NODES, Resource.REVISIONS]
+    inputs = [Resource.PODS, Resource.NODES, Resource.REVISIONS, Resource.POLICIES]
+    assert watched([DAEMON_SET]) == [Resource.DAEMON_SETS, *inputs]
     assert watched([REPLICA_SET]) == [Resource.REPLICA_SETS, Resource.PODS]
     assert watched([DEPLOYMENT]) == [Resource.REPLICA_SETS, Resource.DEPLOYMENTS, Resource.PODS]
     assert watched(EVERY_KIND) == list(Resource)
@@ -302,8 +303,8 @@ def test_replica_sets_that_do_not_fit_into_a_request_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("owner", "expected"),
-    [("ReplicaSet", ("5", 7, 3)), (None, ("5", 7, 3)), ("DaemonSet", ("", 0, 0))],
-    ids=["of a ReplicaSet", "an orphan", "of a DaemonSet"],
+    [("ReplicaSet", ("5", 7, 3)), (None, ("5", 7, 3)), ("DaemonSet", ("", 7, 0)), ("Job", ("", 0, 0))],
+    ids=["of a ReplicaSet", "an orphan", "of a DaemonSet", "of another kind"],
 )
 def test_what_decides_which_pod_is_deleted_first(owner: str | None, expected: tuple[str, int, int]) -> None:
     owners = [] if owner is None else [{"kind": owner, "name": "o", "uid": "o", "controller": True}]

@@ -1,9 +1,11 @@
 """Tests which plans are refused: every executor refuses the same ones, with the same messages."""
 
+import copy
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from google.protobuf import json_format
 
@@ -11,27 +13,31 @@ from nodewise import plan_check, v1
 from nodewise.kinds import DAEMON_SET, KINDS, REPLICA_SET, Resource
 from nodewise.objects import Node, Pod, Revision, Workload
 from nodewise.options import DEFAULT_BURST, burst, is_enabled
+from nodewise.plan_check import policy_spec
 from nodewise.plan_check.values import MAX_WRITTEN, WrongError, parse_written
+from nodewise.policies import RolloutPolicy
 from nodewise.store import Applied, Deleted, Store, Watched
 
-from .conftest import ROOT, cases
+from .conftest import ROOT, cases, vectors
 from .objects import node
 
-FIRST = json.loads((ROOT / "proto/testdata/plan_checks.json").read_text())[0]
+FIRST, FIRST_WITH_POLICIES = vectors("plan_checks")[0], vectors("plan_checks_policies")[0]
 
 
-def checked(case: dict[str, Any]) -> tuple[str | None, list[int]]:
-    """The reason why the plan of a vector is refused, or the ids of the actions that are left out."""
-    store, workload = Store(4), Workload.read(DAEMON_SET, json.dumps(case.get("workload", FIRST["workload"])).encode())
+def checked(case: dict[str, Any], first: dict[str, Any] = FIRST) -> tuple[str | None, list[int]]:
+    """The reason why the plan of a vector is refused, or the ids of the actions that are left out. `first` is the first
+    vector of the file.
+    """
+    store, workload = Store(4), Workload.read(DAEMON_SET, json.dumps(case.get("workload", first["workload"])).encode())
     store.apply(Applied(workload), lambda _: None)
-    for name in case.get("nodes", FIRST["nodes"]):
+    for name in case.get("nodes", first["nodes"]):
         store.apply(Applied(node(name)), lambda _: None)
     for pod in case.get("pods", []):
         store.apply(Applied(Pod.read(pod)), lambda _: None)
-    for revision in case.get("revisions", FIRST["revisions"]):
+    for revision in case.get("revisions", first["revisions"]):
         store.apply(Applied(Revision.read(json.dumps(revision).encode())), lambda _: None)
     as_of = store.last_change
-    change(store, workload.key.namespace, case)
+    change(store, workload.key.namespace, case, first)
     asked = plan_check.Asked(
         workload,
         v1.Scope.Value(case["scope"]) if "scope" in case else v1.SCOPE_UNSPECIFIED,
@@ -41,6 +47,10 @@ def checked(case: dict[str, Any]) -> tuple[str | None, list[int]]:
         case.get("delete_with_uid", True),
         case.get("burst", DEFAULT_BURST),
         case.get("decides_after_cut", True),
+        policies=[
+            RolloutPolicy.read(json.dumps(policy).encode())
+            for policy in case.get("policies", first.get("policies", []))
+        ],
     )
     try:
         checked = plan_check.check(json_format.ParseDict(case["plan"], v1.Plan()), asked, store)
@@ -54,12 +64,12 @@ def checked(case: dict[str, Any]) -> tuple[str | None, list[int]]:
     return None, sorted(checked.left_out())
 
 
-def change(store: Store, namespace: str, case: dict[str, Any]) -> None:
+def change(store: Store, namespace: str, case: dict[str, Any], first: dict[str, Any]) -> None:
     """The changes since the snapshot."""
     for found in case.get("pods", []):
         if found["metadata"]["name"] in case.get("changed", {}).get("pods", []):
             store.apply(Applied(Pod.read(newer(found))), lambda _: None)
-    for found in case.get("revisions", FIRST["revisions"]):
+    for found in case.get("revisions", first["revisions"]):
         if found["metadata"]["name"] in case.get("changed", {}).get("revisions", []):
             store.apply(Applied(Revision.read(json.dumps(newer(found)).encode())), lambda _: None)
     gone = {"metadata": {"namespace": namespace, "name": "gone", "uid": "gone", "resourceVersion": "1"}}
@@ -76,6 +86,64 @@ def newer(served: dict[str, Any]) -> dict[str, Any]:
 @cases("plan_checks")
 def test_vectors(case: dict[str, Any]) -> None:
     assert checked(case) == (case.get("refused"), case.get("left_out", []))
+
+
+UNREADABLE = "cannot be read: "
+
+
+# Why a spec cannot be read is told in the words of the parser, which differ.
+@cases("plan_checks_policies")
+def test_vectors_of_policies(case: dict[str, Any]) -> None:
+    refused, left_out = checked(case, FIRST_WITH_POLICIES)
+    expected = case.get("refused")
+    if expected is not None and UNREADABLE in expected:
+        expected, told = expected.partition(UNREADABLE)[0], (refused or "").partition(UNREADABLE)
+        refused = told[0]
+        assert told[2]
+    assert (refused, left_out) == (expected, case.get("left_out", []))
+
+
+# Such a plan is too long for a vector.
+def test_a_plan_asks_for_a_limited_number_of_measurements() -> None:
+    case = copy.deepcopy(next(one for one in vectors("plan_checks_policies") if "by Prometheus" in one["name"]))
+    actions = case["plan"]["phases"][0]["batches"][0]["actions"]
+    actions[:] = actions[:1] * 101
+    refused, _ = checked(case, FIRST_WITH_POLICIES)
+    assert refused is not None
+    assert refused.endswith("it asks for 101 measurements, and 100 are the most")
+
+
+# A policy that this executor cannot read names nobody whom it may ask.
+@pytest.mark.parametrize(
+    ("change", "is_right"),
+    [
+        ({}, True),
+        ({"newer": {"a": 1}}, True),
+        ({"partition": "10%", "failureThreshold": 3, "pace": {"nodes": 2, "interval": "1h30m"}}, True),
+        ({"windows": [{"days": ["Mon"], "startTime": "09:00", "endTime": "23:59", "timeZone": "UTC"}]}, True),
+        ({"targets": {"selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}, "paused": None}, True),
+        ({"partition": "101%"}, False),
+        ({"partition": "010%"}, False),
+        ({"partition": 1.5}, False),
+        ({"partition": -1}, False),
+        ({"pace": {"nodes": 2, "interval": ""}}, False),
+        ({"pace": {"nodes": 2, "interval": "1m1h"}}, False),
+        ({"windows": [{"startTime": "24:00"}]}, False),
+        ({"windows": [{"startTime": "09:00\n"}]}, False),
+        ({"windows": None}, False),
+        ({"onFailure": "Explode"}, False),
+        ({"stages": [{"replicas": 1}]}, False),
+        ({"targets": None}, False),
+    ],
+)
+def test_the_specs_that_can_be_read(change: dict[str, Any], is_right: bool) -> None:
+    policy = copy.deepcopy(FIRST_WITH_POLICIES["policies"][0])
+    policy["spec"].update(change)
+    if is_right:
+        policy_spec.read(json.dumps(policy).encode())
+    else:
+        with pytest.raises(msgspec.MsgspecError):
+            policy_spec.read(json.dumps(policy).encode())
 
 
 def test_what_is_written_is_no_longer_than_an_apiserver_takes() -> None:

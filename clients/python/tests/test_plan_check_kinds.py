@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from google.protobuf import json_format
 
 from nodewise import plan_check, v1
@@ -80,3 +81,22 @@ def test_an_unknown_claim_is_refused() -> None:
     refused, _ = checked({**case, "plan": json.loads(text.replace('"CLAIM_RELEASE"', "99"))})
     assert refused is not None
     assert refused.endswith("its claim 99 is unknown")
+
+
+# Policies are for DaemonSets.
+@pytest.mark.parametrize("kind", sorted(FIRST))
+def test_plans_for_other_kinds_have_nothing_about_policies(kind: str) -> None:
+    of_policies = {
+        case["name"]: case["plan"]["phases"] for case in vectors("plan_checks_policies") if "phases" in case["plan"]
+    }
+    empty = [{"kind": "PHASE_KIND_ANALYSIS", "batches": []}]
+    for phases, expected in (
+        (of_policies["an eviction of the workload's pod"], "has no such action"),
+        (of_policies["the status of a policy"], 'it writes "rolloutpolicies" of nodewise.dev/v1alpha1'),
+        (of_policies["a measurement by Prometheus"], "has no such action"),
+        (empty, "has no phase ANALYSIS"),
+    ):
+        plan = {**FIRST[kind]["plan"], "verdict": "VERDICT_APPLY", "phases": phases}
+        refused, _ = checked({**FIRST[kind], "plan": plan})
+        assert refused is not None
+        assert expected in refused

@@ -66,7 +66,7 @@ def test_a_list_that_is_older_than_the_cache_lets_nobody_wait_for_own_writes(ver
     if state.store.is_relisting:
         # A bookmark of another watch may be from before the restore. It is not a list.
         state.apply_event(Bookmark(Resource.NODES, "1001"))
-        for resource in (Resource.DAEMON_SETS, Resource.REVISIONS, Resource.NODES):
+        for resource in (Resource.DAEMON_SETS, Resource.REVISIONS, Resource.POLICIES, Resource.NODES):
             assert state.store.is_relisting, resource
             objects = [daemon_set()] if resource is Resource.DAEMON_SETS else []
             woken = state.apply_event(listed(resource, *objects))

@@ -7,21 +7,22 @@ top of it.
 * `nodewise.overhead`: which DaemonSets would run on nodes that need not exist, and what they request.
 * `nodewise.Reconciler` (needs `nodewise[kube]`): snapshot, plan, apply, report. `nodewise.sync.Reconciler` does so
   without asyncio.
-* `PlanService` and `Actuator`: the interfaces through which a reconciler asks for plans and writes, for programs that
-  bring their own.
+* `PlanService`, `Actuator` and `Measurer`: the interfaces through which a reconciler asks for plans, writes, and makes
+  measurements for RolloutPolicies, for programs that bring their own.
 
 """
 
 from typing import TYPE_CHECKING, Any
 
 from . import convert, overhead, sync, v1
-from .actuator import Actuator, ActuatorError
+from .actuator import Actuator, ActuatorError, Blocked
 from .buckets import node_buckets, pod_buckets
 from .client import ClientConfig, FieldViolation, PlanClient, PlanService, RefusedError, ServiceError, UnreachableError
 from .convert import ConversionError
 from .errors import BrokenError, EndedError
 from .execute import Ending, Failed, Settled, Unreachable, Waiting
 from .kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Kind
+from .measurements import Measurer, Subject
 from .snapshot import snapshot_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "REPLICA_SET",
     "Actuator",
     "ActuatorError",
+    "Blocked",
     "BrokenError",
     "ClientConfig",
     "Config",
@@ -44,12 +46,14 @@ __all__ = [
     "FieldViolation",
     "Kind",
     "KubeClient",
+    "Measurer",
     "PlanClient",
     "PlanService",
     "Reconciler",
     "RefusedError",
     "ServiceError",
     "Settled",
+    "Subject",
     "Unreachable",
     "UnreachableError",
     "Waiting",

@@ -34,11 +34,21 @@ class Written(NamedTuple):
     """metadata.resourceVersion after the write. Empty if nothing was written (observe mode)."""
 
 
+class Blocked(NamedTuple):
+    """An eviction that a PodDisruptionBudget does not allow now (429). The pod stays."""
+
+    message: str
+    """The apiserver's message, on one line. It names the budget."""
+    retry_after: float | None = None
+    """When to ask again, in seconds, if the apiserver says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadEvent:
-    """A Kubernetes Event about a workload."""
+    """A Kubernetes Event about a workload, or about a RolloutPolicy."""
 
     workload: v1.WorkloadReference
+    """The object that the Event is about."""
     type: str
     """`Normal` or `Warning`."""
     reason: str
@@ -76,7 +86,15 @@ class Refusal(enum.Enum):
 class ActuatorError(Exception):
     """A call that failed."""
 
-    def __init__(self, message: str, refusal: Refusal = Refusal.OTHER, http_status: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        refusal: Refusal = Refusal.OTHER,
+        http_status: int = 0,
+        *,
+        causes: Iterable[str] = (),
+        retry_after: int = 0,
+    ) -> None:
         self.message = one_line(message)
         """The apiserver's message, or why the call broke off, on one line of at most 1,000 bytes."""
         super().__init__(self.message)
@@ -84,6 +102,10 @@ class ActuatorError(Exception):
         """The kind of refusal."""
         self.http_status = http_status
         """The HTTP status of the response, 0 if there was none."""
+        self.causes = tuple(causes)
+        """The messages of the causes in the response."""
+        self.retry_after = retry_after
+        """When to try again, in seconds, as the response says. 0 if it does not."""
 
     @classmethod
     def of(cls, error: BaseException) -> "ActuatorError":
@@ -118,6 +140,11 @@ class Actuator(Protocol):
     async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
         """DELETE with the default grace period. With a uid or a resourceVersion, deletes only the object of that uid,
         at that version, or fails with `Refusal.CONFLICT`. A resourceVersion is only given for objects of a Deployment.
+        """
+
+    async def evict(self, key: ObjectKey, uid: str) -> Blocked | None:
+        """POST of an Eviction: deletes the pod of this uid, if no PodDisruptionBudget forbids it. Returns None if the
+        pod is evicted, and fails as `delete` does.
         """
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
@@ -159,6 +186,11 @@ class ObserveActuator:
     async def delete(self, key: ObjectKey, uid: str | None, resource_version: str | None = None) -> None:
         """Logs the delete."""
         _log.info("would delete %s, uid %s", key, uid)
+
+    async def evict(self, key: ObjectKey, uid: str) -> Blocked | None:
+        """Logs the eviction."""
+        _log.info("would evict %s, uid %s", key, uid)
+        return None
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
         """Logs the status write."""

@@ -167,10 +167,12 @@ class Controller:
         match ending:
             case Settled(after):
                 self._queue.forget(key)
-            case Failed(reason, after, refused=refused):
+            case Failed(reason, after, refused=refused, conflict=conflict):
                 backoff = self._queue.add_rate_limited(key, now, refused=refused)
                 delays = [delay for delay in (backoff, after) if delay is not None]
-                if delays:
+                if conflict:
+                    _log.info("%s: %s", key, reason)
+                elif delays:
                     _log.warning("%s: %s; trying again in %.3f s", key, reason, min(delays))
                 else:
                     _log.warning("%s: %s; this was tried too often, so it waits for the next event", key, reason)
@@ -195,11 +197,11 @@ def _record_outcome(span: Span, ending: Ending) -> None:
     match ending:
         case Settled():
             span.set({_OUTCOME: "settled"})
+        case Waiting() | Failed(conflict=True):
+            span.set({_OUTCOME: "behind"})
         case Failed(reason):
             span.set({_OUTCOME: "failed"})
             span.fail(reason)
-        case Waiting():
-            span.set({_OUTCOME: "behind"})
         case Unreachable():
             span.set({_OUTCOME: "unreachable"})
 

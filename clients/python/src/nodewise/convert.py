@@ -19,7 +19,7 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import rawjson, times, v1
-from .kinds import REPLICA_SET
+from .kinds import DAEMON_SET, REPLICA_SET
 from .rawjson import Served
 from .sanitize import one_line
 
@@ -74,7 +74,10 @@ def pod(obj: KubernetesObject) -> v1.Pod:
     node_name = _text(spec, "nodeName", "spec")
     phase, ready, transition = _status(root)
     controller = meta.controller
-    rank = _deletion_rank(root, meta, spec) if controller is None or controller.kind == REPLICA_SET.name else _NO_RANK
+    if controller is None or controller.kind == REPLICA_SET.name:
+        rank = _deletion_rank(root, meta, spec)
+    else:
+        rank = _restarts_only(root) if controller.kind == DAEMON_SET.name else _NO_RANK
     return v1.Pod(
         name=meta.name,
         uid=meta.uid,
@@ -136,20 +139,23 @@ def to_json(obj: KubernetesObject) -> bytes:
         return _dumps(plain, ensure_ascii=True).encode()
 
 
-def served(obj: KubernetesObject, kind: str) -> bytes:
-    """A workload or ControllerRevision as it is cached and sent: without `metadata.managedFields`, which nothing reads
-    and which may be larger than the rest, and with the apiVersion and kind that lists leave out.
+def served(obj: KubernetesObject, kind: str, api_version: str = "apps/v1") -> bytes:
+    """An object as it is cached and sent: without `metadata.managedFields`, which nothing reads and which may be larger
+    than the rest, and with the apiVersion and kind that lists leave out.
 
     Apart from that, served JSON keeps every byte, even the spelling of numbers.
     """
-    return served_with_members(obj, kind)[0]
+    return served_with_members(obj, kind, api_version)[0]
 
 
-def served_with_members(obj: KubernetesObject, kind: str) -> tuple[bytes, dict[str, bytes]]:
+def served_with_members(
+    obj: KubernetesObject, kind: str, api_version: str = "apps/v1"
+) -> tuple[bytes, dict[str, bytes]]:
     """The result of `served`, and the members of the object."""
     served = obj if isinstance(obj, Served) else Served(to_json(obj))
     try:
-        whole = {"apiVersion": b'"apps/v1"', "kind": msgspec.json.encode(kind), **served.members}
+        of = {"apiVersion": msgspec.json.encode(api_version), "kind": msgspec.json.encode(kind)}
+        whole = {**of, **served.members}
         is_as_served = len(whole) == len(served.members) and not served.has_managed_fields
         return served.text if is_as_served else rawjson.write(whole), whole
     except ValueError as error:
@@ -323,7 +329,7 @@ _MAX_COST_LENGTH = 64
 
 
 class _DeletionRank(NamedTuple):
-    """What decides which pod of a ReplicaSet is deleted first."""
+    """What decides which pod of a ReplicaSet is deleted first. Of it, RolloutPolicies read the restarts."""
 
     cost: str = ""
     restarts: int = 0
@@ -350,6 +356,12 @@ def _deletion_rank(root: Mapping[str, Any], meta: "_Meta", spec: Mapping[str, An
         max((count for _, count in regular), default=0),
         max((count for name, count in initial if name in sidecars), default=0),
     )
+
+
+def _restarts_only(root: Mapping[str, Any]) -> _DeletionRank:
+    """What is read of a pod of a DaemonSet."""
+    regular = _restarts(_mapping(root.get("status"), "status"), "containerStatuses")
+    return _DeletionRank(restarts=max((count for _, count in regular), default=0))
 
 
 def _restarts(status: Mapping[str, Any], field: str) -> Iterator[tuple[str, int]]:

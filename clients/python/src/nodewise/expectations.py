@@ -1,20 +1,23 @@
 """The reconcile state of each workload, which the service returns and the executor sends with the next request:
 expectations (creates and deletes that no watch has shown yet), back-off of failed pods, pod name collisions and slow
-start. It also has the names of pods that are gone, which no new pod gets for now.
+start. It also has the names of pods that are gone, which no new pod gets for now, and the evictions that a
+PodDisruptionBudget did not allow.
 
 The service decides what an unmet expectation means. This module only removes expectations that a watch shows to be met.
 All state is in memory and starts empty.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import times, v1
-from .actions import actions_of
+from .actions import actions_of, removed_pod
+from .actuator import Blocked
+from .blocked import BlockedEvictions
 from .kinds import KINDS, Key
 from .pod_names import UsedPodNames
 
@@ -106,11 +109,11 @@ def leave_out_foreign(held: v1.ReconcileState, plan: v1.Plan, sent: v1.Reconcile
     creates = Counter(map(_create, sent.expectations.creates))
     deletes = set(sent.expectations.delete_uids)
     for action in actions_of(plan):
-        match action.WhichOneof("kind"):
-            case "create_pod":
-                creates[_create(action.create_pod)] += 1
-            case "delete_pod":
-                deletes.add(action.delete_pod.pod.uid)
+        removed = removed_pod(action)
+        if removed is not None:
+            deletes.add(removed.uid)
+        if action.HasField("create_pod"):
+            creates[_create(action.create_pod)] += 1
     kept = Counter(map(_create, held.expectations.creates)) & creates
     expected = v1.Expectations(
         creates=[v1.ExpectedCreate(pod_name=pod, node_name=node) for pod, node in kept.elements()],
@@ -131,6 +134,7 @@ class _Held:
     expectations: Expectations
     rest: v1.ReconcileState
     """The fields that a plan or report replaces as a whole: back-off, collisions, slow start."""
+    blocked: BlockedEvictions
 
 
 _LIFETIME = 300
@@ -159,6 +163,7 @@ class ReconcileStates:
             self._held.pop(key, None)
             return state
         state.MergeFrom(held.rest)
+        state.blocked_evictions.extend(held.blocked.wire())
         expectations = held.expectations.wire()
         if expectations is not None:
             state.expectations.CopyFrom(expectations)
@@ -170,8 +175,8 @@ class ReconcileStates:
         """Stores the state of a plan, before its first write.
 
         The watches continued while the plan was requested. An expectation that was in `sent` and is not held any more
-        was met meanwhile, and one that the caches already meet is not needed. Used pod names that were sent and that
-        the plan leaves out are dropped.
+        was met meanwhile, and one that the caches already meet is not needed. Used pod names and blocked evictions that
+        were sent and that the plan leaves out are dropped.
         """
         expectations, before = Expectations.of(planned), Expectations.of(sent)
         held = self._of(key, uid)
@@ -184,7 +189,9 @@ class ReconcileStates:
             # Upstream waits for an event even if the pod was being deleted before (Q-6).
             awaited = {pod for pod in new if pod in deleting and (self._counts(key) or not deleting[pod])}
             expectations.deletes = (expectations.deletes - new) | awaited
-        self._held[key] = _Held(uid, expectations, _rest(planned))
+        blocked = held.blocked if held else BlockedEvictions()
+        blocked.drop_unneeded(sent.blocked_evictions, planned.blocked_evictions)
+        self._held[key] = _Held(uid, expectations, _rest(planned), blocked)
         self._used_names.drop(key, uid, sent.used_pod_names, planned.used_pod_names)
 
     def restore_backoffs(self, key: Key, uid: str, sent: v1.ReconcileState) -> None:
@@ -196,9 +203,20 @@ class ReconcileStates:
             del held.rest.failed_pod_backoffs[:]
             held.rest.failed_pod_backoffs.extend(sent.failed_pod_backoffs)
 
+    def block(
+        self, key: Key, uid: str, blocked: Mapping[str, Blocked], sent: v1.ReconcileState, now: Timestamp
+    ) -> None:
+        """Records evictions that a PodDisruptionBudget did not allow, by the uid of the pod. `sent` is the state in the
+        request for the plan that asked for them: it has how often they were not allowed before.
+        """
+        held = self._of(key, uid)
+        if held is not None:
+            for pod_uid, one in blocked.items():
+                held.blocked.record(pod_uid, one, sent.blocked_evictions, now)
+
     def settle(self, key: Key, uid: str, settled: v1.ReconcileState) -> None:
         """Applies the response to a report: removes expectations that it does not have, and adds none. Used pod names
-        stay.
+        and blocked evictions stay.
         """
         held = self._of(key, uid)
         if held is not None:
@@ -221,6 +239,7 @@ class ReconcileStates:
         """A watch showed that a pod of the workload is gone or being deleted."""
         if key in self._held:
             self._held[key].expectations.observe_deletion(pod_name, pod_uid, counted=self._counts(key))
+            self._held[key].blocked.remove(pod_uid)
 
     def lower(self, key: Key, uid: str, outcomes: Iterable[v1.Outcome]) -> None:
         """Removes the expectations of actions that certainly did not happen. An action without a response may have
@@ -245,7 +264,7 @@ class ReconcileStates:
     def drop_planned(self, key: Key, uid: str, now: Timestamp) -> bool:
         """Drops the state that plans set, and returns whether there was any. Expectations and used pod names stay, as
         they are the executor's own observations; an expectation with an invalid time gets the time `now`. Expired
-        expectations are dropped, too.
+        expectations are dropped, too, and blocked evictions: a budget that still protects a pod does so again.
         """
         held = self._of(key, uid)
         if held is None:
@@ -257,8 +276,8 @@ class ReconcileStates:
             held.expectations = Expectations()
         elif is_odd:
             held.expectations.set_at = now
-        dropped = is_old or is_odd or held.rest != v1.ReconcileState()
-        held.rest = v1.ReconcileState()
+        dropped = is_old or is_odd or held.rest != v1.ReconcileState() or bool(held.blocked)
+        held.rest, held.blocked = v1.ReconcileState(), BlockedEvictions()
         return dropped
 
     def forget(self, key: Key) -> None:
@@ -284,9 +303,9 @@ class ReconcileStates:
 
 
 def _is_undone(outcome: v1.Outcome) -> bool:
-    """Whether an action was left out, not attempted, or refused by the apiserver."""
+    """Whether an action was left out, not attempted, not allowed by a budget, or refused by the apiserver."""
     match outcome.result:
-        case v1.RESULT_SKIPPED | v1.RESULT_NAME_TAKEN:
+        case v1.RESULT_SKIPPED | v1.RESULT_NAME_TAKEN | v1.RESULT_BLOCKED:
             return True
         case v1.RESULT_FAILED:
             return 400 <= outcome.http_status < 500
@@ -299,4 +318,5 @@ def _rest(state: v1.ReconcileState) -> v1.ReconcileState:
     rest.CopyFrom(state)
     rest.ClearField("expectations")
     rest.ClearField("used_pod_names")
+    rest.ClearField("blocked_evictions")
     return rest

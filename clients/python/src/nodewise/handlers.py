@@ -4,7 +4,7 @@ Pure functions of the change, of the cached workloads, and of the kind of worklo
 """
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,7 +12,7 @@ from . import v1
 from .convert import target_node
 from .kinds import DAEMON_SET, Key, Kind, PodRules, Resource
 from .objects import Owner, Revision, Workload, owner_of
-from .store import NodeChange, PodChange, RevisionChange, Store, Transition, WorkloadChange
+from .store import NodeChange, PodChange, PolicyChange, RevisionChange, Store, Transition, WorkloadChange
 
 
 class Urgency(enum.IntEnum):
@@ -105,9 +105,11 @@ def react(store: Store, transition: Transition, rules: Rules, kind: Kind = DAEMO
                 return list(_Pods(store, kind, kind.pods, namespace, rules).changed(transition.old, transition.new))
             return list(_last_pod(store, kind, transition))
         case NodeChange():
-            return list(_node(transition, rules)) if Resource.NODES in kind.reads else []
+            return list(_node(store, kind, transition, rules)) if Resource.NODES in kind.reads else []
         case RevisionChange():
             return list(_revision(store, kind, transition)) if Resource.REVISIONS in kind.reads else []
+        case PolicyChange():
+            return list(_policy(store, kind, transition)) if Resource.POLICIES in kind.reads else []
 
 
 def _workload(kind: Kind, change: WorkloadChange, rules: Rules) -> Iterator[Reaction]:
@@ -197,6 +199,8 @@ class _Pods:
         yield from _former_owner(self.store, self.kind, self.namespace, _controller(old), _controller(new))
         owner = self._owner(new)
         if owner is not None:
+            if _is_restart(old, new) and not (self.of.restarts_matter or self.store.has_policy(owner)):
+                return
             yield Wake(owner.key)
             became_ready = old.ready != v1.CONDITION_STATUS_TRUE and new.ready == v1.CONDITION_STATUS_TRUE
             if became_ready and owner.min_ready_seconds > 0:
@@ -262,9 +266,24 @@ def _controlled(
             yield Wake(owner.key)
 
 
-def _node(change: NodeChange, rules: Rules) -> Iterator[Reaction]:
+def _policy(store: Store, kind: Kind, change: PolicyChange) -> Iterator[Reaction]:
+    """A policy queues the workloads that it targets, and those that it targeted before. Also after a status that this
+    executor wrote: the plan that follows has nothing to write.
+    """
+    sides = (policy for policy in change if policy is not None)
+    yield from _wake_each(workload for policy in sides for workload in store.targets(kind, policy))
+
+
+def _wake_each(workloads: Iterable[Workload]) -> Iterator[Reaction]:
+    """Queues workloads, each once, in order."""
+    for key in sorted({workload.key for workload in workloads}):
+        yield Wake(key)
+
+
+def _node(store: Store, kind: Kind, change: NodeChange, rules: Rules) -> Iterator[Reaction]:
     """A node change queues every DaemonSet. The service decides which of them it concerns. Upstream queues fewer
-    (D-105). The extra cost is a plan without actions.
+    (D-105). The extra cost is a plan without actions. What only rollouts with a policy read of a node (L-20 to L-23)
+    queues only the DaemonSets that have one.
     """
     old, new = change
     if new is None:
@@ -272,6 +291,23 @@ def _node(change: NodeChange, rules: Rules) -> Iterator[Reaction]:
             yield WakeAll(Urgency.NORMAL)
     elif old is None or list(old.labels) != list(new.labels) or list(old.taints) != list(new.taints):
         yield WakeAll(Urgency.URGENT)
+    elif _read_by_policies(old) != _read_by_policies(new):
+        yield from _wake_each(store.with_policies(kind))
+
+
+def _read_by_policies(node: v1.Node) -> tuple[object, ...]:
+    since = node.ready_transition_time
+    return node.ready, since.seconds, since.nanos, node.unschedulable, node.maintenance_in_progress
+
+
+def _is_restart(old: v1.Pod, new: v1.Pod) -> bool:
+    """Whether nothing has changed but the number of restarts."""
+    if old.restarts == new.restarts:
+        return False
+    before = v1.Pod()
+    before.CopyFrom(old)
+    before.restarts = new.restarts
+    return before == new
 
 
 def _former_owner(store: Store, kind: Kind, namespace: str, old: Owner | None, new: Owner | None) -> Iterator[Reaction]:

@@ -27,27 +27,47 @@ class Resource(enum.Enum):
     PODS = "pods"
     NODES = "nodes"
     REVISIONS = "controllerrevisions"
+    POLICIES = "rolloutpolicies"
 
     @property
     def group(self) -> str:
         """The API group; empty for the core group."""
-        return "" if self in (Resource.PODS, Resource.NODES) else "apps"
+        return _GROUPS.get(self, "apps")
+
+    @property
+    def version(self) -> str:
+        """The version of the API group."""
+        return "v1alpha1" if self is Resource.POLICIES else "v1"
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """The API group, the version and the name."""
-        return self.group, "v1", self.value
+        return self.group, self.version, self.value
+
+    @property
+    def api_version(self) -> str:
+        """The apiVersion of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def api(self) -> str:
         """The path of its API group and version."""
-        return "/apis/apps/v1" if self.group else "/api/v1"
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it may be missing. While it is not installed, there are no objects, and nothing waits for a list."""
+        return self is Resource.POLICIES
 
     def collection(self, namespace: str | None) -> str:
         """The path of its collection, in one namespace or in all."""
         if namespace is None or self is Resource.NODES:
             return f"{self.api}/{self.value}"
         return f"{self.api}/namespaces/{namespace}/{self.value}"
+
+
+_GROUPS = {Resource.PODS: "", Resource.NODES: "", Resource.POLICIES: "nodewise.dev"}
+"""The API groups other than `apps`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +86,9 @@ class PodRules:
     """The plan counts the pods that have all labels of the template, so these labels are sent."""
     counts_deletions: bool = False
     """Upstream counts the deletions of pods, instead of tracking them by uid (Q-5)."""
+    restarts_matter: bool = True
+    """Plans read how often the containers of a pod have restarted. Otherwise only plans that heed a RolloutPolicy do.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +120,10 @@ DAEMON_SET = Kind(
     name="DaemonSet",
     resource=Resource.DAEMON_SETS,
     controller="daemonset-controller",
-    reads=frozenset({Resource.PODS, Resource.NODES, Resource.REVISIONS}),
+    reads=frozenset({Resource.PODS, Resource.NODES, Resource.REVISIONS, Resource.POLICIES}),
     burst=250,
     # Another clock stamps readiness, in whole seconds.
-    pods=PodRules(per_node=True, after_ready=1.0, counts_deletions=True),
+    pods=PodRules(per_node=True, after_ready=1.0, counts_deletions=True, restarts_matter=False),
 )
 """apps/v1 DaemonSets."""
 
@@ -136,6 +159,7 @@ OBJECT_KINDS: Mapping[Resource, str] = {
     Resource.PODS: "Pod",
     Resource.NODES: "Node",
     Resource.REVISIONS: "ControllerRevision",
+    Resource.POLICIES: "RolloutPolicy",
     **{resource: kind.name for resource, kind in KIND_OF.items()},
 }
 """The kind of each resource's objects."""

@@ -71,8 +71,8 @@ class Workload:
         rejects it with a reason. Without it in the cache it would look deleted.
         """
         text, members = convert.served_with_members(served, kind.name)
-        metadata = _metadata(members)
-        meta = _Identity.of(metadata)
+        metadata = metadata_of(members)
+        meta = identity_of(metadata)
         full = convert._Meta({"metadata": metadata})
         controller, created = full.controller, full.time("creationTimestamp")
         key = Key(meta.namespace, meta.name, kind.name)
@@ -170,8 +170,8 @@ class Revision:
     def read(cls, served: convert.KubernetesObject) -> "Revision":
         """Reads a revision. Its data is not parsed, as Python may be unable to represent it."""
         text, members = convert.served_with_members(served, "ControllerRevision")
-        metadata = _metadata(members)
-        meta = _Identity.of(metadata)
+        metadata = metadata_of(members)
+        meta = identity_of(metadata)
         full = convert._Meta({"metadata": metadata})
         controller = full.controller
         return cls(
@@ -239,7 +239,7 @@ class Pod:
         """Reads one."""
         obj = convert.to_dict(served)
         projection = convert.pod(obj)
-        meta = _Identity.of(obj["metadata"])
+        meta = identity_of(obj["metadata"])
         return cls(meta.namespace, meta.resource_version, projection, _traceparent(obj["metadata"]))
 
     @property
@@ -260,24 +260,25 @@ class Node:
         """Reads one."""
         obj = convert.to_dict(served)
         projection = convert.node(obj)
-        return cls(_Identity.of(obj["metadata"]).resource_version, projection)
+        return cls(identity_of(obj["metadata"]).resource_version, projection)
 
 
-class _Identity(NamedTuple):
+class Identity(NamedTuple):
+    """What every object has in its metadata."""
+
     namespace: str
     name: str
     uid: str
     resource_version: str
 
-    @classmethod
-    def of(cls, metadata: Mapping[str, Any]) -> "_Identity":
-        fields = (
-            convert._text(metadata, field, "metadata") for field in ("namespace", "name", "uid", "resourceVersion")
-        )
-        identity = cls(*fields)
-        if not identity.name:
-            raise ConversionError("metadata.name", "is missing")
-        return identity
+
+def identity_of(metadata: Mapping[str, Any]) -> Identity:
+    """Reads the identity of an object. It must have a name."""
+    fields = (convert._text(metadata, field, "metadata") for field in ("namespace", "name", "uid", "resourceVersion"))
+    identity = Identity(*fields)
+    if not identity.name:
+        raise ConversionError("metadata.name", "is missing")
+    return identity
 
 
 def _traceparent(metadata: Mapping[str, Any]) -> str:
@@ -291,7 +292,8 @@ def _labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {label.key: label.value for label in convert._Meta({"metadata": metadata}).labels}
 
 
-def _metadata(members: Mapping[str, bytes]) -> Mapping[str, Any]:
+def metadata_of(members: Mapping[str, bytes]) -> Mapping[str, Any]:
+    """The metadata among the members of a served object."""
     try:
         metadata = convert._decode(members.get("metadata", b"null"))
     except (ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ from .store import (
     Listed,
     NodeChange,
     PodChange,
+    PolicyChange,
     RevisionChange,
     Transition,
     WorkloadChange,
@@ -146,3 +147,6 @@ def _changed(change: Transition) -> tuple[Resource, str]:
         case RevisionChange(older, newer):
             revision = newer or older
             return Resource.REVISIONS, f"{revision.namespace}/{revision.name}" if revision else ""
+        case PolicyChange(before_it, after_it):
+            policy = after_it or before_it
+            return Resource.POLICIES, f"{policy.namespace}/{policy.name}" if policy else ""

@@ -20,6 +20,7 @@ from .execute import Ending, Executor
 from .handlers import Urgency
 from .kinds import DAEMON_SET, Key, Kind
 from .kube import EventRecorder, KubeActuator, KubeClient, Watches
+from .measurements import Measurements, Measurer
 from .queue import RateLimits
 from .reconcile_traces import ReconcileTraces
 from .selection import Selection
@@ -117,9 +118,12 @@ class Reconciler:
         *,
         actuator: Callable[[Actuator], Actuator] | None = None,
         kinds: Iterable[Kind] = (DAEMON_SET,),
+        measurer: Measurer | None = None,
     ) -> None:
         """`actuator` may wrap the writes, for example to refuse them while another process is the leader. `kinds` are
-        the kinds of workload that are owned, such as `(DAEMON_SET, REPLICA_SET, DEPLOYMENT)`.
+        the kinds of workload that are owned, such as `(DAEMON_SET, REPLICA_SET, DEPLOYMENT)`. `measurer` makes the
+        measurements for the analysis of RolloutPolicies. Without one no host may be called, so a policy with a check is
+        not accepted.
         """
         if isinstance(kinds, (str, Kind)):
             raise ValueError("kinds is a collection of kinds, such as kinds=[DAEMON_SET, DEPLOYMENT]")
@@ -140,6 +144,7 @@ class Reconciler:
         self._controllers = {
             kind.name: Controller(kind, self._config, limits, self._state, self._traces) for kind in kinds
         }
+        self._measurements = Measurements(measurer, self._measured)
         self._is_synced = False
         self._resyncing: list[asyncio.Task[None]] = []
         self._watches: Watches | None = None
@@ -233,6 +238,7 @@ class Reconciler:
             selection=selection,
             apply_concurrency=self._config.apply_concurrency,
             traces=BatchTraces(self._config.max_traced_calls, self._config.traceparent_annotation),
+            measurements=self._measurements,
             now=times.now,
         )
         self._watches = await self._stack.enter_async_context(
@@ -268,6 +274,7 @@ class Reconciler:
             await waiting.cancel_all(workers)
             self._ended = self._ended or EndedError("the reconciler has ended")
             self._answer_all(self._ended)
+            await self._measurements.close()
             await self._stack.aclose()
 
     async def _watch_over(self, tasks: "list[asyncio.Task[None]]") -> None:
@@ -305,6 +312,11 @@ class Reconciler:
     def _notify(self) -> None:
         for controller in self._controllers.values():
             controller.notify()
+
+    def _measured(self, key: Key) -> None:
+        """A measurement of a workload has ended: plans again, with its result."""
+        self._controllers[key.kind].add(key, Urgency.NORMAL)
+        self._notify()
 
     async def _resync(self) -> None:
         while True:

@@ -1,13 +1,14 @@
-"""The label keys that are sent: of nodes those that any workload names, since all workloads share the node buckets;
-of pods those that a workload of their namespace names.
+"""The label keys that are sent: of nodes those that any workload or RolloutPolicy names, since all workloads share the
+node buckets; of pods those that a workload of their namespace names.
 """
 
 from .label_keys import KeyCounter, KeySet
 from .objects import Workload
+from .policies import RolloutPolicy
 
 
 class SentKeys:
-    """Counts the label keys of the cached workloads."""
+    """Counts the label keys of the cached workloads and RolloutPolicies."""
 
     def __init__(self) -> None:
         self._nodes = KeyCounter(of_pods=False)
@@ -29,6 +30,14 @@ class SentKeys:
             named.remove(old.label_keys)
             if count > 1:
                 self._pods[old.key.namespace] = (named, count - 1)
+
+    def replace_policy(self, old: RolloutPolicy | None, new: RolloutPolicy | None) -> None:
+        """A RolloutPolicy was added, changed or removed."""
+        # Adds the new keys first, as in `replace`.
+        if new is not None:
+            self._nodes.add(new.label_keys)
+        if old is not None:
+            self._nodes.remove(old.label_keys)
 
     def name_besides(self, workload: Workload) -> None:
         """Sends the keys of a workload until the sets grow for another reason."""

@@ -12,8 +12,10 @@ from .kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Resource
 from .label_keys import KeySet, reduce_labels
 from .live import LiveObjects
 from .objects import Revision, Workload
+from .policies import RolloutPolicy
 from .revisions import MAX_BYTES, concerns
 from .store import Store
+from .store.policies import Policies
 
 MAX_OBJECTS = 10_000
 """Most workloads that a workload controls or may adopt in one snapshot: the default limit of the service."""
@@ -71,8 +73,13 @@ def take(
     return Taken(taken, left_out + more_left_out)
 
 
-def _daemon_set(_: Store, workload: Workload, __: LiveObjects) -> _Message:
-    return _Message(v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)))
+def _daemon_set(store: Store, workload: Workload, _: LiveObjects) -> _Message:
+    return _Message(_daemon_set_with(workload, store.policies(workload)))
+
+
+def _daemon_set_with(workload: Workload, policies: Iterable[RolloutPolicy]) -> v1.Workload:
+    sent = [v1.RolloutPolicy(object=policy.object) for policy in policies]
+    return v1.Workload(daemon_set=v1.DaemonSet(object=workload.object, rollout_policies=sent))
 
 
 def _replica_set(store: Store, workload: Workload, _: LiveObjects) -> _Message:
@@ -195,15 +202,22 @@ def snapshot_of(
     nodes: Iterable[KubernetesObject],
     pods: Iterable[KubernetesObject],
     revisions: Iterable[KubernetesObject],
+    policies: Iterable[KubernetesObject] = (),
     state: v1.ReconcileState | None = None,
     now: Timestamp | None = None,
 ) -> v1.Snapshot:
-    """The snapshot of a DaemonSet, for programs without caches. `nodes` are all nodes; `pods` and `revisions` are those
-    of its namespace, from complete lists. Objects of other controllers, orphans that the DaemonSet does not select, and
-    labels that it does not name are left out.
+    """The snapshot of a DaemonSet, for programs without caches. `nodes` are all nodes; `pods`, `revisions` and
+    RolloutPolicies are those of its namespace, from complete lists. Objects of other controllers, orphans that the
+    DaemonSet does not select, policies that do not target it, and labels that neither names are left out. A plan for a
+    DaemonSet with policies may be applied only if it confirms each of them in `rollout_policy_uids`.
     """
     workload = Workload.read(DAEMON_SET, daemon_set)
-    of_nodes, of_pods = KeySet.of_nodes([workload.label_keys]), KeySet.of_pods([workload.label_keys])
+    cached = Policies()
+    for policy in map(RolloutPolicy.read, policies):
+        cached.put(policy)
+    heeded = cached.sent(workload)
+    of_nodes = KeySet.of_nodes([workload.label_keys, *(policy.label_keys for policy in heeded)])
+    of_pods = KeySet.of_pods([workload.label_keys])
     sent_nodes, sent_pods = (
         [*map(convert.node, nodes)],
         [pod for pod in map(convert.pod, pods) if is_sent(workload, pod)],
@@ -215,7 +229,7 @@ def snapshot_of(
     known = (revision.object for revision in map(Revision.read, revisions) if concerns(workload, revision))
     return v1.Snapshot(
         now=now or times.now(),
-        workload=v1.Workload(daemon_set=v1.DaemonSet(object=workload.object)),
+        workload=_daemon_set_with(workload, heeded),
         revisions=[v1.ControllerRevision(object=served) for served in known if served is not None],
         caches_synced=True,
         bucket_count=1,

@@ -15,6 +15,7 @@ from .actuator import Actuator
 from .client import BuildRequest
 from .execute import Ending
 from .kinds import DAEMON_SET, Kind
+from .measurements import Measurer
 
 if TYPE_CHECKING:
     from . import reconciler
@@ -213,8 +214,11 @@ class Reconciler(_Blocking["reconciler.Reconciler"]):
         actuator: Callable[[Actuator], Actuator] | None = None,
         context: str | None = None,
         kinds: Iterable[Kind] = (DAEMON_SET,),
+        measurer: Measurer | None = None,
     ) -> None:
-        """`actuator` may wrap the writes, and `kinds` are the kinds of workload, as for `nodewise.Reconciler`."""
+        """`actuator` may wrap the writes, `kinds` are the kinds of workload, and `measurer` makes measurements on the
+        event loop of the reconciler, as for `nodewise.Reconciler`.
+        """
         kinds = tuple(kinds)
 
         @asynccontextmanager
@@ -226,7 +230,7 @@ class Reconciler(_Blocking["reconciler.Reconciler"]):
                 KubeClient.from_environment(context=context) as kube,
                 client.PlanClient(*targets, config=client_config, interceptors=interceptors) as service,
             ):
-                inner = reconciler.Reconciler(kube, service, config, actuator=actuator, kinds=kinds)
+                inner = reconciler.Reconciler(kube, service, config, actuator=actuator, kinds=kinds, measurer=measurer)
                 stop = asyncio.Event()
                 running = asyncio.create_task(inner.run(stop))
                 try:

@@ -66,6 +66,17 @@ def now() -> Timestamp:
     return Timestamp(seconds=nanos // 1_000_000_000, nanos=nanos % 1_000_000_000)
 
 
+def later(moment: Timestamp, seconds: float) -> Timestamp:
+    """The moment so many seconds later, at the latest the last one that the service accepts."""
+    nanos = min(moment.seconds * 10**9 + moment.nanos + round(seconds * 10**9), LAST_SECOND * 10**9)
+    return Timestamp(seconds=nanos // 10**9, nanos=nanos % 10**9)
+
+
+def until(moment: Timestamp, now: Timestamp) -> float:
+    """The seconds until a moment; 0 if it is over."""
+    return max(moment.seconds - now.seconds + (moment.nanos - now.nanos) / 1e9, 0.0)
+
+
 def is_before(moment: Timestamp, now: Timestamp) -> bool:
     """Whether a time is valid for the service and not after `now`."""
     is_valid = moment.seconds >= FIRST_SECOND and 0 <= moment.nanos < 1_000_000_000

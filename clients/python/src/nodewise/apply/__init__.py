@@ -5,17 +5,18 @@ what a refusal means for each kind of write.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
 from .. import plan_log, tracing, v1
-from ..actuator import Actuator, ActuatorError
+from ..actuator import Actuator, ActuatorError, Blocked
 from ..kinds import DAEMON_SET, Kind, ObjectKey
 from ..tracing import DEFAULT_TRACES, BatchTraces
-from .action import ActionResult, Colliding, Context, OwnWrite
+from .action import Context
 from .patching import is_adoption, is_create
+from .result import ActionResult, Colliding, OwnWrite
 
 __all__ = ["DEFAULT_CONCURRENCY", "Applied", "Colliding", "OwnWrite", "apply"]
 
@@ -45,6 +46,8 @@ class Applied:
     """Revisions, and pods to adopt, that the apiserver refuses to change. The executor plans again at once, and the
     next plan leaves them as they are.
     """
+    blocked: dict[str, Blocked] = field(default_factory=dict)
+    """Evictions that a PodDisruptionBudget did not allow, by the uid of the pod."""
     taken_names: list[str] = field(default_factory=list)
     """Names of new pods that other pods already have. The executor reports them and plans again at once. This is not a
     failure.
@@ -83,6 +86,8 @@ class Applied:
         _keep(self.colliding, result.colliding)
         _keep(self.vanished, result.vanished)
         _keep(self.sealed, result.sealed)
+        if result.blocked is not None:
+            self.blocked[result.outcome.deleted_pod_uid] = result.blocked
         if result.outcome.result == v1.RESULT_NAME_TAKEN and result.colliding is None:
             self.taken_names.append(result.outcome.created_pod.pod_name)
         return failed
@@ -112,16 +117,19 @@ async def apply(
     *,
     left_out: Mapping[int, str] = MappingProxyType({}),
     kind: Kind = DAEMON_SET,
+    start: Callable[[v1.Measure], None] = lambda _: None,
 ) -> Applied:
     """Applies `plan` to the workload of this kind whose cached JSON is `served`, with at most `concurrency` concurrent
     calls. `left_out` maps the ids of actions that must not be carried out to the reason: their objects changed after
-    the snapshot.
+    the snapshot. `start` starts a measurement, and returns at once; the default starts none.
 
     Returns when every call has a response or has timed out. If cancelled, returns when every call has ended. A plan
     without actions gives an empty result.
     """
     with tracing.apply(plan) as span:
-        applied = await _run(Context(actuator, plan, served, left_out, kind), plan, concurrency, traces)
+        applied = await _run(
+            Context(actuator, plan, served, left_out, kind=kind, start=start), plan, concurrency, traces
+        )
         span.set(
             {
                 "nodewise.apply.actions": len(applied.outcomes),

@@ -1,110 +1,19 @@
 """Carries out one action, and decides what each refusal of its call means."""
 
-import enum
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import tracing, v1
-from ..actuator import Actuator, ActuatorError, Refusal, WorkloadEvent, Written
+from ..actuator import Actuator, ActuatorError, Refusal, WorkloadEvent
 from ..convert import ConversionError
-from ..kinds import DAEMON_SET, TRACEPARENT_ANNOTATION, Kind, ObjectKey, Resource
+from ..kinds import DAEMON_SET, OBJECT_KINDS, TRACEPARENT_ANNOTATION, Kind, ObjectKey, Resource
 from ..manifest import ManifestError, PodManifest, is_same_pod
-from . import patching, status
-from .reading import metadata_of, parse, parse_metadata
+from . import patching, removing, status
+from .reading import metadata_of, parse
+from .result import ActionResult, Colliding
 
 _log = tracing.logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnWrite:
-    """A write of the executor that a later snapshot must show (D-109)."""
-
-    resource: Resource
-    """Pods, the resource of the workload, or that of an object that an action names."""
-    resource_version: str
-    """The resourceVersion that the write returned. Never empty."""
-    created_pod: str = ""
-    """The name of the created pod, if it was in the plan. An expectation also waits for that name."""
-
-
-class Colliding(NamedTuple):
-    """A live object whose name a create found taken."""
-
-    resource: Resource
-    object: bytes
-    """The object as JSON."""
-
-
-class _DeletedState(enum.Enum):
-    """What a live read shows of an object whose delete was refused or had no clear response."""
-
-    GONE = enum.auto()
-    """It does not exist, or another object has its name."""
-    DELETING = enum.auto()
-    """It is being deleted."""
-    UNCHANGED = enum.auto()
-    """It exists and is not being deleted, or the read failed."""
-
-
-@dataclass(slots=True)
-class ActionResult:
-    """The result of one action."""
-
-    outcome: v1.Outcome
-    write: OwnWrite | None = None
-    colliding: Colliding | None = None
-    vanished: ObjectKey | None = None
-    """The object that an adoption did not find."""
-    sealed: ObjectKey | None = None
-    """The revision, or the pod to adopt, that the apiserver refuses to change."""
-    ends_plan: bool = False
-    """The rest of the plan must not be carried out, whether or not the action failed."""
-
-    @classmethod
-    def skipped(cls, action: v1.Action, why: str = "", *, ignored: bool = False) -> "ActionResult":
-        """The action was not attempted. If that is `ignored`, it is no reason to retry."""
-        outcome = _outcome(action, v1.RESULT_SKIPPED)
-        outcome.message, outcome.ignored = why, ignored
-        return cls(outcome)
-
-    @classmethod
-    def succeeded(cls, action: v1.Action) -> "ActionResult":
-        """The action succeeded."""
-        return cls(_outcome(action, v1.RESULT_SUCCEEDED))
-
-    @classmethod
-    def failed(cls, action: v1.Action, error: ActuatorError) -> "ActionResult":
-        """The action failed."""
-        return cls.refused(action, v1.RESULT_FAILED, error)
-
-    @classmethod
-    def refused(cls, action: v1.Action, result: v1.Result.ValueType, error: ActuatorError) -> "ActionResult":
-        """The call failed, with this result for the plan."""
-        outcome = _outcome(action, result)
-        outcome.message, outcome.http_status = error.message, error.http_status
-        return cls(outcome)
-
-    @classmethod
-    def recorded(cls, action: v1.Action, resource: Resource, written: Written) -> "ActionResult":
-        """A success that the caches must show before the next plan."""
-        result = cls.succeeded(action)
-        if written.resource_version:
-            result.write = OwnWrite(resource, written.resource_version, action.create_pod.pod_name)
-        return result
-
-
-def _outcome(action: v1.Action, result: v1.Result.ValueType) -> v1.Outcome:
-    """An outcome, with the pod or uid of the expectation that it concerns."""
-    outcome = v1.Outcome(action_id=action.id, result=result)
-    match action.WhichOneof("kind"):
-        case "create_pod":
-            create = action.create_pod
-            outcome.created_pod.CopyFrom(v1.ExpectedCreate(pod_name=create.pod_name, node_name=create.node_name))
-        case "delete_pod":
-            outcome.deleted_pod_uid = action.delete_pod.pod.uid
-    return outcome
 
 
 class Context:
@@ -116,9 +25,13 @@ class Context:
         plan: v1.Plan,
         served: bytes,
         left_out: Mapping[int, str] = MappingProxyType({}),
+        *,
         kind: Kind = DAEMON_SET,
+        start: Callable[[v1.Measure], None] = lambda _: None,
     ) -> None:
         self.actuator = actuator
+        self._start = start
+        """Starts a measurement."""
         self._kind = kind
         self.left_out = left_out
         self.failure = ""
@@ -154,12 +67,14 @@ class Context:
         return self.key(self.kind.resource, self.workload.name)
 
     def resource_of(self, name: v1.GroupVersionResource) -> Resource:
-        """The resource that an action on an object names: the workload's, or that of what it controls. Raises
-        `ActuatorError` for any other one.
+        """The resource that an action on an object names: the workload's, that of what it controls, or that of
+        RolloutPolicies. Raises `ActuatorError` for any other one.
         """
-        for kind in (self.kind, self.kind.controls):
-            if kind is not None and (name.group, name.version, name.resource) == kind.resource.identity:
-                return kind.resource
+        controls = [] if self.kind.controls is None else [self.kind.controls.resource]
+        # Which plans may write a policy is checked before.
+        for resource in (self.kind.resource, *controls, Resource.POLICIES):
+            if (name.group, name.version, name.resource) == resource.identity:
+                return resource
         what = f"{name.resource!r} of {name.group}/{name.version}"
         raise ActuatorError(f"this executor does not write the resource {what}")
 
@@ -184,13 +99,26 @@ class Context:
         """Carries out one action, and emits the Events that follow it."""
         result = await self._carry_out(action)
         if result.outcome.result == v1.RESULT_SUCCEEDED:
+            policy = self._patched_policy(action)
             for event in action.success_events:
                 self.emit(event.type, event.reason, event.message)
+                if policy is not None:
+                    self.emit(event.type, event.reason, event.message, policy)
         elif result.outcome.result == v1.RESULT_FAILED and not result.ends_plan and action.HasField("failure_event"):
             # An action that ends the plan says nothing about the object, and the next plan decides anew.
             event = action.failure_event
             self.emit(event.type, event.reason, f"{event.message}: {result.outcome.message}")
         return result
+
+    def _patched_policy(self, action: v1.Action) -> v1.WorkloadReference | None:
+        """The RolloutPolicy that an action patches."""
+        if not action.HasField("patch_object"):
+            return None
+        patched = action.patch_object.object
+        if self.resource_of(action.patch_object.resource) is not Resource.POLICIES:
+            return None
+        kind, namespace = OBJECT_KINDS[Resource.POLICIES], self.workload.namespace
+        return v1.WorkloadReference(kind=kind, namespace=namespace, name=patched.name, uid=patched.uid)
 
     async def _carry_out(self, action: v1.Action) -> ActionResult:
         match action.WhichOneof("kind"):
@@ -202,6 +130,13 @@ class Context:
                 return await self._create_pod(action)
             case "delete_pod":
                 return await self._delete_pod(action)
+            case "evict_pod":
+                return await self._evict_pod(action)
+            case "measure":
+                # An observer starts nothing.
+                if self.actuator.writes:
+                    self._start(action.measure)
+                return ActionResult.succeeded(action)
             case "update_status":
                 return await self._update_status(action)
             case "emit_event":
@@ -220,12 +155,13 @@ class Context:
                     return ActionResult.failed(action, ActuatorError("this executor does not know this kind of action"))
                 return await self._patch(action, patch)
 
-    def emit(self, event_type: str, reason: str, message: str) -> None:
-        """Emits an Event about the workload. A failure is logged only: the action was done."""
+    def emit(self, event_type: str, reason: str, message: str, about: v1.WorkloadReference | None = None) -> None:
+        """Emits an Event about the workload, or about another object. A failure is logged only: the action was done."""
+        about = self.workload if about is None else about
         try:
-            self.actuator.emit(WorkloadEvent(self.workload, event_type, reason, message))
+            self.actuator.emit(WorkloadEvent(about, event_type, reason, message))
         except Exception:
-            _log.exception("an event %s about %s could not be emitted", reason, self.workload.name)
+            _log.exception("an event %s about %s could not be emitted", reason, about.name)
 
     async def _update_status(self, action: v1.Action) -> ActionResult:
         update = action.update_status
@@ -288,8 +224,8 @@ class Context:
             resource = self.resource_of(delete.resource)
         except ActuatorError as error:
             return ActionResult.failed(action, error)
-        version = delete.resource_version or None
-        return await self._delete(action, resource, delete.object, with_uid=True, resource_version=version)
+        key, version = self.key(resource, delete.object.name), delete.resource_version or None
+        return await removing.delete(self.actuator, action, key, delete.object.uid, version)
 
     async def _patch(self, action: v1.Action, patch: patching.PatchRequest) -> ActionResult:
         key = ObjectKey(patch.resource, self.workload.namespace, patch.object.name, patch.subresource)
@@ -314,7 +250,9 @@ class Context:
         return ActionResult.succeeded(action)
 
     async def _delete_revision(self, action: v1.Action) -> ActionResult:
-        result = await self._delete(action, Resource.REVISIONS, action.delete_revision.revision, with_uid=True)
+        revision = action.delete_revision.revision
+        key = self.key(Resource.REVISIONS, revision.name)
+        result = await removing.delete(self.actuator, action, key, revision.uid)
         # If the revision is gone already, the cache is behind, which may change the plan. The plan fails, as upstream's
         # sync does (D-56, D-63).
         if result.outcome.result == v1.RESULT_NOT_FOUND:
@@ -322,53 +260,24 @@ class Context:
         return result
 
     async def _delete_pod(self, action: v1.Action) -> ActionResult:
-        delete = action.delete_pod
-        result = await self._delete(action, Resource.PODS, delete.pod, with_uid=delete.uid_precondition)
-        if result.outcome.result == v1.RESULT_SUCCEEDED:
-            self.emit("Normal", "SuccessfulDelete", f"Deleted pod: {delete.pod.name}")
-        elif result.outcome.result == v1.RESULT_FAILED:
-            self.emit("Warning", "FailedDelete", f"Error deleting: {result.outcome.message}")
+        pod, with_uid = action.delete_pod.pod, action.delete_pod.uid_precondition
+        key = self.key(Resource.PODS, pod.name)
+        result = await removing.delete(self.actuator, action, key, pod.uid if with_uid else None)
+        self._tell(result, f"Deleted pod: {pod.name}", "Error deleting")
         return result
 
-    async def _delete(
-        self,
-        action: v1.Action,
-        resource: Resource,
-        reference: v1.ObjectReference,
-        *,
-        with_uid: bool,
-        resource_version: str | None = None,
-    ) -> ActionResult:
-        key, uid = self.key(resource, reference.name), reference.uid if with_uid else None
-        try:
-            if resource_version is None:
-                await self.actuator.delete(key, uid)
-            else:
-                await self.actuator.delete(key, uid, resource_version)
-        except Exception as raised:
-            error = ActuatorError.of(raised)
-            if error.refusal is Refusal.NOT_FOUND:
-                return ActionResult.refused(action, v1.RESULT_NOT_FOUND, error)
-            if error.refusal is Refusal.CONFLICT or error.is_unclear:
-                match await self._state_after_delete(key, uid):
-                    case _DeletedState.GONE:
-                        return ActionResult.refused(action, v1.RESULT_NOT_FOUND, error)
-                    case _DeletedState.DELETING:
-                        # The pod is being deleted, so the delete happened. Reported as failed, the expectation would be
-                        # dropped, and the next plan could take down another pod.
-                        return ActionResult.succeeded(action)
-            return ActionResult.failed(action, error)
-        return ActionResult.succeeded(action)
+    async def _evict_pod(self, action: v1.Action) -> ActionResult:
+        pod = action.evict_pod.pod
+        result = await removing.evict(self.actuator, action, self.key(Resource.PODS, pod.name), pod.uid)
+        self._tell(result, f"Evicted pod: {pod.name}", "Error evicting")
+        return result
 
-    async def _state_after_delete(self, key: ObjectKey, uid: str | None) -> _DeletedState:
-        """Reads what happened to an object of that name and uid."""
-        try:
-            metadata = parse_metadata(key, await self.actuator.read(key))
-        except ActuatorError as error:
-            return _DeletedState.GONE if error.refusal is Refusal.NOT_FOUND else _DeletedState.UNCHANGED
-        if uid is not None and metadata.get("uid", uid) != uid:
-            return _DeletedState.GONE
-        return _DeletedState.DELETING if metadata.get("deletionTimestamp") else _DeletedState.UNCHANGED
+    def _tell(self, result: ActionResult, done: str, failed: str) -> None:
+        """Emits the Event about a pod that was deleted, or that could not be deleted."""
+        if result.outcome.result == v1.RESULT_SUCCEEDED:
+            self.emit("Normal", "SuccessfulDelete", done)
+        elif result.outcome.result == v1.RESULT_FAILED:
+            self.emit("Warning", "FailedDelete", f"{failed}: {result.outcome.message}")
 
     async def _create_pod(self, action: v1.Action) -> ActionResult:
         create = action.create_pod

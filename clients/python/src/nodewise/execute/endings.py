@@ -30,6 +30,10 @@ class Failed:
     """
     code: grpc.StatusCode | None = None
     """The gRPC status of the service's response, if the plan request or the report failed."""
+    conflict: bool = False
+    """Somebody else changed a RolloutPolicy since the snapshot, so its status was not written, and nothing that depends
+    on it was done. The plan that follows has the newer policy. This is no failure of the workload.
+    """
     refused: bool = False
     """The service refused the request, or its plan was refused, and nothing was written. The workload is retried as
     often as it takes, because the service may be mended.

@@ -20,6 +20,7 @@ from ..expectations import leave_out_foreign
 from ..gate import Relisting
 from ..kinds import Key, Kind, ObjectKey, Resource
 from ..live import LiveObjects
+from ..measurements import Measurements, Subject
 from ..objects import Revision, Workload
 from ..options import burst, is_enabled
 from ..plan_check import Asked, remembered
@@ -28,6 +29,7 @@ from ..sanitize import one_line
 from ..selection import EVERYTHING, Selection
 from ..state import State
 from ..tracing import DEFAULT_TRACES, BatchTraces
+from . import analysis
 from .calls import ServiceCalls
 from .endings import Ending, Failed, ReconcileEndedError, Settled, Waiting
 from .plans import Planned, PlanRequests
@@ -56,6 +58,7 @@ class Executor:
         selection: Selection = EVERYTHING,
         apply_concurrency: int = DEFAULT_CONCURRENCY,
         traces: BatchTraces = DEFAULT_TRACES,
+        measurements: Measurements | None = None,
         now: Callable[[], Timestamp] = times.now,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -68,7 +71,18 @@ class Executor:
         self.refused_plans = 0
         """The number of plans that were refused because they break rule W15."""
         self._calls = ServiceCalls()
-        self._plans = PlanRequests(state, actuator, service, options, selection=selection, calls=self._calls, now=now)
+        self._measurements = Measurements() if measurements is None else measurements
+        self._now = now
+        self._plans = PlanRequests(
+            state,
+            actuator,
+            service,
+            options,
+            selection=selection,
+            calls=self._calls,
+            measurements=self._measurements,
+            now=now,
+        )
         self._requeue_limit = RequeueLimit(clock)
         # An expectation by name does not have to be observed before the next plan: until then, the service creates pods
         # on other nodes only, and the check of the plan counts the pod.
@@ -151,6 +165,7 @@ class Executor:
         if workload is None:
             self.state.forget(key)
             self._requeue_limit.forget(key)
+            self._measurements.forget(key)
             return None
         if self.state.store.is_relisting:
             raise ReconcileEndedError(Waiting(Relisting(tuple(self.state.store.unsynced()))))
@@ -178,6 +193,7 @@ class Executor:
             burst(self._options, workload.kind),
             decides_after_cut,
             self.state.gate.unseen_creates(workload.key, workload.uid, self.state.store.reached),
+            planned.policies,
         )
         try:
             left_out = await plan_check.check_with_reads(planned.plan, asked, self.state.store, self._actuator)
@@ -208,8 +224,9 @@ class Executor:
         self.state.reconcile_states.replace(key, uid, held, planned.sent, self.state.store.pod_view(key, uid))
 
     async def _apply(self, planned: Planned, left_out: Mapping[int, str]) -> Applied:
-        plan, workload, sent, _ = planned
+        plan, workload, sent = planned.plan, planned.workload, planned.sent
         if not plan.phases:
+            self._measurements.counted(workload.key, planned.measured)
             return Applied()
         plan_log.log_plan(_log, plan, writes=self._actuator.writes)
         gate = self.state.gate
@@ -222,7 +239,10 @@ class Executor:
             self._traces,
             left_out=left_out,
             kind=workload.kind,
+            start=lambda measure: self._measurements.start(Subject.of(plan, planned.policies, measure), measure),
         )
+        if analysis.are_counted(plan, applied):
+            self._measurements.counted(workload.key, planned.measured)
         # After a restore of etcd the versions of earlier writes mean nothing.
         for write in applied.writes if gate.restarts == restarts else ():
             if self._goes_ahead and write.created_pod:
@@ -232,9 +252,11 @@ class Executor:
         if left_out:
             # The next plan would be cut again for the same reason, if that is a pod that no watch has shown yet.
             gate.await_creates(workload.key, workload.uid)
-        self.state.reconcile_states.lower(workload.key, workload.uid, applied.outcomes)
+        states = self.state.reconcile_states
+        states.lower(workload.key, workload.uid, applied.outcomes)
+        states.block(workload.key, workload.uid, applied.blocked, sent, self._now())
         if applied.aborted:
-            self.state.reconcile_states.restore_backoffs(workload.key, workload.uid, sent)
+            states.restore_backoffs(workload.key, workload.uid, sent)
         return applied
 
     def _exclude_objects(self, applied: Applied) -> None:
@@ -276,6 +298,8 @@ class Executor:
         if not applied.outcomes or not self._actuator.writes:
             return _ending(after, failed)
         held = self.state.reconcile_states.get(key, uid)
+        # An eviction that was not allowed is asked for again, whatever the service says.
+        again = self._next_eviction(held, applied)
         # For the service, an action that was left out was not planned. It is no reason to back off.
         tried = (outcome for outcome in applied.outcomes if outcome.action_id not in left_out)
         telling = list(filter(is_telling, tried))
@@ -294,20 +318,30 @@ class Executor:
             response = await self._calls.run(self._service.report(report), grace=REPORT_GRACE)
         except RefusedError as error:
             # A retry with the next plan request would be refused again, together with the plan.
-            raise ReconcileEndedError(_ending(after, failed or Failed(str(error), code=error.code))) from error
+            refused = failed or Failed(str(error), code=error.code)
+            raise ReconcileEndedError(_ending(_sooner(after, again), refused)) from error
         except ServiceError as error:
             # Ask again soon: the report would settle expectations.
             self.state.keep_report(key, report)
             riding = Failed(f"the report rides on the next plan: {error}", code=error.code)
-            return _ending(after, failed or riding)
+            return _ending(_sooner(after, again), failed or riding)
         if response.HasField("state"):
             remembered.retain(response.state, held, self._has_node(planned.workload.kind))
             self.state.reconcile_states.settle(key, uid, response.state)
-        after = _requeue_after(response)
+        after = _sooner(_requeue_after(response), again)
         if response.requeue == v1.REQUEUE_BACKOFF:
             return _ending(after, failed or Failed(one_line(response.message)))
         # An action that was left out may be part of the next plan.
         return Settled(0 if left_out else after)
+
+    def _next_eviction(self, held: v1.ReconcileState, applied: Applied) -> float | None:
+        """The seconds until the first of these evictions may be asked for again that were not allowed."""
+        blocked = (entry for entry in held.blocked_evictions if entry.pod_uid in applied.blocked)
+        return min((times.until(entry.retry_time, self._now()) for entry in blocked), default=None)
+
+
+def _sooner(after: float | None, again: float | None) -> float | None:
+    return min((delay for delay in (after, again) if delay is not None), default=None)
 
 
 def is_telling(outcome: v1.Outcome) -> bool:
@@ -336,12 +370,12 @@ def _failure(plan: v1.Plan, applied: Applied) -> Failed | None:
         count = Counter(outcome.result for outcome in applied.outcomes)
         done = count[v1.RESULT_SUCCEEDED] + count[v1.RESULT_ALREADY_EXISTS] + count[v1.RESULT_NOT_FOUND]
         skipped = count[v1.RESULT_SKIPPED]
-        failed = len(applied.outcomes) - done - skipped
+        failed = len(applied.outcomes) - done - skipped - count[v1.RESULT_BLOCKED]
         reason = (
             f"{done} of {len(applied.outcomes)} actions were done, {failed} failed, "
             f"{skipped} were not tried; the first failure: {first.message}"
         )
-        return Failed(reason, http_status=first.http_status)
+        return Failed(reason, http_status=first.http_status, conflict=analysis.is_conflict(plan, applied))
     return Failed(plan.error) if plan.error else None
 
 

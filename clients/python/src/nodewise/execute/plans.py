@@ -14,11 +14,14 @@ from ..client import PlanService, RefusedError, ServiceError
 from ..kinds import Key, ObjectKey, Resource
 from ..live import LiveObjects
 from ..log_limit import LogLimit
+from ..measurements import Measurements
 from ..objects import Revision, Workload
+from ..policies import RolloutPolicy
 from ..revisions import MAX_BYTES
 from ..sanitize import one_line
 from ..selection import Selection
 from ..state import State
+from . import analysis
 from .calls import ServiceCalls
 from .endings import Failed, ReconcileEndedError, Settled, StoppedError, Unreachable
 
@@ -39,6 +42,10 @@ class Planned(NamedTuple):
     sent: v1.ReconcileState
     as_of: int
     """The number of the last cache change that the snapshot contains."""
+    policies: list[RolloutPolicy]
+    """The RolloutPolicies of the snapshot."""
+    measured: list[v1.MeasurementId]
+    """The measurements of the snapshot."""
 
 
 class PlanRequests:
@@ -53,6 +60,7 @@ class PlanRequests:
         *,
         selection: Selection,
         calls: ServiceCalls,
+        measurements: Measurements,
         now: Callable[[], Timestamp],
     ) -> None:
         self.state = state
@@ -61,6 +69,7 @@ class PlanRequests:
         self._options = options
         self._selection = selection
         self._calls = calls
+        self._measurements = measurements
         self._now = now
         self._next: dict[Key, tuple[Planned, float]] = {}
         """Plans that were asked for early, and when."""
@@ -112,10 +121,12 @@ class PlanRequests:
         key, uid, state = workload.key, workload.uid, self.state
         current, sent, left_out, as_of = workload, v1.ReconcileState(), 0, 0
         unread: list[Revision] = []
+        policies: list[RolloutPolicy] = []
+        measured: list[v1.MeasurementId] = []
         await self._read_revisions(workload, live.revisions)
 
         def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
-            nonlocal current, sent, left_out, unread, as_of
+            nonlocal current, sent, left_out, unread, as_of, policies, measured
             # A retry uses the current caches, unless the workload was replaced. Then it keeps the object it had.
             newer = state.store.workload(key)
             if newer is not None and newer.uid == uid:
@@ -123,8 +134,10 @@ class PlanRequests:
             self.require_selected(key)
             sent, as_of = state.reconcile_states.get(key, uid), state.store.last_change
             unread = snapshot.unread(state.store, current, live.revisions)
+            policies = state.store.policies(current)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
+                measured = analysis.add(taken, current, self._measurements)
                 return v1.PlanRequest(
                     snapshot=taken,
                     options=self._options,
@@ -146,7 +159,7 @@ class PlanRequests:
         if unread:
             raise ReconcileEndedError(Failed(f"ControllerRevision {unread[0].name} has changed since it was read"))
         plan.error, plan.plan_id = one_line(plan.error), one_line(plan.plan_id)
-        return Planned(plan, current, sent, as_of)
+        return Planned(plan, current, sent, as_of, policies, measured)
 
     async def _read_revisions(self, workload: Workload, live: Sequence[Revision]) -> None:
         """Reads the revisions of the next snapshot that the caches do not hold completely, in particular orphans that

@@ -148,7 +148,7 @@ class KubeClient:
             server_hostname=getattr(self._configuration, "tls_server_name", None) or None,
         ) as answer:
             if answer.status >= 300:
-                raise _refusal(answer.status, await answer.read())
+                raise _refusal(answer.status, await answer.read(), answer.headers.get("Retry-After", ""))
             yield answer
 
     async def _authorization(self) -> dict[str, str]:
@@ -189,10 +189,12 @@ def _tls(configuration: Configuration) -> ssl.SSLContext:
 
 class _Cause(msgspec.Struct):
     reason: str = ""
+    message: str = ""
 
 
-class _Details(msgspec.Struct):
+class _Details(msgspec.Struct, rename="camel"):
     causes: list[_Cause] | None = None
+    retry_after_seconds: int = 0
 
 
 class _Status(msgspec.Struct):
@@ -203,10 +205,19 @@ class _Status(msgspec.Struct):
     details: _Details | None = None
 
 
-def _refusal(code: int, body: bytes) -> ActuatorError:
+def _refusal(code: int, body: bytes, retry_after: str) -> ActuatorError:
+    """The error for a response. `retry_after` is the value of its header Retry-After, which needs no Status."""
     try:
         status = msgspec.json.decode(body, type=_Status)
     except msgspec.MsgspecError:
         status = _Status(message=body[:4_000].decode(errors="replace"))
-    causes = [cause.reason for cause in (status.details.causes if status.details else None) or ()]
-    return ActuatorError(status.message or f"HTTP {code}", Refusal.of(code, status.reason, causes), code)
+    details = status.details or _Details()
+    causes = details.causes or []
+    seconds = int(retry_after) if retry_after.isascii() and retry_after.isdecimal() and len(retry_after) < 10 else 0
+    return ActuatorError(
+        status.message or f"HTTP {code}",
+        Refusal.of(code, status.reason, [cause.reason for cause in causes]),
+        code,
+        causes=[cause.message for cause in causes if cause.message],
+        retry_after=max(details.retry_after_seconds, seconds),
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import tracing, waiting
 from ..actuator import ActuatorError, Refusal, WorkloadEvent
-from ..kinds import KINDS
+from ..kinds import DAEMON_SET, KINDS, OBJECT_KINDS, Resource
 from .client import KubeClient
 from .correlate import Correlator, Create, Identity, Patch
 
@@ -103,8 +103,14 @@ class EventRecorder:
 
 
 def _component(event: WorkloadEvent) -> str:
-    """The source component of an Event: the name of the built-in controller, which people and tools look for."""
-    return KINDS[event.workload.kind].controller
+    """The source component of an Event: the name of the built-in controller, which people and tools look for. Plans for
+    DaemonSets emit those about RolloutPolicies.
+    """
+    return KINDS.get(event.workload.kind, DAEMON_SET).controller
+
+
+_API_VERSIONS = {OBJECT_KINDS[Resource.POLICIES]: Resource.POLICIES.api_version}
+"""The apiVersions of the kinds that are not in `apps/v1`."""
 
 
 def _collection(event: WorkloadEvent) -> str:
@@ -120,7 +126,7 @@ def _manifest(event: WorkloadEvent, message: str) -> dict[str, Any]:
         # As in all of Kubernetes: the object and the time in nanoseconds, which is unique enough.
         "metadata": {"name": f"{workload.name}.{time.time_ns():x}", "namespace": workload.namespace},
         "involvedObject": {
-            "apiVersion": "apps/v1",
+            "apiVersion": _API_VERSIONS.get(workload.kind, "apps/v1"),
             "kind": workload.kind,
             "namespace": workload.namespace,
             "name": workload.name,

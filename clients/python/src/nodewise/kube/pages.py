@@ -15,8 +15,8 @@ from .client import KubeClient, TooLongError
 
 PAGE_SIZE = 250
 """Objects per page of a list."""
-_PAGE_SIZES = {Resource.REVISIONS: 50}
-"""Other page sizes. A ControllerRevision may have a megabyte."""
+_PAGE_SIZES = {Resource.REVISIONS: 50, Resource.POLICIES: 50}
+"""Other page sizes. A ControllerRevision or a RolloutPolicy may have a megabyte."""
 PAGE_BYTES = 32 << 20
 """Longest page with several objects, in bytes."""
 OBJECT_BYTES = 64 << 20

@@ -7,6 +7,9 @@ that cannot be read is skipped and logged, so that it does not affect the others
 An apiserver whose etcd was restored from a backup may be at a lower version than a watch has reached. It does not
 refuse a watch from that version, and shows nothing until it gets there. So the version of the apiserver is checked
 before a watch continues (D-112).
+
+A custom resource may be installed and removed at any time. While it is not there, there are no objects. A resource that
+is there and cannot be listed is another matter: then it is not known which objects there are.
 """
 
 import asyncio
@@ -25,11 +28,12 @@ from ..convert import ConversionError
 from ..gate import is_behind
 from ..kinds import DAEMON_SET, KIND_OF, Kind, Resource, cached_kinds, watched
 from ..objects import Node, Pod, Revision, Workload
+from ..policies import RolloutPolicy
 from ..rawjson import UNREADABLE, Served
 from ..sanitize import one_line
 from ..store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Watched, is_kept
 from .client import KubeClient
-from .pages import UnreadableError, lossy, page_size, pages, read_page
+from .pages import OBJECT_BYTES, UnreadableError, lossy, page_size, pages, read_page
 
 _log = tracing.logger(__name__)
 
@@ -41,6 +45,8 @@ minute.
 """
 OPEN_TIMEOUT = 30.0
 """Timeout for opening a watch, and for a list of one object, in seconds."""
+DISCOVERY_INTERVAL = 10.0
+"""Time between two looks whether an optional resource is installed by now, in seconds."""
 SHORT_WATCH = 5.0
 """A watch that ends sooner than this, in seconds, without an event has failed. Starting the next one at once would
 overload the apiserver.
@@ -54,10 +60,12 @@ _READ: dict[Resource, Callable[[Served], Watched]] = {
     Resource.PODS: Pod.read,
     Resource.NODES: Node.read,
     Resource.REVISIONS: Revision.read,
+    Resource.POLICIES: RolloutPolicy.read,
 }
 _MAY_BE_MISSING = {*KIND_OF, Resource.REVISIONS}
 """Objects of these resources are skipped if they cannot be read. Pods and nodes are not skipped: a missing pod would
-get a second pod beside it, and the pods of a missing node would be deleted.
+get a second pod beside it, and the pods of a missing node would be deleted. No rollout may go on without its
+RolloutPolicy.
 """
 
 
@@ -125,6 +133,16 @@ class _Identity(msgspec.Struct, rename="camel"):
     resource_version: str = ""
 
 
+class _Named(msgspec.Struct):
+    name: str = ""
+
+
+class _Resources(msgspec.Struct):
+    """An APIResourceList."""
+
+    resources: list[_Named] = []
+
+
 class _Status(msgspec.Struct):
     code: int = 0
     message: str = ""
@@ -161,8 +179,14 @@ class _Follower:
         self._restored = restored
         self._kinds = kinds
         self._version = ""
-        """The version that was reached, from which the next watch begins; empty before the first list."""
+        """The version that was reached, from which the next watch begins; empty before the first list, and while the
+        resource is not installed.
+        """
         self._must_list = True
+        self._must_discover = resource.is_optional
+        """Whether to ask first if the resource is installed."""
+        self._is_absent = False
+        """The sink was told that the resource is not installed."""
         self._outdated = asyncio.Event()
         """Set if another resource showed a restore of etcd and this one was not listed since."""
         self._is_confirmed = False
@@ -189,13 +213,17 @@ class _Follower:
             except (_BrokenError, ActuatorError, asyncio.TimeoutError) as error:
                 if isinstance(error, _BrokenError) and error.list_again:
                     self._must_list = True
+                if isinstance(error, ActuatorError) and error.http_status == 404:
+                    self._must_discover = self.resource.is_optional
                 self.failure = str(error) or "no answer in time"
                 _log.warning("following %s: %s; trying again", self.resource.value, self.failure)
                 await self._back_off()
 
     async def _step(self) -> None:
         try:
-            if self._must_list or self._outdated.is_set():
+            if self._must_discover or (self.resource.is_optional and self._outdated.is_set()):
+                await self._discover()
+            elif self._must_list or self._outdated.is_set():
                 await self._list()
             elif self._is_confirmed:
                 await self._watch()
@@ -215,6 +243,42 @@ class _Follower:
         delay = min(0.5 * 2.0 ** min(self._failures, 6), 30.0)
         self._failures += 1
         await asyncio.sleep(delay * random.uniform(1.0, 2.0))
+
+    async def _discover(self) -> None:
+        """Asks whether the resource is installed. If it is, lists it. If it is not, tells the sink so once, and after
+        each restore of etcd, and waits before the next question.
+        """
+        if await self._is_installed():
+            if self._is_absent:
+                _log.info("%s are installed by now", self.resource.value)
+            await self._list()
+            return
+        if not self._is_absent or self._outdated.is_set():
+            _log.info("%s are not installed", self.resource.value)
+            self._outdated.clear()
+            self._version, self._must_discover, self._is_absent = "", True, True
+            self._sink(Listed(self.resource, [], ""))
+            self._has_listed.set()
+        self.failure = ""
+        try:
+            async with waiting.timeout(DISCOVERY_INTERVAL):
+                await self._outdated.wait()
+        except asyncio.TimeoutError:
+            pass
+
+    async def _is_installed(self) -> bool:
+        """Whether the resource is installed. Every authenticated user may ask that."""
+        try:
+            answer = await self._client.call("GET", self.resource.api, timeout=OPEN_TIMEOUT, max_bytes=OBJECT_BYTES)
+        except ActuatorError as error:
+            if error.http_status == 404:
+                return False
+            raise
+        try:
+            found = msgspec.json.decode(answer.body, type=_Resources)
+        except UNREADABLE as error:
+            raise _BrokenError(f"reading the resources of {self.resource.api}: {error}") from error
+        return any(named.name == self.resource.value for named in found.resources)
 
     async def _list(self) -> None:
         """Lists all objects as of one version, page by page. Triggers new lists of the other resources if this list is
@@ -242,6 +306,7 @@ class _Follower:
         _log.debug("listed %s at %s", self.resource.value, version)
         has_restarted = is_behind(self._version, version)
         self._version, self._is_confirmed, self._must_list = version, True, False
+        self._must_discover = self._is_absent = False
         self.failure = ""
         self._sink(Listed(self.resource, objects, version))
         self._has_listed.set()

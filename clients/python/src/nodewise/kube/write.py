@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 
 from .. import tracing
-from ..actuator import ActuatorError, PatchType, WorkloadEvent, Written
+from ..actuator import ActuatorError, Blocked, PatchType, WorkloadEvent, Written
 from ..kinds import ObjectKey, Resource
 from ..rawjson import UNREADABLE, Served
+from ..sanitize import one_line
 from .client import KubeClient
 from .events import EventRecorder
 from .pages import UnreadableError, lossy, page_size, pages
@@ -82,6 +83,23 @@ class KubeActuator:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": given}
         body = json.dumps(options).encode() if given else None
         await self._call("DELETE", _Target(*key), body=body, accept=_IDENTITY_ONLY)
+
+    async def evict(self, key: ObjectKey, uid: str) -> Blocked | None:
+        """POST of an Eviction. The causes of a refusal name the budget, and say what it needs."""
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        target = _Target(key.resource, key.namespace, key.name, "eviction")
+        try:
+            await self._call("POST", target, body=json.dumps(eviction).encode())
+        except ActuatorError as error:
+            if error.http_status != 429:
+                raise
+            return Blocked(one_line(" ".join([error.message, *error.causes])), error.retry_after or None)
+        return None
 
     async def replace_status(self, key: ObjectKey, manifest: bytes) -> Written:
         """PUT of the status."""

@@ -17,7 +17,7 @@ from ..apply.patching import is_adoption
 from ..kinds import ObjectKey, Resource
 from ..sanitize import one_line
 from ..store import LivePods
-from . import bounds, events, hashes, kinds, manifests, named, objects, patches, remembered, rollback, totals
+from . import bounds, events, hashes, kinds, manifests, named, objects, patches, policies, remembered, rollback, totals
 from .asked import Asked, Caches, UnclearError, ViolationError
 from .named import ObjectState, Target
 from .values import WrongError, quoted
@@ -36,7 +36,17 @@ __all__ = [
 MAX_UNSEEN = 100
 """Most objects of one plan that are read live. If more are missing in the caches, the snapshot is too old to act on."""
 
-_MAY_REST_ON_ADOPTIONS = ("delete_pod", "delete_revision", "relabel_pod", "create_object", "delete_object")
+_MAY_REST_ON_ADOPTIONS = (
+    "delete_pod",
+    "evict_pod",
+    "delete_revision",
+    "relabel_pod",
+    "create_object",
+    "delete_object",
+)
+
+_OF_ROLLOUTS = ("delete_pod", "evict_pod", "emit_event", "patch_object", "measure")
+"""The actions of a plan for a rollout alone. What plans write to the statuses of policies is checked elsewhere."""
 
 
 class Checked:
@@ -191,7 +201,10 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
         with _violation(action):
             _check_verdict(plan.verdict, action)
     _check_scope(plan, actions, asked.scope)
+    with _violation():
+        policies.check_confirmation(plan, asked)
     kinds.check(actions, asked)
+    policies.check_phases(plan, asked)
     with _violation():
         bounds.check(plan, actions, asked.burst, asked.decides_after_cut)
     nodes, writes = bounds.Nodes(asked.kind), bounds.Writes()
@@ -214,6 +227,10 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
     for action, write in kinds.writes(actions, asked):
         with _violation(action):
             of_objects.check(action, write)
+    measurements = policies.Measurements(asked)
+    for action in actions:
+        with _violation(action):
+            measurements.check(action)
     targets = list(_check_actions(actions, asked))
     # Objects that may have changed since the snapshot come last: they must not hide certain violations.
     checked = Checked(actions, asked, caches)
@@ -230,7 +247,8 @@ def check(plan: v1.Plan, asked: Asked, caches: Caches) -> Checked:
 
 def _check_verdict(verdict: v1.Verdict.ValueType, action: v1.Action) -> None:
     """Checks that the verdict of a plan does not rule an action out."""
-    is_status_only = verdict == v1.VERDICT_STATUS_ONLY and action.WhichOneof("kind") not in ("create_pod", "delete_pod")
+    is_of_pods = action.WhichOneof("kind") in ("create_pod", "delete_pod", "evict_pod")
+    is_status_only = verdict == v1.VERDICT_STATUS_ONLY and not is_of_pods
     if verdict != v1.VERDICT_APPLY and not is_status_only:
         name = v1.Verdict.Name(verdict) if verdict in v1.Verdict.values() else verdict
         raise WrongError(f"the verdict of the plan is {name}, which rules it out")
@@ -315,7 +333,7 @@ def _check_scope(plan: v1.Plan, actions: Sequence[v1.Action], scope: v1.Scope.Va
     """Checks the scope. A service that does not know scopes plans for whole workloads."""
     if scope != v1.SCOPE_ROLLOUTS:
         return
-    of_rollouts = all(action.WhichOneof("kind") in ("delete_pod", "emit_event") for action in actions)
+    of_rollouts = all(action.WhichOneof("kind") in _OF_ROLLOUTS for action in actions)
     if plan.scope != v1.SCOPE_ROLLOUTS or not of_rollouts:
         raise ViolationError(
             "the service planned for the whole workload, and was asked for its rollout alone: "

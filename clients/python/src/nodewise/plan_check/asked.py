@@ -8,6 +8,7 @@ from .. import v1
 from ..kinds import Key, Kind, Resource
 from ..objects import Revision, Workload
 from ..options import DEFAULT_BURST
+from ..policies import RolloutPolicy
 from ..sanitize import one_line
 from ..store import LivePods
 
@@ -76,6 +77,8 @@ class Asked:
     """
     unseen_creates: Sequence[str] = ()
     """The names of the pods that were created for the workload and that the caches do not show yet."""
+    policies: Sequence[RolloutPolicy] = ()
+    """The RolloutPolicies of the snapshot."""
 
     @property
     def kind(self) -> Kind:
@@ -91,6 +94,11 @@ class Asked:
     def per_node(self) -> bool:
         """Whether each pod of the workload is for one node."""
         return self.kind.pods is not None and self.kind.pods.per_node
+
+    @property
+    def has_policies(self) -> bool:
+        """Whether RolloutPolicies may target workloads of its kind."""
+        return Resource.POLICIES in self.kind.reads
 
     def is_workload(self, reference: v1.ObjectReference) -> bool:
         """Whether this is the workload."""

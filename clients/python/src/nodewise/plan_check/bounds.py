@@ -15,6 +15,8 @@ exists.
 """
 MAX_WRITES = 4
 """Most actions on one object of any resource: a plan may adopt an object and change it."""
+MAX_MEASUREMENTS = 100
+"""Most measurements. A stage of a RolloutPolicy has at most ten checks."""
 MAX_FOLLOWING_EVENTS = 4
 """Most Events that follow one action."""
 MAX_OTHER_EVENTS = 10
@@ -50,10 +52,11 @@ def check(plan: v1.Plan, actions: Sequence[v1.Action], burst: int, decides_after
     claims = 2 * min(max(burst, _LEAST_CLAIMS), _MOST_CLAIMS)
     bounds = [
         ("creates", counts["create_pod"], burst, "pods"),
-        ("deletes", counts["delete_pod"], burst, "pods"),
+        ("deletes", counts["delete_pod"] + counts["evict_pod"], burst, "pods"),
         ("creates", counts["create_revision"], 1, "revisions"),
         ("creates", counts["create_object"], 1, "objects"),
         ("writes", counts["update_status"], 1, "statuses"),
+        ("asks for", counts["measure"], MAX_MEASUREMENTS, "measurements"),
         (
             "adopts, releases, relabels, changes and deletes",
             sum(counts[kind] for kind in (None, *_CLAIMS)),

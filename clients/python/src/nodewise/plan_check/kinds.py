@@ -24,6 +24,8 @@ class Write(enum.Enum):
     """Patch the workload's own status."""
     ROLLBACK = enum.auto()
     """Patch the workload itself: restore an earlier template."""
+    POLICY_STATUS = enum.auto()
+    """Patch the status of a RolloutPolicy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ _RULES: Mapping[str, KindRules] = {
                 "relabel_pod",
                 "create_pod",
                 "delete_pod",
+                "evict_pod",
                 "update_status",
                 "emit_event",
+                "measure",
             }
         ),
-        writes=frozenset(),
+        writes=frozenset({Write.POLICY_STATUS}),
         pod_hash=names.LENGTH,
     ),
     REPLICA_SET.name: KindRules(
@@ -69,7 +73,7 @@ _RULES: Mapping[str, KindRules] = {
     ),
     DEPLOYMENT.name: KindRules(
         actions=frozenset({"emit_event"}),
-        writes=frozenset(Write),
+        writes=frozenset({Write.CREATE, Write.PATCH, Write.DELETE, Write.STATUS, Write.ROLLBACK}),
         status_metadata=("uid", "resourceVersion", "annotations"),
     ),
 }
@@ -120,6 +124,8 @@ def _of_controlled(body: v1.CreateObject | v1.DeleteObject, asked: Asked, write:
 
 def _patch(patch: v1.PatchObject, asked: Asked) -> Write:
     resource = _resource(patch, asked)
+    if resource is Resource.POLICIES:
+        return Write.POLICY_STATUS
     if resource is asked.kind.resource and asked.is_workload(patch.object):
         if patch.subresource == "":
             return Write.ROLLBACK
@@ -131,13 +137,14 @@ def _patch(patch: v1.PatchObject, asked: Asked) -> Write:
 
 
 def _resource(body: v1.CreateObject | v1.PatchObject | v1.DeleteObject, asked: Asked) -> Resource:
-    """The resource that an action names: the workload's, or that of what it controls."""
+    """The resource that an action names: the workload's, that of what it controls, or that of its RolloutPolicies."""
     if not body.HasField("resource"):
         raise WrongError("it names no resource")
     named = body.resource
-    for kind in (asked.kind, asked.controls):
-        if kind.resource.identity == (named.group, named.version, named.resource):
-            return kind.resource
+    policies = [Resource.POLICIES] if asked.has_policies else []
+    for resource in (asked.kind.resource, asked.controls.resource, *policies):
+        if resource.identity == (named.group, named.version, named.resource):
+            return resource
     what = f"{quoted(named.resource)} of {named.group}/{named.version}"
     raise WrongError(f"it writes {what}, which its kind of workload does not")
 

@@ -11,10 +11,11 @@ from ..kinds import KIND_OF, OBJECT_KINDS, Key, Resource
 from ..objects import Owner, Pod, Revision, Workload, owner_of
 from . import names
 from .asked import Asked, Caches, ViolationError
+from .policies import is_of_policy
 from .values import quoted
 
 _OF_REVISIONS = ("update_revision", "delete_revision", "adopt_revision", "release_revision")
-_OF_PODS = ("adopt_pod", "release_pod", "relabel_pod", "delete_pod")
+_OF_PODS = ("adopt_pod", "release_pod", "relabel_pod", "delete_pod", "evict_pod")
 _RELEASES = ("release_pod", "release_revision")
 
 
@@ -135,9 +136,13 @@ def target_of(action: v1.Action, asked: Asked, adopted: set[Identity]) -> Target
 
 
 def _object(action: v1.Action, asked: Asked) -> tuple[Resource, v1.ObjectReference] | None:
-    """The resource and the reference of an object, other than the workload, that an action changes or deletes."""
+    """The resource and the reference of an object, other than the workload and its RolloutPolicies, that an action
+    changes or deletes.
+    """
     kind = action.WhichOneof("kind")
     if kind == "patch_object":
+        if is_of_policy(action.patch_object):
+            return None
         reference = action.patch_object.object
         return None if asked.is_workload(reference) else (asked.controls.resource, reference)
     if kind == "delete_object":

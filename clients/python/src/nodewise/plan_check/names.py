@@ -18,6 +18,14 @@ _MAX_POD_NAME = 63
 """Longest name of a pod, which must also be a valid host name (a DNS-1123 label)."""
 
 
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+
+
+def is_label_value(value: str) -> bool:
+    """Whether a label can have this value."""
+    return _LABEL_VALUE.fullmatch(value) is not None
+
+
 def is_of_pod(name: str, workload: str, length: int = LENGTH) -> bool:
     """Whether a pod of this workload may have this name, which ends with a hash of `length` letters."""
     return _prefix(name, length) == _cut(workload, _MAX_POD_NAME, length)

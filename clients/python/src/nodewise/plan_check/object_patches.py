@@ -8,7 +8,7 @@ from . import rollback
 from .annotations import check_annotations, check_min_ready_seconds, check_replicas
 from .asked import Asked
 from .kinds import Write, rules_of
-from .patches import check_objects, check_owner, only, parse_patch
+from .patches import check_objects, check_owner, only, parse_patch, type_name
 from .values import WrongError, object_at, quoted
 
 _METADATA = ("uid", "resourceVersion", "annotations")
@@ -26,7 +26,7 @@ def check(write: Write, patch: v1.PatchObject, workload: Any, asked: Asked) -> N
     is_claim = write is Write.PATCH and patch.claim != v1.CLAIM_UNSPECIFIED
     expected = v1.PATCH_TYPE_STRATEGIC_MERGE if is_claim else v1.PATCH_TYPE_MERGE
     if patch.patch_type != expected:
-        found, belongs = _name(patch.patch_type), _name(expected)
+        found, belongs = type_name(patch.patch_type), type_name(expected)
         raise WrongError(f"its patch_type is {found}, where {belongs} belongs")
     if not is_claim and patch.claim != v1.CLAIM_UNSPECIFIED:
         raise WrongError("it claims the workload itself")
@@ -41,13 +41,6 @@ def check(write: Write, patch: v1.PatchObject, workload: Any, asked: Asked) -> N
         check_owner(of_owners, asked.workload, adopts=patch.claim == v1.CLAIM_ADOPT)
     else:
         _check_size(body, workload)
-
-
-def _name(patch_type: v1.PatchType.ValueType) -> str:
-    try:
-        return v1.PatchType.Name(patch_type)
-    except ValueError:
-        return v1.PatchType.Name(v1.PATCH_TYPE_UNSPECIFIED)
 
 
 def _check_failure_pointer(write: Write, pointer: str, body: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from .. import v1
-from . import object_patches, replica_sets
+from . import object_patches, policies, replica_sets
 from .asked import Asked
 from .kinds import Write
 from .values import parse
@@ -24,5 +24,7 @@ class Objects:
         """Checks an action that does this. Raises `WrongError`."""
         if action.HasField("create_object"):
             replica_sets.check(action.create_object, self._object, self._asked.workload)
+        elif write is Write.POLICY_STATUS:
+            policies.check_patch(action.patch_object, self._asked)
         elif action.HasField("patch_object"):
             object_patches.check(write, action.patch_object, self._object, self._asked)

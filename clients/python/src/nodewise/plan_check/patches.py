@@ -75,6 +75,12 @@ def _check_labels(metadata: dict[str, Any]) -> None:
         raise WrongError(f"its patch sets label {HASH_LABEL} to what is no string")
 
 
+def type_name(patch_type: v1.PatchType.ValueType) -> str:
+    """The name of the format of a patch, for messages."""
+    known = patch_type if patch_type in v1.PatchType.values() else v1.PATCH_TYPE_UNSPECIFIED
+    return v1.PatchType.Name(known)
+
+
 def only(members: dict[str, Any], allowed: Iterable[str], path: str) -> None:
     """Checks that a patch has no other members. Raises `WrongError`."""
     other = other_than(members, allowed)

@@ -2,7 +2,6 @@
 nodes.
 """
 
-import re
 from collections.abc import Callable, Iterator
 
 from .. import v1
@@ -14,7 +13,6 @@ _MAX_BACKOFFS = 4
 """Most back-off entries of one node. Each is for another generation of the workload's spec, and only the current one
 counts.
 """
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 
 
 def check(state: v1.ReconcileState, sent: v1.ReconcileState, may_exist: Callable[[str], bool]) -> None:
@@ -39,7 +37,7 @@ def check_without_nodes(state: v1.ReconcileState, kind: Kind) -> None:
 
 def _check_hash(state: v1.ReconcileState) -> None:
     """Checks the hash of the pods whose creates were slowed down."""
-    if not _LABEL_VALUE.fullmatch(state.slow_start.revision_hash):
+    if not names.is_label_value(state.slow_start.revision_hash):
         named = quoted(state.slow_start.revision_hash)
         raise WrongError(f"its state names the hash {named}, and no label has such a value")
 
@@ -76,7 +74,7 @@ def retain(state: v1.ReconcileState, sent: v1.ReconcileState, has_node: Callable
     state.ClearField("failed_pod_backoffs")
     state.ClearField("pod_name_collisions")
     state.MergeFrom(retained)
-    if not _LABEL_VALUE.fullmatch(state.slow_start.revision_hash):
+    if not names.is_label_value(state.slow_start.revision_hash):
         state.ClearField("slow_start")
 
 

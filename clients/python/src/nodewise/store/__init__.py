@@ -1,5 +1,5 @@
-"""The caches: workloads by key and controller, pods by their controller, nodes, revisions, and the resourceVersion that
-each watch has reached.
+"""The caches: workloads by key and controller, pods by their controller, nodes, revisions, RolloutPolicies, and the
+resourceVersion that each watch has reached.
 
 Applying an event returns the changes it made. `handlers` derives from them which workloads to reconcile. Pods
 that a workload of another kind controls are not cached.
@@ -14,6 +14,7 @@ from .events import (
     Listed,
     NodeChange,
     PodChange,
+    PolicyChange,
     RevisionChange,
     RevisionPage,
     Transition,
@@ -34,6 +35,7 @@ __all__ = [
     "NodeChange",
     "PodChange",
     "PodView",
+    "PolicyChange",
     "RevisionChange",
     "RevisionPage",
     "Store",

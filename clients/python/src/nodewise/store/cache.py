@@ -1,6 +1,6 @@
 """The caches of all watched resources."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from .. import tracing, v1
@@ -10,6 +10,7 @@ from ..kinds import DAEMON_SET, KIND_OF, KINDS, Key, Kind, Resource, cached_kind
 from ..label_keys import MAX_LABELS, KeySet
 from ..objects import Node, Owner, Pod, Revision, Workload
 from ..overlaps import Overlaps
+from ..policies import RolloutPolicy
 from ..revisions import Revisions, concerns
 from ..sent_keys import SentKeys
 from .events import (
@@ -20,6 +21,7 @@ from .events import (
     Listed,
     NodeChange,
     PodChange,
+    PolicyChange,
     RevisionChange,
     RevisionPage,
     Visit,
@@ -30,6 +32,7 @@ from .events import (
     resource_of,
 )
 from .namespace import LivePods, Namespace, PodView, fewest_buckets, is_finished
+from .policies import Policies
 from .related import related_pods
 from .workloads import Workloads
 
@@ -52,6 +55,7 @@ class Store:
         self.nodes = Buckets(bucket_count)
         self._workloads = Workloads()
         self._namespaces: dict[str, Namespace] = {}
+        self._policies = Policies()
         self.cut = 0
         """The number of added or changed objects of which labels that a decision could read were not sent."""
         self._parts = SharedParts()
@@ -240,6 +244,23 @@ class Store:
         kept = self._namespaces.get(namespace)
         return kept.revisions.by_name.get(name) if kept else None
 
+    def policies(self, workload: Workload) -> list[RolloutPolicy]:
+        """The RolloutPolicies of a workload's snapshot. Each targets the workload, or may target it."""
+        return self._policies.sent(workload) if Resource.POLICIES in workload.kind.reads else []
+
+    def has_policy(self, workload: Workload) -> bool:
+        """Whether a workload has a RolloutPolicy, or may have one."""
+        return any(True for _ in self._policies.may_target(workload))
+
+    def targets(self, kind: Kind, policy: RolloutPolicy) -> Iterator[Workload]:
+        """The workloads of a kind that a RolloutPolicy targets, or may target, ordered by name."""
+        of_namespace = self._workloads.in_namespace(kind, policy.namespace)
+        return (workload for workload in of_namespace if policy.may_target(workload))
+
+    def with_policies(self, kind: Kind) -> Iterator[Workload]:
+        """The workloads of a kind that have a RolloutPolicy, or may have one. One with several comes several times."""
+        return (workload for policy in self._policies for workload in self.targets(kind, policy))
+
     def node_buckets(self, workload: Workload, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The node buckets to send for a workload."""
         self.ensure_keys(workload)
@@ -340,6 +361,8 @@ class Store:
                 return sum(len(kept.pods) for kept in self._namespaces.values())
             case Resource.REVISIONS:
                 return sum(len(kept.revisions.by_name) for kept in self._namespaces.values())
+            case Resource.POLICIES:
+                return sum(1 for _ in self._policies)
             case _:
                 return sum(1 for _ in self._workloads.of_kind(KIND_OF[resource]))
 
@@ -353,6 +376,8 @@ class Store:
                 self._put_pod(obj, visit)
             case Revision():
                 self._put_revision(obj, visit)
+            case RolloutPolicy():
+                self._put_policy(obj, visit)
 
     def _put_workload(self, workload: Workload, visit: Visit) -> None:
         key = workload.key
@@ -445,6 +470,20 @@ class Store:
             is_back = old is not None and revision.controller is None and self.is_sealed(old)
             visit(RevisionChange(None if is_back else old, revision))
 
+    def _put_policy(self, policy: RolloutPolicy, visit: Visit) -> None:
+        old = self._policies.put(policy)
+        self._keys.replace_policy(old, policy)
+        self._warn_all_cut_labels(policy.namespace)
+        is_same = old is not None and (old.uid, old.resource_version) == (policy.uid, policy.resource_version)
+        # After versions restarted, one version may stand for two states (D-112).
+        if not is_same or self.is_relisting:
+            visit(PolicyChange(old, policy))
+
+    def _remove_policy(self, namespace: str, name: str) -> RolloutPolicy | None:
+        old = self._policies.remove(namespace, name)
+        self._keys.replace_policy(old, None)
+        return old
+
     def _put_page(self, revisions: Iterable[Revision], is_first: bool) -> None:
         """Keeps a page of a list. No plan may use an incomplete list, so the page is not visible. The size limits are
         those of a complete list.
@@ -500,6 +539,9 @@ class Store:
             case Revision():
                 self._remove_revision(obj.namespace, obj.name)
                 visit(RevisionChange(obj, None))
+            case RolloutPolicy():
+                self._remove_policy(obj.namespace, obj.name)
+                visit(PolicyChange(obj, None))
 
     def _forget_missing(self, resource: Resource, listed: Iterable[Watched], visit: Visit) -> None:
         """Removes the cached objects that a list does not have."""
@@ -516,6 +558,9 @@ class Store:
             for namespace, name in kept:
                 if Key(namespace, name) not in there:
                     visit(PodChange(namespace, self._remove_pod(namespace, name), None))
+        elif resource is Resource.POLICIES:
+            for policy in [policy for policy in self._policies if identity(policy) not in there]:
+                visit(PolicyChange(self._remove_policy(policy.namespace, policy.name), None))
         else:
             kept = [(namespace, name) for namespace, of in self._namespaces.items() for name in of.revisions.by_name]
             for namespace, name in kept:

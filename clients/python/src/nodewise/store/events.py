@@ -7,8 +7,9 @@ from typing import NamedTuple, TypeAlias
 from .. import v1
 from ..kinds import Key, Kind, Resource
 from ..objects import Node, Pod, Revision, Workload
+from ..policies import RolloutPolicy
 
-Watched: TypeAlias = Workload | Pod | Node | Revision
+Watched: TypeAlias = Workload | Pod | Node | Revision | RolloutPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A complete list: the first one, or one after a gap. Objects that it does not have are gone."""
+    """A complete list: the first one, or one after a gap. Objects that it does not have are gone. A list without a
+    resourceVersion says that the resource is not installed.
+    """
 
     resource: Resource
     objects: list[Watched]
@@ -86,7 +89,14 @@ class RevisionChange(NamedTuple):
     new: Revision | None
 
 
-Transition: TypeAlias = WorkloadChange | PodChange | NodeChange | RevisionChange
+class PolicyChange(NamedTuple):
+    """A RolloutPolicy changed."""
+
+    old: RolloutPolicy | None
+    new: RolloutPolicy | None
+
+
+Transition: TypeAlias = WorkloadChange | PodChange | NodeChange | RevisionChange | PolicyChange
 Visit: TypeAlias = Callable[[Transition], None]
 
 
@@ -101,6 +111,8 @@ def resource_of(obj: Watched) -> Resource:
             return Resource.NODES
         case Revision():
             return Resource.REVISIONS
+        case RolloutPolicy():
+            return Resource.POLICIES
 
 
 def is_kept(obj: Watched, kinds: Collection[Kind]) -> bool:
@@ -129,5 +141,5 @@ def identity(obj: Watched) -> Key:
             return Key("", obj.projection.name)
         case Pod():
             return Key(obj.namespace, obj.projection.name)
-        case Revision():
+        case Revision() | RolloutPolicy():
             return Key(obj.namespace, obj.name)

@@ -8,3 +8,4 @@ from .reconcile_service_pb2 import *
 from .report_pb2 import *
 from .simulate_pb2 import *
 from .snapshot_pb2 import *
+from .verdict_service_pb2 import *

@@ -1,0 +1,238 @@
+"""The measurements that plans ask for: which are under way, and the results that no plan has counted yet.
+
+A plan asks for a measurement and does not wait for it. When the measurement has ended, its workload is planned again,
+with the result in the snapshot. This module does the bookkeeping; a `Measurer` makes the calls. Everything is in
+memory: after a restart, plans ask again.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from . import times, tracing, v1, waiting
+from .actions import actions_of
+from .kinds import Key
+from .policies import RolloutPolicy
+from .sanitize import one_line
+
+_log = tracing.logger(__name__)
+
+MOST = 1_000
+"""Most measurements of a workload that are under way or whose results are held: as many as a snapshot may have."""
+MOST_HOSTS = 100
+"""Most hosts of a snapshot."""
+MOST_BYTES = 1 << 20
+"""Longest value, in bytes."""
+
+Result: TypeAlias = str | v1.MeasuredVerdict
+"""The result of a measurement: a value as JSON, or the verdict of whoever was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a measurement is about."""
+
+    workload: v1.WorkloadReference
+    policy: RolloutPolicy | None = None
+    """The policy as it was in the snapshot of the plan that asks for the measurement."""
+    status_patch: bytes = b""
+    """The merge patch with which that plan has written the policy's status. Empty if it has not."""
+
+    @classmethod
+    def of(cls, plan: v1.Plan, policies: Iterable[RolloutPolicy], measure: v1.Measure) -> "Subject":
+        """The subject of a measurement that a plan asks for. `policies` are those of the plan's snapshot."""
+        uid = measure.id.policy_uid
+        patches = (action.patch_object for action in actions_of(plan) if action.HasField("patch_object"))
+        patch = next((patch.patch for patch in patches if patch.object.uid == uid), b"")
+        return cls(plan.workload, next((policy for policy in policies if policy.uid == uid), None), patch)
+
+    @property
+    def key(self) -> Key:
+        """The key of the workload."""
+        return Key(self.workload.namespace, self.workload.name, self.workload.kind)
+
+    @property
+    def status(self) -> bytes:
+        """The policy's status of the workload as JSON; `{}` if there is none. It is sent to webhooks and
+        VerdictServices.
+        """
+        policy = _object(self.policy.object) if self.policy is not None else {}
+        merged = _merged(policy, _object(self.status_patch))
+        status = merged.get("status")
+        targets = status.get("targets") if isinstance(status, dict) else None
+        for target in targets if isinstance(targets, list) else ():
+            if not isinstance(target, dict):
+                continue
+            # A workload of that name that was replaced has another uid.
+            uid = target.get("uid")
+            if uid == self.workload.uid or (uid is None and target.get("name") == self.workload.name):
+                return json.dumps(target).encode()
+        return b"{}"
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _merged(target: Any, patch: Any) -> Any:
+    """Applies a JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
+
+
+class Measurer(Protocol):
+    """Makes measurements."""
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The hosts that may be called: `HOST` or `HOST:PORT`, in lower case, at most 100. A policy that names another
+        one is not accepted.
+        """
+
+    async def measure(self, subject: Subject, request: v1.Measure) -> Result:
+        """Makes a measurement. It must end by itself. An exception means that the measurement could not be made; its
+        text is the reason. It is cancelled as soon as nobody waits for the result any more.
+        """
+
+
+class NoMeasurer:
+    """A measurer that calls nobody."""
+
+    hosts: Sequence[str] = ()
+    """None."""
+
+    async def measure(self, subject: Subject, request: v1.Measure) -> Result:
+        """Always fails."""
+        raise RuntimeError("this executor makes no measurements")
+
+
+class _Id(NamedTuple):
+    """A MeasurementId, in the order of results."""
+
+    policy_uid: str
+    check: str
+    stage: str
+    revision_hash: str
+    number: int
+
+    @classmethod
+    def of(cls, wire: v1.MeasurementId) -> "_Id":
+        return cls(wire.policy_uid, wire.check, wire.stage, wire.revision_hash, wire.number)
+
+
+class _OfWorkload:
+    """The measurements of the workload of one uid."""
+
+    def __init__(self, uid: str) -> None:
+        self.uid = uid
+        self.under_way: dict[_Id, asyncio.Task[None]] = {}
+        self.ended: dict[_Id, v1.Measurement] = {}
+
+    def cancel(self) -> None:
+        for task in self.under_way.values():
+            task.cancel()
+
+
+class Measurements:
+    """The measurements of all workloads. They run on the event loop on which they are started."""
+
+    def __init__(self, measurer: Measurer | None = None, ended: Callable[[Key], None] = lambda _: None) -> None:
+        """`ended` is called with the workload of each measurement that has ended."""
+        self._measurer: Measurer = NoMeasurer() if measurer is None else measurer
+        self.hosts = list(self._measurer.hosts)
+        """The hosts that may be called."""
+        if len(self.hosts) > MOST_HOSTS:
+            raise ValueError(f"a measurer may call {MOST_HOSTS} hosts at most, and this one names {len(self.hosts)}")
+        self._ended = ended
+        self._of: dict[Key, _OfWorkload] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_over = False
+
+    def start(self, subject: Subject, request: v1.Measure) -> None:
+        """Starts a measurement, and returns at once. A request for a measurement that is under way or whose result is
+        held is ignored.
+        """
+        key, uid, of_request = subject.key, subject.workload.uid, _Id.of(request.id)
+        if self._is_over or not request.HasField("id"):
+            return
+        of = self._of.get(key)
+        if of is None or of.uid != uid:
+            self.forget(key)
+            of = self._of[key] = _OfWorkload(uid)
+        is_known = of_request in of.under_way or of_request in of.ended
+        if is_known or len(of.under_way) + len(of.ended) >= MOST:
+            return
+        # The plan may be changed or dropped while the measurement is made.
+        copy = v1.Measure.FromString(request.SerializeToString())
+        with tracing.detached():
+            task = asyncio.create_task(self._run(of, subject, copy))
+        of.under_way[of_request] = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, of: _OfWorkload, subject: Subject, request: v1.Measure) -> None:
+        key = _Id.of(request.id)
+        try:
+            measurement = await self._made(subject, request)
+        finally:
+            # Also if the measurer was cancelled by something else: a plan asks again.
+            of.under_way.pop(key, None)
+        if self._of.get(subject.key) is of:
+            of.ended[key] = measurement
+            self._ended(subject.key)
+
+    async def _made(self, subject: Subject, request: v1.Measure) -> v1.Measurement:
+        made = v1.Measurement(id=request.id)
+        try:
+            result = await self._measurer.measure(subject, request)
+            if isinstance(result, v1.MeasuredVerdict):
+                made.verdict.CopyFrom(result)
+            elif len(result.encode()) > MOST_BYTES:
+                made.error = f"the value has more than {MOST_BYTES} bytes"
+            else:
+                made.value = result
+        except Exception as error:
+            made.error = one_line(str(error) or type(error).__name__)
+            _log.debug("%s: check %s cannot be measured: %s", subject.key, request.id.check, made.error)
+        made.time.CopyFrom(times.now())
+        return made
+
+    def results(self, key: Key, uid: str) -> list[v1.Measurement]:
+        """The results for the workload of this uid that no plan has counted yet, in the order of their ids."""
+        of = self._of.get(key)
+        return [of.ended[found] for found in sorted(of.ended)] if of is not None and of.uid == uid else []
+
+    def counted(self, key: Key, measured: Iterable[v1.MeasurementId]) -> None:
+        """Drops these results of a workload: a plan that had them was carried out."""
+        of = self._of.get(key)
+        if of is None:
+            return
+        for found in measured:
+            of.ended.pop(_Id.of(found), None)
+        if not of.ended and not of.under_way:
+            del self._of[key]
+
+    def forget(self, key: Key) -> None:
+        """Forgets a workload that is gone, and ends its measurements."""
+        of = self._of.pop(key, None)
+        if of is not None:
+            of.cancel()
+
+    async def close(self) -> None:
+        """Ends all measurements, and starts none from now on."""
+        self._is_over = True
+        self._of.clear()
+        await waiting.cancel_all(self._tasks)

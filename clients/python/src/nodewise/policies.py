@@ -1,0 +1,109 @@
+"""RolloutPolicies as the executor caches them.
+
+Policies are sent as they are served. Of the spec only this is read: which workloads a policy may target, and which
+labels of nodes its stages name. What a policy means is the service's to say.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from . import convert
+from .convert import ConversionError
+from .kinds import OBJECT_KINDS, Resource
+from .label_keys import LabelKeys
+from .objects import Workload, identity_of, metadata_of
+from .selector import Selector
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Which workloads of its namespace a policy targets: those of these names, or those that the selector selects. If
+    both are None it cannot be told, and any of them may be meant: no rollout may go on without the policy that was
+    written for it (L-2).
+    """
+
+    names: frozenset[str] | None = None
+    selector: Selector | None = None
+
+    @classmethod
+    def of(cls, targets: Any) -> "Targets":
+        """Reads `spec.targets`."""
+        if not isinstance(targets, dict):
+            return cls()
+        names, selector = targets.get("names") or [], targets.get("selector")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return cls()
+        if names and selector is None:
+            return cls(names=frozenset(names))
+        parsed = Selector.parse(selector)
+        is_clear = not names and parsed.requirements is not None
+        return cls(selector=parsed) if is_clear else cls()
+
+    @property
+    def are_unknown(self) -> bool:
+        """Whether it cannot be told which workloads are meant."""
+        return self.names is None and self.selector is None
+
+    def may_include(self, workload: Workload) -> bool:
+        """Whether a workload of the namespace may be meant."""
+        if self.names is not None:
+            return workload.name in self.names
+        return self.selector is None or self.selector.selects(workload.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPolicy:
+    """A RolloutPolicy of nodewise.dev/v1alpha1."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    created: tuple[int, int] | None
+    """metadata.creationTimestamp, in seconds and nanoseconds."""
+    targets: Targets
+    label_keys: LabelKeys
+    """The keys of node labels that the stages name."""
+    object: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, served: convert.KubernetesObject) -> "RolloutPolicy":
+        """Reads a policy. One whose spec cannot be read is kept: it may target every workload of its namespace."""
+        of = Resource.POLICIES
+        text, members = convert.served_with_members(served, OBJECT_KINDS[of], of.api_version)
+        metadata = metadata_of(members)
+        identity = identity_of(metadata)
+        if not identity.uid:
+            raise ConversionError("metadata.uid", "is missing")
+        created = convert._Meta({"metadata": metadata}).time("creationTimestamp")
+        try:
+            spec = msgspec.json.decode(members.get("spec", b"null"))
+        except (msgspec.MsgspecError, RecursionError):
+            spec = None
+        spec = spec if isinstance(spec, dict) else {}
+        return cls(
+            namespace=identity.namespace,
+            name=identity.name,
+            uid=identity.uid,
+            resource_version=identity.resource_version,
+            created=None if created is None else (created.seconds, created.nanos),
+            targets=Targets.of(spec.get("targets")),
+            label_keys=LabelKeys(node_labels=frozenset(_node_labels(spec.get("stages")))),
+            object=text,
+        )
+
+    def may_target(self, workload: Workload) -> bool:
+        """Whether the policy targets a workload, or may target it."""
+        return workload.namespace == self.namespace and self.targets.may_include(workload)
+
+
+def _node_labels(stages: Any) -> Iterator[str]:
+    """The keys of node labels that stages name."""
+    for stage in stages if isinstance(stages, list) else ():
+        if not isinstance(stage, dict):
+            continue
+        yield from Selector.parse(stage.get("nodeSelector")).keys()
+        yield from (key for key in (stage.get("spreadBy"), stage.get("groupBy")) if isinstance(key, str))
