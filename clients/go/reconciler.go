@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -63,6 +62,8 @@ type Reconciler struct {
 	typed   kubernetes.Interface
 	started atomic.Bool
 	watches watches
+	// discovery is the time between two looks whether an optional resource is installed by now.
+	discovery time.Duration
 	// controllers are the controllers of the owned kinds, in the order of [WithKinds].
 	controllers []*controller
 }
@@ -124,9 +125,9 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		planner: planner,
 		tracer:  traces.Tracer(config.tracers),
 		caches:  newCaches(config.buckets, config.kinds),
-		watches: watches{
-			errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},
-		},
+		watches: newWatches(),
+
+		discovery: discoveryPeriod,
 	}
 	made.caches.restored = made.watches.restored
 	for _, owned := range config.kinds {

@@ -179,10 +179,11 @@ func (k *Kube) call(ctx context.Context, call *call) ([]byte, error) {
 }
 
 func root(resource cluster.Resource) string {
-	if resource == cluster.Pods || resource == cluster.Nodes {
-		return "/api/v1"
+	version := resource.GroupVersion()
+	if version.Group == "" {
+		return "/api/" + version.Version
 	}
-	return "/apis/apps/v1"
+	return "/apis/" + version.String()
 }
 
 func object(request *rest.Request, key Key) *rest.Request {
