@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"nodewise.dev/clients/go/internal/brief"
+	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/served"
 )
 
@@ -67,6 +68,23 @@ func (r *Reconciler) whileInstalled(
 			}
 		}
 	}
+}
+
+// policiesOnce reads the RolloutPolicies that target a DaemonSet, or may target it.
+func policiesOnce(
+	ctx context.Context, raw *served.Client, daemonSet *served.Object, timeout time.Duration,
+) ([]*cluster.Policy, error) {
+	// A DaemonSet whose spec cannot be read has policies, too.
+	workload, _ := cluster.NewWorkload(cluster.DaemonSet, daemonSet)
+	store := cluster.NewStore(1, cluster.DaemonSet)
+	store.PutWorkload(workload)
+	err := raw.Each(ctx, cluster.RolloutPolicies.InAPI(), daemonSet.Namespace, timeout, func(object *served.Object) {
+		store.PutPolicy(cluster.NewPolicy(object))
+	})
+	if err != nil && !served.IsNotFound(err) {
+		return nil, err
+	}
+	return store.Policies(workload), nil
 }
 
 // isUnlisted reports whether the caches wait for a list of the resource.

@@ -81,6 +81,9 @@ type controller struct {
 	failures   workqueue.TypedRateLimiter[types.NamespacedName]
 	prefetched prefetchedPlans
 	requeues   requeueTokens
+	// conflicts is the back-off of workloads whose policy was changed by somebody else while a plan was made.
+	conflicts    workqueue.TypedRateLimiter[types.NamespacedName]
+	measurements *measurements
 }
 
 func (r *Reconciler) newController(of *kind) *controller {
@@ -93,7 +96,10 @@ func (r *Reconciler) newController(of *kind) *controller {
 		limiter:    r.config.rateLimiter(),
 		failures:   workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](0, 0),
 		requeues:   requeueTokens{tokens: map[types.NamespacedName]tokens{}},
-		prefetched: prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
+		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](
+			5*time.Millisecond, maxBackoff(r.config.options)),
+		measurements: newMeasurements(r.config.measurer, enqueuer.enqueue),
+		prefetched:   prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
 	}
 }
 

@@ -51,6 +51,7 @@ func (r *Reconciler) StartKinds(ctx context.Context, queueOf func(Kind) Queue) e
 		return err
 	}
 	for i, controller := range r.controllers {
+		controller.measurements.endWith(ctx)
 		controller.enqueuer.start(queues[i])
 	}
 	for _, source := range sources {
