@@ -101,7 +101,7 @@ func TestTheSnapshotHasThePolicies(t *testing.T) {
 	}
 }
 
-// L-44: a service that does not know policies does not confirm them, and nothing is rolled out without them.
+// A service that does not know policies does not confirm them, and nothing is rolled out without them.
 func TestAPlanThatIgnoresAPolicyIsRefused(t *testing.T) {
 	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
 		return planOf(nodewisev1.PhaseKind_PHASE_KIND_EVENTS, emitted("A")), nil
