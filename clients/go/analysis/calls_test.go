@@ -197,7 +197,11 @@ func TestCallsAreLimited(t *testing.T) {
 	requireError(t, made, webhook(server.URL), "longer than 1048576 bytes")
 	server.status, server.body = 500, "oops"
 	requireError(t, made, webhook(server.URL), "500 Internal Server Error")
-	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		// Only after the whole request the server notices that the client closes the connection.
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
 	defer hanging.Close()
 	brief := calls(t, analysis.Settings{Hosts: []string{"127.0.0.1"}, Timeout: 10 * time.Millisecond})
 	requireError(t, brief, webhook(hanging.URL+"/secret"), "no answer within 10ms")

@@ -49,7 +49,7 @@ func (c *checker) GetVerdict(ctx context.Context, asked *nodewisev1.GetVerdictRe
 	} else {
 		_ = response.Body.Close()
 		verdict, message = fail, "the endpoint answered "+response.Status
-		if response.StatusCode >= 200 && response.StatusCode < 300 {
+		if response.StatusCode >= http.StatusOK && response.StatusCode < http.StatusMultipleChoices {
 			verdict = pass
 		}
 	}
