@@ -73,6 +73,10 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"agent","uid":"d1","controller":true}]}}`, resource)
 			return
 		}
+		if strings.HasPrefix(r.URL.Path, "/apis/nodewise.dev/") {
+			http.NotFound(w, r)
+			return
+		}
 		if strings.HasPrefix(r.URL.Path, "/apis/") {
 			version = "apps/v1"
 		}

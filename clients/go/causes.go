@@ -45,6 +45,8 @@ func triggerOf(transition *cluster.Transition, seen time.Time) trigger {
 		revision := latest(transition.Revision)
 		made.resource = cluster.Revisions
 		made.object = types.NamespacedName{Namespace: revision.Namespace, Name: revision.Name}
+	case transition.Policy != nil:
+		made.resource, made.object = cluster.RolloutPolicies, latest(transition.Policy).Key
 	}
 	return made
 }

@@ -104,7 +104,7 @@ func (r *controller) check(ctx context.Context, planned *planned, live []*cluste
 		burst = int(options.GetBurst())
 	}
 	asked := &plancheck.Asked{
-		Workload: planned.workload, Scope: options.GetScope(), Live: live, AsOf: planned.asOf, Sent: planned.sent,
+		Workload: planned.workload, Scope: options.GetScope(), Live: live, Policies: planned.policies, AsOf: planned.asOf, Sent: planned.sent,
 		DeletesWithUID:  isEnabled(options, nodewisev1.Deviation_DEVIATION_DELETE_WITH_UID),
 		Burst:           burst,
 		DecidesAfterCut: isEnabled(options, nodewisev1.Deviation_DEVIATION_DECIDE_AFTER_CUT),

@@ -49,8 +49,12 @@ var kinds = map[Kind]*kind{
 	DaemonSets: {
 		Kind: cluster.DaemonSet, eventSource: "daemonset-controller", logKey: "daemonSet", countsDeletions: true,
 		named: semconv.K8SDaemonSetName, identified: semconv.K8SDaemonSetUID,
-		message: func(_ *cluster.Store, workload *cluster.Workload, _ *liveObjects) (*nodewisev1.Workload, int) {
-			return &nodewisev1.Workload{Kind: &nodewisev1.Workload_DaemonSet{DaemonSet: convert.ServedDaemonSet(workload.JSON)}}, 0
+		message: func(store *cluster.Store, workload *cluster.Workload, _ *liveObjects) (*nodewisev1.Workload, int) {
+			daemonSet := convert.ServedDaemonSet(workload.JSON)
+			for _, policy := range store.Policies(workload) {
+				daemonSet.RolloutPolicies = append(daemonSet.RolloutPolicies, convert.ServedRolloutPolicy(policy.JSON))
+			}
+			return &nodewisev1.Workload{Kind: &nodewisev1.Workload_DaemonSet{DaemonSet: daemonSet}}, 0
 		},
 	},
 	ReplicaSets: {

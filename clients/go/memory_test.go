@@ -32,6 +32,8 @@ type clusterInMemory struct {
 	events  []write.Event
 	// refuse returns the error of a write; nil lets the write succeed.
 	refuse func(verb string, key write.Key) error
+	// protects returns why a pod must not be evicted; nil lets the eviction succeed.
+	protects func(pod string) *write.Blocked
 	// unseen holds the events of the watches back.
 	unseen bool
 	fewest int
@@ -167,6 +169,15 @@ func (c *clusterInMemory) Patch(_ context.Context, at write.Key, _ string, _ typ
 	}
 	merge(object, changes)
 	return c.keep(at, object), nil
+}
+
+func (c *clusterInMemory) Evict(ctx context.Context, at write.Key, uid types.UID) (*write.Blocked, error) {
+	if c.protects != nil {
+		if blocked := c.protects(at.Name); blocked != nil {
+			return blocked, nil
+		}
+	}
+	return nil, c.Delete(ctx, at, write.Preconditions{UID: uid})
 }
 
 func (c *clusterInMemory) Delete(_ context.Context, at write.Key, _ write.Preconditions) error {

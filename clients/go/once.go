@@ -47,11 +47,15 @@ func PlanOnce(
 	if err != nil {
 		return nil, err
 	}
+	sent := len(taken.snapshot.GetWorkload().GetDaemonSet().GetRolloutPolicies())
 	answer, err := planner.Plan(ctx, taken.uid, func(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
 		return &nodewisev1.PlanRequest{Snapshot: taken.snapshot, Options: taken.options}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("planning DaemonSet %s: %w", key, err)
+	}
+	if len(answer.Plan.GetRolloutPolicyUids()) != sent {
+		return nil, fmt.Errorf("planning DaemonSet %s: it has a RolloutPolicy, and the service is too old to heed it", key)
 	}
 	return answer.Plan, nil
 }
@@ -140,6 +144,9 @@ func snapshotOnce(
 		return takenSnapshot{}, fmt.Errorf("taking a snapshot of DaemonSet %s: %w", key, err)
 	}
 	snapshot.Now = timestamppb.New(config.clock())
+	if daemonSet := snapshot.GetWorkload().GetDaemonSet(); len(daemonSet.GetRolloutPolicies()) > 0 {
+		daemonSet.AnalysisHosts = config.measurer.Hosts()
+	}
 	return takenSnapshot{snapshot: snapshot, uid: string(uid), options: config.options}, nil
 }
 
@@ -180,6 +187,16 @@ func readOnce(
 		BucketCount:  1,
 	}
 	reads := convert.ReadsOf(daemonSet.JSON)
+	policies, err := policiesOnce(ctx, raw, daemonSet, callTimeout)
+	if err != nil {
+		return nil, "", err
+	}
+	nodeReads := []convert.Reads{reads}
+	for _, policy := range policies {
+		sent := convert.ServedRolloutPolicy(policy.JSON)
+		snapshot.GetWorkload().GetDaemonSet().RolloutPolicies = append(snapshot.GetWorkload().GetDaemonSet().RolloutPolicies, sent)
+		nodeReads = append(nodeReads, convert.ReadsOfRolloutPolicy(policy.JSON))
+	}
 	concerns := func(object metav1.ObjectMeta) bool {
 		if controller := convert.Controller(object.OwnerReferences); controller != nil {
 			return controller.GetUid() == string(daemonSet.UID)
@@ -200,7 +217,7 @@ func readOnce(
 		if err != nil {
 			return nil, "", err
 		}
-		convert.ReduceNode(node, convert.NodeKeys(reads))
+		convert.ReduceNode(node, convert.NodeKeys(nodeReads...))
 		projectedNodes = append(projectedNodes, node)
 	}
 	var projectedPods []*nodewisev1.Pod

@@ -34,7 +34,10 @@ func TestPlansOnce(t *testing.T) {
 		"/apis/apps/v1/namespaces/ns/daemonsets/agent":    daemonSet,
 		"/apis/apps/v1/namespaces/ns/controllerrevisions": list("ControllerRevisionList", "apps/v1", four),
 		"/api/v1/namespaces/ns/pods":                      list("PodList", "v1", four),
-		"/api/v1/nodes":                                   list("NodeList", "v1", `{"metadata":{"name":"n1","labels":{"unnamed":"y"}}}`),
+		"/apis/nodewise.dev/v1alpha1/namespaces/ns/rolloutpolicies": list("RolloutPolicyList", "nodewise.dev/v1alpha1",
+			policyText("p", "7", `{"targets":{"names":["agent"]},"stages":[{"name":"s","groupBy":"zone"}]}`)+","+
+				policyText("of-another", "8", `{"targets":{"names":["other"]}}`)),
+		"/api/v1/nodes": list("NodeList", "v1", `{"metadata":{"name":"n1","labels":{"unnamed":"y","zone":"a"}}}`),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -44,7 +47,9 @@ func TestPlansOnce(t *testing.T) {
 		_, _ = fmt.Fprint(w, answers[r.URL.Path])
 	}))
 	t.Cleanup(server.Close)
-	planner := &scripted{plan: noop}
+	planner := &scripted{plan: func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, RolloutPolicyUids: []string{"uid-p"}}, nil
+	}}
 	now := time.Unix(7, 0)
 	plan, err := PlanOnce(t.Context(), &rest.Config{Host: server.URL}, planner, "ns", "agent", WithClock(func() time.Time { return now }))
 	if err != nil || plan.GetVerdict() != nodewisev1.Verdict_VERDICT_NOOP {
@@ -71,6 +76,8 @@ func TestPlansOnce(t *testing.T) {
 		t.Errorf("sent a label that the DaemonSet does not name: %v, %v", pods, nodes)
 	case !slices.Equal(names, []string{"mine", "orphan"}), len(nodes.GetNodes()) != 1:
 		t.Errorf("sent the pods %v and %d nodes", names, len(nodes.GetNodes()))
+	case len(sentPolicies(planner.asked[0])) != 1, nodes.GetNodes()[0].GetLabels()[0].GetKey() != "zone":
+		t.Errorf("sent the policies %v and %v", sentPolicies(planner.asked[0]), nodes)
 	case len(snapshot.GetRevisions()) != 2, strings.Contains(revisions, "other"), !snapshot.GetNow().AsTime().Equal(now):
 		t.Errorf("sent %s at %s", revisions, snapshot.GetNow().AsTime())
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 
+	"nodewise.dev/clients/go/analysis"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -43,6 +44,7 @@ type config struct {
 	limiter      workqueue.TypedRateLimiter[types.NamespacedName]
 	pods, nodes  cache.SharedIndexInformer
 	clock        func() time.Time
+	measurer     analysis.Measurer
 
 	tracers        trace.TracerProvider
 	maxTracedCalls int
@@ -112,6 +114,7 @@ func defaults() config {
 		drainTimeout: 10 * time.Second,
 		manager:      "nodewise-go",
 		clock:        time.Now,
+		measurer:     noMeasurer{},
 
 		tracers:        otel.GetTracerProvider(),
 		maxTracedCalls: 32,

@@ -85,6 +85,22 @@ type watches struct {
 	outdated map[cluster.Resource]bool
 	// open are the open watches.
 	open map[cluster.Resource]watch.Interface
+	// begun is closed when every resource must be listed again, and then replaced.
+	begun chan struct{}
+}
+
+func newWatches() watches {
+	return watches{
+		errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},
+		begun: make(chan struct{}),
+	}
+}
+
+// beginsAnew is closed when every resource must be listed again.
+func (w *watches) beginsAnew() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.begun
 }
 
 // restored makes every other resource be listed again, after the list of one has shown that etcd was restored from a backup. The watches of
@@ -98,6 +114,8 @@ func (w *watches) restored(shown cluster.Resource) {
 			open.Stop()
 		}
 	}
+	close(w.begun)
+	w.begun = make(chan struct{})
 }
 
 func (w *watches) listing(resource cluster.Resource) {

@@ -69,11 +69,19 @@ type planned struct {
 	own []*cluster.Revision
 	// asOf is the number of the last cache change that the snapshot includes.
 	asOf uint64
+	// policies are the RolloutPolicies of the snapshot.
+	policies []*cluster.Policy
+	// measured are the measurements of the snapshot.
+	measured []*nodewisev1.Measurement
 }
 
 // ErrNotYet is in the error of a reconcile that was not possible yet: a cache does not show the Reconciler's own last write, or the service
 // cannot be reached, or it does not plan for this kind of workload. This is no failure of the workload. The Reconciler enqueues the workload again by itself.
 var ErrNotYet = errors.New("not yet")
+
+// errConflict says that somebody else has changed a RolloutPolicy since the snapshot. So its status was not written, and nothing that depends on it
+// was done.
+var errConflict = fmt.Errorf("%w: a RolloutPolicy has changed since the snapshot", errBehind)
 
 // errBehind says that the caches do not show the Reconciler's own last write yet.
 var errBehind = errors.New("a cache is behind")
@@ -124,7 +132,11 @@ func (r *controller) reconcileAndRequeue(ctx, asking context.Context, key types.
 	var failure *failure
 	switch {
 	case outcome == settled:
+		r.conflicts.Forget(key)
 		r.requeueAfter(key, ended.after)
+	case errors.Is(err, errConflict):
+		// The event of the change enqueues the workload, too.
+		r.enqueuer.enqueueAfter(key, r.conflicts.When(key))
 	case outcome == unreachable:
 		// A request that takes the whole deadline at every replica must not keep a worker busy for ever.
 		r.enqueuer.enqueueAfter(key, max(r.config.unreachable, 2*r.enqueuer.clock.Since(began)))
@@ -211,6 +223,8 @@ func (r *controller) reconcile(ctx, asking context.Context, key types.Namespaced
 			r.prefetched.forget(key)
 			if workload == nil && err == nil {
 				r.requeues.forget(key)
+				r.conflicts.Forget(key)
+				r.measurements.forget(key)
 			}
 			return result{gone: workload == nil && err == nil}, err
 		}
@@ -358,9 +372,12 @@ func (r *controller) plan(
 			}
 		}
 		held := s.holdings.Get(workload.Key, workload.UID)
-		origins = append(origins, planned{workload: current, sent: held, own: chosen.own(), asOf: s.store.LastChange()})
 		snapshot, others := takeSnapshot(s.store, r.kind, current, held, revisions, live, r.config.clock(), known)
 		leftOut += others
+		origins = append(origins, planned{
+			workload: current, sent: held, own: chosen.own(), asOf: s.store.LastChange(),
+			policies: s.store.Policies(current), measured: r.measurements.addTo(snapshot, current),
+		})
 		return &nodewisev1.PlanRequest{
 			Snapshot:           snapshot,
 			Options:            r.config.options,
@@ -425,6 +442,7 @@ func (r *controller) holdState(planned *planned) {
 
 func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[uint32]string) *apply.Applied {
 	if len(plancheck.ActionsOf(planned.plan)) == 0 {
+		r.measurements.counted(planned.workload.Key, planned.measured)
 		return &apply.Applied{}
 	}
 	ctx, span := startApply(ctx, planned.plan)
@@ -437,8 +455,12 @@ func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[ui
 		MaxTracedCalls: r.config.maxTracedCalls,
 		AnnotatesPods:  r.config.annotatesPods,
 		LeftOut:        leftOut,
+		Measure:        func(measure *nodewisev1.Measure) { r.measure(planned, measure) },
 	})
 	setApplied(span, applied)
+	if areCounted(planned.plan, applied.Outcomes) {
+		r.measurements.counted(planned.workload.Key, planned.measured)
+	}
 	s, workload := r.state, planned.workload
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -461,6 +483,7 @@ func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[ui
 		s.gate.AwaitCreates(workload.Key, workload.UID)
 	}
 	s.holdings.Lower(workload.Key, workload.UID, applied.Outcomes)
+	s.holdings.Block(workload.Key, workload.UID, blockedOf(applied), planned.sent, r.config.clock())
 	if applied.Aborted {
 		s.holdings.RestoreBackoffs(workload.Key, workload.UID, planned.sent)
 	}

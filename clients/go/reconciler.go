@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -63,6 +62,8 @@ type Reconciler struct {
 	typed   kubernetes.Interface
 	started atomic.Bool
 	watches watches
+	// discovery is the time between two looks whether an optional resource is installed by now.
+	discovery time.Duration
 	// controllers are the controllers of the owned kinds, in the order of [WithKinds].
 	controllers []*controller
 }
@@ -80,6 +81,9 @@ type controller struct {
 	failures   workqueue.TypedRateLimiter[types.NamespacedName]
 	prefetched prefetchedPlans
 	requeues   requeueTokens
+	// conflicts is the back-off of workloads whose policy was changed by somebody else while a plan was made.
+	conflicts    workqueue.TypedRateLimiter[types.NamespacedName]
+	measurements *measurements
 }
 
 func (r *Reconciler) newController(of *kind) *controller {
@@ -92,7 +96,10 @@ func (r *Reconciler) newController(of *kind) *controller {
 		limiter:    r.config.rateLimiter(),
 		failures:   workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](0, 0),
 		requeues:   requeueTokens{tokens: map[types.NamespacedName]tokens{}},
-		prefetched: prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
+		conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](
+			5*time.Millisecond, maxBackoff(r.config.options)),
+		measurements: newMeasurements(r.config.measurer, enqueuer.enqueue),
+		prefetched:   prefetchedPlans{plans: map[types.NamespacedName]prefetchedPlan{}},
 	}
 }
 
@@ -124,9 +131,9 @@ func New(kube *rest.Config, planner Planner, options ...Option) (*Reconciler, er
 		planner: planner,
 		tracer:  traces.Tracer(config.tracers),
 		caches:  newCaches(config.buckets, config.kinds),
-		watches: watches{
-			errors: map[cluster.Resource]error{}, outdated: map[cluster.Resource]bool{}, open: map[cluster.Resource]watch.Interface{},
-		},
+		watches: newWatches(),
+
+		discovery: discoveryPeriod,
 	}
 	made.caches.restored = made.watches.restored
 	for _, owned := range config.kinds {

@@ -27,7 +27,9 @@ func (r *controller) report(
 ) (result, error) {
 	plan, workload, s := planned.plan, planned.workload, r.state
 	reason := reasonToRetry(plan, applied)
-	after := unlessAtOnce(duration(plan.GetRequeueAfter()))
+	// An eviction that was not allowed is asked for again, whatever the service says.
+	blocked := r.untilNextEviction(workload, applied)
+	after := sooner(unlessAtOnce(duration(plan.GetRequeueAfter())), blocked)
 	if len(applied.Outcomes) == 0 || !r.writer.Writes() {
 		return endWith(after, reason)
 	}
@@ -57,8 +59,10 @@ func (r *controller) report(
 		s.holdings.Settle(workload.Key, workload.UID, response.GetState())
 		s.mu.Unlock()
 	}
-	after = duration(response.GetRequeueAfter())
+	after = sooner(duration(response.GetRequeueAfter()), blocked)
 	switch {
+	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF && isConflict(plan, applied):
+		return result{}, fmt.Errorf("%w: %w", errConflict, reason)
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF && reason == nil:
 		return endWith(after, errors.New(brief.Text(response.GetMessage())))
 	case response.GetRequeue() == nodewisev1.Requeue_REQUEUE_BACKOFF:
@@ -139,8 +143,9 @@ func reasonToRetry(plan *nodewisev1.Plan, applied *apply.Applied) error {
 		all, skipped := len(applied.Outcomes), count[nodewisev1.Result_RESULT_SKIPPED]
 		done := count[nodewisev1.Result_RESULT_SUCCEEDED] + count[nodewisev1.Result_RESULT_ALREADY_EXISTS] +
 			count[nodewisev1.Result_RESULT_NOT_FOUND]
+		failed := all - done - skipped - count[nodewisev1.Result_RESULT_BLOCKED]
 		return fmt.Errorf("%d of %d actions were done, %d failed, %d were not tried; the first failure: %w",
-			done, all, all-done-skipped, skipped, applied.FirstFailure)
+			done, all, failed, skipped, applied.FirstFailure)
 	}
 	if plan.GetError() != "" {
 		return errors.New(plan.GetError())

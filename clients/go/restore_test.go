@@ -67,7 +67,7 @@ func (r *rig) relistTheOthers(t *testing.T) {
 	for _, list := range []struct {
 		cache   resourceCache
 		objects []any
-	}{{workloadCaches[cluster.DaemonSets], []any{daemonSet}}, {revisions, nil}, {nodes, nil}} {
+	}{{workloadCaches[cluster.DaemonSets], []any{daemonSet}}, {revisions, nil}, {policies, nil}, {nodes, nil}} {
 		r.queue.take()
 		if err := r.Reconcile(t.Context(), key); !errors.Is(err, errBehind) {
 			t.Errorf("before the list of %s: %v", list.cache.resource, err)

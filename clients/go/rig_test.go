@@ -101,6 +101,8 @@ func cacheOf(resource cluster.Resource) resourceCache {
 		return nodes
 	case cluster.Revisions:
 		return revisions
+	case cluster.RolloutPolicies:
+		return policies
 	default:
 		return workloadCaches[resource]
 	}

@@ -225,6 +225,18 @@ var nodes = resourceCache{
 	},
 }
 
+// policies are kept also if their spec cannot be read, see [cluster.NewPolicy].
+var policies = resourceCache{
+	resource: cluster.RolloutPolicies,
+	put: func(store *cluster.Store, object any) (*cluster.Transition, error) {
+		return store.PutPolicy(cluster.NewPolicy(object.(*served.Object))), nil
+	},
+	remove: func(store *cluster.Store, object any) *cluster.Transition {
+		gone := cluster.NewPolicy(object.(*served.Object))
+		return store.RemovePolicy(gone.Key, gone)
+	},
+}
+
 func projectPod(pod *corev1.Pod) (*cluster.Pod, error) {
 	projection, err := convert.Pod(pod)
 	if err != nil {

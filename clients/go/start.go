@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,6 +51,7 @@ func (r *Reconciler) StartKinds(ctx context.Context, queueOf func(Kind) Queue) e
 		return err
 	}
 	for i, controller := range r.controllers {
+		controller.measurements.endWith(ctx)
 		controller.enqueuer.start(queues[i])
 	}
 	for _, source := range sources {
@@ -113,7 +113,7 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 		return made.RunWithContext
 	}
 	listWatch := func(resource cluster.Resource, reduce func(*served.Object) runtime.Object) cache.ListerWatcher {
-		return raw.ListWatch(appsv1.SchemeGroupVersion.WithResource(string(resource)), namespace, reduce)
+		return raw.ListWatch(resource.InAPI(), namespace, reduce)
 	}
 	stage := func(object *served.Object) runtime.Object { return r.caches.stage(object) }
 	staged := revisions
@@ -137,6 +137,10 @@ func (r *Reconciler) sources(ctx context.Context) ([]func(context.Context), erro
 			source = r.followInformer(nodes, r.config.nodes, onUnreadable)
 		case resource == cluster.Nodes:
 			source = reflector(nodes, nodeListWatch(r.typed), &corev1.Node{})
+		case resource == cluster.RolloutPolicies:
+			source = r.whileInstalled(policies, raw, func(gone func()) func(context.Context) {
+				return reflector(policies, reportGone(listWatch(resource, nil), gone), &served.Object{})
+			})
 		default:
 			source = reflector(workloadCaches[resource], listWatch(resource, nil), &served.Object{})
 		}

@@ -197,7 +197,7 @@ func TestWhichPodIsDeletedFirst(t *testing.T) {
 		"":           {"-5", "-5", 7, 2},
 		"ReplicaSet": {"12345678901", "12345678901", 7, 2},
 		"Other":      {"5", "", 0, 0},
-		"DaemonSet":  {"5", "", 0, 0},
+		"DaemonSet":  {"5", "", 7, 0},
 	} {
 		owners := ""
 		if owner != "" {

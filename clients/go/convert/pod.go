@@ -29,9 +29,12 @@ func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 		DeletionTime:  optionalTimestamp(pod.DeletionTimestamp),
 		HasFinalizers: len(pod.Finalizers) > 0,
 	}
-	if mayBeOfReplicaSet(pod) {
+	switch {
+	case mayBeOfReplicaSet(pod):
 		projection.DeletionCost = deletionCost(pod)
 		projection.Restarts, projection.SidecarRestarts = restarts(pod)
+	case isOfDaemonSet(pod):
+		projection.Restarts = mostRestarts(pod.Status.ContainerStatuses)
 	}
 	if pod.Spec.NodeName == "" {
 		projection.TargetNodeName = targetNodeName(pod.Spec.Affinity)
@@ -48,6 +51,12 @@ func Pod(pod *corev1.Pod) (*nodewisev1.Pod, error) {
 func mayBeOfReplicaSet(pod *corev1.Pod) bool {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	return controller == nil || controller.Kind == "ReplicaSet"
+}
+
+// isOfDaemonSet reports whether a DaemonSet controls a pod. RolloutPolicies read how often the containers of such pods have restarted.
+func isOfDaemonSet(pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	return controller != nil && controller.Kind == "DaemonSet"
 }
 
 // maxDeletionCost is the longest text of a deletion cost that is sent. It is an integer of 32 bits, so a longer one is not valid, and counts as 0
@@ -69,15 +78,20 @@ func restarts(pod *corev1.Pod) (regular, sidecars uint32) {
 			isSidecar[pod.Spec.InitContainers[i].Name] = true
 		}
 	}
-	for i := range pod.Status.ContainerStatuses {
-		regular = max(regular, uint32(max(pod.Status.ContainerStatuses[i].RestartCount, 0)))
-	}
+	regular = mostRestarts(pod.Status.ContainerStatuses)
 	for i := range pod.Status.InitContainerStatuses {
 		if of := &pod.Status.InitContainerStatuses[i]; isSidecar[of.Name] {
 			sidecars = max(sidecars, uint32(max(of.RestartCount, 0)))
 		}
 	}
 	return regular, sidecars
+}
+
+func mostRestarts(statuses []corev1.ContainerStatus) (most uint32) {
+	for i := range statuses {
+		most = max(most, uint32(max(statuses[i].RestartCount, 0)))
+	}
+	return most
 }
 
 // slimRestarts keeps of each container what [restarts] reads.
@@ -87,17 +101,18 @@ func slimRestarts(slim, pod *corev1.Pod) {
 			slim.Spec.InitContainers = append(slim.Spec.InitContainers, corev1.Container{Name: of.Name, RestartPolicy: of.RestartPolicy})
 		}
 	}
-	slimStatuses := func(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
-		var restarted []corev1.ContainerStatus
-		for i := range statuses {
-			if statuses[i].RestartCount > 0 {
-				restarted = append(restarted, corev1.ContainerStatus{Name: statuses[i].Name, RestartCount: statuses[i].RestartCount})
-			}
-		}
-		return restarted
-	}
 	slim.Status.ContainerStatuses = slimStatuses(pod.Status.ContainerStatuses)
 	slim.Status.InitContainerStatuses = slimStatuses(pod.Status.InitContainerStatuses)
+}
+
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var restarted []corev1.ContainerStatus
+	for i := range statuses {
+		if statuses[i].RestartCount > 0 {
+			restarted = append(restarted, corev1.ContainerStatus{Name: statuses[i].Name, RestartCount: statuses[i].RestartCount})
+		}
+	}
+	return restarted
 }
 
 // SlimPod is a cache.TransformFunc that keeps of a Pod its identity, the fields that [Pod] reads, and its [TraceparentAnnotation]. These are a few
@@ -126,8 +141,11 @@ func SlimPod(object any) (any, error) {
 			slim.Annotations[name] = value
 		}
 	}
-	if mayBeOfReplicaSet(pod) {
+	switch {
+	case mayBeOfReplicaSet(pod):
 		slimRestarts(slim, pod)
+	case isOfDaemonSet(pod):
+		slim.Status.ContainerStatuses = slimStatuses(pod.Status.ContainerStatuses)
 	}
 	if ready := readyCondition(pod); ready != nil {
 		slim.Status.Conditions = []corev1.PodCondition{{

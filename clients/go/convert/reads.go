@@ -169,3 +169,26 @@ func ReduceLabels(list []*nodewisev1.Label, keys *KeySet) (sent []*nodewisev1.La
 	})
 	return sent, cut
 }
+
+// ReadsOfRolloutPolicy reads the labels of nodes that the stages of a RolloutPolicy name, from its JSON. It skips what it cannot read. A
+// RolloutPolicy selects no orphans.
+func ReadsOfRolloutPolicy(policy []byte) Reads {
+	reads := Reads{NodeLabels: sets.New[string](), PodLabels: sets.New[string](), Selector: labels.Nothing()}
+	parsed, err := rawjson.Parse(policy)
+	if err != nil {
+		return reads
+	}
+	for _, stage := range rawjson.List(parsed, "spec", "stages") {
+		reads.NodeLabels.Insert(sets.KeySet(rawjson.Object(stage, "nodeSelector", "matchLabels")).UnsortedList()...)
+		named := []any{rawjson.At(stage, "spreadBy"), rawjson.At(stage, "groupBy")}
+		for _, expression := range rawjson.List(stage, "nodeSelector", "matchExpressions") {
+			named = append(named, rawjson.At(expression, "key"))
+		}
+		for _, name := range named {
+			if key, isText := name.(string); isText {
+				reads.NodeLabels.Insert(key)
+			}
+		}
+	}
+	return reads
+}

@@ -28,6 +28,11 @@ func ServedDaemonSet(object []byte) *nodewisev1.DaemonSet {
 	return &nodewisev1.DaemonSet{Object: object}
 }
 
+// ServedRolloutPolicy wraps the JSON of a RolloutPolicy as an apiserver served it.
+func ServedRolloutPolicy(object []byte) *nodewisev1.RolloutPolicy {
+	return &nodewisev1.RolloutPolicy{Object: object}
+}
+
 // ControllerRevision converts a typed ControllerRevision for a snapshot.
 //
 // The bytes of the data may change: if the object was read as Protobuf, if the data has blanks, or if it has characters that encoding/json

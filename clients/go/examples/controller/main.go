@@ -1,12 +1,12 @@
 // Command controller owns the DaemonSets, ReplicaSets and Deployments of a cluster: a complete controller on top of package nodewise.
 //
-//	controller [--controllers LIST] [--selector LABELS] [-v 1]
+//	controller [--controllers LIST] [--selector LABELS] [--analysis-host HOST[:PORT][=CREDENTIAL],...] [-v 1]
 //
 // With --controllers it runs the controllers of a list, with the names and the syntax of kube-controller-manager: daemonset-controller,
 // replicaset-controller and deployment-controller, * for all, and -NAME for all but this one. Without the flag it runs the daemonset-controller.
 //
 // With --selector it owns only the workloads whose labels match, in the syntax of kubectl's -l, such as team=storage,tier!=test. With -v 1
-// it logs each action and why it was planned. The other settings are environment variables:
+// it logs each action and why it was planned. With --analysis-host it calls these hosts for the checks of RolloutPolicies. The other settings are environment variables:
 //
 //	KUBECONFIG             the cluster; if not set, the one in which the program runs
 //	NODEWISE_SERVER        the planning service, as a list separated by commas: http://HOST:PORT, https://HOST:PORT or dns:///HOST:PORT
@@ -36,16 +36,18 @@ import (
 	"k8s.io/klog/v2"
 
 	nodewise "nodewise.dev/clients/go"
+	"nodewise.dev/clients/go/analysis"
 	"nodewise.dev/clients/go/planclient"
 )
 
 func main() {
 	owned := flag.String("selector", "", "own only workloads whose labels match, as in kubectl -l")
 	controllers := flag.String("controllers", daemonSetController, "the controllers to run, as in kube-controller-manager")
+	analyzed := analysisFlags()
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	err := run(ctx, *controllers, *owned)
+	err := run(ctx, *controllers, *owned, analyzed)
 	stop()
 	klog.Flush()
 	if err != nil {
@@ -54,7 +56,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, controllers, owned string) error {
+func run(ctx context.Context, controllers, owned string, analyzed *analysis.Settings) error {
 	kinds, err := kindsOf(controllers)
 	if err != nil {
 		return fmt.Errorf("--controllers: %w", err)
@@ -62,6 +64,10 @@ func run(ctx context.Context, controllers, owned string) error {
 	selector, err := labels.Parse(owned)
 	if err != nil {
 		return fmt.Errorf("--selector: %w", err)
+	}
+	measurer, err := analysis.New(*analyzed)
+	if err != nil {
+		return fmt.Errorf("--analysis-host: %w", err)
 	}
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q is not a flag; a selector is one argument, such as --selector team=storage,tier!=test", flag.Arg(0))
@@ -93,7 +99,8 @@ func run(ctx context.Context, controllers, owned string) error {
 
 	own := func(ctx context.Context) error {
 		// Each leadership needs a new Reconciler: the state of an earlier one is outdated.
-		reconciler, err := nodewise.New(cluster, planner, nodewise.WithKinds(kinds...), nodewise.WithSelector(selector))
+		reconciler, err := nodewise.New(cluster, planner,
+			nodewise.WithKinds(kinds...), nodewise.WithSelector(selector), nodewise.WithMeasurer(measurer))
 		if err != nil {
 			return err
 		}

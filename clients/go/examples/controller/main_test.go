@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	nodewise "nodewise.dev/clients/go"
+	"nodewise.dev/clients/go/analysis"
 	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -60,7 +61,7 @@ func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
 	t.Setenv("NODEWISE_LEADER_ELECT", "false")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, daemonSetController, "team in (storage, backup)") }()
+	go func() { ended <- run(ctx, daemonSetController, "team in (storage, backup)", &analysis.Settings{}) }()
 	for node := range 3 {
 		cluster.Put(t, "nodes", fmt.Sprintf(`{"metadata":{"name":"n%d","uid":"n%d"}}`, node, node))
 		testkit.Eventually(t, "a plan for ours", func() bool { return service.times("ours") > node })
@@ -75,7 +76,7 @@ func TestTheSelectorSaysWhatIsOwned(t *testing.T) {
 }
 
 func TestASelectorThatCannotBeReadIsRefused(t *testing.T) {
-	if err := run(t.Context(), daemonSetController, "team in storage"); err == nil || !strings.Contains(err.Error(), "--selector") {
+	if err := run(t.Context(), daemonSetController, "team in storage", &analysis.Settings{}); err == nil || !strings.Contains(err.Error(), "--selector") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -42,8 +42,16 @@ func (r *run) action(ctx context.Context, action *nodewisev1.Action, failure str
 	done := r.execute(ctx, action, failure)
 	switch result := done.outcome.GetResult(); {
 	case result == nodewisev1.Result_RESULT_SUCCEEDED:
+		objects := []*nodewisev1.WorkloadReference{r.workload}
+		if policy := r.patchedPolicy(action); policy != nil {
+			objects = append(objects, policy)
+		}
 		for _, event := range action.GetSuccessEvents() {
-			r.emit(ctx, event.GetType(), event.GetReason(), event.GetMessage())
+			for _, object := range objects {
+				r.writer.Emit(ctx, write.Event{
+					Workload: object, Type: event.GetType(), Reason: event.GetReason(), Message: event.GetMessage(),
+				})
+			}
 		}
 	// An action that ends the plan says nothing about the object, and the next plan decides anew.
 	case IsFailure(result) && !done.endsPlan && action.GetFailureEvent() != nil:
@@ -64,6 +72,13 @@ func (r *run) execute(ctx context.Context, action *nodewisev1.Action, failure st
 		return r.createPod(ctx, action, kind.CreatePod)
 	case *nodewisev1.Action_DeletePod:
 		return r.deletePod(ctx, action, kind.DeletePod)
+	case *nodewisev1.Action_EvictPod:
+		return r.evictPod(ctx, action, kind.EvictPod)
+	case *nodewisev1.Action_Measure:
+		if r.writer.Writes() && r.settings.Measure != nil {
+			r.settings.Measure(kind.Measure)
+		}
+		return succeeded(action)
 	case *nodewisev1.Action_UpdateStatus:
 		return r.updateStatus(ctx, action, kind.UpdateStatus)
 	case *nodewisev1.Action_EmitEvent:
@@ -171,14 +186,51 @@ func (r *run) deletePod(ctx context.Context, action *nodewisev1.Action, remove *
 		preconditions = byUID(remove.GetPod())
 	}
 	done := r.delete(ctx, action, cluster.Pods, remove.GetPod(), preconditions)
+	r.emitRemoved(ctx, done, "Deleted pod: "+remove.GetPod().GetName(), "Error deleting: ")
+	return done
+}
+
+// evictPod evicts a pod with its uid as a precondition. A pod that a PodDisruptionBudget protects stays.
+func (r *run) evictPod(ctx context.Context, action *nodewisev1.Action, evict *nodewisev1.EvictPod) *done {
+	pod := evict.GetPod()
+	if pod == nil {
+		return failed(action, write.Unclear("the action names no object"))
+	}
+	key := r.key(cluster.Pods, pod.GetName())
+	why, err := r.writer.Evict(ctx, key, types.UID(pod.GetUid()))
+	done := succeeded(action)
+	switch {
+	case err != nil:
+		done = r.notDeleted(ctx, action, key, types.UID(pod.GetUid()), write.AsError(err))
+	case why != nil:
+		klog.FromContext(ctx).Info("A pod is not evicted now", "pod", pod.GetName(), "node", evict.GetNodeName(), "reason", why.Message)
+		return notAllowed(action, pod, why)
+	}
+	r.emitRemoved(ctx, done, "Evicted pod: "+pod.GetName(), "Error evicting: ")
+	return done
+}
+
+// emitRemoved emits the Event about a pod that was deleted, or that could not be deleted.
+func (r *run) emitRemoved(ctx context.Context, done *done, removed, failed string) {
 	switch done.outcome.GetResult() {
 	case nodewisev1.Result_RESULT_SUCCEEDED:
-		r.emit(ctx, "Normal", "SuccessfulDelete", "Deleted pod: "+remove.GetPod().GetName())
+		r.emit(ctx, "Normal", "SuccessfulDelete", removed)
 	case nodewisev1.Result_RESULT_FAILED:
-		r.emit(ctx, "Warning", "FailedDelete", "Error deleting: "+done.outcome.GetMessage())
+		r.emit(ctx, "Warning", "FailedDelete", failed+done.outcome.GetMessage())
 	default:
 	}
-	return done
+}
+
+// patchedPolicy returns the RolloutPolicy that an action patches; nil if there is none.
+func (r *run) patchedPolicy(action *nodewisev1.Action) *nodewisev1.WorkloadReference {
+	patch := action.GetPatchObject()
+	if patch == nil || !cluster.RolloutPolicies.IsNamed(patch.GetResource()) {
+		return nil
+	}
+	return &nodewisev1.WorkloadReference{
+		Kind: cluster.PolicyKind, Namespace: r.workload.GetNamespace(),
+		Name: patch.GetObject().GetName(), Uid: patch.GetObject().GetUid(),
+	}
 }
 
 func byUID(object *nodewisev1.ObjectReference) write.Preconditions {
@@ -197,12 +249,18 @@ func (r *run) delete(
 	if err == nil {
 		return succeeded(action)
 	}
-	refusal := write.AsError(err)
+	return r.notDeleted(ctx, action, key, preconditions.UID, write.AsError(err))
+}
+
+// notDeleted interprets the error of a delete of an object with this uid.
+func (r *run) notDeleted(
+	ctx context.Context, action *nodewisev1.Action, key write.Key, uid types.UID, refusal *write.Error,
+) *done {
 	switch {
 	case refusal.Refusal == write.NotFound:
 		return refused(action, nodewisev1.Result_RESULT_NOT_FOUND, refusal)
 	case refusal.Refusal == write.Conflict || refusal.IsUnclear():
-		return r.confirmDelete(ctx, action, key, preconditions.UID, refusal)
+		return r.confirmDelete(ctx, action, key, uid, refusal)
 	default:
 		return failed(action, refusal)
 	}

@@ -30,6 +30,13 @@ type Colliding struct {
 	Object []byte
 }
 
+// Blocked is an eviction that a PodDisruptionBudget did not allow.
+type Blocked struct {
+	write.Blocked
+
+	PodUID string
+}
+
 // Applied is the result of applying a plan.
 type Applied struct {
 	// Outcomes has one outcome for each action of the plan, in the plan's order.
@@ -45,6 +52,8 @@ type Applied struct {
 	// Sealed are revisions, and pods to adopt, that the apiserver does not let anybody change. The next plan is made at once, and does not
 	// change them.
 	Sealed []write.Key
+	// Blocked are evictions that a PodDisruptionBudget did not allow. This is no failure.
+	Blocked []Blocked
 	// TakenNames are names of new pods that other pods have. The executor reports that, and the next plan is made at once. This is no failure.
 	TakenNames []string
 	// Batches is how many batches were begun.
@@ -86,6 +95,9 @@ func (a *Applied) add(phase *nodewisev1.Phase, done *done) (failed bool) {
 	if done.sealed != nil {
 		a.Sealed = append(a.Sealed, *done.sealed)
 	}
+	if done.blocked != nil {
+		a.Blocked = append(a.Blocked, *done.blocked)
+	}
 	if done.outcome.GetResult() == nodewisev1.Result_RESULT_NAME_TAKEN && done.colliding == nil {
 		a.TakenNames = append(a.TakenNames, done.outcome.GetCreatedPod().GetPodName())
 	}
@@ -110,6 +122,8 @@ type Settings struct {
 	AnnotatesPods bool
 	// LeftOut are the actions that are not executed, by their ids, and why: their objects have changed since the snapshot.
 	LeftOut map[uint32]string
+	// Measure starts a measurement, and does not wait for its end. An observer starts none.
+	Measure func(*nodewisev1.Measure)
 }
 
 // Apply applies a plan for the workload of this kind whose cached JSON is object. It returns when every call has ended.

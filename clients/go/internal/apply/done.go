@@ -1,7 +1,10 @@
 package apply
 
 import (
+	"net/http"
+
 	"nodewise.dev/clients/go/internal/cluster"
+	"nodewise.dev/clients/go/internal/plancheck"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -16,6 +19,7 @@ type done struct {
 	created   string
 	vanished  *write.Key
 	sealed    *write.Key
+	blocked   *Blocked
 	// endsPlan is true if the rest of the plan must not be executed, whether or not the action failed.
 	endsPlan bool
 }
@@ -28,8 +32,8 @@ func ended(action *nodewisev1.Action, result nodewisev1.Result) *done {
 		outcome.Subject = &nodewisev1.Outcome_CreatedPod{CreatedPod: &nodewisev1.ExpectedCreate{
 			PodName: kind.CreatePod.GetPodName(), NodeName: kind.CreatePod.GetNodeName(),
 		}}
-	case *nodewisev1.Action_DeletePod:
-		if pod := kind.DeletePod.GetPod(); pod != nil {
+	default:
+		if pod := plancheck.RemovedPod(action); pod != nil {
 			outcome.Subject = &nodewisev1.Outcome_DeletedPodUid{DeletedPodUid: pod.GetUid()}
 		}
 	}
@@ -55,6 +59,14 @@ func (d *done) ending() *done {
 
 func failed(action *nodewisev1.Action, err *write.Error) *done {
 	return refused(action, nodewisev1.Result_RESULT_FAILED, err)
+}
+
+// notAllowed is the result of an eviction that a PodDisruptionBudget does not allow now. That is no failure.
+func notAllowed(action *nodewisev1.Action, pod *nodewisev1.ObjectReference, why *write.Blocked) *done {
+	done := ended(action, nodewisev1.Result_RESULT_BLOCKED)
+	done.outcome.Message, done.outcome.HttpStatus = why.Message, http.StatusTooManyRequests
+	done.blocked = &Blocked{PodUID: pod.GetUid(), Blocked: *why}
+	return done
 }
 
 // recorded is the result of a successful write that the caches must show before the next plan.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"nodewise.dev/clients/go/internal/cluster"
@@ -13,13 +12,16 @@ import (
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
-// resourceOf returns the resource that an action names: that of the workload, or of the workloads that it controls.
+// resourceOf returns the resource that an action names: that of the workload, of the workloads that it controls, or RolloutPolicies.
 func (r *run) resourceOf(named *nodewisev1.GroupVersionResource) (cluster.Resource, *write.Error) {
-	kinds := []*cluster.Kind{r.kind, r.kind.Controls}
-	for _, kind := range kinds {
-		if kind != nil && named.GetGroup() == appsv1.GroupName && named.GetVersion() == appsv1.SchemeGroupVersion.Version &&
-			named.GetResource() == string(kind.Resource) {
-			return kind.Resource, nil
+	// Which plans may write a policy is checked before.
+	known := []cluster.Resource{r.kind.Resource, cluster.RolloutPolicies}
+	if r.kind.Controls != nil {
+		known = append(known, r.kind.Controls.Resource)
+	}
+	for _, resource := range known {
+		if resource.IsNamed(named) {
+			return resource, nil
 		}
 	}
 	return "", write.Unclear("this executor does not know the resource %q of %s/%s",

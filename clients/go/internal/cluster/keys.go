@@ -137,18 +137,24 @@ func (s *Store) TakeCuts() []CutObject {
 
 // noteCuts finds cut objects among those that were cached before a workload named new keys.
 func (s *Store) noteCuts(namespace string) {
-	if s.nodeKeys.hasGrown {
-		keys := s.nodeKeys.keys()
-		s.nodes.all(func(node *stored) bool {
-			s.noteCut(Nodes, "", node, keys)
-			return true
-		})
-	}
+	s.noteCutNodes()
 	if named := s.podKeys[namespace]; named.hasGrown && s.namespaces[namespace] != nil {
 		for _, pod := range s.namespaces[namespace].pods.names {
 			s.noteCut(Pods, namespace, pod, named.keys())
 		}
 	}
+}
+
+// noteCutNodes finds cut nodes among those that were cached before a workload or a RolloutPolicy named new keys.
+func (s *Store) noteCutNodes() {
+	if !s.nodeKeys.hasGrown {
+		return
+	}
+	keys := s.nodeKeys.keys()
+	s.nodes.all(func(node *stored) bool {
+		s.noteCut(Nodes, "", node, keys)
+		return true
+	})
 }
 
 func (s *Store) noteCut(resource Resource, namespace string, object *stored, keys *convert.KeySet) {

@@ -38,7 +38,7 @@ type Kind struct {
 // The kinds of workload.
 var (
 	DaemonSet = &Kind{
-		Name: "DaemonSet", Resource: DaemonSets, Inputs: []Resource{Pods, Nodes, Revisions}, Pods: ByNode,
+		Name: "DaemonSet", Resource: DaemonSets, Inputs: []Resource{Pods, Nodes, Revisions, RolloutPolicies}, Pods: ByNode,
 		reads: convert.ReadsOf,
 	}
 	ReplicaSet = &Kind{

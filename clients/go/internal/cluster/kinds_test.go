@@ -54,10 +54,10 @@ func podOf(name, version, node, kind, owner string, changes ...func(*Pod)) *Pod 
 // Each kind watches what its plans need, and no more: a program that owns DaemonSets needs no rights for ReplicaSets.
 func TestEachKindWatchesWhatItNeeds(t *testing.T) {
 	for want, kinds := range map[string][]*Kind{
-		"[daemonsets pods nodes controllerrevisions]":                         {DaemonSet},
-		"[replicasets pods]":                                                  {ReplicaSet},
-		"[deployments replicasets pods]":                                      {Deployment},
-		"[daemonsets deployments replicasets pods nodes controllerrevisions]": {Deployment, ReplicaSet, DaemonSet},
+		"[daemonsets pods nodes controllerrevisions rolloutpolicies]": {DaemonSet},
+		"[replicasets pods]":             {ReplicaSet},
+		"[deployments replicasets pods]": {Deployment},
+		"[daemonsets deployments replicasets pods nodes controllerrevisions rolloutpolicies]": {Deployment, ReplicaSet, DaemonSet},
 	} {
 		if got := fmt.Sprint(NewStore(1, kinds...).Watched()); got != want {
 			t.Errorf("got %s, want %s", got, want)

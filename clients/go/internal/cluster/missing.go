@@ -36,6 +36,12 @@ func (s *Store) Missing(resource Resource, isListed func(types.NamespacedName) b
 				check(namespace, name)
 			}
 		}
+	case RolloutPolicies:
+		for namespace, kept := range s.policies {
+			for name := range kept {
+				check(namespace, name)
+			}
+		}
 	}
 	return missing
 }
@@ -52,6 +58,8 @@ func (s *Store) Remove(resource Resource, key types.NamespacedName) *Transition 
 		return s.RemovePod(key.Namespace, key.Name, nil)
 	case Revisions:
 		return s.RemoveRevision(key.Namespace, key.Name, nil)
+	case RolloutPolicies:
+		return s.RemovePolicy(key, nil)
 	default:
 		return nil
 	}

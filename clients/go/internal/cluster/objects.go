@@ -10,8 +10,10 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubelabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -32,10 +34,41 @@ const (
 	Pods        Resource = "pods"
 	Nodes       Resource = "nodes"
 	Revisions   Resource = "controllerrevisions"
+	// RolloutPolicies are a custom resource, which need not be installed.
+	RolloutPolicies Resource = "rolloutpolicies"
 )
 
 // Resources are all of them.
-var Resources = [...]Resource{DaemonSets, Deployments, ReplicaSets, Pods, Nodes, Revisions}
+var Resources = [...]Resource{DaemonSets, Deployments, ReplicaSets, Pods, Nodes, Revisions, RolloutPolicies}
+
+// PolicyKind is the kind of RolloutPolicies in the API.
+const PolicyKind = "RolloutPolicy"
+
+// policyVersion is the version of the API of RolloutPolicies.
+var policyVersion = schema.GroupVersion{Group: "nodewise.dev", Version: "v1alpha1"}
+
+// GroupVersion is the group and the version of the resource in the API.
+func (r Resource) GroupVersion() schema.GroupVersion {
+	switch r {
+	case Pods, Nodes:
+		return corev1.SchemeGroupVersion
+	case RolloutPolicies:
+		return policyVersion
+	default:
+		return appsv1.SchemeGroupVersion
+	}
+}
+
+// InAPI is the resource with its group and version.
+func (r Resource) InAPI() schema.GroupVersionResource {
+	return r.GroupVersion().WithResource(string(r))
+}
+
+// IsNamed reports whether an action of a plan names this resource.
+func (r Resource) IsNamed(named *nodewisev1.GroupVersionResource) bool {
+	version := r.GroupVersion()
+	return named.GetGroup() == version.Group && named.GetVersion() == version.Version && named.GetResource() == string(r)
+}
 
 // Workload is an apps/v1 DaemonSet, ReplicaSet or Deployment.
 type Workload struct {
@@ -222,4 +255,5 @@ type Transition struct {
 	Pod      *Change[Pod]
 	Node     *Change[Node]
 	Revision *Change[Revision]
+	Policy   *Change[Policy]
 }

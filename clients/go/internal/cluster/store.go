@@ -19,9 +19,11 @@ type Store struct {
 	workloads   map[*Kind]*workloads
 	nodes       *buckets
 	namespaces  map[string]*namespace
-	parts       parts
-	labels      labels
-	nodeKeys    *named
+	// policies are by namespace and name. No namespace is empty.
+	policies map[string]map[string]*Policy
+	parts    parts
+	labels   labels
+	nodeKeys *named
 	// podKeys are by namespace. Only namespaces with workloads have an entry.
 	podKeys map[string]*named
 	unnamed *convert.KeySet
@@ -56,6 +58,7 @@ func NewStore(bucketCount uint32, kinds ...*Kind) *Store {
 		workloads:   kept,
 		nodes:       newBuckets(bucketCount, false),
 		namespaces:  map[string]*namespace{},
+		policies:    map[string]map[string]*Policy{},
 		parts:       parts{},
 		labels:      labels{},
 		nodeKeys:    newNamed(false),

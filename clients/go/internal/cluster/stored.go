@@ -196,9 +196,9 @@ func encodeLabel(label *nodewisev1.Label) []byte {
 // splitNode encodes the fields of a node before and after its labels.
 func splitNode(node *nodewisev1.Node) (before, after []byte) {
 	before = encode(&nodewisev1.Node{Name: node.GetName(), Uid: node.GetUid()})
-	return before, encode(&nodewisev1.Node{
-		Taints: node.GetTaints(), Unschedulable: node.GetUnschedulable(), Ready: node.GetReady(),
-	})
+	rest := proto.CloneOf(node)
+	rest.Name, rest.Uid, rest.Labels = "", "", nil
+	return before, encode(rest)
 }
 
 // appendTo appends the object as a member of its bucket. The argument number is the number of its shared metadata in the bucket; 0 for none.

@@ -68,12 +68,13 @@ func LeaveOutForeign(planned *nodewisev1.ReconcileState, actions []*nodewisev1.A
 		creates[create{before.GetPodName(), before.GetNodeName()}]++
 	}
 	for _, action := range actions {
-		switch kind := action.GetKind().(type) {
-		case *nodewisev1.Action_CreatePod:
-			creates[create{kind.CreatePod.GetPodName(), kind.CreatePod.GetNodeName()}]++
-		case *nodewisev1.Action_DeletePod:
-			deletes.Insert(kind.DeletePod.GetPod().GetUid())
-		default:
+		if pod := action.GetCreatePod(); pod != nil {
+			creates[create{pod.GetPodName(), pod.GetNodeName()}]++
+		}
+		for _, pod := range []*nodewisev1.ObjectReference{action.GetDeletePod().GetPod(), action.GetEvictPod().GetPod()} {
+			if pod != nil {
+				deletes.Insert(pod.GetUid())
+			}
 		}
 	}
 	expected.Creates = slices.DeleteFunc(expected.Creates, func(pod *nodewisev1.ExpectedCreate) bool {

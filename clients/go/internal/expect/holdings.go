@@ -30,6 +30,7 @@ type held struct {
 	backoffs     []*nodewisev1.FailedPodBackoff
 	collisions   []*nodewisev1.PodNameCollision
 	slowStart    *nodewisev1.SlowStart
+	blocked      blockedEvictions
 }
 
 // PodView is what the caches show of the pods of a workload. It finds expectations that are already met when they are set.
@@ -57,6 +58,7 @@ func (h *Holdings) Get(key types.NamespacedName, uid types.UID) *nodewisev1.Reco
 			FailedPodBackoffs: held.backoffs,
 			PodNameCollisions: held.collisions,
 			SlowStart:         held.slowStart,
+			BlockedEvictions:  held.blocked.wire(),
 		})
 	}
 	if used := h.usedOf(key, uid); used != nil {
@@ -68,16 +70,17 @@ func (h *Holdings) Get(key types.NamespacedName, uid types.UID) *nodewisev1.Reco
 // Replace replaces the state of a workload with the state of a plan. It is called before the plan's first write.
 //
 // Watches went on while the plan was requested. So expectations that were sent and are no longer held are removed, because they were met
-// meanwhile, and new ones that the caches already show are removed, too. Used pod names that were sent and that the plan leaves out are
-// dropped; a plan adds none.
+// meanwhile, and new ones that the caches already show are removed, too. Used pod names and blocked evictions that were sent and that the plan
+// leaves out are dropped; a plan adds none.
 func (h *Holdings) Replace(
 	key types.NamespacedName, uid types.UID, planned, sent *nodewisev1.ReconcileState, view PodView,
 ) {
 	next, before := parse(planned.GetExpectations()), parse(sent.GetExpectations())
-	present := parse(nil)
+	present, blocked := parse(nil), blockedEvictions{}
 	if held := h.held[key]; held != nil && held.uid == uid {
-		present = held.expectations
+		present, blocked = held.expectations, held.blocked
 	}
+	blocked.drop(sent.GetBlockedEvictions(), planned.GetBlockedEvictions())
 	next.settle(before, present)
 	maps.DeleteFunc(next.named, func(pod, _ string) bool { return view.Exists(pod) })
 	h.settleDeletes(next, before, view)
@@ -87,6 +90,7 @@ func (h *Holdings) Replace(
 		backoffs:     planned.GetFailedPodBackoffs(),
 		collisions:   planned.GetPodNameCollisions(),
 		slowStart:    planned.GetSlowStart(),
+		blocked:      blocked,
 	}
 	if used := h.usedOf(key, uid); used != nil {
 		used.drop(sent.GetUsedPodNames(), planned.GetUsedPodNames())
@@ -117,7 +121,7 @@ func (h *Holdings) RestoreBackoffs(key types.NamespacedName, uid types.UID, sent
 }
 
 // Settle applies the state in the response to a report. Expectations that it does not have are removed, and none are added. Used pod names
-// stay.
+// and blocked evictions stay.
 func (h *Holdings) Settle(key types.NamespacedName, uid types.UID, settled *nodewisev1.ReconcileState) {
 	held := h.of(key, uid)
 	if held == nil {
@@ -158,10 +162,24 @@ func (h *Holdings) Lower(key types.NamespacedName, uid types.UID, outcomes []*no
 	}
 }
 
-// isUndone reports whether an action was left out, skipped, or refused by the apiserver.
+// Block records evictions that a PodDisruptionBudget did not allow, each instead of an earlier one of the same pod. The argument sent is the state
+// in the request for the plan that asked for them: it says how often they were not allowed before.
+func (h *Holdings) Block(
+	key types.NamespacedName, uid types.UID, blocked []Blocked, sent *nodewisev1.ReconcileState, now time.Time,
+) {
+	held := h.of(key, uid)
+	if held == nil {
+		return
+	}
+	for _, one := range blocked {
+		held.blocked.record(one, sent.GetBlockedEvictions(), now)
+	}
+}
+
+// isUndone reports whether an action was left out, skipped, not allowed by a budget, or refused by the apiserver.
 func isUndone(outcome *nodewisev1.Outcome) bool {
 	switch outcome.GetResult() {
-	case nodewisev1.Result_RESULT_SKIPPED, nodewisev1.Result_RESULT_NAME_TAKEN:
+	case nodewisev1.Result_RESULT_SKIPPED, nodewisev1.Result_RESULT_NAME_TAKEN, nodewisev1.Result_RESULT_BLOCKED:
 		return true
 	case nodewisev1.Result_RESULT_FAILED:
 		return outcome.GetHttpStatus() >= http.StatusBadRequest && outcome.GetHttpStatus() < http.StatusInternalServerError
@@ -184,10 +202,12 @@ func (h *Holdings) ObserveCreate(key types.NamespacedName, podName, nodeName str
 func (h *Holdings) ObserveDeletion(key types.NamespacedName, podName, podUID string) {
 	if held := h.held[key]; held != nil {
 		held.expectations.observeDeletion(podName, podUID, h.rule)
+		delete(held.blocked, podUID)
 	}
 }
 
-// DropPlanned drops the parts of a workload's state that only plans set: back-offs, collisions and the slow start. It reports whether it changed
+// DropPlanned drops the parts of a workload's state that only plans set, which are back-offs, collisions and the slow start, and the blocked
+// evictions. It reports whether it changed
 // anything. Used pod names and unexpired expectations stay, because the executor knows them by itself. If the time of the expectations is
 // invalid or in the future, it becomes now.
 func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time.Time) bool {
@@ -195,8 +215,9 @@ func (h *Holdings) DropPlanned(key types.NamespacedName, uid types.UID, now time
 	if held == nil {
 		return false
 	}
-	dropped := len(held.backoffs) > 0 || len(held.collisions) > 0 || held.slowStart != nil
-	held.backoffs, held.collisions, held.slowStart = nil, nil, nil
+	dropped := len(held.backoffs) > 0 || len(held.collisions) > 0 || held.slowStart != nil || len(held.blocked) > 0
+	// A budget that still protects a pod does so again.
+	held.backoffs, held.collisions, held.slowStart, held.blocked = nil, nil, nil, blockedEvictions{}
 	if setAt := held.expectations.setAt; setAt != nil && (!setAt.IsValid() || setAt.AsTime().After(now)) {
 		held.expectations.setAt = timestamppb.New(now)
 		dropped = true

@@ -23,6 +23,8 @@ const (
 	maxOtherEvents = 10
 	// maxWrites is how often a plan may write one object of any resource: it may adopt an object and change it.
 	maxWrites = 4
+	// maxMeasurements is how many measurements a plan may ask for. A stage of a RolloutPolicy has at most ten checks.
+	maxMeasurements = 100
 	// maxFollowingEvents is how many Events may follow the success of an action.
 	maxFollowingEvents = 4
 )
@@ -41,13 +43,15 @@ func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Ask
 			}
 		}
 	}
-	var creates, deletes, revisions, objects, statuses, claims, events int
+	var creates, deletes, revisions, objects, statuses, measurements, claims, events int
 	for _, action := range actions {
 		switch action.GetKind().(type) {
 		case *nodewisev1.Action_CreatePod:
 			creates++
-		case *nodewisev1.Action_DeletePod:
+		case *nodewisev1.Action_DeletePod, *nodewisev1.Action_EvictPod:
 			deletes++
+		case *nodewisev1.Action_Measure:
+			measurements++
 		case *nodewisev1.Action_CreateRevision:
 			revisions++
 		case *nodewisev1.Action_CreateObject:
@@ -75,6 +79,7 @@ func checkBounds(plan *nodewisev1.Plan, actions []*nodewisev1.Action, asked *Ask
 		{"creates", revisions, 1, "revisions"},
 		{"creates", objects, 1, "objects"},
 		{"writes", statuses, 1, "statuses"},
+		{"asks for", measurements, maxMeasurements, "measurements"},
 		{"adopts, releases, relabels, changes and deletes", claims, 2 * min(max(asked.Burst, minClaims), maxClaims), "objects"},
 		{"emits", events, maxEvents, "Events"},
 	} {

@@ -32,6 +32,8 @@ type Asked struct {
 	Scope nodewisev1.Scope
 	// Live are the revisions of the snapshot that were read from the apiserver.
 	Live []*cluster.Revision
+	// Policies are the RolloutPolicies of the snapshot.
+	Policies []*cluster.Policy
 	// AsOf is the number of the last cache change that the snapshot includes.
 	AsOf uint64
 	// Sent is the state in the snapshot.
@@ -159,7 +161,13 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 		return nil, violationOf(nil, "the service planned for the whole workload, and was asked for its rollout alone: "+
 			"it is too old for --mode companion")
 	}
+	if violation := checkConfirmation(plan, asked); violation != nil {
+		return nil, violation
+	}
 	if violation := checkKinds(actions, asked); violation != nil {
+		return nil, violation
+	}
+	if violation := checkPhases(plan, asked); violation != nil {
 		return nil, violation
 	}
 	if violation := checkBounds(plan, actions, asked); violation != nil {
@@ -172,6 +180,9 @@ func Check(plan *nodewisev1.Plan, asked *Asked, caches Caches) (*Checked, error)
 		return nil, violation
 	}
 	if violation := checkObjects(actions, asked); violation != nil {
+		return nil, violation
+	}
+	if violation := checkMeasurements(actions, asked); violation != nil {
 		return nil, violation
 	}
 	all, violation := namedIn(actions, asked)
@@ -319,7 +330,7 @@ func (c *Checked) LeftOut() map[uint32]string {
 // the workload controls.
 func mayRestOnAdoption(action *nodewisev1.Action) bool {
 	switch kind := action.GetKind().(type) {
-	case *nodewisev1.Action_DeletePod, *nodewisev1.Action_DeleteRevision, *nodewisev1.Action_RelabelPod,
+	case *nodewisev1.Action_DeletePod, *nodewisev1.Action_EvictPod, *nodewisev1.Action_DeleteRevision, *nodewisev1.Action_RelabelPod,
 		*nodewisev1.Action_CreateObject, *nodewisev1.Action_DeleteObject:
 		return true
 	case *nodewisev1.Action_PatchObject:
@@ -363,6 +374,14 @@ func ActionsOf(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	return actions
 }
 
+// RemovedPod returns the pod that an action deletes or evicts; nil for other actions.
+func RemovedPod(action *nodewisev1.Action) *nodewisev1.ObjectReference {
+	if evict := action.GetEvictPod(); evict != nil {
+		return evict.GetPod()
+	}
+	return action.GetDeletePod().GetPod()
+}
+
 // KindOf returns the field of an action's kind; nil for a kind that this executor does not know.
 func KindOf(action *nodewisev1.Action) protoreflect.FieldDescriptor {
 	message := action.ProtoReflect()
@@ -386,7 +405,8 @@ func checkVerdict(verdict nodewisev1.Verdict, actions []*nodewisev1.Action) erro
 	for _, action := range actions {
 		switch {
 		case verdict == nodewisev1.Verdict_VERDICT_APPLY:
-		case verdict == nodewisev1.Verdict_VERDICT_STATUS_ONLY && action.GetCreatePod() == nil && action.GetDeletePod() == nil:
+		case verdict == nodewisev1.Verdict_VERDICT_STATUS_ONLY && action.GetCreatePod() == nil &&
+			action.GetDeletePod() == nil && action.GetEvictPod() == nil:
 		default:
 			return violationOf(action, "the verdict of the plan is %s, which rules it out", verdict)
 		}
@@ -401,14 +421,18 @@ func isInScope(plan *nodewisev1.Plan, actions []*nodewisev1.Action, scope nodewi
 		return true
 	}
 	for _, action := range actions {
-		if action.GetDeletePod() == nil && action.GetEmitEvent() == nil {
+		switch action.GetKind().(type) {
+		case *nodewisev1.Action_DeletePod, *nodewisev1.Action_EvictPod, *nodewisev1.Action_EmitEvent:
+		case *nodewisev1.Action_PatchObject, *nodewisev1.Action_Measure:
+			// What plans write to the statuses of policies is checked elsewhere.
+		default:
 			return false
 		}
 	}
 	return plan.GetScope() == rollouts
 }
 
-// objectOf returns the existing object, other than the workload, that an action is about. An action of an unknown kind has none, and is not
+// objectOf returns the existing object, other than the workload and its RolloutPolicies, that an action is about. An action of an unknown kind has none, and is not
 // executed.
 func objectOf(action *nodewisev1.Action, asked *Asked) (resource cluster.Resource, reference *nodewisev1.ObjectReference, names bool) {
 	switch kind := action.GetKind().(type) {
@@ -428,8 +452,13 @@ func objectOf(action *nodewisev1.Action, asked *Asked) (resource cluster.Resourc
 		return cluster.Pods, kind.RelabelPod.GetPod(), true
 	case *nodewisev1.Action_DeletePod:
 		return cluster.Pods, kind.DeletePod.GetPod(), true
+	case *nodewisev1.Action_EvictPod:
+		return cluster.Pods, kind.EvictPod.GetPod(), true
 	case *nodewisev1.Action_PatchObject:
 		object := kind.PatchObject.GetObject()
+		if isOfPolicy(kind.PatchObject) {
+			return "", nil, false
+		}
 		return asked.controls().Resource, object, !asked.isWorkload(object)
 	case *nodewisev1.Action_DeleteObject:
 		return asked.controls().Resource, kind.DeleteObject.GetObject(), true

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
 )
@@ -19,6 +17,8 @@ type rules struct {
 	writes []objectWrite
 	// statusMetadata are the members of metadata in a patch of the workload's status.
 	statusMetadata []string
+	// hasPolicies is true if RolloutPolicies may target workloads of the kind.
+	hasPolicies bool
 	// hasNodes is true if each pod is for one node.
 	hasNodes bool
 	// podHash is the number of characters of the hash in the names of pods.
@@ -43,17 +43,21 @@ const (
 	patchStatus
 	// rollBack patches the workload itself: it restores an earlier template.
 	rollBack
+	// patchPolicyStatus patches the status of a RolloutPolicy.
+	patchPolicyStatus
 )
 
 var rulesOf = map[*cluster.Kind]*rules{
 	cluster.DaemonSet: {
 		actions: []string{
 			"CreateRevision", "UpdateRevision", "DeleteRevision", "AdoptRevision", "ReleaseRevision", "AdoptPod", "ReleasePod", "RelabelPod",
-			"CreatePod", "DeletePod", "UpdateStatus", "EmitEvent",
+			"CreatePod", "DeletePod", "EvictPod", "UpdateStatus", "EmitEvent", "Measure",
 		},
-		hasNodes: true,
-		podHash:  hashLength,
-		burst:    250,
+		writes:      []objectWrite{patchPolicyStatus},
+		hasPolicies: true,
+		hasNodes:    true,
+		podHash:     hashLength,
+		burst:       250,
 	},
 	cluster.ReplicaSet: {
 		actions:        []string{"EmitEvent", "AdoptPod", "ReleasePod", "CreatePod", "DeletePod"},
@@ -113,16 +117,23 @@ func checkKinds(actions []*nodewisev1.Action, asked *Asked) error {
 // writeOf says what an action on an object of any resource does. The error says why no plan for the workload can have it.
 func writeOf(action *nodewisev1.Action, asked *Asked) (objectWrite, error) {
 	own, controls := asked.Workload.Kind.Resource, asked.controls().Resource
+	known := []cluster.Resource{own, controls}
+	if asked.rules().hasPolicies {
+		known = append(known, cluster.RolloutPolicies)
+	}
 	switch kind := action.GetKind().(type) {
 	case *nodewisev1.Action_CreateObject:
-		return whole(kind.CreateObject.GetResource(), createObject, own, controls)
+		return whole(kind.CreateObject.GetResource(), createObject, controls, known)
 	case *nodewisev1.Action_DeleteObject:
-		return whole(kind.DeleteObject.GetResource(), deleteObject, own, controls)
+		return whole(kind.DeleteObject.GetResource(), deleteObject, controls, known)
 	case *nodewisev1.Action_PatchObject:
 		patch := kind.PatchObject
-		resource, err := resourceOf(patch.GetResource(), own, controls)
+		resource, err := resourceOf(patch.GetResource(), known)
 		if err != nil {
 			return noWrite, err
+		}
+		if resource == cluster.RolloutPolicies {
+			return patchPolicyStatus, nil
 		}
 		isOwn := resource == own && asked.isWorkload(patch.GetObject())
 		switch subresource := patch.GetSubresource(); {
@@ -141,26 +152,25 @@ func writeOf(action *nodewisev1.Action, asked *Asked) (objectWrite, error) {
 }
 
 // whole says what an action does that creates or deletes an object.
-func whole(named *nodewisev1.GroupVersionResource, does objectWrite, own, controls cluster.Resource) (objectWrite, error) {
-	resource, err := resourceOf(named, own, controls)
+func whole(named *nodewisev1.GroupVersionResource, does objectWrite, controls cluster.Resource, known []cluster.Resource) (objectWrite, error) {
+	resource, err := resourceOf(named, known)
 	switch {
 	case err != nil:
 		return noWrite, err
 	case resource != controls:
-		return noWrite, fmt.Errorf("it creates or deletes an object of %s", own)
+		return noWrite, fmt.Errorf("it creates or deletes an object of %s", resource)
 	default:
 		return does, nil
 	}
 }
 
 // resourceOf returns the resource that an action names, which must be one of these.
-func resourceOf(named *nodewisev1.GroupVersionResource, allowed ...cluster.Resource) (cluster.Resource, error) {
+func resourceOf(named *nodewisev1.GroupVersionResource, known []cluster.Resource) (cluster.Resource, error) {
 	if named == nil {
 		return "", errors.New("it names no resource")
 	}
 	resource := cluster.Resource(named.GetResource())
-	isApps := named.GetGroup() == appsv1.GroupName && named.GetVersion() == appsv1.SchemeGroupVersion.Version
-	if !isApps || !slices.Contains(allowed, resource) {
+	if !resource.IsNamed(named) || !slices.Contains(known, resource) {
 		return "", fmt.Errorf("it writes %q of %s/%s, which its kind of workload does not", named.GetResource(), named.GetGroup(), named.GetVersion())
 	}
 	return resource, nil
@@ -180,9 +190,12 @@ func checkObjects(actions []*nodewisev1.Action, asked *Asked) error {
 				return violationOf(action, "%v", err)
 			}
 		}
-		if write == createObject {
+		switch write {
+		case patchPolicyStatus:
+			err = checkPolicyPatch(action.GetPatchObject(), asked)
+		case createObject:
 			err = checkReplicaSet(action.GetCreateObject(), workload, asked.Workload)
-		} else {
+		default:
 			err = checkObjectPatch(write, action.GetPatchObject(), workload, asked)
 		}
 		if err != nil {

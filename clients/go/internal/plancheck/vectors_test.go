@@ -30,6 +30,7 @@ type vector struct {
 	Revisions []json.RawMessage `json:"revisions"`
 	ReadLive  []json.RawMessage `json:"read_live"`
 	Live      []json.RawMessage `json:"live"`
+	Policies  []json.RawMessage `json:"policies"`
 	Refused   string            `json:"refused"`
 	// Changed are the names of pods and revisions that have changed since the snapshot.
 	Changed struct{ Pods, Revisions []string } `json:"changed"`
@@ -121,7 +122,13 @@ func TestLivePodsMayHaveOddTimes(t *testing.T) {
 
 func vectors(t *testing.T) []vector {
 	t.Helper()
-	vectors := testkit.Vectors[[]vector](t, "plan_checks.json")
+	return vectorsOf(t, "plan_checks.json")
+}
+
+// vectorsOf reads a file of vectors. What a vector does not have comes from the first one.
+func vectorsOf(t *testing.T, file string) []vector {
+	t.Helper()
+	vectors := testkit.Vectors[[]vector](t, file)
 	for i := range vectors {
 		if vectors[i].Workload == nil {
 			vectors[i].Workload = vectors[0].Workload
@@ -131,6 +138,9 @@ func vectors(t *testing.T) []vector {
 		}
 		if vectors[i].Revisions == nil {
 			vectors[i].Revisions = vectors[0].Revisions
+		}
+		if vectors[i].Policies == nil {
+			vectors[i].Policies = vectors[0].Policies
 		}
 	}
 	return vectors
@@ -184,6 +194,9 @@ func (v *vector) check(t *testing.T) (leftOut map[uint32]string, err error) {
 		if err := protojson.Unmarshal(v.Sent, asked.Sent); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, object := range v.Policies {
+		asked.Policies = append(asked.Policies, cluster.NewPolicy(parsed(t, object)))
 	}
 	for _, object := range v.ReadLive {
 		asked.Live = append(asked.Live, cluster.NewRevision(parsed(t, object)))

@@ -30,6 +30,9 @@ type Cluster struct {
 	events  []clusterEvent
 	writes  []string
 	ended   bool
+	// installed is true while the custom resource is installed, and removals is how often it was removed.
+	installed bool
+	removals  int
 }
 
 type clusterEvent struct {
@@ -41,6 +44,7 @@ type clusterEvent struct {
 // ListKinds are the kinds of lists, by resource.
 var ListKinds = map[string]string{
 	"daemonsets": "DaemonSetList", "replicasets": "ReplicaSetList", "deployments": "DeploymentList", "controllerrevisions": "ControllerRevisionList", "pods": "PodList", "nodes": "NodeList",
+	customResource: "RolloutPolicyList",
 }
 
 // NewCluster starts an empty Cluster. It ends with the test.
@@ -101,7 +105,14 @@ func (c *Cluster) keep(resource string, object map[string]any) {
 // ServeHTTP implements [http.Handler].
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/apps/v1/"), "/api/v1/"), "/")
+	path := r.URL.Path
+	if rest, isCustom := strings.CutPrefix(path, customAPI); isCustom {
+		if !c.servesCustom(w, rest) {
+			return
+		}
+		path = strings.TrimPrefix(rest, "/")
+	}
+	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(path, "/apis/apps/v1/"), "/api/v1/"), "/")
 	namespace := ""
 	if parts[0] == "namespaces" {
 		namespace, parts = parts[1], parts[2:]
@@ -152,8 +163,8 @@ func (c *Cluster) list(w http.ResponseWriter, r *http.Request, resource string) 
 		}
 	}
 	version := "v1"
-	if strings.HasPrefix(r.URL.Path, "/apis/") {
-		version = "apps/v1"
+	if rest, isGroup := strings.CutPrefix(r.URL.Path, "/apis/"); isGroup {
+		version = strings.Join(strings.SplitN(rest, "/", 3)[:2], "/")
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"kind": ListKinds[resource], "apiVersion": version, "items": items,
@@ -172,7 +183,8 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource string)
 	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for at := 0; !c.ended && r.Context().Err() == nil; {
+	removals := c.removals
+	for at := 0; !c.ended && r.Context().Err() == nil && (resource != customResource || c.removals == removals); {
 		for ; at < len(c.events); at++ {
 			event := c.events[at]
 			if event.resource != resource || event.version <= from {

@@ -34,6 +34,8 @@ type behaviour struct {
 	pods *podRules
 	// byNodes is true if events of nodes enqueue every workload.
 	byNodes bool
+	// byPolicies is true if workloads may have RolloutPolicies.
+	byPolicies bool
 	// lastPod is true if the deletion of the last pod of a workload that recreates enqueues the workload (P-8).
 	lastPod bool
 }
@@ -52,7 +54,7 @@ var behaviours = map[*cluster.Kind]behaviour{
 	cluster.DaemonSet: {
 		// One second more than needed: the time of readiness is from another clock, in whole seconds.
 		pods:    &podRules{perNode: true, afterReady: time.Second},
-		byNodes: true,
+		byNodes: true, byPolicies: true,
 	},
 	cluster.ReplicaSet: {pods: &podRules{deletesRelabelled: true}},
 	cluster.Deployment: {lastPod: true},
@@ -112,6 +114,8 @@ func React(kind *cluster.Kind, store *cluster.Store, transition *cluster.Transit
 	case transition.Revision != nil && slices.Contains(kind.Inputs, cluster.Revisions):
 		old, next := transition.Revision.Old, transition.Revision.New
 		r.controlled(ofRevision(old), ofRevision(next), true)
+	case transition.Policy != nil && r.byPolicies:
+		r.policy(transition.Policy)
 	}
 	return r.Reactions
 }
@@ -194,6 +198,9 @@ func (r *reacting) podUpdated(old, next *cluster.Pod) {
 		r.enqueueOwner(old.Namespace, old.Controller)
 	}
 	if owner := r.store.Resolve(r.kind, next.Namespace, next.Controller); owner != nil {
+		if r.byPolicies && isRestart(old, next) && !r.store.HasPolicy(owner) {
+			return
+		}
 		r.Enqueue = append(r.Enqueue, owner.Key)
 		if !isReady(old) && isReady(next) && owner.MinReadySeconds > 0 {
 			after := time.Duration(owner.MinReadySeconds)*time.Second + r.pods.afterReady
@@ -325,6 +332,11 @@ func (r *reacting) node(change *cluster.Change[cluster.Node]) {
 		r.Everyone = r.rules.WakeOnNodeDelete
 	case old == nil || !sameLabels(old.Labels, next.Labels) || !sameTaints(old.Taints, next.Taints):
 		r.Everyone, r.Urgent = true, true
+	}
+	if !r.Everyone && r.byPolicies && isNewsForPolicies(old, next) {
+		for _, workload := range r.store.WithPolicies(r.kind) {
+			r.Enqueue = append(r.Enqueue, workload.Key)
+		}
 	}
 }
 

@@ -3,12 +3,15 @@ package write
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
+	"nodewise.dev/clients/go/internal/brief"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/traces"
 	"nodewise.dev/clients/go/served"
@@ -106,6 +110,47 @@ func (k *Kube) Delete(ctx context.Context, key Key, preconditions Preconditions)
 	return err
 }
 
+// Evict implements [Writer]. A 429 is no failure: it says that a budget does not allow the eviction now.
+func (k *Kube) Evict(ctx context.Context, key Key, uid types.UID) (*Blocked, error) {
+	const eviction = "eviction"
+	body, err := json.Marshal(policyv1.Eviction{
+		TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+	})
+	if err != nil {
+		return nil, Unclear("writing an eviction: %w", err)
+	}
+	request := object(k.rest.Post(), key).SubResource(eviction).
+		SetHeader("Content-Type", runtime.ContentTypeJSON).SetHeader("Accept", runtime.ContentTypeJSON).Body(body)
+	_, err = k.call(ctx, &call{request: request, method: http.MethodPost, about: key, subresource: eviction})
+	if err == nil {
+		return nil, nil
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Code == http.StatusTooManyRequests {
+		said := status.Status()
+		return blocked(&said), nil
+	}
+	return nil, err
+}
+
+// blocked reads the answer to an eviction that was not allowed. The causes name the budget, and say what it needs.
+func blocked(status *metav1.Status) *Blocked {
+	said := &Blocked{}
+	message := status.Message
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if cause.Message != "" {
+				message += " " + cause.Message
+			}
+		}
+		said.RetryAfter = time.Duration(max(status.Details.RetryAfterSeconds, 0)) * time.Second
+	}
+	said.Message = brief.Text(message)
+	return said
+}
+
 // ReplaceStatus implements [Writer].
 func (k *Kube) ReplaceStatus(ctx context.Context, key Key, body []byte) (Written, error) {
 	request := object(k.rest.Put(), key).SubResource("status").
@@ -131,12 +176,15 @@ func (k *Kube) EachRevision(ctx context.Context, namespace string, take func(*se
 // Emit implements [Writer].
 func (k *Kube) Emit(_ context.Context, event Event) {
 	workload := &corev1.ObjectReference{
-		APIVersion:      "apps/v1",
+		APIVersion:      appsv1.SchemeGroupVersion.String(),
 		Kind:            event.Workload.GetKind(),
 		Namespace:       event.Workload.GetNamespace(),
 		Name:            event.Workload.GetName(),
 		UID:             types.UID(event.Workload.GetUid()),
 		ResourceVersion: event.Workload.GetResourceVersion(),
+	}
+	if workload.Kind == cluster.PolicyKind {
+		workload.APIVersion = cluster.RolloutPolicies.GroupVersion().String()
 	}
 	k.recorder.Event(workload, event.Type, event.Reason, event.Message)
 }
@@ -179,10 +227,11 @@ func (k *Kube) call(ctx context.Context, call *call) ([]byte, error) {
 }
 
 func root(resource cluster.Resource) string {
-	if resource == cluster.Pods || resource == cluster.Nodes {
-		return "/api/v1"
+	version := resource.GroupVersion()
+	if version.Group == "" {
+		return "/api/" + version.Version
 	}
-	return "/apis/apps/v1"
+	return "/apis/" + version.String()
 }
 
 func object(request *rest.Request, key Key) *rest.Request {

@@ -47,6 +47,12 @@ func (*Observer) Delete(ctx context.Context, key Key, preconditions Precondition
 	return nil
 }
 
+// Evict implements [Writer].
+func (*Observer) Evict(ctx context.Context, key Key, uid types.UID) (*Blocked, error) {
+	klog.FromContext(ctx).Info("Would evict", "object", key.String(), "uid", uid)
+	return nil, nil
+}
+
 // ReplaceStatus implements [Writer].
 func (*Observer) ReplaceStatus(ctx context.Context, key Key, _ []byte) (Written, error) {
 	klog.FromContext(ctx).Info("Would write the status", "object", key.String())

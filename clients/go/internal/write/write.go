@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,10 +45,19 @@ type Written struct {
 	ResourceVersion string
 }
 
-// Event is a Kubernetes Event about a workload.
+// Event is a Kubernetes Event about a workload, or about a RolloutPolicy.
 type Event struct {
+	// Workload is the object. Its kind decides the version of the API.
 	Workload              *nodewisev1.WorkloadReference
 	Type, Reason, Message string
+}
+
+// Blocked is an eviction that a PodDisruptionBudget does not allow now. The pod stays.
+type Blocked struct {
+	// Message is the apiserver's message, which names the budget, shortened by package brief.
+	Message string
+	// RetryAfter is when to ask again; 0 if the apiserver does not say so.
+	RetryAfter time.Duration
 }
 
 // Writer has the calls that applying a plan needs. Implementations do not retry, and every call has a timeout. Errors are [*Error].
@@ -60,6 +70,8 @@ type Writer interface {
 	Patch(ctx context.Context, key Key, subresource string, kind types.PatchType, patch []byte) (Written, error)
 	// Delete deletes an object gracefully, if it meets the preconditions.
 	Delete(ctx context.Context, key Key, preconditions Preconditions) error
+	// Evict deletes a pod of this uid, if no PodDisruptionBudget forbids that. If one does, the result is not nil, and there is no error.
+	Evict(ctx context.Context, key Key, uid types.UID) (*Blocked, error)
 	// ReplaceStatus replaces the status subresource. The object has a resourceVersion, so that the apiserver refuses an outdated one.
 	ReplaceStatus(ctx context.Context, key Key, object []byte) (Written, error)
 	// Read reads an object from the apiserver.

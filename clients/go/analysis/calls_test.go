@@ -1,0 +1,254 @@
+package analysis_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"nodewise.dev/clients/go/analysis"
+	"nodewise.dev/clients/go/nodewisev1"
+)
+
+// answering is a server that answers each call with this status and body, and records the last one.
+type answering struct {
+	*httptest.Server
+	status int
+	body   string
+	header http.Header
+	asked  *http.Request
+	sent   string
+}
+
+func serve(t *testing.T) *answering {
+	t.Helper()
+	made := &answering{status: 200, header: http.Header{}}
+	made.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		made.asked, made.sent = r, string(body)
+		for name, values := range made.header {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(made.status)
+		_, _ = io.WriteString(w, made.body)
+	}))
+	t.Cleanup(made.Close)
+	return made
+}
+
+func (a *answering) host() string { return strings.TrimPrefix(a.URL, "http://") }
+
+func calls(t *testing.T, settings analysis.Settings) *analysis.Calls {
+	t.Helper()
+	made, err := analysis.New(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func query(address string) *analysis.Request {
+	return &analysis.Request{Measure: &nodewisev1.Measure{Provider: &nodewisev1.Measure_Prometheus{
+		Prometheus: &nodewisev1.PrometheusQuery{Address: address, Query: "rate(errors[5m]) + 1"},
+	}}}
+}
+
+func webhook(url string) *analysis.Request {
+	return &analysis.Request{Status: []byte(`{"name":"agent"}`), Measure: &nodewisev1.Measure{
+		Provider: &nodewisev1.Measure_Webhook{Webhook: &nodewisev1.WebhookCall{Url: url}},
+	}}
+}
+
+func verdictCall(address string) *analysis.Request {
+	return &analysis.Request{Measure: &nodewisev1.Measure{Provider: &nodewisev1.Measure_VerdictService{
+		VerdictService: &nodewisev1.VerdictCall{Address: address},
+	}}}
+}
+
+func requireError(t *testing.T, made *analysis.Calls, request *analysis.Request, part string) {
+	t.Helper()
+	measured, err := made.Measure(t.Context(), request)
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("got %v, %v, want an error with %q", measured, err, part)
+	}
+}
+
+// L-32: only the very hosts are called that the operator allows.
+func TestOnlyAllowedHostsAreCalled(t *testing.T) {
+	server := serve(t)
+	made := calls(t, analysis.Settings{Hosts: []string{"Prometheus:9090", "checks", "[::1]:80=token", "checks"}})
+	if hosts := made.Hosts(); !slices.Equal(hosts, []string{"[::1]:80", "checks", "prometheus:9090"}) {
+		t.Errorf("the hosts are %v", hosts)
+	}
+	for _, request := range []*analysis.Request{
+		query(server.URL), webhook(server.URL), verdictCall(server.host()), query("http://prometheus"), webhook("http://checks.evil.example"),
+		webhook("http://xchecks"),
+	} {
+		requireError(t, made, request, "may not call")
+	}
+	for text, part := range map[string]string{
+		"ftp://checks": "must begin with", "http://u:p@checks": "with a user", "http://": "is no host", "checks": "must begin with",
+	} {
+		requireError(t, made, webhook(text), part)
+	}
+	requireError(t, made, verdictCall("checks"), "is not HOST:PORT")
+	if server.asked != nil {
+		t.Error("the server was called")
+	}
+	for _, wrong := range []string{
+		"", ":80", "a:", "a:0", "a:080", "a:65536", "http://a", "a/b", "u@a", "*.example", "::1", "[::1", "a b", "a=", "a=..", "a=../token",
+		"a=.token", "a=b..c", "a=b/c", "a=B", "[a]",
+	} {
+		if _, err := analysis.New(analysis.Settings{Hosts: []string{wrong}}); err == nil {
+			t.Errorf("the host %q is accepted", wrong)
+		}
+	}
+}
+
+// L-31: the value is that of the only sample, or the list of the values of several.
+func TestPrometheus(t *testing.T) {
+	server := serve(t)
+	made := calls(t, analysis.Settings{Hosts: []string{server.host()}})
+	vector := func(samples ...string) string {
+		return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(samples, ",") + `]}}`
+	}
+	sample := func(text string) string { return `{"metric":{"a":"b"},"value":[1435781451.781,"` + text + `"]}` }
+	for body, want := range map[string]string{
+		vector(sample("0.5")):              "0.5",
+		vector(sample("0"), sample("1e3")): "[0,1000]",
+		`{"status":"success","warnings":["PromQL info: x"],"data":{"resultType":"scalar","result":[1,"2"]}}`: "2",
+	} {
+		server.body = body
+		measured, err := made.Measure(t.Context(), query(server.URL+"/prometheus/"))
+		if err != nil || measured.GetValue() != want {
+			t.Errorf("%s: got %v, %v", body, measured, err)
+		}
+	}
+	form, err := url.ParseQuery(server.sent)
+	if err != nil || form.Get("query") != "rate(errors[5m]) + 1" || form.Get("timeout") != "10000ms" || server.asked.URL.Path != "/prometheus/api/v1/query" {
+		t.Errorf("asked for %s with %s", server.asked.URL, server.sent)
+	}
+	for body, part := range map[string]string{
+		vector():                       "no series matches",
+		vector(sample("NaN")):          "is NaN",
+		vector(sample("+Inf")):         "is +Inf",
+		vector(sample("x")):            "no number",
+		vector(`{"metric":{"a":"b"}}`): "is a histogram",
+		"<html>":                       "not that of a Prometheus",
+		"{}":                           "not that of a Prometheus",
+		`{"status":"success","data":{"resultType":"matrix","result":[]}}`:                                     "gives a matrix",
+		`{"status":"success","warnings":["store x is gone"],"data":{"resultType":"scalar","result":[1,"2"]}}`: "store x is gone",
+	} {
+		server.body = body
+		requireError(t, made, query(server.URL), part)
+	}
+	server.status, server.body = 400, `{"status":"error","errorType":"bad_data","error":"parse error at char 3"}`
+	requireError(t, made, query(server.URL), "bad_data: parse error at char 3")
+	requireError(t, made, query(server.URL+"?a=b"), "has no query")
+}
+
+// A webhook gets the policy's status of the workload, and answers with a verdict or a value.
+func TestWebhooks(t *testing.T) {
+	server := serve(t)
+	made := calls(t, analysis.Settings{Hosts: []string{server.host()}})
+	for body, want := range map[string]string{
+		`{"errors": 0}`: `{"errors": 0}`, "": "null", " 3 ": "3", "ok\n": `"ok"`, `{"verdict": 3}`: `{"verdict": 3}`,
+	} {
+		server.body = body
+		measured, err := made.Measure(t.Context(), webhook(server.URL+"/check?x=1"))
+		if err != nil || measured.GetValue() != want || !json.Valid([]byte(measured.GetValue())) {
+			t.Errorf("%s: got %v, %v", body, measured, err)
+		}
+	}
+	if server.sent != `{"name":"agent"}` || server.asked.Method != http.MethodPost || server.asked.URL.String() != "/check?x=1" {
+		t.Errorf("sent %s to %s", server.sent, server.asked.URL)
+	}
+	for name, want := range map[string]string{"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"} {
+		server.body = `{"verdict": "` + name + `", "message": "so it is"}`
+		measured, err := made.Measure(t.Context(), webhook(server.URL))
+		got := measured.GetVerdict()
+		if err != nil || got.GetVerdict().String() != "ANALYSIS_VERDICT_"+want || got.GetMessage() != "so it is" {
+			t.Errorf("%s: got %v, %v", name, measured, err)
+		}
+	}
+	server.body = `{"verdict": "maybe"}`
+	requireError(t, made, webhook(server.URL), `"maybe"`)
+}
+
+// L-32: no redirect is followed, and time and answers are limited.
+func TestCallsAreLimited(t *testing.T) {
+	other, server := serve(t), serve(t)
+	made := calls(t, analysis.Settings{Hosts: []string{"127.0.0.1"}})
+	server.status = http.StatusTemporaryRedirect
+	server.header.Set("Location", other.URL)
+	requireError(t, made, webhook(server.URL), "no redirect is followed")
+	if other.asked != nil {
+		t.Error("the redirect was followed")
+	}
+	server.status, server.body = 200, strings.Repeat("1", 1<<20+1)
+	requireError(t, made, webhook(server.URL), "longer than 1048576 bytes")
+	server.status, server.body = 500, "oops"
+	requireError(t, made, webhook(server.URL), "500 Internal Server Error")
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		// Only after the whole request the server notices that the client closes the connection.
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer hanging.Close()
+	brief := calls(t, analysis.Settings{Hosts: []string{"127.0.0.1"}, Timeout: 10 * time.Millisecond})
+	requireError(t, brief, webhook(hanging.URL+"/secret"), "no answer within 10ms")
+	requireError(t, brief, verdictCall(strings.TrimPrefix(hanging.URL, "http://")), "the VerdictService at 127.0.0.1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := made.Measure(ctx, webhook(hanging.URL)); err == nil {
+		t.Error("it goes on after the end of the context")
+	}
+	hanging.CloseClientConnections()
+	unreachable := hanging.URL
+	hanging.Close()
+	measured, err := made.Measure(t.Context(), webhook(unreachable+"/secret"))
+	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "the webhook at 127.0.0.1") {
+		t.Errorf("got %v, %v", measured, err)
+	}
+}
+
+// L-32: a credential is a file of the operator, and goes only to the host for which it is allowed.
+func TestCredentials(t *testing.T) {
+	folder, server := t.TempDir(), serve(t)
+	made := calls(t, analysis.Settings{Hosts: []string{server.host() + "=prom", "checks=other"}, Credentials: folder})
+	request := webhook(server.URL)
+	request.Credential = "prom"
+	requireError(t, made, request, "no such file")
+	for _, token := range []string{"first", "second"} {
+		if err := os.WriteFile(filepath.Join(folder, "prom"), []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := made.Measure(t.Context(), request); err != nil || server.asked.Header.Get("Authorization") != "Bearer "+token {
+			t.Errorf("sent %q: %v", server.asked.Header.Get("Authorization"), err)
+		}
+	}
+	for _, odd := range []string{"", "secret\nsecret", strings.Repeat("secret", 4000)} {
+		if err := os.WriteFile(filepath.Join(folder, "prom"), []byte(odd), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := made.Measure(t.Context(), request); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%.10q: got %v", odd, err)
+		}
+	}
+	request.Credential = "other"
+	requireError(t, made, request, "may not be sent there")
+	plain := webhook("http://checks/x")
+	plain.Credential = "other"
+	requireError(t, made, plain, "not sent in plain text")
+	nowhere := calls(t, analysis.Settings{Hosts: []string{server.host() + "=prom"}})
+	request.Credential = "prom"
+	requireError(t, nowhere, request, "no folder")
+}
