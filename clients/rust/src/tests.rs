@@ -711,7 +711,7 @@ async fn only_a_replica_that_knows_policies_is_asked_about_a_workload_that_has_o
     );
     assert!(!refusal.may_be_of("snapshot.state"), "the state is not the cause");
     assert_eq!(old.script().requests.len(), 0);
-    alone.health().expect("the replica works");
+    assert!(member(&alone, &old).is_eligible(), "the replica works");
     // The same service plans for a workload without a policy, also after it was found too old.
     ask(&alone, 0).await.expect("every version knows DaemonSets");
     assert_eq!(old.script().requests.len(), 1);
