@@ -200,7 +200,7 @@ async fn a_blocked_eviction_is_held_and_tried_again() {
     assert_eq!(fixture.held().blocked_evictions, [], "the plan left it out");
 }
 
-// D-73: an eviction is expected like a delete.
+// D-73, L-42: the plan decides about an eviction; the executor carries it out, and expects it like a delete.
 #[tokio::test]
 async fn an_eviction_is_expected() {
     let fixture = with_policy(ScriptedService::default().then_plan(evicting("p1")));
