@@ -250,7 +250,7 @@ impl Policies {
                     A node counts in each state that applies";
         own.register("rollout_stage_nodes", help, self.nodes.clone());
         let help = "RolloutPolicies, targets and stages that have no series, because at most 1,000 policies and 2,000 targets and stages have some";
-        own.register("rollout_policy_series_omitted", help, self.omitted.clone());
+        own.register("policy_series_omitted", help, self.omitted.clone());
     }
 }
 

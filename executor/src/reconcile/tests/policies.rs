@@ -135,9 +135,9 @@ async fn a_service_that_does_not_know_policies_is_not_asked_for_a_plan() {
 #[tokio::test]
 async fn a_cached_policy_has_metrics_until_it_is_gone() {
     let fixture = with(ScriptedService::default());
-    let shown = |state: &str| {
+    let shown = |version: &str, state: &str| {
         let object = json!({
-            "metadata": {"namespace": "ns", "name": "p", "uid": "uid-p", "resourceVersion": "11"},
+            "metadata": {"namespace": "ns", "name": "p", "uid": "uid-p", "resourceVersion": version},
             "spec": {"targets": {"names": ["foo"]}},
             "status": {"targets": [{"name": "foo", "uid": "u1", "state": state}]},
         });
@@ -148,8 +148,8 @@ async fn a_cached_policy_has_metrics_until_it_is_gone() {
         let found = text.lines().filter_map(|line| line.strip_prefix(start));
         found.collect::<Vec<_>>().join(" and ")
     };
-    assert_eq!(shown("Soaking"), "Soaking\"} 1");
-    assert_eq!(shown("Rejected"), "Rejected\"} 1");
+    assert_eq!(shown("11", "Soaking"), "Soaking\"} 1");
+    assert_eq!(shown("12", "Rejected"), "Rejected\"} 1");
     fixture.watch(ClusterEvent::Policies(Delta::Listed {
         objects: Vec::new(),
         resource_version: String::new(),
