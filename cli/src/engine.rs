@@ -180,6 +180,8 @@ impl Remote {
     pub(crate) fn failed(&self, workload: &WorkloadRequest<'_>, error: &ServiceError) -> anyhow::Error {
         let title = workload.title();
         match error {
+            // Nothing in the input is wrong.
+            ServiceError::Refused(refusal) if refusal.lacks.is_some() => anyhow!("{title}: {error}"),
             ServiceError::Refused(refusal) => {
                 first_violation(workload, &refusal.violations).unwrap_or_else(|| anyhow!("{title}: {error}"))
             }

@@ -16,7 +16,7 @@ use nodewise_projection::{Key, Pod, Revision, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::{
     Resource,
-    actuator::{Actuator, ObjectKey, Refusal},
+    actuator::{Actuator, ObjectKey, Refusal, WorkloadEvent},
     expectations,
     gate::CacheBehind,
     response::ObjectIdentity,
@@ -368,11 +368,27 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         planned.map_err(|unplanned| match unplanned {
             Unplanned::Ended(ending) => ending,
             Unplanned::Refused(error) => {
-                self.drop_possible_causes(&workload.key, &error);
+                match &error {
+                    ServiceError::Refused(refusal) if refusal.lacks.is_some() => {
+                        self.service_is_too_old(workload, &error);
+                    }
+                    _ => self.drop_possible_causes(&workload.key, &error),
+                }
                 let reason = error.to_string();
                 Ending::Refused { reason }
             }
         })
+    }
+
+    /// Tells the owner of the workload why nothing happens. The request is not the cause, so nothing of it is dropped (L-44).
+    fn service_is_too_old(&self, workload: &Workload, error: &ServiceError) {
+        self.actuator.emit(WorkloadEvent {
+            workload: workload.reference(),
+            kind: "Warning".to_owned(),
+            reason: "ServiceTooOld".to_owned(),
+            message: error.to_string(),
+            once: None,
+        });
     }
 
     async fn request_plan(&self, workload: &Arc<Workload>, live: &LiveObjects) -> Result<Planned, Unplanned> {

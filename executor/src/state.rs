@@ -22,7 +22,7 @@ use nodewise_runtime::effects::{Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::kind::Kind;
 use nodewise_runtime::snapshot::LiveObjects;
-use nodewise_runtime::store::Store;
+use nodewise_runtime::store::{Store, Transition};
 
 mod reconciled_kind;
 
@@ -197,6 +197,9 @@ impl State {
             metrics,
         };
         store.apply_each(event, &mut |store, transition| {
+            if let Transition::Policy(change) = &transition {
+                metrics.policy_changed(change);
+            }
             for (kind, wake_all) in kinds.iter_mut().zip(&mut wake_all) {
                 let mut observe = |seen| held.observe(seen);
                 let all = kind.handle(store, &transition, &mut shown, &mut observe, metrics);

@@ -136,6 +136,7 @@ pub(crate) struct ScriptedActuator {
     pub(crate) listed: Mutex<Vec<Value>>,
     pub(crate) before_write: Mutex<Option<Hook>>,
     pub(crate) observes_only: bool,
+    pub(crate) emitted: Mutex<Vec<WorkloadEvent>>,
     /// If set, each write waits for a permit.
     pub(crate) gate: Option<Arc<tokio::sync::Semaphore>>,
     /// The duration of each write.
@@ -145,6 +146,10 @@ pub(crate) struct ScriptedActuator {
 impl ScriptedActuator {
     pub(crate) fn calls(&self) -> Vec<String> {
         lock(&self.calls).clone()
+    }
+
+    pub(crate) fn events(&self) -> Vec<WorkloadEvent> {
+        lock(&self.emitted).clone()
     }
 
     pub(crate) fn before_write(&self, hook: impl FnMut() + Send + 'static) {
@@ -267,7 +272,9 @@ impl Actuator for ScriptedActuator {
         Ok(())
     }
 
-    fn emit(&self, _: WorkloadEvent) {}
+    fn emit(&self, event: WorkloadEvent) {
+        lock(&self.emitted).push(event);
+    }
 }
 
 /// The workload with the label that [`owned`] selects.

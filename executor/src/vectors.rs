@@ -296,7 +296,7 @@ fn plan_checks() {
     });
 }
 
-/// The same for plans that heed RolloutPolicies.
+/// The same for plans that heed RolloutPolicies (L-42): the clients in Go and Python check the same vectors.
 #[test]
 fn plan_checks_of_policies() {
     let mut first = Value::Null;

@@ -14,6 +14,9 @@ pub const DEPLOYMENT: &str = "Deployment";
 /// The kinds of workload that there are plans for.
 pub const KINDS: [&str; 3] = [DAEMON_SET, REPLICA_SET, DEPLOYMENT];
 
+/// `GetCapabilitiesResponse.features` of a service that heeds `DaemonSet.rollout_policies`.
+pub const ROLLOUT_POLICIES_FEATURE: &str = "RolloutPolicies";
+
 /// The kind of the workload of a snapshot; `None` if it has none.
 #[must_use]
 pub fn kind_of(snapshot: &crate::v1::Snapshot) -> Option<&'static str> {

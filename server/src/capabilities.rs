@@ -1,7 +1,10 @@
 //! The response of GetCapabilities.
 
 use nodewise_planner::snapshot::Deviation;
-use nodewise_proto::{v1, workload::KINDS};
+use nodewise_proto::{
+    v1,
+    workload::{KINDS, ROLLOUT_POLICIES_FEATURE},
+};
 
 use crate::{config::Config, methods, parse::options};
 
@@ -25,7 +28,7 @@ pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
         workload_kinds: KINDS.map(str::to_owned).into(),
         deviations: Deviation::ALL.into_iter().map(deviation).collect(),
         methods: methods::names().map(str::to_owned).collect(),
-        features: vec!["RolloutPolicies".to_owned()],
+        features: vec![ROLLOUT_POLICIES_FEATURE.to_owned()],
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nodewise_proto::v1;
-use nodewise_proto::workload::{DAEMON_SET, kind_of};
+use nodewise_proto::workload::kind_of;
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
 use tokio::sync::MutexGuard;
@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Request, Status};
 
 use super::bounded;
+use super::capabilities::{Capabilities, Needs};
 use super::fault::{Failed, Fault, note_failure};
 use super::pieces::Pieces;
 use super::replica::Replica;
@@ -167,34 +168,26 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         })
     }
 
-    /// Checks that the replica plans for the kind of the workload. Every version plans for DaemonSets. A replica is asked for its
-    /// other kinds once after each probe.
-    async fn check_kind(
+    /// Checks that the replica knows what the snapshot needs. A replica is asked for its capabilities once after each probe, and not
+    /// for what every version knows.
+    async fn check_capabilities(
         &self,
         replica: &Replica,
         snapshot: Option<&v1::Snapshot>,
         until: Instant,
     ) -> Result<(), Failed> {
-        let Some(kind) = snapshot.and_then(kind_of).filter(|kind| *kind != DAEMON_SET) else {
-            return Ok(());
-        };
-        let kinds = match replica.kinds() {
-            Some(kinds) => kinds,
-            None => self.ask_kinds(replica, until).await?,
-        };
-        if kinds.iter().any(|known| known == kind) {
+        let needs = Needs::of(snapshot);
+        if needs.is_nothing() {
             return Ok(());
         }
-        let (url, known) = (replica.url(), kinds.join(", "));
-        Err(Failed {
-            reason: format!("{url}: its version plans for {known}, and not for {kind}; upgrade it"),
-            fault: Fault::Temporary,
-            violations: Vec::new(),
-            retry_after: None,
-        })
+        let known = match replica.capabilities() {
+            Some(known) => known,
+            None => self.ask_capabilities(replica, until).await?,
+        };
+        needs.check(&known, replica.url())
     }
 
-    async fn ask_kinds(&self, replica: &Replica, until: Instant) -> Result<Arc<[String]>, Failed> {
+    async fn ask_capabilities(&self, replica: &Replica, until: Instant) -> Result<Arc<Capabilities>, Failed> {
         let method = Method::GetCapabilities;
         let call = ClientCall::new(method.full_name(), replica.url());
         let request = timed(v1::GetCapabilitiesRequest::default(), until);
@@ -202,11 +195,11 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
             bounded(until, replica.client().get_capabilities(request)).await
         });
         match answer.await {
-            Ok(capabilities) => {
+            Ok(response) => {
                 self.observer.call(method, Fate::Answered);
-                let kinds: Arc<[String]> = capabilities.workload_kinds.into();
-                replica.plans_for(Arc::clone(&kinds));
-                Ok(kinds)
+                let known = Arc::new(Capabilities::from(response));
+                replica.is_capable_of(Arc::clone(&known));
+                Ok(known)
             }
             Err(status) => {
                 let of = (self.replicas, self.observer);
@@ -223,7 +216,8 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         loop {
             let everything = corrections == CORRECTIONS;
             let (number, mut request) = self.builder.build(replica, everything);
-            self.check_kind(replica, request.snapshot(), until).await?;
+            self.check_capabilities(replica, request.snapshot(), until)
+                .await?;
             let piece = if everything {
                 None
             } else {

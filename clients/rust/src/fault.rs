@@ -39,6 +39,8 @@ pub(super) enum Fault {
     Size,
     /// The replica works, but cannot answer now: it is saturated, or it evicts buckets while they are sent.
     Temporary,
+    /// The replica works, but its version does not know this feature, which the request needs. It was not sent the request.
+    Outdated(&'static str),
     /// The replica or the connection: nothing listens at the address, or another server does.
     Replica,
     /// The replica, or the request if it fails at other replicas as well.
@@ -79,7 +81,7 @@ pub(super) fn note_failure(
     observer.call(
         method,
         match fault {
-            Fault::Request | Fault::Size => Fate::Refused,
+            Fault::Request | Fault::Size | Fault::Outdated(_) => Fate::Refused,
             Fault::Temporary if retry_after.is_none() => Fate::LacksBuckets,
             Fault::Temporary => Fate::Saturated,
             Fault::Unclear(Evicted::TimedOut) => Fate::TimedOut,
@@ -89,7 +91,7 @@ pub(super) fn note_failure(
     match fault {
         // The replica responded. A saturated replica stays: moving its workloads to replicas with cold caches would cause more
         // work.
-        Fault::Request | Fault::Size | Fault::Temporary => replicas.answered(replica),
+        Fault::Request | Fault::Size | Fault::Temporary | Fault::Outdated(_) => replicas.answered(replica),
         Fault::Replica => replicas.failed(replica, &reason, Evicted::Failed),
         Fault::Unclear(cause) if replica.has_failed_for_another(uid) => {
             replicas.failed(replica, &reason, cause);
@@ -157,10 +159,7 @@ impl<'a> CallFailures<'a> {
         let Some(last) = &self.last else { return Ok(()) };
         let too_large = self.too_large >= MAX_SUSPECTS.min(replicas.max(1));
         if last.fault == Fault::Request || too_large {
-            return Err(ServiceError::Refused(Refusal {
-                reason: last.reason.clone(),
-                violations: last.violations.clone(),
-            }));
+            return Err(refused(last, None));
         }
         if self.suspects.len() >= MAX_SUSPECTS {
             return Err(ServiceError::Unreachable(last.reason.clone()));
@@ -173,10 +172,22 @@ impl<'a> CallFailures<'a> {
         self.last.as_ref()?.retry_after
     }
 
-    /// The reason of the last failure. `None` if no replica was asked.
-    pub(super) fn reason(self) -> Option<String> {
-        Some(self.last?.reason)
+    /// The error of a call that no replica answered. `None` if no replica was asked.
+    pub(super) fn error(self) -> Option<ServiceError> {
+        let last = self.last?;
+        Some(match last.fault {
+            Fault::Outdated(feature) => refused(&last, Some(feature)),
+            _ => ServiceError::Unreachable(last.reason),
+        })
     }
+}
+
+fn refused(failed: &Failed, lacks: Option<&'static str>) -> ServiceError {
+    ServiceError::Refused(Refusal {
+        reason: failed.reason.clone(),
+        violations: failed.violations.clone(),
+        lacks,
+    })
 }
 
 #[cfg(test)]

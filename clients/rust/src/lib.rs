@@ -48,6 +48,7 @@ use tonic::{Code, Status, transport::Channel};
 #[cfg(feature = "clap")]
 pub mod args;
 mod attempt;
+mod capabilities;
 mod dial;
 mod discovery;
 mod fault;
@@ -369,7 +370,7 @@ impl PlanClient {
                 }
             }
         }
-        Err(self.unreachable(failures))
+        Err(self.unanswered(failures))
     }
 
     /// Asks one replica after the other until one answers.
@@ -415,7 +416,7 @@ impl PlanClient {
             };
             tokio::time::sleep(pause).await;
         }
-        Err(self.unreachable(failures))
+        Err(self.unanswered(failures))
     }
 
     /// The replicas in the order in which a workload asks them. If there are none, waits for the first one.
@@ -425,9 +426,9 @@ impl PlanClient {
     }
 
     /// The error if no replica answered or none was asked.
-    fn unreachable(&self, failures: CallFailures<'_>) -> ServiceError {
-        let health = || self.health().err().unwrap_or_default();
-        ServiceError::Unreachable(failures.reason().unwrap_or_else(health))
+    fn unanswered(&self, failures: CallFailures<'_>) -> ServiceError {
+        let health = || ServiceError::Unreachable(self.health().err().unwrap_or_default());
+        failures.error().unwrap_or_else(health)
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use super::ClientError;
+use super::capabilities::Capabilities;
 use super::dial::Dial;
 use super::target::Address;
 use crate::service::Digest;
@@ -50,8 +51,8 @@ struct Inner {
     evictions: u32,
     /// How often a hedge answered first since the last answered call or the last eviction for this reason.
     overtaken: u32,
-    /// The kinds of workload that the replica plans for; `None` if it was not asked since it was last probed.
-    kinds: Option<Arc<[String]>>,
+    /// What the replica knows; `None` if it was not asked since it was last probed.
+    capabilities: Option<Arc<Capabilities>>,
     /// The uid of the workload whose call failed last, if no call was answered since. The cause may be the workload.
     failing: Option<String>,
 }
@@ -221,7 +222,7 @@ impl Replica {
             inner.state = ReplicaState::Ready;
         }
         // Another version may listen at the address now.
-        inner.kinds = None;
+        inner.capabilities = None;
         counts
     }
 
@@ -256,14 +257,14 @@ impl Replica {
         &self.gone
     }
 
-    /// The kinds of workload that the replica plans for, if it was asked.
-    pub(super) fn kinds(&self) -> Option<Arc<[String]>> {
-        self.lock().kinds.clone()
+    /// What the replica knows, if it was asked.
+    pub(super) fn capabilities(&self) -> Option<Arc<Capabilities>> {
+        self.lock().capabilities.clone()
     }
 
-    /// Notes the kinds of workload that the replica plans for.
-    pub(super) fn plans_for(&self, kinds: Arc<[String]>) {
-        self.lock().kinds = Some(kinds);
+    /// Notes what the replica knows.
+    pub(super) fn is_capable_of(&self, capabilities: Arc<Capabilities>) {
+        self.lock().capabilities = Some(capabilities);
     }
 
     pub(super) fn knows(&self, digest: &Digest) -> bool {

@@ -18,7 +18,8 @@ pub enum ServiceError {
     /// No replica answered in time. The same request may succeed later.
     #[error("no replica of the planning service answered: {0}")]
     Unreachable(String),
-    /// A replica rejected the request as wrong or too large. The same request would fail again.
+    /// A replica rejected the request as wrong or too large, or the client did not send it because no replica knows a feature that it
+    /// needs. The same request would fail again.
     #[error("the planning service refused the request: {0}")]
     Refused(Refusal),
 }
@@ -31,6 +32,8 @@ pub struct Refusal {
     pub reason: String,
     /// The rejected fields, from `google.rpc.BadRequest` in the status details. May be empty.
     pub violations: Vec<FieldViolation>,
+    /// The feature in `GetCapabilitiesResponse.features` that the request needs and the service lacks, if that is the reason.
+    pub lacks: Option<&'static str>,
 }
 
 impl Refusal {
@@ -38,7 +41,11 @@ impl Refusal {
     #[must_use]
     pub fn new(reason: String, status: &Status) -> Self {
         let violations = violations(&status.get_error_details());
-        Self { reason, violations }
+        Self {
+            reason,
+            violations,
+            lacks: None,
+        }
     }
 
     /// Whether a violation names this field of the request or a field below it. True if there are no violations, for example
@@ -55,6 +62,7 @@ impl<S: Into<String>> From<S> for Refusal {
         Self {
             reason: reason.into(),
             violations: Vec::new(),
+            lacks: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use bytes::Bytes;
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_proto::v1::reconcile_service_server::{ReconcileService, ReconcileServiceServer};
+use nodewise_proto::workload::ROLLOUT_POLICIES_FEATURE;
 use prost::Message as _;
 use sha2::{Digest as _, Sha256};
 use tokio::net::{TcpListener, TcpSocket};
@@ -47,6 +48,8 @@ struct Script {
     fail_reports: bool,
     /// Kinds that it plans for besides DaemonSet.
     kinds: Vec<String>,
+    /// Features that it has.
+    features: Vec<String>,
     requests: Vec<v1::PlanRequest>,
     timeouts: Vec<String>,
     reports: usize,
@@ -144,8 +147,10 @@ impl ReconcileService for Server {
         _: Request<v1::GetCapabilitiesRequest>,
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
         self.take_time().await;
+        let script = self.script();
         Ok(Response::new(v1::GetCapabilitiesResponse {
-            workload_kinds: [vec!["DaemonSet".to_owned()], self.script().kinds.clone()].concat(),
+            workload_kinds: [vec!["DaemonSet".to_owned()], script.kinds.clone()].concat(),
+            features: script.features.clone(),
             ..Default::default()
         }))
     }
@@ -664,6 +669,57 @@ async fn only_a_replica_that_plans_for_the_kind_is_asked() {
         "{reason}"
     );
     assert_eq!(old.script().requests.len(), 0);
+}
+
+// L-44: a replica that does not know policies would ignore them.
+#[tokio::test]
+async fn only_a_replica_that_knows_policies_is_asked_about_a_workload_that_has_one() {
+    let (old, new) = (serve().await, serve().await);
+    new.script().features.push(ROLLOUT_POLICIES_FEATURE.to_owned());
+    let request = |policies: usize| v1::PlanRequest {
+        snapshot: Some(v1::Snapshot {
+            workload: Some(v1::Workload {
+                kind: Some(v1::workload::Kind::DaemonSet(v1::DaemonSet {
+                    rollout_policies: vec![v1::RolloutPolicy::default(); policies],
+                    ..Default::default()
+                })),
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let ask = async |client: &PlanClient, policies| {
+        let mut build = |_: &dyn Fn(&Digest) -> bool| request(policies);
+        client.plan("uid", &mut build).await
+    };
+    let both = client_of(&[&old, &new], quick());
+    for _ in 0..3 {
+        ask(&both, 1).await.expect("one of them knows policies");
+    }
+    assert_eq!((old.script().requests.len(), new.script().requests.len()), (0, 3));
+    let alone = client_of(&[&old], quick());
+    let Err(ServiceError::Refused(refusal)) = ask(&alone, 2).await else {
+        panic!("it does not know policies");
+    };
+    assert_eq!(refusal.lacks, Some(ROLLOUT_POLICIES_FEATURE));
+    assert!(
+        refusal.reason.starts_with(&old.url)
+            && refusal.reason.ends_with(
+                "its version does not know RolloutPolicies, and the workload has a RolloutPolicy; upgrade it"
+            ),
+        "{refusal}"
+    );
+    assert!(!refusal.may_be_of("snapshot.state"), "the state is not the cause");
+    assert_eq!(old.script().requests.len(), 0);
+    assert!(member(&alone, &old).is_eligible(), "the replica works");
+    // The same service plans for a workload without a policy, also after it was found too old.
+    ask(&alone, 0).await.expect("every version knows DaemonSets");
+    assert_eq!(old.script().requests.len(), 1);
+    // Upgraded at the same address.
+    old.script().features.push(ROLLOUT_POLICIES_FEATURE.to_owned());
+    let replica = member(&alone, &old);
+    replica.serves(replica.failures());
+    ask(&alone, 1).await.expect("it knows policies now");
 }
 
 #[tokio::test]

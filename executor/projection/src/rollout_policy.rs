@@ -58,8 +58,9 @@ struct Spec {
     stages: Value,
 }
 
+/// A field of a newer version may mean other workloads.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct Targets {
     names: Option<Vec<String>>,
     selector: Value,
@@ -182,7 +183,7 @@ mod tests {
                 [true, true, false],
             ),
             (json!({"names": "agent"}), [true, true, false]),
-            (json!({"names": ["agent"], "newer": 1}), [true, false, false]),
+            (json!({"names": ["agent"], "newer": 1}), [true, true, false]),
             (json!({}), [true, true, false]),
             (json!(7), [true, true, false]),
         ] {

@@ -11,6 +11,7 @@ use prometheus_client::{
 use super::{
     blocked::Blocked,
     labels::{ActionLabels, Code, OfKind, OtherWriteLabels, Outcome, StateLabels, Verdict, WorkloadLabels},
+    policies::Policies,
     rollout::Rollouts,
     service::Service,
 };
@@ -32,6 +33,7 @@ pub(super) struct Families {
     pub(super) expectations_expired: Family<OfKind, Counter>,
     pub(super) rollouts: Rollouts,
     pub(super) blocked: Blocked,
+    pub(super) policies: Policies,
     pub(super) plan_violations: Family<OfKind, Counter>,
     pub(super) cut: Family<GroupResource, Counter>,
     pub(super) reconciles: Histograms<Outcome>,
@@ -75,6 +77,7 @@ impl Default for Families {
             expectations_expired: Family::default(),
             rollouts: Rollouts::default(),
             blocked: Blocked::default(),
+            policies: Policies::default(),
             plan_violations: Family::default(),
             cut: Family::default(),
             reconciles: Family::new_with_constructor(call_buckets),
@@ -163,6 +166,7 @@ impl Families {
         self.register_reconciles(own);
         self.rollouts.register(own);
         self.blocked.register(own);
+        self.policies.register(own);
         self.service.register(own);
         register_process(registry);
     }

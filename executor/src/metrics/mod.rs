@@ -11,9 +11,15 @@ use std::{
 };
 
 use nodewise_client::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
-use nodewise_projection::{Key, Workload};
+use nodewise_projection::{Key, RolloutPolicy, Workload};
 use nodewise_proto::{v1, workload};
-use nodewise_runtime::{Resource, apply::Applied, lead::LEASE_NAME, metrics::GroupResource, store::Stalled};
+use nodewise_runtime::{
+    Resource,
+    apply::Applied,
+    lead::LEASE_NAME,
+    metrics::GroupResource,
+    store::{Change, Stalled},
+};
 use nodewise_telemetry::{grpc::code_name, metrics::observe};
 use prometheus_client::{encoding::text, registry::Registry};
 
@@ -22,6 +28,7 @@ use crate::divergence::Divergences;
 mod blocked;
 mod families;
 mod labels;
+mod policies;
 mod rollout;
 mod service;
 #[cfg(test)]
@@ -195,6 +202,16 @@ impl Metrics {
         self.families().blocked.set_stuck(key, is_stuck);
     }
 
+    /// Updates the metrics of a RolloutPolicy that came, changed or is gone.
+    pub(crate) fn policy_changed(&self, change: &Change<Arc<RolloutPolicy>>) {
+        let policies = &self.families().policies;
+        match change {
+            Change { new: Some(new), .. } => policies.set(new),
+            Change { old: Some(old), .. } => policies.remove(old),
+            Change { old: None, new: None } => {}
+        }
+    }
+
     /// Counts creates and deletes for this kind of workload that were not seen before their expectations expired.
     pub fn expectations_expired(&self, kind: &'static str, count: usize) {
         let expired = &self.families().expectations_expired;
@@ -294,6 +311,7 @@ impl Metrics {
         families.other_owner.clear();
         families.rollouts.forget_all();
         families.blocked.forget_all();
+        families.policies.forget_all();
         self.inner.divergences.forget_all();
         self.inner.runtime.forget_watches();
     }

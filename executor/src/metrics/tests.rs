@@ -311,6 +311,18 @@ fn every_metric_is_documented() {
     metrics.other_owner(&agent(), "pod");
     metrics.foreign_pod_deletes(&agent(), 1);
     metrics.blocked(&agent(), &[("Error".to_owned(), 1)], true);
+    let policy = serde_json::json!({
+        "metadata": {"namespace": "a", "name": "p", "uid": "p"},
+        "status": {
+            "conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": "2026-11-27T10:00:00Z"}],
+            "targets": [{"name": "agent", "state": "Progressing", "stages": [{"name": "canary"}]}],
+        },
+    });
+    let policy = RolloutPolicy::from_json(&policy).expect("a policy");
+    metrics.policy_changed(&Change {
+        old: None,
+        new: Some(Arc::new(policy)),
+    });
     metrics
         .families()
         .divergence

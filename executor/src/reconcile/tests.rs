@@ -715,6 +715,7 @@ async fn a_refusal_of_another_field_keeps_the_state() {
     let refusal = nodewise_client::Refusal {
         reason: "a wrong selector".to_owned(),
         violations: vec![nodewise_client::FieldViolation::new(field, "a wrong selector")],
+        lacks: None,
     };
     let service = ScriptedService::default()
         .then_plan(plan)

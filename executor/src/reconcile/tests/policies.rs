@@ -95,6 +95,68 @@ async fn a_plan_that_does_not_heed_the_policies_is_refused() {
     assert_eq!(daemon_set.rollout_policies.len(), 1);
 }
 
+// L-44: nothing is rolled out by a service that does not know policies, and people are told. The state is not the cause.
+#[tokio::test]
+async fn a_service_that_does_not_know_policies_is_not_asked_for_a_plan() {
+    let remembered = vec![v1::FailedPodBackoff {
+        node_name: "n1".into(),
+        ..Default::default()
+    }];
+    let plan = heeding(v1::Plan {
+        state: Some(v1::ReconcileState {
+            failed_pod_backoffs: remembered.clone(),
+            ..Default::default()
+        }),
+        ..noop()
+    });
+    let refusal = nodewise_client::Refusal {
+        lacks: Some(nodewise_proto::workload::ROLLOUT_POLICIES_FEATURE),
+        ..nodewise_client::Refusal::from("it does not know RolloutPolicies; upgrade it")
+    };
+    let service = ScriptedService::default()
+        .then_plan(plan)
+        .then_fail(ServiceError::Refused(refusal));
+    let fixture = with_policy(service);
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    let ending = fixture.reconcile().await;
+    assert!(matches!(ending, Ending::Refused { .. }), "{ending:?}");
+    assert!(is_failed(&ending, "it does not know RolloutPolicies; upgrade it"));
+    assert_eq!(fixture.actuator.calls(), Vec::<String>::new());
+    let events = fixture.actuator.events();
+    let [event] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((&*event.kind, &*event.reason), ("Warning", "ServiceTooOld"));
+    assert!(event.message.contains("upgrade it"), "{}", event.message);
+    assert_eq!(fixture.held().failed_pod_backoffs, remembered);
+}
+
+// L-37: the metrics are those of the policies in the cache.
+#[tokio::test]
+async fn a_cached_policy_has_metrics_until_it_is_gone() {
+    let fixture = with(ScriptedService::default());
+    let shown = |version: &str, state: &str| {
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": "p", "uid": "uid-p", "resourceVersion": version},
+            "spec": {"targets": {"names": ["foo"]}},
+            "status": {"targets": [{"name": "foo", "uid": "u1", "state": state}]},
+        });
+        let policy = nodewise_projection::RolloutPolicy::from_json(&object).expect("a policy");
+        fixture.watch(ClusterEvent::Policies(Delta::Applied(policy)));
+        let text = fixture.metrics.encode();
+        let start = "nodewise_rollout_policy_state{kind=\"DaemonSet\",namespace=\"ns\",name=\"foo\",policy=\"p\",state=\"";
+        let found = text.lines().filter_map(|line| line.strip_prefix(start));
+        found.collect::<Vec<_>>().join(" and ")
+    };
+    assert_eq!(shown("11", "Soaking"), "Soaking\"} 1");
+    assert_eq!(shown("12", "Rejected"), "Rejected\"} 1");
+    fixture.watch(ClusterEvent::Policies(Delta::Listed {
+        objects: Vec::new(),
+        resource_version: String::new(),
+    }));
+    assert!(!fixture.metrics.encode().contains("policy=\"p\""));
+}
+
 // L-24: the expectation of a blocked eviction is lowered, and the eviction is asked for again after the back-off.
 #[tokio::test]
 async fn a_blocked_eviction_is_held_and_tried_again() {
@@ -138,7 +200,7 @@ async fn a_blocked_eviction_is_held_and_tried_again() {
     assert_eq!(fixture.held().blocked_evictions, [], "the plan left it out");
 }
 
-// D-73: an eviction is expected like a delete.
+// D-73, L-42: the plan decides about an eviction; the executor carries it out, and expects it like a delete.
 #[tokio::test]
 async fn an_eviction_is_expected() {
     let fixture = with_policy(ScriptedService::default().then_plan(evicting("p1")));
@@ -290,6 +352,7 @@ async fn a_measurement_is_sent_until_it_is_counted() {
     }
 }
 
+// L-45
 #[tokio::test]
 async fn without_policies_nothing_is_added_to_a_snapshot() {
     let mut fixture = with(ScriptedService::default());

@@ -765,6 +765,53 @@ fn l_30_a_stage_waits_for_an_approval_of_what_it_would_do_now() {
     assert_eq!(world.state(), State::Complete);
 }
 
+// Each transition is told once, however often a plan is made.
+#[test]
+fn l_37_a_rollout_tells_its_course() {
+    let mut spec = staged();
+    spec.stages[0].needs_approval = true;
+    spec.failure_threshold = IntOrString::Int(1);
+    spec.progress_deadline = Duration::from_secs(40);
+    let mut world = World::new(spec);
+    world.events.clear();
+    world.run(3);
+    let pending = world.last.status.pending_approval.clone();
+    world.policy.requests.approve = pending.map(|pending| pending.digest);
+    world.run(2);
+    // The canaries are good, and every later node is bad.
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    for _ in 0..20 {
+        if world.events.last() == Some(&"RolloutStageStarted") && world.events.len() > 2 {
+            break;
+        }
+        world.step(10);
+    }
+    let old: Vec<String> = world.on("old").into_iter().map(str::to_owned).collect();
+    let not_ready = |world: &mut World, since| {
+        for name in &old {
+            world.node(name).not_ready_since = since;
+        }
+    };
+    not_ready(&mut world, Some(at(-100)));
+    world.run(1);
+    not_ready(&mut world, None);
+    world.run(20);
+    assert_eq!(
+        world.events,
+        [
+            "RolloutAwaitingApproval",
+            "RolloutStageStarted",
+            "RolloutStageComplete",
+            "RolloutStageStarted",
+            "RolloutHeld",
+            "RolloutRejected",
+            "RolloutRollingBack",
+            "RolloutRolledBack",
+        ]
+    );
+    assert_eq!(world.state(), State::RolledBack);
+}
+
 #[test]
 fn l_26_a_refused_approval_rejects_the_revision() {
     let mut spec = staged();

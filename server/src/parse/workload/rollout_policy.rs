@@ -47,8 +47,9 @@ struct Object<'a> {
 
 /// The part of a spec that says whom the policy concerns.
 #[derive(Deserialize)]
-struct OnlyTargets {
-    targets: api::Targets,
+struct OnlyTargets<'a> {
+    #[serde(borrow)]
+    targets: &'a RawValue,
 }
 
 /// Reads the policy at `at`. `hosts` are those that the executor may call.
@@ -81,7 +82,8 @@ pub(super) fn read(
             "apiVersion is {version:?}, and this version of Nodewise knows {API_VERSION:?}: it cannot tell what the policy asks for"
         ))
     };
-    let only = serde_json::from_str::<OnlyTargets>(text).ok();
+    let only = serde_json::from_str::<OnlyTargets<'_>>(text).ok();
+    let only = only.and_then(|only| parse::<api::Targets>(only.targets.get()).ok());
     Some(Policy {
         name,
         uid,
@@ -90,7 +92,7 @@ pub(super) fn read(
         resource_version: meta.resource_version.unwrap_or_default(),
         generation: meta.generation.unwrap_or_default(),
         requests: requests(&meta.annotations.unwrap_or_default()),
-        targets: only.and_then(|only| targets(only.targets).ok()),
+        targets: only.and_then(|only| targets(only).ok()),
         spec,
         // A status that cannot be read is as good as lost, which costs time only (L-35).
         status: object
@@ -110,19 +112,45 @@ fn requests(annotations: &std::collections::BTreeMap<String, String>) -> Request
     }
 }
 
-/// Reads a part of an object. An error begins with the path of the field.
+/// Reads a spec, or its targets. An error begins with the path of the field. A field that this version does not know is an error: the
+/// apiserver keeps only what the kind has, so a newer version has it, and it may say that the rollout must wait (L-44).
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let inner = error.inner().to_string();
-        let inner = inner
+    let mut track = serde_path_to_error::Track::new();
+    let mut unknown = None;
+    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+    let read = serde_ignored::deserialize(tracked, |path| {
+        unknown.get_or_insert_with(|| field_path(&path));
+    });
+    let read = read.map_err(|error| {
+        let error = error.to_string();
+        let inner = error
             .rfind(" at line ")
-            .map_or(inner.as_str(), |end| &inner[..end]);
-        match error.path().to_string().as_str() {
+            .map_or(error.as_str(), |end| &error[..end]);
+        match track.path().to_string().as_str() {
             "." | "?" => format!("spec: {inner}"),
             path => format!("spec.{path}: {inner}"),
         }
-    })
+    })?;
+    match unknown {
+        None => Ok(read),
+        Some(path) => Err(format!(
+            "spec{path}: this version of the planning service does not know the field, and cannot tell what it asks for; upgrade the service"
+        )),
+    }
+}
+
+/// The path of a field, as in `.stages[0].name`.
+fn field_path(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    match path {
+        Path::Root => String::new(),
+        Path::Seq { parent, index } => format!("{}[{index}]", field_path(parent)),
+        Path::Map { parent, key } => format!("{}.{key}", field_path(parent)),
+        Path::Some { parent } | Path::NewtypeStruct { parent } | Path::NewtypeVariant { parent } => {
+            field_path(parent)
+        }
+    }
 }
 
 fn targets(targets: api::Targets) -> Result<Targets, String> {
@@ -568,6 +596,47 @@ mod tests {
             read_object(&json!({"metadata": {"name": "agents"}, "spec": {}})).is_none(),
             "no uid"
         );
+    }
+
+    // L-44: a newer version of the custom resource may have fields that say that a rollout must wait.
+    #[test]
+    fn a_field_of_a_newer_version_holds() {
+        let known = json!({
+            "targets": {"selector": {"matchLabels": {"app": "agent"}}},
+            "stages": [{"name": "a", "nodeSelector": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}],
+            "nodes": {"notReady": "Exempt", "maxExempt": "10%"},
+            "windows": [{"startTime": "09:00", "endTime": "16:00", "timeZone": "Europe/Berlin"}],
+        });
+        let policy_with = |pointer: &str| {
+            let mut spec = known.clone();
+            let parent = spec.pointer_mut(pointer).expect("it is there");
+            parent["gate"] = json!("closed");
+            policy(&spec)
+        };
+        policy(&known).spec.expect("every field is known");
+        for (pointer, path) in [
+            ("", "spec.gate"),
+            ("/stages/0", "spec.stages[0].gate"),
+            (
+                "/stages/0/nodeSelector/matchExpressions/0",
+                "spec.stages[0].nodeSelector.matchExpressions[0].gate",
+            ),
+            ("/nodes", "spec.nodes.gate"),
+            ("/windows/0", "spec.windows[0].gate"),
+        ] {
+            let policy = policy_with(pointer);
+            let why = policy.spec.expect_err("it is held");
+            assert!(
+                why.starts_with(&format!("{path}: ")) && why.contains("upgrade the service"),
+                "{why}"
+            );
+            assert!(policy.targets.is_some(), "{path}: its targets are known");
+        }
+        for pointer in ["/targets", "/targets/selector"] {
+            let policy = policy_with(pointer);
+            policy.spec.expect_err("it is held");
+            assert_eq!(policy.targets, None, "{pointer}: it may mean any DaemonSet");
+        }
     }
 
     /// A stage of which no field is empty.

@@ -237,14 +237,39 @@ async fn a_bad_image_is_stopped_after_the_canaries_and_goes_back() -> Result<()>
         .collect();
     assert_eq!(states, ["Complete", "Complete"], "{target}");
     assert_eq!(setup.count_of_version("agent", 3).await?, NODES);
+    expect_rights(&setup).await
+}
+
+/// The rights that an executor needs for policies, in mode `own`.
+const RIGHTS: [&str; 4] = [
+    "create pods/eviction",
+    "list rolloutpolicies.nodewise.dev",
+    "patch rolloutpolicies/status.nodewise.dev",
+    "watch rolloutpolicies.nodewise.dev",
+];
+
+/// L-43: fails unless the executor has exactly these rights for policies, has used each, and has needed no other. A test of `deploy/`
+/// compares the chart with the manifests.
+async fn expect_rights(setup: &Setup) -> Result<()> {
+    // Fails if a request was forbidden.
     let requests = setup.executor_requests().await?;
     let given = Right::given_by(&tokio::task::spawn_blocking(|| rights::objects("own")).await??)?;
-    let unused: Vec<_> = (given.iter())
-        .filter(|right| rights::is_of_policies(right))
+    let of_policies = given.iter().filter(|right| rights::is_of_policies(right));
+    let mut names: Vec<_> = of_policies.clone().map(ToString::to_string).collect();
+    names.sort();
+    assert_eq!(names, RIGHTS);
+    let unused: Vec<_> = of_policies
         .filter(|right| !requests.iter().any(|request| right.is_used_by(request)))
         .map(ToString::to_string)
         .collect();
     ensure!(unused.is_empty(), "nobody uses these rights: {unused:?}");
+    let of_secrets = given
+        .iter()
+        .map(ToString::to_string)
+        .find(|right| right.contains(" secrets"));
+    ensure!(of_secrets.is_none(), "it may read Secrets: {of_secrets:?}");
+    let asked = requests.iter().find(|request| request.resource == "secrets");
+    ensure!(asked.is_none(), "it asked for Secrets: {asked:?}");
     Ok(())
 }
 

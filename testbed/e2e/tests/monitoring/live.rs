@@ -41,8 +41,12 @@ fn is_of_owners(question: &str) -> bool {
     OF_OWNERS.iter().any(|name| question.contains(name))
 }
 
+/// The series of RolloutPolicies, of which there are none here.
+const OF_POLICIES: [&str; 2] = ["nodewise_rollout_policy_", "nodewise_rollout_stage_"];
+
 fn is_of_trouble(question: &str) -> bool {
-    TROUBLE.iter().any(|name| question.contains(name))
+    let mut names = TROUBLE.iter().chain(&OF_POLICIES);
+    names.any(|name| question.contains(name))
 }
 
 /// The queries of panels, with the panels' titles.
